@@ -1,5 +1,5 @@
-// Package finding describes faults in objects of users: object, field, reason, message, fix, and what the fault blocks. It only
-// describes them: conditions, events, CLI output and responses of admission are made from findings elsewhere.
+// Package finding describes faults in objects of users: object, field, reason, message, fix, and what the fault blocks. It
+// only describes them: other packages turn findings into conditions, events, CLI output and admission responses.
 package finding
 
 import (
@@ -32,13 +32,13 @@ func (r Ref) Compare(o Ref) int {
 	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
 }
 
-// Origin is the origin of a value: an object and its field or annotation. The zero Origin means the built-in default.
+// Origin is where a value comes from: an object and its field or annotation. The zero Origin means the built-in default.
 type Origin struct {
 	Object Ref
 	Field  string
 }
 
-// String returns the origin for messages, "built-in default" for the zero value.
+// String returns the origin for messages. The zero value is "built-in default".
 func (o Origin) String() string {
 	switch {
 	case o.Object.IsZero() && o.Field == "":
@@ -51,20 +51,20 @@ func (o Origin) String() string {
 	return o.Field + " of " + o.Object.String()
 }
 
-// Reach is how much of a stack a finding blocks. Blocked parts are held: they stay unchanged in AWS, and are not created
-// if they do not exist there.
+// Reach is how much of a stack a finding blocks. Blocked resources are held: they stay unchanged in AWS, and are not created
+// if they do not exist.
 type Reach int
 
 // The values of Reach, in ascending order.
 const (
-	BlocksNothing  Reach = iota // the finding is advice, or a conflict that another member won
+	BlocksNothing  Reach = iota // the finding is advice, or a conflict that another member has won
 	BlocksRule                  // one rule of one listener
 	BlocksListener              // one listener
 	BlocksMember                // everything of one Ingress or one route
 	BlocksStack                 // the whole load balancer
 )
 
-// String returns the word used in documents: nothing, rule, listener, member or stack.
+// String returns the name of the reach as in the documentation: nothing, rule, listener, member or stack.
 func (r Reach) String() string {
 	return [...]string{"nothing", "rule", "listener", "member", "stack"}[r]
 }
@@ -91,7 +91,7 @@ type Finding struct {
 	Object   Ref      // the object that has to be changed
 	Field    string   // path or annotation key inside the object
 	Reason   Reason   // stable, documented code
-	Severity Severity // Error if Blocks is more than BlocksNothing
+	Severity Severity // always Error if Blocks is more than BlocksNothing
 	Message  string   // what is wrong, with the offending value
 	Fix      string   // what to do, in the imperative
 	Blocks   Reach
@@ -110,8 +110,8 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Text returns the message and the fix joined, as in events and conditions. It is one line of printable characters,
-// regardless of the values in it.
+// Text returns the message and the fix, as events and conditions show them. It is one line of printable characters, whatever
+// values of users it quotes.
 func (f Finding) Text() string {
 	if f.Fix == "" {
 		return Printable(f.Message)
@@ -119,7 +119,7 @@ func (f Finding) Text() string {
 	return Printable(f.Message + "; " + f.Fix)
 }
 
-// TextWithField returns the text with the field before it, for output that does not show the field otherwise.
+// TextWithField returns the field and the text, for output that does not show the field otherwise.
 func (f Finding) TextWithField() string {
 	if f.Field == "" {
 		return f.Text()
@@ -130,7 +130,7 @@ func (f Finding) TextWithField() string {
 // List is a list of findings, in the order in which they were added.
 type List []Finding
 
-// Add appends findings. The severity of a finding that blocks something is raised to Error.
+// Add appends findings. A finding that blocks something gets severity Error.
 func (l *List) Add(fs ...Finding) {
 	for _, f := range fs {
 		if f.Blocks > BlocksNothing {
@@ -140,7 +140,7 @@ func (l *List) Add(fs ...Finding) {
 	}
 }
 
-// Sorted returns the findings ordered by object, field, reason and message, without repeats.
+// Sorted returns the findings ordered by object, field, reason and message, without duplicates.
 func (l List) Sorted() List {
 	out := slices.Clone(l)
 	slices.SortStableFunc(out, func(a, b Finding) int {

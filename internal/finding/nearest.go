@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Limits of the comparison in bytes and words, because tenants choose the words.
+// Limits of the comparison, in bytes and in words. They bound its cost, because tenants choose the words.
 const (
 	maxWordLength = 96
 	maxKnownWords = 500
 )
 
-// NearestWord returns the known word that the author of a word probably meant, "" if none is near. A near word differs in at
-// most a third of its letters, and in at most three.
+// NearestWord returns the known word that the author of a mistyped word probably meant; "" if none is similar. A similar
+// word differs in at most a third of the letters of word, and in at most three.
 func NearestWord(word string, known []string) string {
 	if len(word) == 0 || len(word) > maxWordLength {
 		return ""
@@ -32,8 +32,8 @@ func NearestWord(word string, known []string) string {
 	return best
 }
 
-// DidYouMean returns the result of NearestWord as a question for the end of a message, ` (did you mean "x"?)`; "" if no
-// known word is near.
+// DidYouMean returns ` (did you mean "x"?)` with the result of NearestWord, as the end of a message; "" if no known word is
+// similar.
 func DidYouMean(word string, known []string) string {
 	if near := NearestWord(word, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
@@ -41,7 +41,7 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// editDistance returns the number of letters to change, remove, insert, or swap with their neighbour to get from a to b.
+// editDistance returns how many letters of a must be changed, removed, inserted, or swapped with their neighbor to get b.
 func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

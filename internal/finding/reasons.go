@@ -1,6 +1,6 @@
 package finding
 
-// Reason is a stable code of a finding, which tools and people can match. Each has a row in Reasons.
+// Reason is a stable code of a finding, which alerts, tools and users can match. Each Reason has a row in Reasons.
 type Reason string
 
 // The values of Reason.
@@ -127,7 +127,7 @@ type Explanation struct {
 	Reason     Reason
 	Means      string
 	WayOut     string
-	UsualReach Reach // the usual reach
+	UsualReach Reach // what findings with this reason usually block
 }
 
 // Reasons lists every reason with its meaning, in alphabetical order.

@@ -2,13 +2,13 @@ package finding
 
 import "slices"
 
-// Subject is a group of reasons in documentation and lists.
+// Subject is a heading under which the documentation lists several reasons.
 type Subject struct {
 	Name    string
 	Reasons []Reason
 }
 
-// Subjects are all subjects, in the order of the documentation. Each reason is in one of them.
+// Subjects are all subjects, in the order of the documentation. Each Reason belongs to exactly one of them.
 var Subjects = []Subject{
 	{"Classes and who may use them", []Reason{
 		IngressClassInvalid, NamespaceNotAllowed, GatewayClassInvalid, HostNotOwned, ReferenceNotPermitted, RouteNotAdmitted, SettingOfClass, NotServed,
@@ -50,7 +50,7 @@ var Subjects = []Subject{
 	{"Reports themselves", []Reason{MoreFindings, PlanTooLarge}},
 }
 
-// SubjectOf returns the name of the subject of a reason; "" for a reason that is not known.
+// SubjectOf returns the name of the subject to which a reason belongs; "" for an unknown reason.
 func SubjectOf(reason Reason) string {
 	for _, s := range Subjects {
 		if slices.Contains(s.Reasons, reason) {

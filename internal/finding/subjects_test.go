@@ -2,7 +2,7 @@ package finding
 
 import "testing"
 
-// Each reason is in the list of exactly one subject.
+// TestEachReasonHasOneSubject checks that each Reason is in the list of exactly one Subject.
 func TestEachReasonHasOneSubject(t *testing.T) {
 	count := map[Reason]int{}
 	for _, s := range Subjects {

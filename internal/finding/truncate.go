@@ -3,7 +3,7 @@ package finding
 // TruncateValue shortens a value of a user to 80 characters, for a message.
 func TruncateValue(s string) string { return Truncate(s, 80) }
 
-// Truncate returns at most limit characters of a text, with "..." at the end if something is omitted.
+// Truncate shortens a text to at most limit characters. A shortened text ends with "...".
 func Truncate(text string, limit int) string {
 	if r := []rune(text); len(r) > limit {
 		return string(r[:limit-3]) + "..."

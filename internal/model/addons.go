@@ -2,33 +2,33 @@ package model
 
 import "github.com/fulcrum-lb/fulcrum/internal/finding"
 
-// AddOns are the associations of a load balancer with AWS WAF and Shield. A nil association is not managed: if it exists in
-// AWS, it stays.
+// AddOns are the associations of a load balancer with AWS WAF and AWS Shield. A nil association is not managed: if AWS has
+// one, it stays.
 type AddOns struct {
 	WebACL     *WebACL
 	ClassicACL *ClassicACL
 	Shield     *Shield
 }
 
-// WebACL is the desired web ACL of WAFv2, by ARN or by name. With neither, the load balancer has none.
+// WebACL is the desired web ACL of AWS WAFv2, by ARN or by name. If both are empty, the load balancer must have no web ACL.
 type WebACL struct {
 	ARN, Name string
 	Of        finding.Origin
 }
 
-// ClassicACL is the desired web ACL of WAF Classic, by id. With an empty id, the load balancer has none.
+// ClassicACL is the desired web ACL of AWS WAF Classic, by id. If ID is empty, the load balancer must have no web ACL.
 type ClassicACL struct {
 	ID string
 	Of finding.Origin
 }
 
-// Shield reports whether Shield Advanced is to protect the load balancer.
+// Shield reports whether AWS Shield Advanced must protect the load balancer.
 type Shield struct {
 	On bool
 	Of finding.Origin
 }
 
-// AddOn is a service with which a load balancer can be associated.
+// AddOn is an AWS service with which a load balancer can be associated.
 type AddOn string
 
 // The values of AddOn.
@@ -38,7 +38,7 @@ const (
 	ShieldPlan AddOn = "shield"
 )
 
-// AskAddOn asks for the association of a live load balancer with a service.
+// AskAddOn asks for the association of a live load balancer with an AWS service.
 type AskAddOn struct {
 	Of  AddOn
 	ARN string
@@ -51,7 +51,7 @@ type AskWebACL struct{ Name string }
 type AskSubscription struct{}
 
 // AskTrustStores asks for trust stores by name.
-type AskTrustStores struct{ Names string } // sorted, unique, joined by commas
+type AskTrustStores struct{ Names string } // names in ascending order without duplicates, joined by commas
 
 // Key implements Question.
 func (q AskAddOn) Key() string { return "add-on " + string(q.Of) + " " + q.ARN }
@@ -65,7 +65,7 @@ func (AskSubscription) Key() string { return "shield subscription" }
 // Key implements Question.
 func (q AskTrustStores) Key() string { return "trust stores " + q.Names }
 
-// questions returns the questions that do not depend on the observed state.
+// questions returns the questions about add-ons that do not depend on the observed state.
 func (a AddOns) questions() []Question {
 	var out []Question
 	if a.WebACL != nil && a.WebACL.Name != "" {

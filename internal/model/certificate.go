@@ -2,40 +2,41 @@ package model
 
 import "github.com/fulcrum-lb/fulcrum/internal/finding"
 
-// ManagedCertificate is a certificate that is to be requested from ACM for a member, or imported into it,
-// and deleted when no listener needs it any more.
+// ManagedCertificate is a certificate in ACM that the controller requests or imports for a member, and deletes when no
+// listener needs it any more.
 type ManagedCertificate struct {
 	ID     string // id in the model, which is the value of the resource tag
 	Member finding.Ref
-	// Import has the certificate to be imported; nil if the certificate is requested.
+	// Import is the import of the certificate; nil if the certificate is requested.
 	Import *CertificateImport
-	// CA is the ARN of a private certificate authority; empty for a public certificate, which is issued when its DNS
+	// CA is the ARN of a private certificate authority; empty for a public certificate, which ACM issues when its DNS
 	// records exist.
 	CA     string
-	Domain string   // the first of the hosts
+	Domain string   // the first of Hosts
 	Hosts  []string // sorted, unique
-	// Tags are those of users and the default tags. Tags of the controller are added when the plan is made.
+	// Tags are the tags of users and the default tags. The plan adds the tags of the controller.
 	Tags map[string]string
 	Of   finding.Origin
 }
 
-// CertManaged are certificates of a member for a listener, by the ids of ManagedCertificates of the stack. Those that
-// exist are used even if others do not.
+// CertManaged chooses ManagedCertificates of the stack for a listener, by their ids. The certificates that exist are used
+// even if others do not exist yet.
 type CertManaged struct {
 	Member finding.Ref
 	IDs    []string
-	Field  string // the field of the member that asks for them
+	Field  string // the field of the member that requests or names the certificates
 }
 
 func (CertManaged) certChoice() {}
 
-// AskOwnCertificates asks for the certificates with the tags of the stack.
+// AskOwnCertificates asks for the certificates in ACM with the tags of the stack.
 type AskOwnCertificates struct{}
 
 // Key implements Question.
 func (AskOwnCertificates) Key() string { return "own certificates" }
 
-// AskCertificateOwner asks for the stack for which a certificate was requested or imported, by its tags.
+// AskCertificateOwner asks for the stack for which a controller requested or imported a certificate. The tags of the
+// certificate name it.
 type AskCertificateOwner struct{ ARN string }
 
 // Key implements Question.
@@ -59,8 +60,8 @@ type AskValidation struct{ ARN string }
 // Key implements Question.
 func (q AskValidation) Key() string { return "validation " + q.ARN }
 
-// AskPublicCertificates asks for all certificates of the account and region that are validated by DNS, by any owner.
-// They are read at once.
+// AskPublicCertificates asks for all DNS-validated certificates of the account and region, of any owner. They are read at
+// once, not from a cache.
 type AskPublicCertificates struct{}
 
 // Key implements Question.

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Request has the parts of an HTTP request that conditions of rules match.
+// Request is the part of an HTTP request that conditions of listener rules can match.
 type Request struct {
 	Host   string // without port
 	Path   string // as sent, without query
 	Method string
-	Header []HeaderField // repeated names are repeated fields
+	Header []HeaderField // a repeated header has several entries
 	Query  string        // as sent, without the question mark
-	Client string        // address of the peer
+	Client string        // IP address of the client
 }
 
 // HeaderField is one header line.
 type HeaderField struct{ Name, Value string }
 
-// Location returns the URL to which a redirect sends a request to a listener with a protocol and port. Empty parts of the
-// redirect keep those of the request. See RedirectActionConfig of the Elastic Load Balancing API.
+// Location returns the URL to which a redirect sends a request that arrived at a listener with a protocol and port. Empty
+// fields of the redirect keep the value of the request. See RedirectActionConfig of the Elastic Load Balancing API.
 func (d Redirect) Location(r Request, protocol string, port int32) string {
 	placeholders := strings.NewReplacer("#{protocol}", protocol, "#{host}", r.Host, "#{port}", strconv.Itoa(int(port)),
 		"#{path}", strings.TrimPrefix(r.Path, "/"), "#{query}", r.Query)
@@ -107,7 +107,7 @@ func queryMatches(c QueryString, query string) bool {
 	return false
 }
 
-// letterCase is foldCase if a comparison ignores the case of letters.
+// letterCase reports whether a comparison ignores the case of letters.
 type letterCase bool
 
 const (
@@ -127,7 +127,8 @@ func matchesAnyGlob(patterns []string, text string, c letterCase) bool {
 	return false
 }
 
-// matchesAnyRegex reports whether a regular expression matches a part of the text. One that is not valid matches nothing.
+// matchesAnyRegex reports whether one of the regular expressions matches a part of the text. An invalid expression matches
+// nothing.
 func matchesAnyRegex(patterns []string, text string, c letterCase) bool {
 	for _, p := range patterns {
 		if c == foldCase {
@@ -140,13 +141,13 @@ func matchesAnyRegex(patterns []string, text string, c letterCase) bool {
 	return false
 }
 
-// token is one element of a wildcard pattern: any number of bytes, any one byte, or a certain byte.
+// token is one element of a wildcard pattern: any number of bytes (*), any one byte (?), or a certain byte.
 type token struct {
 	anyBytes, anyByte bool
 	byte              byte
 }
 
-// parsePattern parses a text in which * is any number of bytes and ? is one byte.
+// parsePattern parses a pattern in which * matches any number of bytes and ? matches one byte.
 func parsePattern(s string) []token {
 	out := make([]token, 0, len(s))
 	for i := range len(s) {
@@ -171,10 +172,9 @@ func parseQueryPattern(s string) []token {
 }
 
 // matchesPattern reports whether a pattern matches the whole text. After a mismatch only the last * is extended, because
-// extending an earlier one cannot lead to a match. The time is therefore at most the product of the lengths of pattern and
-// text.
+// extending an earlier * cannot help. So the number of steps is at most the product of the lengths of pattern and text.
 func matchesPattern(p []token, text string) bool {
-	next, run, end := 0, -1, 0 // the next token, the last one that is a run, and where that run ends
+	next, run, end := 0, -1, 0 // the next token; the last * token, and the end of the text that it matches
 	for at := 0; at < len(text); {
 		switch {
 		case next < len(p) && p[next].anyBytes:

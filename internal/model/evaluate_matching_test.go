@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The first matching rule is the rule that answers the request, and each matching rule answers the request if there is
-// no other rule.
+// TestMatchingBeginsWithTheRuleThatAnswers checks that the first rule that Matching returns answers the request, and that
+// each of the rules answers the request if there is no other rule.
 func TestMatchingBeginsWithTheRuleThatAnswers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[rng.IntN(len(of))] }

@@ -2,8 +2,8 @@ package model
 
 import "cmp"
 
-// Kind is the kind of a stack: the kind of its objects and, for Gateways, the type of load balancer. All differences between
-// kinds are in the table of this file, so that other code reads a property and never compares a kind.
+// Kind is the kind of a stack: the kind of its objects and, for Gateways, the type of load balancer. kindProperties has all
+// differences between kinds, so that other code reads a property and never compares kinds.
 type Kind string
 
 // The values of Kind.
@@ -19,8 +19,8 @@ const (
 // Kinds are all kinds of stacks.
 var Kinds = []Kind{Ingress, Service, ALBGateway, NLBGateway, GlobalAccelerator}
 
-// kindProperties are the properties of kinds. Tags, names in metrics and keys in logs must not change, because live clusters,
-// dashboards and tools use them.
+// kindProperties has the properties of each Kind. Tags, names in metrics and keys in logs must not change, because live
+// clusters, dashboards and tools use them.
 var kindProperties = map[Kind]struct {
 	tags, object                 string
 	controller, consumer, logKey string
@@ -68,20 +68,21 @@ func (k Kind) ControllerName() string { return kindProperties[k].controller }
 // ControllerName, because dashboards for older controllers use these names.
 func (k Kind) ConsumerName() string { return kindProperties[k].consumer }
 
-// LogKey returns the key of a stack in logs, which tools search for.
+// LogKey returns the key under which logs have the stack. Tools search for it.
 func (k Kind) LogKey() string { return kindProperties[k].logKey }
 
 // HasRules reports whether load balancers of the kind have listener rules and fixed responses, as ALBs do.
 func (k Kind) HasRules() bool { return kindProperties[k].rules }
 
-// HasGroupOrder reports whether users can order the members of a stack of the kind, and so its rules.
+// HasGroupOrder reports whether users can set the order of the members of a stack of the kind, and with it the order of
+// their rules.
 func (k Kind) HasGroupOrder() bool { return kindProperties[k].ordered }
 
-// IsGateway reports whether stacks of the kind are Gateways.
+// IsGateway reports whether stacks of the kind belong to Gateways.
 func (k Kind) IsGateway() bool { return kindProperties[k].gateway }
 
 // HasAccelerator reports whether stacks of the kind have an accelerator instead of a load balancer.
 func (k Kind) HasAccelerator() bool { return kindProperties[k].accelerator }
 
-// AdopterKind returns the kind of the Gateway stacks that can take over load balancers of this kind; "" if there is none.
+// AdopterKind returns the kind of Gateway stack that can take over load balancers of this kind; "" if there is none.
 func (k Kind) AdopterKind() Kind { return kindProperties[k].adopter }

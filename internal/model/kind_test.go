@@ -2,8 +2,8 @@ package model
 
 import "testing"
 
-// TestKindsAreComplete compares the table with the list of kinds. A kind without one of the required properties would
-// have tags, metrics or logs with an empty name.
+// TestKindsAreComplete checks that kindProperties has all Kinds with all required properties. Without a property, tags,
+// metrics or logs would have an empty name.
 func TestKindsAreComplete(t *testing.T) {
 	if len(kindProperties) != len(Kinds) {
 		t.Errorf("the table has %d kinds, Kinds %d", len(kindProperties), len(Kinds))

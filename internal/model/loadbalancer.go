@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Scheme is the scheme of a load balancer: whether it has public addresses.
+// Scheme is the scheme of a load balancer: internet-facing (with public addresses) or internal.
 type Scheme string
 
 // The values of Scheme.
@@ -43,27 +43,27 @@ const (
 // String returns the type as in the API of AWS.
 func (t LoadBalancerType) String() string { return cmp.Or(string(t), "application") }
 
-// LoadBalancer is a desired load balancer. Tags are those of users and the default tags; tags of the controller are added
-// when the plan is made. Attributes are those that are set; others are not managed.
+// LoadBalancer is a desired load balancer. Tags are the tags of users and the default tags; the plan adds the tags of the
+// controller. Attributes are the attributes that are set; other attributes are not managed.
 type LoadBalancer struct {
 	Type LoadBalancerType
 	Name string
-	// NamesTaken are generated names that resources of other owners have, so that another name is generated.
+	// NamesTaken are generated names that resources of other owners already have, so that another name must be generated.
 	NamesTaken  []string
 	Scheme      Scheme
 	AddressType AddressType
 	Subnets     SubnetChoice
-	// Addresses are allocation ids of Elastic IP addresses, in the order of the named subnets, or of the ids of subnets
-	// that are not named. PrivateIPv4 and IPv6 are addresses in any order, each within the range of a subnet. If there are
-	// none, AWS chooses the addresses.
+	// Addresses are allocation ids of Elastic IP addresses, in the order of the named subnets, or, if no subnets are named,
+	// of the ids of the subnets. PrivateIPv4 and IPv6 are addresses in any order, each within the range of a subnet. If
+	// there are none, AWS chooses the addresses.
 	Addresses, PrivateIPv4, IPv6 []string
-	// SourceNAT is on, off, or empty if it is not managed: whether clients of UDP over IPv6 reach targets through a prefix
-	// of the subnet. SourceNATPrefixes are IPv6 ranges of 80 bits in any order, each within the range of a subnet, or
-	// auto_assigned for a prefix that AWS chooses. If there are none, AWS chooses all.
+	// SourceNAT is on, off, or empty if it is not managed: it allows clients to reach targets by UDP over IPv6, through an
+	// IPv6 prefix of the subnet. SourceNATPrefixes are IPv6 /80 ranges in any order, each within the range of a subnet, or
+	// auto_assigned for a prefix that AWS chooses. If there are none, AWS chooses all prefixes.
 	SourceNAT         string
 	SourceNATPrefixes []string
-	// PrivateLinkRules is on, off, or empty if it is not managed: whether the rules of the security groups apply to traffic
-	// through AWS PrivateLink.
+	// PrivateLinkRules is on, off, or empty if it is not managed: whether the inbound rules of the security groups apply to
+	// traffic through AWS PrivateLink.
 	PrivateLinkRules string
 
 	SecurityGroups GroupChoice
@@ -71,40 +71,40 @@ type LoadBalancer struct {
 	IPAMPool       string
 	Attributes     map[string]string
 	AttributesOf   []finding.Origin // the objects that set attributes
-	Capacity       *int32           // reservation in LCU; nil if it is not managed, 0 for none
+	Capacity       *int32           // reserved LCUs; nil if not managed, 0 for no reservation
 	Tags           map[string]string
-	Listeners      []Listener // ascending by port
+	Listeners      []Listener // in ascending order of port
 	AddOns         AddOns
-	// Of is the origin of a frontend NLB; zero for the load balancer of the stack.
+	// Of is the origin of a frontend NLB; zero for a load balancer that is not a frontend NLB.
 	Of finding.Origin
-	// Origins of settings that a plan explains, by field name ("scheme", "subnets", ...).
+	// Origins are the origins of settings that a plan explains, by field name ("scheme", "subnets", ...).
 	Origins map[string]finding.Origin
 }
 
-// IsSchemeUnset reports whether no object sets a scheme. Then a new load balancer gets the default, and a live one keeps its
-// scheme.
+// IsSchemeUnset reports whether no object sets a scheme. Then a new load balancer gets the default scheme, and a live load
+// balancer keeps its scheme.
 func (lb *LoadBalancer) IsSchemeUnset() bool { return lb.Origins["scheme"] == finding.Origin{} }
 
-// SubnetMapping is a subnet of a load balancer with the addresses in it. Empty ones are chosen by AWS.
+// SubnetMapping is a subnet of a load balancer with the addresses in it. AWS chooses the addresses that are empty.
 type SubnetMapping struct {
 	Subnet      string
-	Allocation  string // id of an elastic address
+	Allocation  string // allocation id of an Elastic IP address
 	PrivateIPv4 string
 	IPv6        string
-	// SourceNATPrefix is an IPv6 range of 80 bits.
+	// SourceNATPrefix is an IPv6 /80 range.
 	SourceNATPrefix string
 }
 
 // SubnetChoice is how subnets are selected: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
 type SubnetChoice interface{ subnetChoice() }
 
-// SubnetsNamed are subnets by id (subnet-…) or value of their Name tag, in the order given.
+// SubnetsNamed are subnets by id (subnet-…) or by the value of their Name tag, in the order in which the user names them.
 type SubnetsNamed struct {
 	Refs []string
 	Of   finding.Origin
 }
 
-// SubnetsTagged are subnets that have, for each key, a tag with one of the values.
+// SubnetsTagged are the subnets that have, for each key, a tag with one of the values.
 type SubnetsTagged struct {
 	Tags map[string][]string
 	Of   finding.Origin
@@ -129,22 +129,22 @@ type GroupsManaged struct {
 	Backend bool
 }
 
-// GroupsGiven are security groups by id (sg-…) or value of their Name tag.
+// GroupsGiven are security groups by id (sg-…) or by the value of their Name tag.
 type GroupsGiven struct {
 	Refs []string
 	Of   finding.Origin
-	// Backend adds the shared backend security group, so that rules of nodes and pods can be managed.
+	// Backend adds the shared backend security group, so that the security group rules of nodes and pods can be managed.
 	Backend bool
 }
 
-// GroupsShared are, for a frontend NLB, the security groups of its ALB.
+// GroupsShared means that a frontend NLB has the security groups of its ALB.
 type GroupsShared struct{}
 
 func (GroupsManaged) groupChoice() {}
 func (GroupsGiven) groupChoice()   {}
 func (GroupsShared) groupChoice()  {}
 
-// SecurityGroup is a security group that belongs to the stack, with all its ingress rules.
+// SecurityGroup is a security group that the controller manages for the stack, with all its ingress rules.
 type SecurityGroup struct {
 	Name        string
 	Description string
@@ -152,8 +152,8 @@ type SecurityGroup struct {
 	Ingress     []IngressRule
 }
 
-// IngressRule is a rule of a security group for one source. Exactly one of CIDR, PrefixList and Group is set. Group is the
-// id of a security group, or BackendGroup or ManagedGroup in place of the id of that one.
+// IngressRule is an ingress rule of a security group for one source. Exactly one of CIDR, PrefixList and Group is set. Group
+// is the id of a security group, or BackendGroup or ManagedGroup as a placeholder for the id of that security group.
 type IngressRule struct {
 	Protocol    string // tcp, udp, icmp, icmpv6
 	From, To    int32
@@ -163,7 +163,7 @@ type IngressRule struct {
 	Description string
 }
 
-// String returns the rule for messages, without its description.
+// String returns the ingress rule for messages, without its description.
 func (r IngressRule) String() string {
 	ports := strconv.Itoa(int(r.From))
 	if r.To != r.From {
@@ -192,26 +192,27 @@ func (b BaseProtocol) String() string { return cmp.Or(string(b), "HTTP") }
 type Listener struct {
 	Port         int32
 	BaseProtocol BaseProtocol
-	// TLS is nil for a listener without TLS. It is for the protocols HTTP and TCP.
+	// TLS is nil for a listener without TLS. Only the protocols HTTP and TCP can have TLS.
 	TLS *TLS
-	// Default are the actions if no rule matches. If DefaultHeld is set, the live actions stay unchanged.
+	// Default are the actions for requests that match no rule. If DefaultHeld is set, the live default actions stay
+	// unchanged.
 	Default     []Action
 	DefaultHeld Held
-	// DefaultInPlace changes the default action in one call instead of in steps, for which a quota has no room.
+	// DefaultInPlace changes the default action in one call, because a quota leaves no room for a change in steps.
 	DefaultInPlace bool
 	DefaultOf      finding.Origin
 	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
-	// Covered has all rules, including those that are not in Rules because an earlier redirect answers their requests; nil
-	// if there are none of these. Covering is the method by which they were found.
+	// Covered has all rules, including those that are not in Rules because an earlier redirect answers all their requests;
+	// nil if there are no such rules. Covering is the Shadowing with which they were found.
 	Covered  []Rule
 	Covering Shadowing
-	// OrderHeld is set while AWS refuses to reorder the rules, so that all keep their priorities.
+	// OrderHeld is set while AWS refuses to reorder the rules, so that all rules keep their priorities.
 	OrderHeld  Held
 	Attributes map[string]string
-	// AttributesOf are the objects that set attributes.
+	// AttributesOf are the objects that set Attributes.
 	AttributesOf []finding.Origin
 	Tags         map[string]string
-	// Members are those that listen on the port, in group order.
+	// Members are the members that listen on the port, in the order of the members of the stack.
 	Members []finding.Ref
 }
 
@@ -226,7 +227,7 @@ func (l Listener) Protocol() string {
 	return "TLS"
 }
 
-// DefaultTargetGroupID returns the id of the target group of the stack to which the default action forwards, empty if it
+// DefaultTargetGroupID returns the id of the target group of the stack to which the default action forwards; empty if it
 // does not forward to exactly one.
 func (l Listener) DefaultTargetGroupID() string {
 	if len(l.Default) != 1 {
@@ -239,41 +240,43 @@ func (l Listener) DefaultTargetGroupID() string {
 	return f.Groups[0].Group.ID
 }
 
-// TLS are the settings of a listener with TLS.
+// TLS has the settings of a listener with TLS.
 type TLS struct {
 	Policy string
-	// ALPN is the ALPN policy of a TLS listener; if empty, the live policy stays unchanged.
+	// ALPN is the ALPN policy of a listener with protocol TLS; if empty, the live policy stays unchanged.
 	ALPN string
-	// Certificates are those of each member, in group order. The plan merges them into one list.
+	// Certificates are the certificates of each member, in the order of the members of the stack. The plan merges them into
+	// one list.
 	Certificates []CertChoice
-	// Refused are the ARNs of certificates that AWS refuses to attach. NoRoom are the ARNs of certificates beyond a quota.
-	// Members that name them keep the live certificates for their hosts.
+	// Refused are the ARNs of certificates that AWS refuses to attach, NoRoom those that exceed a quota. Members that name
+	// these certificates keep their live certificates.
 	Refused, NoRoom []string
 	MutualAuth      *MutualAuth
 	// NotImported reports whether members name TLS Secrets that are not imported.
 	NotImported bool
 }
 
-// CertChoice are the certificates of one member for a listener: CertARNs, CertHosts or CertManaged.
+// CertChoice is how the certificates of one member for a listener are chosen: CertARNs, CertHosts or CertManaged.
 type CertChoice interface{ certChoice() }
 
-// CertARNs are certificates by ARN.
+// CertARNs chooses certificates by ARN.
 type CertARNs struct {
 	Member finding.Ref
 	ARNs   []string
 	Field  string
-	// Live reports whether these are held live certificates, which Field does not name by ARN.
+	// Live reports whether the ARNs are those of live certificates that are held, so that the field Field does not name
+	// them.
 	Live bool
 }
 
-// CertHosts are all issued certificates in ACM that cover the hosts.
+// CertHosts chooses all issued certificates in ACM that cover the hosts.
 type CertHosts struct {
 	Member finding.Ref
 	Hosts  []string // sorted, unique
 	Fields []string // the fields that name the hosts, in the order of Hosts
 }
 
-// Field returns the field that names a host, "" if it is not known.
+// Field returns the field that names a host; "" if it is not known.
 func (c CertHosts) Field(host string) string {
 	for i, h := range c.Hosts {
 		if h == host && i < len(c.Fields) {
@@ -286,7 +289,7 @@ func (c CertHosts) Field(host string) string {
 func (CertARNs) certChoice()  {}
 func (CertHosts) certChoice() {}
 
-// MutualAuth are the settings of a listener for mutual authentication.
+// MutualAuth has the settings of a listener for mutual TLS authentication.
 type MutualAuth struct {
 	Mode         string // off, passthrough, verify
 	TrustStore   string // ARN or name

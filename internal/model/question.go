@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Question is a question about AWS, other than about the resources of the stack, that a translation or a plan needs
-// answered. Questions are equal if their keys are equal.
+// Question asks for facts in AWS, mostly outside of the resources of the stack, that a translation or a plan needs.
+// Questions are equal if their keys are equal.
 type Question interface {
-	// Key identifies the question, for de-duplication.
+	// Key identifies the question, so that it is asked only once.
 	Key() string
 }
 
 // AskSubnets asks for subnets by id or name, by tags, or by discovery for a scheme.
 type AskSubnets struct {
-	Refs     string // ids and names joined by commas, "" if they are not named
-	Tags     string // canonical "k=v1|v2,k2=v3", "" if not by tags
-	Discover Scheme // "" if not by discovery
+	Refs     string // ids and names joined by commas; "" if the subnets are not named
+	Tags     string // "k=v1|v2,k2=v3" in ascending order of keys; "" if the subnets are not chosen by tags
+	Discover Scheme // "" if the subnets are not discovered
 	Choice   SubnetChoice
-	// NLB reports whether they are for a network load balancer.
+	// NLB reports whether the subnets are for a network load balancer.
 	NLB bool
 }
 
-// AskNamedSecurityGroups asks for security groups of any owner, by ID or name.
+// AskNamedSecurityGroups asks for security groups of any owner, by id or name.
 type AskNamedSecurityGroups struct {
 	Refs string
 	List []string
@@ -36,7 +36,7 @@ type AskCertificates struct{}
 // AskTargetGroup asks for a target group of any owner, by name or by ARN.
 type AskTargetGroup struct{ Ref string }
 
-// AskScheme asks for the scheme of a load balancer of another stack, by its DNS name.
+// AskScheme asks for the scheme of a load balancer of another stack. The load balancer is identified by its DNS name.
 type AskScheme struct {
 	Of      StackID
 	DNSName string
@@ -57,8 +57,8 @@ type AskBackendSecurityGroup struct{}
 // AskHealth asks for the health of the targets of a target group of the stack, by ARN.
 type AskHealth struct{ ARN string }
 
-// AskAdopted asks for the resources of another stack as if they were of this one: while a load balancer is handed over,
-// resources have the tags of one stack, of the other, or of both.
+// AskAdopted asks for the resources of another stack, which are then treated like resources of this stack: while a load
+// balancer is handed over, its resources have the tags of one stack, of the other, or of both.
 type AskAdopted struct{ From StackID }
 
 // Key implements Question.
@@ -66,7 +66,7 @@ func (q AskAdopted) Key() string {
 	return "adopted from " + string(q.From.Kind) + " " + q.From.String()
 }
 
-// AskListings asks that resources are listed again if they were listed before Since.
+// AskListings asks to list resources again if they were last listed before Since.
 type AskListings struct{ Since time.Time }
 
 // AskComparison asks to read again the resources of the stack that were last read from AWS, or written by this process,
@@ -74,11 +74,12 @@ type AskListings struct{ Since time.Time }
 // The answer is in the observed resources. Facts, which answer the other questions, are not read again.
 type AskComparison struct{ Since, TagsSince time.Time }
 
-// AskAttributes asks for the attributes of a live resource of the stack: Of is "load-balancer",
-// "listener" or "target-group". The answer is in the observed resource itself.
+// AskAttributes asks for the attributes of a live resource of the stack. Of is "load-balancer", "listener" or
+// "target-group". The answer is in the observed resource.
 type AskAttributes struct{ Of, ARN string }
 
-// AskState asks for the state of a load balancer that was being provisioned. The answer is in the observed load balancer.
+// AskState asks for the state of a load balancer that AWS was still provisioning. The answer is in the observed load
+// balancer.
 type AskState struct{ ARN string }
 
 // Key implements Question.
@@ -87,15 +88,15 @@ func (q AskState) Key() string { return "state " + q.ARN }
 // AskCapacity asks for the capacity reservation of a live load balancer.
 type AskCapacity struct{ ARN string }
 
-// AskListenerCertificates asks for the additional certificates of a live listener, and AskRuleTags for the tags of all
-// listeners and rules of a live load balancer. Both are always observed without a question; the questions are keys of the
-// faults if a read fails.
+// AskListenerCertificates identifies a read of the additional certificates of a live listener, and AskRuleTags a read of the
+// tags of all listeners and rules of a live load balancer. They are never asked, because both are always read. They are the
+// keys under which a failed read is recorded.
 type (
 	AskListenerCertificates struct{ ARN string }
 	AskRuleTags             struct{ ARN string }
 )
 
-// AskSecurityGroups asks for the security groups of the cluster. It is used like AskRuleTags.
+// AskSecurityGroups identifies a read of the security groups of the cluster. It is used like AskRuleTags.
 type AskSecurityGroups struct{}
 
 // Key implements Question.
@@ -143,7 +144,7 @@ func (AskBackendSecurityGroup) Key() string { return "backendgroup" }
 // Key implements Question.
 func (q AskHealth) Key() string { return "health " + q.ARN }
 
-// Questions returns the questions for the plan of the stack, without repeats.
+// Questions returns the questions whose answers the plan of the stack needs, without duplicates.
 func (s Stack) Questions() []Question {
 	var qs []Question
 	asked := map[string]bool{}
@@ -200,7 +201,7 @@ func (s Stack) Questions() []Question {
 			}
 		}
 	}
-	for _, m := range s.Held.Members { // target groups by ARN need no question, because live rules show the ARNs
+	for _, m := range s.Held.Members { // a target group by ARN needs no question, because live rules show ARNs
 		for _, r := range m.Rules {
 			for _, a := range r.Actions {
 				askTargetGroups(a, func(q Question) {
@@ -214,7 +215,7 @@ func (s Stack) Questions() []Question {
 	return qs
 }
 
-// questions returns the questions about subnets and security groups of a load balancer.
+// questions returns the questions about the subnets and security groups of the load balancer.
 func (lb *LoadBalancer) questions() []Question {
 	out := []Question{lb.SubnetQuestion()}
 	if g, ok := lb.SecurityGroups.(GroupsGiven); ok {

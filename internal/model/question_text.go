@@ -8,7 +8,7 @@ import (
 
 func joinRefs(refs []string) string { return strings.Join(refs, ",") }
 
-// SubnetQuestion returns the question for the subnets of a load balancer.
+// SubnetQuestion returns the question for the subnets that a choice selects, for a load balancer with a scheme.
 func SubnetQuestion(c SubnetChoice, scheme Scheme, nlb bool) AskSubnets {
 	q := subnetQuestionForScheme(c, scheme)
 	q.NLB = nlb

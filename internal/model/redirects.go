@@ -2,17 +2,17 @@ package model
 
 import "slices"
 
-// redirectIndex has the redirects before a rule, indexed by the hosts and paths that they cover.
+// redirectIndex has the redirects that precede a rule, by the hosts and paths that they cover.
 type redirectIndex struct {
 	shadowing Shadowing
 	byValue   map[coveredHostAndPath][]Rule
 }
 
-// coveredHostAndPath is a host and a path of a redirect; empty if it covers all hosts or all paths.
+// coveredHostAndPath is a host and a path that a redirect covers. An empty host means all hosts, an empty path all paths.
 type coveredHostAndPath struct{ host, path string }
 
-// addRedirect adds a redirect. It ignores a redirect with conditions other than hosts and paths, because this may not cover
-// a rule.
+// addRedirect adds a redirect to the index. It ignores a redirect with conditions other than hosts and paths, because such a
+// redirect may not answer all requests of a rule.
 func (d *redirectIndex) addRedirect(e Rule) {
 	if !hasOnlyHostsAndPaths(e) {
 		return
@@ -34,8 +34,8 @@ func (d *redirectIndex) addRedirect(e Rule) {
 	}
 }
 
-// isShadowed reports whether a redirect answers all requests of a rule. Such a redirect has each host and each path of
-// the rule, so it is enough to compare those with the rarest ones.
+// isShadowed reports whether a redirect answers all requests of a rule. Such a redirect covers every host and every path of
+// the rule, so hasShadowing compares only the redirects for one of them.
 func (d *redirectIndex) isShadowed(r Rule) bool {
 	if len(d.byValue) == 0 {
 		return false
@@ -44,8 +44,8 @@ func (d *redirectIndex) isShadowed(r Rule) bool {
 	return d.hasShadowing(r, []string{""}, []string{""}) || d.hasShadowing(r, hosts, []string{""}) || d.hasShadowing(r, []string{""}, paths) || d.hasShadowing(r, hosts, paths)
 }
 
-// hasShadowing reports whether a redirect with all of the hosts and paths shadows a rule. It compares those with the rarest
-// pair of host and path.
+// hasShadowing reports whether a redirect that covers all of the hosts and paths shadows a rule. To compare as few redirects
+// as possible, it uses the pair of host and path with the fewest redirects.
 func (d *redirectIndex) hasShadowing(r Rule, hosts, paths []string) bool {
 	var rarest []Rule
 	for i, h := range hosts {
@@ -58,7 +58,8 @@ func (d *redirectIndex) hasShadowing(r Rule, hosts, paths []string) bool {
 	return slices.ContainsFunc(rarest, func(e Rule) bool { return shadows(e, r, d.shadowing) })
 }
 
-// valueKeys returns the values of a condition as keys, which differ for plain values and regular expressions.
+// valueKeys returns the values of a condition as keys of the index. A plain value and a regular expression with the same
+// text have different keys.
 func valueKeys(v values) []string {
 	out := make([]string, 0, len(v.plain)+len(v.regex))
 	for _, s := range v.plain {

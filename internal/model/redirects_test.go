@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// optimizeByComparingEachRedirect is a simple implementation of OptimizeRules that compares each rule with each earlier
+// optimizeByComparingEachRedirect is a simple implementation of OptimizeRules: it compares each rule with each earlier
 // redirect.
 func optimizeByComparingEachRedirect(l Listener, s Shadowing) []Rule {
 	var kept, earlier []Rule

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Rule is a rule of a listener. Its position among the rules of the listener decides its priority.
+// Rule is a listener rule. Its position among the rules of the listener determines its priority.
 type Rule struct {
 	Conditions []Condition
 	Transforms []Transform
@@ -23,18 +23,18 @@ type Rule struct {
 	Member     finding.Ref
 	// Held are the reasons why a live rule with the same hosts and paths stays unchanged.
 	Held Held
-	// PlaceholderConditions are the conditions of the response with status 503 in place of a held rule, if Conditions exceed
-	// the limits of AWS.
+	// PlaceholderConditions are the conditions of the fixed response with status 503 that is created instead of a held rule,
+	// if Conditions exceed the limits of AWS.
 	PlaceholderConditions []Condition
-	// InPlace changes the live rule in one call instead of in steps, for which a quota has no room.
+	// InPlace changes the live rule in one call, because a quota leaves no room for a change in steps.
 	InPlace bool
-	// NoRoom is set while a quota has no room for another rule. Then the rule takes the place of a live rule of its
-	// namespace that is not desired any more; if there is none, it is left out.
+	// NoRoom is set while a quota leaves no room for another rule. Then the rule replaces a live rule of its namespace that
+	// is not desired any more; if there is none, the rule is left out.
 	NoRoom bool
 }
 
-// RuleKey identifies a rule of a stack by its listener and its origin. Unlike the priority, it does not change with other
-// rules, and unlike the conditions, it differs for rules of two members with the same conditions.
+// RuleKey identifies a rule of a stack by its listener and its origin. Unlike the priority, it does not change when other
+// rules change, and unlike the conditions, it differs for rules of two members with the same conditions.
 type RuleKey struct {
 	Port int32
 	Of   finding.Origin
@@ -64,7 +64,7 @@ func (r Rule) Text(port int32) string {
 	return out
 }
 
-// Hosts returns the hosts in the conditions of the rule, plain and regex values together.
+// Hosts returns the hosts in the conditions of the rule: plain values and regular expressions.
 func (r Rule) Hosts() []string {
 	var out []string
 	for _, c := range r.Conditions {
@@ -79,7 +79,7 @@ func (r Rule) Hosts() []string {
 	return out
 }
 
-// Paths returns the paths in the conditions of the rule, plain and regex values together.
+// Paths returns the paths in the conditions of the rule: plain values and regular expressions.
 func (r Rule) Paths() []string {
 	var out []string
 	for _, c := range r.Conditions {
@@ -97,11 +97,11 @@ type Condition interface{ condition() }
 // HostHeader matches the Host header, case-insensitively; Values may have wildcards * and ?.
 type HostHeader struct{ Values, Regex []string }
 
-// anyPort is the end of a Host header, with and without a port.
+// anyPort is the end of a regular expression for a Host header with or without a port.
 const anyPort = "(:[0-9]+)?$"
 
-// HostPattern returns a regular expression that matches a hostname, which may begin with a wildcard label, with or without a
-// port. A plain value would not match a Host header with a port.
+// HostPattern returns a regular expression that matches a hostname with or without a port. The hostname may begin with a
+// wildcard label. A plain value would not match a Host header with a port.
 func HostPattern(host string) string {
 	if rest, wild := strings.CutPrefix(host, "*"); wild {
 		return "^.+" + regexp.QuoteMeta(rest) + anyPort
@@ -109,7 +109,7 @@ func HostPattern(host string) string {
 	return "^" + regexp.QuoteMeta(host) + anyPort
 }
 
-// PlainHost returns the hostname for which HostPattern returns the expression; false if there is none.
+// PlainHost returns the hostname for which HostPattern returns expr; false if there is no such hostname.
 func PlainHost(expr string) (host string, ok bool) {
 	host, ok = strings.CutSuffix(strings.TrimPrefix(expr, "^"), anyPort)
 	if rest, wild := strings.CutPrefix(host, ".+"); wild {
@@ -131,10 +131,10 @@ type HTTPHeader struct {
 	Values, Regex []string
 }
 
-// RequestMethod matches the method exactly.
+// RequestMethod matches the HTTP method exactly.
 type RequestMethod struct{ Values []string }
 
-// QueryString matches parameters; an empty Key matches any.
+// QueryString matches query parameters. A pair with an empty Key matches the value of any parameter.
 type QueryString struct{ Pairs []QueryPair }
 
 // QueryPair is a parameter of a QueryString condition.
@@ -168,17 +168,17 @@ const (
 // Rewrite replaces the text that Regex matches.
 type Rewrite struct{ Regex, Replace string }
 
-// Action is an action of a rule: Forward, Redirect or FixedResponse, of which a rule has exactly one as its last action, or
-// AuthOIDC, AuthCognito or ValidateJWT before it, on HTTPS listeners only.
+// Action is an action of a rule. The last action of a rule is a Forward, Redirect or FixedResponse; an AuthOIDC, AuthCognito
+// or ValidateJWT can precede it, on HTTPS listeners only.
 type Action interface{ action() }
 
-// Forward sends the request to one of the target groups by weight.
+// Forward sends each request to one of several target groups, by weight.
 type Forward struct {
 	Groups     []WeightedGroup
 	Stickiness *GroupStickiness
 }
 
-// ForwardedGroups returns the target groups to which actions forward, with their weights; nil if they do not forward. AWS
+// ForwardedGroups returns the target groups to which the actions forward, with their weights; nil if no action forwards. AWS
 // accepts at most one forward, as the last action.
 func ForwardedGroups(actions []Action) []WeightedGroup {
 	for _, a := range actions {
@@ -189,8 +189,7 @@ func ForwardedGroups(actions []Action) []WeightedGroup {
 	return nil
 }
 
-// WithGroups returns a copy of the actions in which each reference to a target group is replaced by the result of replace
-// for it.
+// WithGroups returns a copy of the actions in which replace(ref) replaces each reference to a target group.
 func WithGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
@@ -215,8 +214,8 @@ type WeightedGroup struct {
 // GroupRef is a reference to a target group. Exactly one field is set.
 type GroupRef struct {
 	ID   string // id in the model of a target group of this stack
-	ARN  string // a target group that the stack does not own
-	Name string // name of a target group that the stack does not own; the plan resolves it
+	ARN  string // a target group of another owner, by ARN
+	Name string // a target group of another owner, by name; the plan resolves it to an ARN
 }
 
 // GroupStickiness is target group stickiness: requests of a client go to the target group of its first request.
@@ -239,7 +238,7 @@ type FixedResponse struct {
 	Body        string
 }
 
-// AuthCommon has the settings that OIDC and Cognito share.
+// AuthCommon has the settings that AuthOIDC and AuthCognito share.
 type AuthCommon struct {
 	OnUnauthenticated string
 	Scope             string
@@ -262,13 +261,13 @@ type AuthCognito struct {
 	UserPoolARN, ClientID, Domain string
 }
 
-// ValidateJWT checks a bearer token.
+// ValidateJWT checks the JSON Web Token (bearer token) of a request.
 type ValidateJWT struct {
 	JWKSEndpoint, Issuer string
 	Claims               []JWTClaim
 }
 
-// JWTClaim is an additional claim to check.
+// JWTClaim is a claim that the token must have, besides the issuer.
 type JWTClaim struct {
 	Format, Name string
 	Values       []string
@@ -281,20 +280,20 @@ func (AuthOIDC) action()      {}
 func (AuthCognito) action()   {}
 func (ValidateJWT) action()   {}
 
-// Secret is a text that is never printed.
+// Secret is a text that must not appear in any output.
 type Secret string
 
-// String hides the value.
+// String returns a placeholder instead of the secret.
 func (Secret) String() string { return "[redacted]" }
 
-// Format hides the value from every verb.
+// Format writes a placeholder instead of the secret, for every format verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]") }
 
-// MarshalText hides the value from encoders.
+// MarshalText returns a placeholder instead of the secret, so that no encoder writes it.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
-// HashFor returns a hash of the secret for a use, such as the ARN of a rule, to detect a changed secret. A
-// secret has different hashes for different uses. The hash of an empty secret is empty.
+// HashFor returns a hash of the secret that detects a change of it. use is the place where the secret is used, such as the
+// ARN of a rule; the same secret has different hashes for different uses. The hash of an empty secret is empty.
 func (s Secret) HashFor(use string) string {
 	if s == "" {
 		return ""
@@ -303,5 +302,5 @@ func (s Secret) HashFor(use string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// Reveal returns the secret in plain text. It is only for the values of calls to AWS, and for redacting it from texts.
+// Reveal returns the secret in plain text. Use it only for parameters of AWS calls, and to redact the secret from texts.
 func (s Secret) Reveal() string { return string(s) }

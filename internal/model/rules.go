@@ -5,20 +5,21 @@ import (
 	"strconv"
 )
 
-// Shadowing decides which rules a redirect with regular expressions for its hosts covers.
+// Shadowing decides which rules a redirect covers if its host conditions are regular expressions.
 type Shadowing int
 
 // The values of Shadowing.
 const (
-	// RegexHostsCoverThemselves is exact: only rules with the same expressions are covered.
+	// RegexHostsCoverThemselves is exact: the redirect covers only rules with the same regular expressions.
 	RegexHostsCoverThemselves Shadowing = iota
-	// RegexHostsCoverAll treats such a redirect as one for every host, as older controllers did.
+	// RegexHostsCoverAll treats such a redirect like a redirect for all hosts, as older controllers did.
 	RegexHostsCoverAll
 )
 
-// OptimizeRules returns the rules of a listener without two kinds of rules: redirects to their own URL, which would never end,
-// and rules for which an earlier redirect answers all requests (usually a redirect of everything to HTTPS). Held rules stay
-// and cover nothing, because their conditions may be incomplete or not live. The listener is not changed.
+// OptimizeRules returns the rules of a listener without those that are useless: redirects to their own URL, which would
+// never end, and rules for which an earlier redirect answers all requests (usually a redirect of everything to HTTPS). Held
+// rules stay, and they cover no other rules, because their conditions may be incomplete or not live. The listener is not
+// changed.
 func OptimizeRules(l Listener, s Shadowing) []Rule {
 	if len(l.Rules) == 0 {
 		return nil
@@ -45,8 +46,8 @@ func OptimizeRules(l Listener, s Shadowing) []Rule {
 	return kept
 }
 
-// RestoreCoveredRules adds the rules again that OptimizeRules left out because of a redirect that is held now, and so does
-// not answer their requests.
+// RestoreCoveredRules sets Rules again from Covered. It restores rules that OptimizeRules left out because of a redirect
+// that is held by now, and so does not answer their requests.
 func (l *Listener) RestoreCoveredRules() {
 	if l.Covered == nil {
 		return
@@ -74,8 +75,8 @@ func redirectOf(r Rule) (Redirect, bool) {
 	return Redirect{}, false
 }
 
-// redirectsToItself reports whether a redirect leads to a URL that the rule matches. The result is also true if only one of
-// several hosts or paths of the rule is the target.
+// redirectsToItself reports whether the target of a redirect is a URL that the rule of the redirect matches. The result is
+// also true if only one of several hosts or paths of the rule is the target.
 func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 	var hosts, paths []string
 	for _, c := range r.Conditions {
@@ -97,8 +98,8 @@ func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 		!to.DropQuery && keeps(to.Query, "#{query}")
 }
 
-// shadows reports whether the earlier redirect e answers every request of rule r. Values are compared as texts: whether a
-// wildcard covers another value is not checked, except for allPaths.
+// shadows reports whether the earlier redirect e answers every request of rule r. Values are compared as text: it is not
+// checked whether a wildcard covers another value, except for allPaths.
 func shadows(e, r Rule, s Shadowing) bool {
 	if !hasOnlyHostsAndPaths(e) || !coversValues(coveredHosts(e, s), hostValues(r)) {
 		return false
@@ -115,7 +116,7 @@ func hasOnlyHostsAndPaths(r Rule) bool {
 	return !slices.ContainsFunc(r.Conditions, func(c Condition) bool { return !isHostOrPath(c) })
 }
 
-// coveredHosts returns the hosts that an earlier redirect covers.
+// coveredHosts returns the host values with which shadows compares an earlier redirect.
 func coveredHosts(e Rule, s Shadowing) values {
 	hosts := hostValues(e)
 	if s == RegexHostsCoverAll {
@@ -124,8 +125,8 @@ func coveredHosts(e Rule, s Shadowing) values {
 	return hosts
 }
 
-// values are the values of the conditions on hosts or on paths. Plain and regex values are separate, because the same text
-// means something different in each.
+// values has the values of the host conditions or of the path conditions of a rule. Plain values and regular expressions are
+// separate, because the same text has another meaning in each.
 type values struct{ plain, regex []string }
 
 func (v values) isEmpty() bool { return len(v.plain)+len(v.regex) == 0 }
@@ -148,7 +149,7 @@ func pathValues(r Rule) (out values) {
 	return out
 }
 
-// coversValues reports whether the values of e include those of r. Without a value, a rule matches everything.
+// coversValues reports whether e includes all values of r. No values means that everything matches.
 func coversValues(e, r values) bool {
 	if e.isEmpty() {
 		return true

@@ -129,7 +129,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// hosts and paths of random rules; there are few, so that rules often overlap
+// Hosts and paths of random rules. There are only a few, so that rules often overlap.
 var (
 	someHosts = []string{"a.com", "b.com", "*.com"}
 	somePaths = []string{"/", "/*", "/a", "/a/*", "/b"}
@@ -165,8 +165,8 @@ func randomRule(r *rand.Rand, name string) model.Rule {
 	return newRule(name, forwardToWeb, cs...)
 }
 
-// checkSameOutcome checks that every request is answered by the same rule before and after OptimizeRules. Redirects of a
-// request to itself are not compared, because OptimizeRules removes them.
+// checkSameOutcome checks that the same rule answers each request before and after OptimizeRules. Redirects of a request to
+// its own URL are not compared, because OptimizeRules removes them.
 func checkSameOutcome(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	l := model.Listener{Port: 80}
@@ -184,7 +184,7 @@ func checkSameOutcome(t *testing.T, r *rand.Rand) {
 	if d := cmp.Diff(ruleNames(kept), ruleNames(model.OptimizeRules(model.Listener{Port: l.Port, TLS: l.TLS, Rules: kept}, model.RegexHostsCoverThemselves))); d != "" {
 		t.Fatalf("a second time, -want +got\n%s", d)
 	}
-	var counted []model.Rule // all rules except redirects to themselves, found one by one
+	var counted []model.Rule // all rules except redirects to their own URL, which are found one by one
 	for _, rule := range l.Rules {
 		counted = append(counted, model.OptimizeRules(model.Listener{Port: l.Port, TLS: l.TLS, Rules: []model.Rule{rule}}, model.RegexHostsCoverThemselves)...)
 	}

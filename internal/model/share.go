@@ -1,17 +1,17 @@
 package model
 
-// guaranteedPart is the part of a quota that is reserved for each of guaranteedSharers sharers, including those that come
-// later: 10 of 2,500.
+// guaranteedPart is the part of a quota that is reserved for each of the first guaranteedSharers sharers, including sharers
+// that come later: 10 of a quota of 2,500.
 const (
 	guaranteedPart    = 1.0 / 250
 	guaranteedSharers = 50
 )
 
 // MayTakeOneMore reports whether one of several sharers of a quota may use one more unit. all is the number of units that
-// all sharers use together, have the number of this sharer, and others has the number of each other sharer. A sharer that
-// uses at most few units may take one while the quota has room. Any other sharer must leave at least as many units free as
-// it uses, and enough for each other sharer to reach the same number (at most half of an equal share, at least few). A
-// sharer that uses more must leave more, so that freed units go to sharers that use fewer.
+// all sharers use together, have the number that this sharer uses, and others has the number of each other sharer. A sharer
+// that uses at most few units may take one while the quota has room. Any other sharer must leave at least as many units free
+// as it uses, and enough for each other sharer to reach the same number (at most half of an equal share, at least few). So
+// the more a sharer uses, the more it must leave free, and freed units go to sharers that use fewer.
 func MayTakeOneMore(quota, all, have float64, others []float64) bool {
 	n := len(others) + 1
 	half := quota / 2 / float64(n+1)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// takeAllPermitted lets each of the namespaces in turns take units until MayTakeOneMore returns false, and returns the
-// total.
+// takeAllPermitted lets each of the sharers in turns take units until MayTakeOneMore returns false, and returns the total
+// number of units in use.
 func takeAllPermitted(quota int, have []float64, turns ...int) (all float64) {
 	for _, h := range have {
 		all += h
@@ -28,13 +28,13 @@ func TestMayTakeOneMore(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		quota, others int
-		want          float64 // units of the last namespace, after all others have taken their units
+		want          float64 // units of the last sharer, after all others have taken their units
 	}{
 		{10, 0, 5}, {100, 0, 50}, {2500, 0, 1250}, {100, 1, 12}, {2500, 1, 312}, {2500, 10, 10}, {2500, 20, 10}, {2500, 49, 10},
 	} {
 		have := make([]float64, c.others)
 		for n := range c.others {
-			// The namespaces after this one are not known yet.
+			// The sharers after this one are not known yet.
 			takeAllPermitted(c.quota, have[:n+1], n)
 		}
 		have = append(have, 0)
@@ -48,8 +48,8 @@ func TestMayTakeOneMore(t *testing.T) {
 	}
 }
 
-// A namespace that is known from the start gets at least half of an equal share, even if all other namespaces take
-// their units first.
+// TestKnownSharersGetHalfOfAnEqualShare checks that a sharer that is known from the start gets at least half of an equal
+// share, even if all other sharers take their units first.
 func TestKnownSharersGetHalfOfAnEqualShare(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 5, 10, 20} {

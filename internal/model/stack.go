@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// StackID identifies a stack. It is the key of the work queue, and its String is the value of the stack tag. The stack of
-// an IngressGroup has no namespace.
+// StackID identifies a stack. It is the key of the work queue, and the result of String is the value of the stack tag. The
+// stack of an IngressGroup has no namespace.
 type StackID struct {
 	Kind      Kind
 	Namespace string
@@ -23,7 +23,7 @@ func (id StackID) String() string {
 	return id.Namespace + "/" + id.Name
 }
 
-// Title returns the name of a stack for users: its object or its IngressGroup.
+// Title returns the name of a stack as users know it: its object, or its IngressGroup.
 func (id StackID) Title() string {
 	if id.Kind == Ingress && id.Namespace == "" {
 		return "IngressGroup " + id.Name
@@ -36,7 +36,7 @@ func (id StackID) Compare(o StackID) int {
 	return cmp.Or(cmp.Compare(id.Kind, o.Kind), cmp.Compare(id.Namespace, o.Namespace), cmp.Compare(id.Name, o.Name))
 }
 
-// Ids of the resources that a stack has at most once. They are values of the resource tag, so they must not change.
+// Ids of the resources of which a stack has at most one. They are values of the resource tag, so they must not change.
 const (
 	LoadBalancerID  = "LoadBalancer"
 	ManagedGroupID  = "ManagedLBSecurityGroup"
@@ -48,77 +48,80 @@ const (
 // Stack is the whole desired state of one load balancer, or one accelerator, with all that belongs to it.
 type Stack struct {
 	ID StackID
-	// LoadBalancer is an ALB or an NLB; nil if the stack is to be empty.
+	// LoadBalancer is an ALB or an NLB; nil if the stack must have no load balancer.
 	LoadBalancer *LoadBalancer
-	// FrontendNLB is the frontend NLB, which has addresses that do not change, in front of the ALB; nil if there is none.
-	// Each of its listeners forwards to a target group of type alb with a port of the ALB.
+	// FrontendNLB is the frontend NLB, which gives the ALB static addresses; nil if there is none. Each of its listeners
+	// forwards to a target group of type alb with a port of the ALB.
 	FrontendNLB *LoadBalancer
-	// Accelerator is the accelerator of a stack of kind GlobalAccelerator, which has nothing else; nil if the stack is to
-	// be empty.
+	// Accelerator is the accelerator of a stack of kind GlobalAccelerator, which has no other resources; nil if the stack
+	// must have no accelerator.
 	Accelerator *Accelerator
 	// TargetGroups are in ascending order of ID.
 	TargetGroups []TargetGroup
-	// Certificates are those that are requested or imported for members, in ascending order of ID.
+	// Certificates are the certificates that are requested or imported for members, in ascending order of ID.
 	Certificates []ManagedCertificate
-	// Held are the parts that stay unchanged in AWS.
+	// Held describes which resources stay unchanged in AWS.
 	Held HeldParts
-	// Contested reports whether the stack must be translated again with the observed state, because the live value decides:
-	// members disagree on a load-balancer-wide setting, or the setting of one of them cannot be read. An accelerator with
-	// endpoints is always contested, because the tags of their load balancers show who must permit their use.
+	// Contested reports whether the stack must be translated again with the observed state, because the result depends on a
+	// live value: members disagree on a load-balancer-wide setting, or the setting of one of them cannot be read. An
+	// accelerator with endpoints is always contested, because the tags of its load balancers show who must permit their use.
 	Contested bool
-	// Compare are the questions about the live values of contested settings.
+	// Compare are the questions about the live values of contested settings, which are compared with the values of the
+	// members.
 	Compare []Question
-	// Members are the objects that make up the stack, in group order, the held ones included.
+	// Members are the objects that make up the stack, in their order of precedence, including objects that are held.
 	Members []Member
-	// Leaving are objects that have the finalizer of the stack but do not belong to it any more.
+	// Leaving are objects that have the finalizer of the stack but no longer belong to it.
 	Leaving []Member
-	// MovesOut are members that move to another stack. This stack serves them until clients use the other load balancer.
+	// MovesOut are members that move to another stack. This stack serves them until clients use the load balancer of the
+	// other stack.
 	MovesOut []MoveOut
-	// MovesIn are members that move to this stack from another one. Their status shows the load balancer of that stack until
-	// this one serves them as well.
+	// MovesIn are members that move to this stack from another one. Their status shows the load balancer of the other stack
+	// until this stack serves them as well.
 	MovesIn []MoveIn
-	// DeletionGuard is set if the load balancer must not be deleted, because a member that is being deleted has deletion
+	// DeletionGuard is set if the load balancer must not be deleted, because a member that is being deleted sets deletion
 	// protection.
 	DeletionGuard *finding.Finding
-	// Unprotected is set if a leaving member explicitly switches deletion protection off. Then a live protection is switched
-	// off; otherwise it stays.
+	// Unprotected is set if a leaving member explicitly disables deletion protection. Then live deletion protection is
+	// disabled; otherwise it stays.
 	Unprotected bool
-	// DryRun reports whether the plan is only described and not carried out.
+	// DryRun reports whether the plan is only reported and not carried out.
 	DryRun bool
-	// Describe reports whether a description of the plan is made, to be shown on a member.
+	// Describe reports whether a description of the plan must be made, because an annotation of a member shows it.
 	Describe bool
 	// BackendGroup describes how the stack uses the shared backend security group.
 	BackendGroup BackendGroupUse
-	// Adopts is the take-over of the load balancer of another stack; nil if this one has a load balancer of its own.
+	// Adopts is the take-over of the load balancer of another stack; nil if this stack creates its own load balancer.
 	Adopts *Adoption
-	// Isolated reports whether tenancy is isolated: each host belongs to a namespace, and the class has the
+	// Isolated reports whether tenancy is isolated: each host belongs to one namespace, and only the class sets the
 	// load-balancer-wide settings.
 	Isolated bool
 	// Attached are the namespaces of a Gateway and of the routes that are attached to it, in ascending order.
 	Attached []string
-	// Adopters are Gateways with an annotation to take over the load balancer of this stack. The annotation alone permits
-	// nothing.
+	// Adopters are Gateways with an annotation to take over the load balancer of this stack. The annotation alone does not
+	// permit it.
 	Adopters []StackID
 }
 
 // Adoption is the take-over of the load balancer of another stack by a Gateway.
 type Adoption struct {
 	From StackID
-	// Namespaces are the namespaces of the objects that had the load balancer when it was taken over: the load balancer may
-	// be given back to these.
+	// Namespaces are the namespaces of the objects that the load balancer served when it was taken over. It may be given
+	// back to objects in these namespaces.
 	Namespaces []string
-	// At is the annotation of the Gateway.
+	// At is the annotation of the Gateway that requests the take-over.
 	At finding.Origin
 }
 
 // IsEmpty reports whether the stack is to have no resources.
 func (s Stack) IsEmpty() bool { return s.LoadBalancer == nil && s.Accelerator == nil }
 
-// DelaysRepeats reports whether changes are delayed if the desired state changes repeatedly. That is so for accelerators,
-// because each change is deployed worldwide, and AWS permits few calls. Removals of rights are never delayed.
+// DelaysRepeats reports whether changes are delayed if the desired state changes repeatedly. This is so for accelerators,
+// because AWS deploys each change worldwide and permits few calls. Removals of endpoints that are no longer permitted are
+// never delayed.
 func (s Stack) DelaysRepeats() bool { return s.Accelerator != nil }
 
-// TargetGroup returns the target group with an id, nil if there is none.
+// TargetGroup returns the target group with an id; nil if there is none.
 func (s Stack) TargetGroup(id string) *TargetGroup {
 	for i := range s.TargetGroups {
 		if s.TargetGroups[i].ID == id {
@@ -138,9 +141,10 @@ type Member struct {
 	Deleting bool
 	// Blocked reports whether a finding blocks everything of the member.
 	Blocked bool
-	// Recorded is the ARN in the status of an object that is a stack of its own. It does not prove ownership.
+	// Recorded is the ARN in the status of an object that has its own stack. It does not prove ownership, because users can
+	// write a status.
 	Recorded string
-	// Adopter is the Gateway, named by the object, that may take over the load balancer even if requests get other answers;
+	// Adopter is the Gateway that the object permits to take over the load balancer even if some requests get other answers;
 	// zero if there is none.
 	Adopter StackID
 }
@@ -148,28 +152,29 @@ type Member struct {
 // MoveOut is a move of a member to another stack.
 type MoveOut struct {
 	Member finding.Ref
-	// Since is the time at which the status began to show the load balancer of the other stack; zero if the status shows
-	// that of this stack.
+	// Since is the time since when the status of the member shows the load balancer of the other stack; zero if it still
+	// shows that of this stack.
 	Since time.Time
 }
 
 // MoveIn is a move of a member from another stack.
 type MoveIn struct {
 	Member finding.Ref
-	// From is the scheme of the load balancer of the other stack, "" if it is not known.
+	// From is the scheme of the load balancer of the other stack; "" if it is not known.
 	From Scheme
-	// Partial reports whether this stack does not serve all of its ports, so that its status stays.
+	// Partial reports whether this stack serves only some of the ports of the member, so that its status does not change
+	// yet.
 	Partial bool
 }
 
 // BackendGroupUse is the use of the shared backend security group.
 type BackendGroupUse struct {
-	// Given is the id of a security group that the operator provides; it is never made, tagged or deleted.
+	// Given is the id of a security group that the operator provides. The controller never creates, tags or deletes it.
 	Given string
-	// Needed reports whether this stack needs it.
+	// Needed reports whether this stack needs the shared backend security group.
 	Needed bool
-	// OthersLive reports whether another object that is not being deleted may need it.
+	// OthersLive reports whether another object that is not being deleted may need the shared backend security group.
 	OthersLive bool
-	// Tags are its desired tags besides those of the controller.
+	// Tags are the desired tags of the shared backend security group, without those of the controller.
 	Tags map[string]string
 }

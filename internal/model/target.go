@@ -18,10 +18,10 @@ const (
 	ALBTargets      TargetType = "alb"
 )
 
-// TargetGroup is a target group of a stack, with the binding that registers its targets.
+// TargetGroup is a target group of a stack, with the TargetGroupBinding that registers its targets.
 type TargetGroup struct {
 	ID              string // id in the model, which is the value of the resource tag
-	Name            string // not compared with the live name
+	Name            string // not compared with the name of a live target group
 	Type            TargetType
 	Port            int32
 	Protocol        string // HTTP, HTTPS, TCP, …
@@ -32,19 +32,20 @@ type TargetGroup struct {
 	Attributes      map[string]string
 	Tags            map[string]string
 	Binding         *Binding
-	// Named reports whether a user sets the name. Otherwise it is generated.
+	// Named reports whether a user sets Name. Otherwise Name is generated.
 	Named bool
-	// NamesTaken are generated names that resources of other owners have, so that another name is generated.
+	// NamesTaken are generated names that resources of other owners already have, so that another name must be generated.
 	NamesTaken []string
-	// LoadBalancer is, for type alb, the ARN of the load balancer of another stack that is the target; if empty, the target
-	// is the ALB of this stack.
+	// LoadBalancer is, for type alb, the ARN of a load balancer of another stack that is the target. If empty, the target is
+	// the ALB of this stack.
 	LoadBalancer string
-	// Members are those with rules that use the target group.
+	// Members are the members with rules that use the target group.
 	Members []finding.Ref
 	Origin  finding.Origin
 }
 
-// HealthCheck is the health check of a target group. Zero numbers and empty texts are not sent and not compared.
+// HealthCheck is the health check of a target group. Numbers that are 0 and empty texts are not sent to AWS and not
+// compared.
 type HealthCheck struct {
 	Port               string // traffic-port or a number
 	Protocol           string
@@ -57,7 +58,7 @@ type HealthCheck struct {
 	UnhealthyThreshold int32
 }
 
-// Binding is the TargetGroupBinding that registers the targets of a target group. It has the name of the target group.
+// Binding is the TargetGroupBinding that registers the targets of a target group. Name is the name of the target group.
 type Binding struct {
 	Namespace    string
 	Name         string
@@ -65,22 +66,22 @@ type Binding struct {
 	Port         intstr.IntOrString
 	NodeSelector *metav1.LabelSelector
 	MultiCluster bool
-	// Labels and Annotations besides those of the stack.
+	// Labels and Annotations do not include the labels and annotations that identify the stack.
 	Labels, Annotations map[string]string
-	// Networking is nil when rules of nodes and pods are not managed.
+	// Networking has the rules for the security groups of nodes and pods; nil if these rules are not managed.
 	Networking []BindingRule
-	// Managed reports whether rules of nodes and pods are managed. If it is set, an empty Networking means that there are none.
+	// Managed reports whether these rules are managed. If it is set, an empty Networking means that there must be no rules.
 	Managed bool
 }
 
-// BindingRule opens ports of nodes or pods to peers.
+// BindingRule opens ports of nodes or pods to some sources of traffic.
 type BindingRule struct {
 	From  []Peer
 	Ports []PeerPort
 }
 
-// Peer is a source of traffic: the shared backend security group, the managed security group of the stack, an address
-// range, or the ranges of the subnets or of the VPC of the load balancer, which the plan adds.
+// Peer is a source of traffic: the shared backend security group, the managed security group of the stack, an address range,
+// or the address ranges of the subnets or the VPC of the load balancer. The plan replaces Subnets and VPC by ranges.
 type Peer struct {
 	BackendGroup bool
 	ManagedGroup bool
@@ -89,7 +90,7 @@ type Peer struct {
 	CIDR         string
 }
 
-// PeerPort is a port of a BindingRule; a nil Port means all.
+// PeerPort is a port of a BindingRule. A nil Port means all ports.
 type PeerPort struct {
 	Protocol string // TCP or UDP
 	Port     *intstr.IntOrString

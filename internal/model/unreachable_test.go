@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// A rule that is reported as unreachable matches no request that reaches it.
+// TestAnUnreachableRuleGetsNoRequest checks that a rule which UnreachableRules returns answers no request.
 func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
 	hosts := []string{"", "a.test", "b.test", "*.test", "x.a.test", "*.a.test", "?.test"}
 	paths := []string{"", "/", "/*", "/a", "/a/*", "/a*", "/a/b", "/a/b/*", "/a?", "*"}
@@ -49,7 +49,8 @@ func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
 	}
 }
 
-// Unreachable finds a rule behind a rule with the same conditions, with a wider path, or with a wildcard host.
+// TestUnreachableRulesAreFound checks that UnreachableRules finds a rule after a rule with the same conditions, with a wider
+// path, or with a wildcard host.
 func TestUnreachableRulesAreFound(t *testing.T) {
 	rule := func(member, host, path string) Rule {
 		r := Rule{Member: finding.Ref{Kind: "Ingress", Name: member}, Conditions: []Condition{PathPattern{Values: []string{path}}}}

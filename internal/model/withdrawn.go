@@ -6,20 +6,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Withdrawn are the live parts of a stack to which its members have lost their right: a class or a listener does not admit
-// their namespace, or no ReferenceGrant permits their references. These are removed at once, even if the object that had the
-// right cannot be translated, and are never held. Parts whose right may still exist are not included.
+// Withdrawn are the live resources of a stack that its members may not use any more: a class or a listener no longer admits
+// their namespace, or no ReferenceGrant permits their references any more. They are removed at once, even if the object that
+// used them cannot be translated, and they are never held. A resource that may still be permitted is not included.
 type Withdrawn struct {
-	// Rules, by ARN, are for hosts that their namespace may not serve, or of a member that is not admitted. The ARN of a
-	// listener means its default action.
+	// Rules, by ARN, are rules for hosts that the namespace of the rule may not serve, or rules of a member that is not
+	// admitted. The ARN of a listener means its default action.
 	Rules map[string]Withdrawal
-	// TargetGroups, by ARN, get no requests: a rule that forwards to nothing else answers 500.
+	// TargetGroups, by ARN, get no more requests: a rule that forwards to no other target group answers with status 500.
 	TargetGroups map[string]Withdrawal
-	// Certificates are removed from their listeners. A listener without another certificate is deleted.
+	// Certificates are removed from their listeners. A listener that has no other certificate is deleted.
 	Certificates map[ListenerCertificate]Withdrawal
-	// Protocols has the protocol that remains, by the ARN of a TCP_UDP listener.
+	// Protocols has, by the ARN of a TCP_UDP listener, the protocol that remains.
 	Protocols map[string]WithdrawnProtocol
-	// Hostnames are hostnames that a live rule matches and that belong to owners other than its member.
+	// Hostnames are hostnames that a live rule matches although its member has no right to them.
 	Hostnames []ForeignHostname
 }
 
@@ -29,8 +29,8 @@ type WithdrawnProtocol struct {
 	Withdrawal
 }
 
-// ForeignHostname is a hostname that a live rule matches, for example by a wildcard, and to which the member of the rule has no
-// right. The rule may serve its other hostnames.
+// ForeignHostname is a hostname that a live rule matches, for example by a wildcard, although the member of the rule has no
+// right to it. The rule may serve its other hostnames.
 type ForeignHostname struct {
 	// Rule is the ARN of the rule.
 	Rule string
@@ -38,13 +38,13 @@ type ForeignHostname struct {
 	Withdrawal
 }
 
-// ListenerCertificate is a certificate of the listener of a port.
+// ListenerCertificate is a certificate on the listener of a port.
 type ListenerCertificate struct {
 	Port int32
 	ARN  string
 }
 
-// MarshalText returns port and ARN, so that the type can be a key of a JSON object.
+// MarshalText returns the port and the ARN, so that the type can be a key of a JSON object.
 func (c ListenerCertificate) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d %s", c.Port, c.ARN), nil
 }
@@ -55,10 +55,10 @@ func (c *ListenerCertificate) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Withdrawal is the member that has lost a right, and the finding about it.
+// Withdrawal is the object that has lost a right, and the finding about it.
 type Withdrawal struct {
 	Object finding.Ref
-	// Field, Reason, Message and Fix are those of the finding. Message does not include what happens now.
+	// Field, Reason, Message and Fix are those of the finding. Message does not say what happens now.
 	Field, Message, Fix string
 	Reason              finding.Reason
 }

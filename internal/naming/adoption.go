@@ -9,28 +9,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Annotations of a migration in place.
+// Annotations with which a Gateway takes over a live load balancer.
 const (
-	// AdoptAnnotation of a Gateway names the IngressGroup, Ingress or Service with the load balancer that it takes over.
+	// AdoptAnnotation of a Gateway names the IngressGroup, Ingress or Service whose load balancer the Gateway takes over.
 	AdoptAnnotation = "fulcrum.dev/adopt"
 	// AdoptedByAnnotation of an Ingress or a Service names the Gateway that may take over its load balancer:
-	// "namespace/name", or the name of a Gateway in its own namespace.
+	// "namespace/name", or the name of a Gateway in the same namespace.
 	AdoptedByAnnotation = "fulcrum.dev/adopted-by"
-	// DryRunAnnotation of a Gateway, with the value "true", makes only a plan. A load balancer that the Gateway took over is
-	// given back.
+	// DryRunAnnotation of a Gateway, with the value "true", limits the Gateway to a plan that is not carried out. A load
+	// balancer that the Gateway has taken over is given back.
 	DryRunAnnotation = "gateway.k8s.aws/dry-run"
 )
 
-// AdoptedTag is a tag of a load balancer that was taken over and can be given back. Its value is AdoptedTagValue of the
-// stack for which the load balancer was made.
+// AdoptedTag is the key of a tag of a load balancer that was taken over and can be given back. Its value is AdoptedTagValue
+// of the stack for which the load balancer was created.
 const AdoptedTag = "elbv2.k8s.aws/adopted-from"
 
-// AdoptedNamespacesTag is a tag beside AdoptedTag. Its value is the list, separated by spaces, of the namespaces with
-// objects that had the load balancer, to which it may be given back. If the list is too long for one tag, it continues in
-// tags with -2, -3 and so on at the end of the key.
+// AdoptedNamespacesTag is the key of a tag beside AdoptedTag. Its value is the list, separated by spaces, of the namespaces
+// of the objects that the load balancer served, and to which it may be given back. If the list is too long for one tag, it
+// continues in tags with keys that end in -2, -3 and so on.
 const AdoptedNamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
 
-// MigratedFromTag is a tag of AWS resources of migrated objects, for users to read. The controller does not read it.
+// MigratedFromTag is a tag of AWS resources of migrated objects. It informs users; the controller does not read it.
 const MigratedFromTag = "gateway.k8s.aws/migrated-from"
 
 // AdoptedTagValue returns the value of AdoptedTag for a stack.
@@ -38,8 +38,8 @@ func AdoptedTagValue(id model.StackID) string {
 	return shorten(id.Kind.TagPrefix()+":"+id.String(), MaxTagValue)
 }
 
-// AdoptedTags returns AdoptedTag and AdoptedNamespacesTag for a load balancer that was made for a stack with objects in
-// those namespaces.
+// AdoptedTags returns the tags AdoptedTag and AdoptedNamespacesTag for a load balancer that was created for a stack with
+// objects in the namespaces.
 func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
 	tags := map[string]string{AdoptedTag: AdoptedTagValue(id)}
 	key, value := AdoptedNamespacesTag, ""
@@ -57,12 +57,12 @@ func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
 	return tags
 }
 
-// IsAdoptedTag reports whether a key is one of AdoptedTags.
+// IsAdoptedTag reports whether key is the key of a tag that AdoptedTags returns.
 func IsAdoptedTag(key string) bool {
 	return key == AdoptedTag || strings.HasPrefix(key, AdoptedNamespacesTag)
 }
 
-// AdoptedNamespaces returns the namespaces in AdoptedTags.
+// AdoptedNamespaces returns the namespaces in the tags that AdoptedTags made.
 func AdoptedNamespaces(tags map[string]string) (out []string) {
 	for k, v := range tags {
 		if strings.HasPrefix(k, AdoptedNamespacesTag) {
@@ -73,8 +73,8 @@ func AdoptedNamespaces(tags map[string]string) (out []string) {
 	return out
 }
 
-// ParseAdoptedTag returns the stack in the value of an AdoptedTag; false if there is none, or if the name of the stack was
-// too long for a tag and was shortened.
+// ParseAdoptedTag returns the stack that the value of an AdoptedTag names; false if it names none, or if its name was too
+// long for a tag and was shortened.
 func ParseAdoptedTag(value string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		rest, ok := strings.CutPrefix(value, k.TagPrefix()+":")
@@ -90,14 +90,15 @@ func ParseAdoptedTag(value string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// The kinds in the value of an AdoptAnnotation.
+// Kinds of objects at the beginning of the value of an AdoptAnnotation.
 const (
 	adoptIngressGroup = "ingress-group"
 	adoptIngress      = "ingress"
 	adoptService      = "service"
 )
 
-// ParseAdoptAnnotation returns the stack in the AdoptAnnotation of a Gateway. namespace is that of the Gateway.
+// ParseAdoptAnnotation returns the stack that the AdoptAnnotation of a Gateway names. namespace is the namespace of the
+// Gateway.
 func ParseAdoptAnnotation(namespace, value string) (model.StackID, error) {
 	kind, name, ok := strings.Cut(value, "/")
 	if !ok {
@@ -127,7 +128,7 @@ func ParseAdoptAnnotation(namespace, value string) (model.StackID, error) {
 
 var errInvalidAdopt = errors.New("it is not ingress-group/NAME, ingress/NAME, ingress/NAMESPACE/NAME, service/NAME or service/NAMESPACE/NAME")
 
-// AdoptAnnotationValue returns the value of an AdoptAnnotation for a stack.
+// AdoptAnnotationValue returns the value of AdoptAnnotation that names a stack.
 func AdoptAnnotationValue(id model.StackID) string {
 	switch {
 	case id.Kind == model.Service:

@@ -42,7 +42,8 @@ func TestParseAdoptAnnotation(t *testing.T) {
 	}
 }
 
-// All namespaces are read back from the tags, and AWS accepts each tag.
+// TestAdoptedNamespacesReturnsTheTaggedNamespaces checks that AdoptedNamespaces returns all namespaces in AdoptedTags, and
+// that AWS accepts each of these tags.
 func TestAdoptedNamespacesReturnsTheTaggedNamespaces(t *testing.T) {
 	t.Parallel()
 	group := model.StackID{Kind: model.Ingress, Name: "edge"}

@@ -6,33 +6,35 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Annotations of GlobalAccelerators.
+// Annotations of a GlobalAccelerator.
 const (
-	// GuestsAnnotation names, by region, the GlobalAccelerators of other clusters that may have endpoint groups.
+	// GuestsAnnotation names, by region, the GlobalAccelerators of other clusters that may have endpoint groups in the
+	// accelerator.
 	GuestsAnnotation = "fulcrum.dev/accelerator-guests"
-	// SharedAnnotation has the ARN of the accelerator of another owner, in which the object has the endpoint groups of its
-	// region.
+	// SharedAnnotation is the ARN of an accelerator of another owner, in which the GlobalAccelerator has the endpoint groups
+	// of its region.
 	SharedAnnotation = "fulcrum.dev/shared-accelerator"
-	// DialAnnotation sets traffic dials by the share of targets that are ready: DialOfReadyTargets, and optionally, separated
-	// by commas, floor=PERCENT and step=PERCENT.
+	// DialAnnotation makes traffic dials follow the share of targets that are ready. Its value is DialOfReadyTargets,
+	// optionally followed by floor=PERCENT and step=PERCENT, separated by commas.
 	DialAnnotation     = "fulcrum.dev/traffic-dial"
 	DialOfReadyTargets = "ready-targets"
 )
 
-// guestPrefix is the prefix of the tags with which the owner of an accelerator gives another cluster the endpoint groups of a
-// region. They show the owner of an endpoint group, because listeners and endpoint groups have no tags.
+// guestPrefix is the prefix of the keys of tags with which the owner of an accelerator assigns the endpoint groups of a
+// region to another cluster. Listeners and endpoint groups have no tags, so these tags show who owns an endpoint group.
 const guestPrefix = "fulcrum.dev/guest/"
 
-// maxRegionLength is the maximum length of the name of a region that is accepted.
+// maxRegionLength is the maximum accepted length of the name of a region.
 const maxRegionLength = 32
 
-// MaxTagValue is the maximum length of the value of a tag in AWS, in characters. Ids in the model are values of tags.
+// MaxTagValue is the maximum length of the value of a tag in AWS, in characters. It also limits ids in the model, because
+// they are values of tags.
 const MaxTagValue = 256
 
-// GuestTag returns the key of the tag for the guest of a region.
+// GuestTag returns the key of the tag that names the guest of a region.
 func GuestTag(region string) string { return guestPrefix + region }
 
-// GuestTagValue returns the value of a GuestTag for a GlobalAccelerator of a cluster. It is unique, because namespaces and
+// GuestTagValue returns the value of GuestTag for a GlobalAccelerator of a cluster. It is unique, because namespaces and
 // names have no slash.
 func GuestTagValue(cluster string, id model.StackID) string {
 	return cluster + "/" + id.Namespace + "/" + id.Name
@@ -45,7 +47,7 @@ func IsRegion(region string) bool {
 	})
 }
 
-// GuestsInTags returns the guests in tags, by region.
+// GuestsInTags returns the guests that the tags of an accelerator name, by region.
 func GuestsInTags(tags map[string]string) map[string]string {
 	var out map[string]string
 	for k, v := range tags {
@@ -59,7 +61,7 @@ func GuestsInTags(tags map[string]string) map[string]string {
 	return out
 }
 
-// GuestTags returns the tags for guests.
+// GuestTags returns the tags that name the guests, which are given by region.
 func GuestTags(guests map[string]string) map[string]string {
 	out := map[string]string{}
 	for region, guest := range guests {
@@ -68,14 +70,14 @@ func GuestTags(guests map[string]string) map[string]string {
 	return out
 }
 
-// IsGuest reports whether tags of an accelerator name a stack as the guest of a region.
+// IsGuest reports whether the tags of an accelerator name a stack as the guest of a region.
 func IsGuest(cluster, region string, id model.StackID, tags map[string]string) bool {
 	of, ok := GuestStack(cluster, region, tags)
 	return ok && of == id
 }
 
-// AcceleratorOwner returns the GlobalAccelerator that owns an accelerator according to its tags, as CLUSTER/NAMESPACE/NAME; ""
-// if the tags name none.
+// AcceleratorOwner returns the GlobalAccelerator that owns an accelerator according to its tags, as
+// "cluster/namespace/name"; "" if the tags name none.
 func AcceleratorOwner(tags map[string]string) string {
 	stack := tags[StackTag(model.GlobalAccelerator)]
 	if !IsAccelerator(tags) || stack == "" {
@@ -84,7 +86,7 @@ func AcceleratorOwner(tags map[string]string) string {
 	return tags[ClusterTag] + "/" + stack
 }
 
-// GuestStack returns the stack that tags name as the guest of a region; false if that is not one of the cluster.
+// GuestStack returns the stack that tags name as the guest of a region; false if the guest is not of this cluster.
 func GuestStack(cluster, region string, tags map[string]string) (model.StackID, bool) {
 	rest, ok := strings.CutPrefix(tags[GuestTag(region)], cluster+"/")
 	if !ok || cluster == "" || !IsRegion(region) {

@@ -14,7 +14,7 @@ func hexHash(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// sanitize removes all but ASCII letters and digits and truncates the rest.
+// sanitize removes all characters except ASCII letters and digits, and truncates the result to limit characters.
 func sanitize(s string, limit int) string {
 	out := make([]byte, 0, limit)
 	for i := 0; i < len(s) && len(out) < limit; i++ {
@@ -36,8 +36,8 @@ func ingressGroupName(group string, hashed ...string) string {
 	return "k8s-" + sanitize(group, 17) + "-" + hexHash(hashed...)[:10]
 }
 
-// shorten shortens a text that is longer than limit to a prefix and a hash of the whole, so that different texts stay
-// different. Other texts are returned without a change.
+// shorten replaces a text that is longer than limit by its beginning and a hash of the whole text, so that different texts
+// stay different. A shorter text is returned unchanged.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s

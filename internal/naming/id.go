@@ -7,15 +7,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// IngressTargetGroupID returns the id of a target group of an Ingress stack. The Service is in the namespace of the
-// Ingress. port is the number or name in the backend.
+// IngressTargetGroupID returns the id of a target group of an Ingress stack. The Service is in the namespace of the Ingress.
+// port is the number or name of the port in the backend.
 func IngressTargetGroupID(ns, ingress, service, port string) string {
 	return shorten(ns+"/"+ingress+"-"+service+":"+port, MaxTagValue)
 }
 
-// IsTargetGroupOf reports whether an id may be that of a target group for rules of an object: an Ingress, the Service or
-// Gateway of a stack, or a route of a Gateway. The result is ambiguous for two Ingresses of one namespace if the name of
-// one begins with the name of the other and a hyphen, but never for Ingresses of different namespaces.
+// IsTargetGroupOf reports whether id may be the id of a target group for rules of an object: an Ingress, the Service or
+// Gateway of a stack, or a route of a Gateway. The result may be true for a wrong Ingress of the same namespace if the name
+// of one of the two Ingresses begins with the name of the other and a hyphen, but never for an Ingress of another namespace.
 func IsTargetGroupOf(id string, ref finding.Ref) bool {
 	end := ":"
 	switch ref.Kind {
@@ -30,8 +30,8 @@ func IsTargetGroupOf(id string, ref finding.Ref) bool {
 // MayBeShortened reports whether an id is so long that it may have been shortened.
 func MayBeShortened(id string) bool { return len(id) >= MaxTagValue }
 
-// TargetGroupMayServe reports whether the id of a target group may belong to a Service. It is false for an id that was
-// shortened so much that the Service is not in it.
+// TargetGroupMayServe reports whether the id of a target group may be that of a target group for a Service. It is false for
+// an id that was shortened so much that the name of the Service is not in it.
 func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {
 	if kind.IsGateway() {
 		return strings.Contains(id, "Route-"+namespace+"-"+service+":")
@@ -39,8 +39,8 @@ func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {
 	return strings.HasPrefix(id, namespace+"/") && strings.Contains(id, service+":")
 }
 
-// DistinctID returns another id for a resource that would have the same id as another one. parts are the texts in which
-// the two differ.
+// DistinctID returns another id for a resource that would have the same id as another resource. parts are the texts in which
+// the two resources differ.
 func DistinctID(id string, parts ...string) string {
 	return shorten(id, MaxTagValue-9) + ":" + hexHash(strings.Join(parts, "\x00"))[:8]
 }
@@ -50,13 +50,13 @@ func ServiceTargetGroupID(ns, service string, port int32) string {
 	return shorten(ns+"/"+service+":"+formatNumber(port), MaxTagValue)
 }
 
-// GatewayTargetGroupID returns the id of a target group of a Gateway stack. port is the port that identifies the backend.
+// GatewayTargetGroupID returns the id of a target group of a Gateway stack. port identifies the port of the backend.
 func GatewayTargetGroupID(gateway, route, backend finding.Ref, port string) string {
 	return shorten(gateway.Namespace+"/"+gateway.Name+":"+route.Namespace+"-"+route.Name+":"+route.Kind+"-"+
 		backend.Namespace+"-"+backend.Name+":"+port, MaxTagValue)
 }
 
-// FrontendTargetGroupID returns the id of the target group behind a port of a frontend NLB.
+// FrontendTargetGroupID returns the id of the target group to which a port of a frontend NLB forwards.
 func FrontendTargetGroupID(port int32) string {
 	return model.FrontendNLBID + "-tg-TCP-" + formatNumber(port)
 }
@@ -72,15 +72,14 @@ func ListenerID(port int32) string { return formatNumber(port) }
 // RuleID returns the id of a listener rule.
 func RuleID(port, priority int32) string { return formatNumber(port) + ":" + formatNumber(priority) }
 
-// GatewayTargetGroupParts are the objects in the id of a target group of a Gateway stack. The id joins namespaces and names
-// by hyphens, so it is ambiguous.
+// GatewayTargetGroupParts are the objects in the id of a target group of a Gateway stack. Hyphens join namespaces and names
+// in the id, so it can be read in several ways.
 type GatewayTargetGroupParts struct {
-	// Routes and Backends are all objects that the id can mean.
+	// Routes and Backends are all objects that the id may name.
 	Routes, Backends []finding.Ref
 }
 
-// GatewayTargetGroupPartsOf parses the id of a target group of a Gateway stack; false if it is not such an id, or was
-// shortened.
+// GatewayTargetGroupPartsOf parses the id of a target group of a Gateway stack; false if id is no such id, or was shortened.
 func GatewayTargetGroupPartsOf(id string) (out GatewayTargetGroupParts, ok bool) {
 	parts := strings.Split(id, ":")
 	if len(parts) < 4 { // a fifth part is the hash of DistinctID
@@ -90,7 +89,7 @@ func GatewayTargetGroupPartsOf(id string) (out GatewayTargetGroupParts, ok bool)
 	return GatewayTargetGroupParts{Routes: possibleObjects(kind, parts[1]), Backends: possibleObjects("", backend)}, ok
 }
 
-// possibleObjects returns all objects with a namespace and a name that give the text if joined by a hyphen.
+// possibleObjects returns all objects whose namespace and name, joined by a hyphen, are the text joined.
 func possibleObjects(kind, joined string) (out []finding.Ref) {
 	for i, c := range joined {
 		if c == '-' && i > 0 && i < len(joined)-1 {
@@ -100,18 +99,18 @@ func possibleObjects(kind, joined string) (out []finding.Ref) {
 	return out
 }
 
-// MayBeOfRoute reports whether an id, which may be shortened, can be that of a target group of a route on a Gateway.
+// MayBeOfRoute reports whether id, which may be shortened, can be the id of a target group of a route on a Gateway.
 func MayBeOfRoute(id string, gateway, route finding.Ref) bool {
 	begin := gateway.Namespace + "/" + gateway.Name + ":" + route.Namespace + "-" + route.Name + ":" + route.Kind + "-"
-	const kept = MaxTagValue - 11 // length of the prefix that shorten keeps
+	const kept = MaxTagValue - 11 // length of the beginning that shorten retains
 	if len(id) == MaxTagValue && len(begin) > kept {
 		return id[:kept] == begin[:kept]
 	}
 	return strings.HasPrefix(id, begin)
 }
 
-// BackendNamespaces returns the namespaces that the backend of a target group of a Gateway stack can have, by its id. There can
-// be several, because the id joins namespace and name by a hyphen.
+// BackendNamespaces returns the possible namespaces of the backend of a target group of a Gateway stack, according to the id
+// of the target group. There can be several, because a hyphen joins namespace and name in the id.
 func BackendNamespaces(id string) []string {
 	parts, _ := GatewayTargetGroupPartsOf(id)
 	var out []string
@@ -121,7 +120,8 @@ func BackendNamespaces(id string) []string {
 	return out
 }
 
-// ServiceNamespaces returns the namespaces that the Service of a target group can have, by its id in a stack of any kind.
+// ServiceNamespaces returns the possible namespaces of the Service of a target group, according to the id of the target
+// group in a stack of any kind.
 func ServiceNamespaces(id string) []string {
 	if of := BackendNamespaces(id); of != nil {
 		return of
@@ -129,7 +129,8 @@ func ServiceNamespaces(id string) []string {
 	return namespacesOfID(id)
 }
 
-// ObjectNamespaces returns the namespaces that the Ingress, Service or route of a target group can have, by its id.
+// ObjectNamespaces returns the possible namespaces of the Ingress, Service or route of a target group, according to the id
+// of the target group.
 func ObjectNamespaces(id string) (out []string) {
 	parts, ofRoute := GatewayTargetGroupPartsOf(id)
 	if !ofRoute {
@@ -150,7 +151,7 @@ func namespacesOfID(id string) []string {
 }
 
 // CertificateID returns the id of a certificate that the controller requests for an Ingress. kind is amazon_issued or
-// private, host the first of its hosts in lexical order.
+// private; host is the first host of the certificate in lexical order.
 func CertificateID(kind string, ingress finding.Ref, host string) string {
 	domain := host
 	if len(host) > 0 && host[0] == '*' {
@@ -167,20 +168,22 @@ func ImportedCertificateID(namespace, name string) string {
 	return shorten(importedCertificatePrefix+namespace+"/"+name, MaxTagValue)
 }
 
-// SecretOfImport returns the Secret, as namespace/name, from which a certificate was imported, by the id of the certificate. A
-// name that is too long for an id is cut.
+// SecretOfImport returns the Secret from which a certificate was imported, as namespace/name, according to the id of the
+// certificate. A name that is too long for an id is cut.
 func SecretOfImport(id string) (secret string, ok bool) {
 	return strings.CutPrefix(id, importedCertificatePrefix)
 }
 
-// NamespaceOfImport returns the namespace of the Secret from which a certificate was imported, by the id of the certificate.
+// NamespaceOfImport returns the namespace of the Secret from which a certificate was imported, according to the id of the
+// certificate.
 func NamespaceOfImport(id string) (namespace string, ok bool) {
 	rest, ok := strings.CutPrefix(id, importedCertificatePrefix)
 	namespace, _, _ = strings.Cut(rest, "/")
 	return namespace, ok
 }
 
-// IsImportedFrom reports whether a certificate was imported from a Secret of a namespace, by the id of the certificate.
+// IsImportedFrom reports whether a certificate was imported from a Secret of a namespace, according to the id of the
+// certificate.
 func IsImportedFrom(id, namespace string) bool {
 	return strings.HasPrefix(id, importedCertificatePrefix+namespace+"/")
 }

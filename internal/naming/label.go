@@ -22,14 +22,14 @@ func StackLabels(id model.StackID) map[string]string {
 	}
 }
 
-// StackInLabels returns StackFromLabels(StackLabels(id)): the id itself, unless its name is too long for a label. An index by
-// labels must use it as key.
+// StackInLabels returns StackFromLabels(StackLabels(id)): the id itself, unless its name is too long for a label. An index
+// of objects by their labels must use this result as key.
 func StackInLabels(id model.StackID) model.StackID {
 	id.Name = shorten(id.Name, labelLimit)
 	return id
 }
 
-// StackFromLabels returns the stack in the labels of a TargetGroupBinding; false if there is none.
+// StackFromLabels returns the stack that the labels of a TargetGroupBinding name; false if they name none.
 func StackFromLabels(labels map[string]string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		prefix := k.TagPrefix()
@@ -44,34 +44,34 @@ func StackFromLabels(labels map[string]string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// Finalizers.
+// Finalizers of the objects of stacks.
 const (
-	// BindingFinalizer is on TargetGroupBindings.
+	// BindingFinalizer is the finalizer of TargetGroupBindings.
 	BindingFinalizer = "elbv2.k8s.aws/resources"
-	// ImplicitFinalizer is on an Ingress that is not in an explicit IngressGroup.
+	// ImplicitFinalizer is the finalizer of an Ingress that is not in an explicit IngressGroup.
 	ImplicitFinalizer = "ingress.k8s.aws/resources"
-	// ExplicitFinalizerPrefix, followed by the name of the IngressGroup, is on members of an
-	// explicit IngressGroup.
+	// ExplicitFinalizerPrefix, followed by the name of the IngressGroup, is the finalizer of the members of an explicit
+	// IngressGroup.
 	ExplicitFinalizerPrefix = "group.ingress.k8s.aws/"
-	// ServiceFinalizer is on Services with a load balancer.
+	// ServiceFinalizer is the finalizer of Services with their own load balancer.
 	ServiceFinalizer = "service.k8s.aws/resources"
-	// SharedFinalizerPrefix, followed by the namespace and the name of a load balancer that Services share, is on
-	// these.
+	// SharedFinalizerPrefix, followed by the namespace and the name of a shared load balancer, is the finalizer of the
+	// Services that share it.
 	SharedFinalizerPrefix = "group.service.k8s.aws/"
-	// ALBGatewayFinalizer and NLBGatewayFinalizer are on Gateways.
+	// ALBGatewayFinalizer and NLBGatewayFinalizer are the finalizers of Gateways.
 	ALBGatewayFinalizer = "gateway.k8s.aws/alb"
 	NLBGatewayFinalizer = "gateway.k8s.aws/nlb"
-	// AcceleratorFinalizer is on GlobalAccelerators.
+	// AcceleratorFinalizer is the finalizer of GlobalAccelerators.
 	AcceleratorFinalizer = "aga.k8s.aws/resources"
 )
 
-// finalizers are those of the objects that are a stack of their own, by kind of stack.
+// finalizers has the finalizer of objects that have their own stack, by kind of stack.
 var finalizers = map[model.Kind]string{
 	model.Ingress: ImplicitFinalizer, model.Service: ServiceFinalizer, model.ALBGateway: ALBGatewayFinalizer, model.NLBGateway: NLBGatewayFinalizer,
 	model.GlobalAccelerator: AcceleratorFinalizer,
 }
 
-// Finalizer returns the finalizer of the members of a stack.
+// Finalizer returns the finalizer that the members of a stack have.
 func Finalizer(id model.StackID) string {
 	if name, ok := SharedName(id); ok {
 		return SharedFinalizerPrefix + id.Namespace + "." + name
@@ -82,7 +82,8 @@ func Finalizer(id model.StackID) string {
 	return finalizers[id.Kind]
 }
 
-// StackOfFinalizer returns the stack to which a finalizer of an object belongs; false if it is not the finalizer of a stack.
+// StackOfFinalizer returns the stack to which a finalizer of an object belongs; false if finalizer is not the finalizer of a
+// stack.
 func StackOfFinalizer(finalizer, namespace, name string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if finalizers[k] == finalizer {

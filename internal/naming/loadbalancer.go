@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// stackName returns ingressGroupName for the stack of an IngressGroup, otherwise namespacedName.
+// stackName returns ingressGroupName for the stack of an IngressGroup, and namespacedName for any other stack.
 func stackName(id model.StackID, hashed ...string) string {
 	if id.Namespace == "" {
 		return ingressGroupName(id.Name, hashed...)
@@ -15,18 +15,18 @@ func stackName(id model.StackID, hashed ...string) string {
 }
 
 // LoadBalancerName returns the generated name of the load balancer of an Ingress stack. The name depends on the scheme, so
-// that a load balancer with another scheme can be made beside the live one.
+// that a load balancer with another scheme can exist beside the live one.
 func LoadBalancerName(cluster string, id model.StackID, scheme model.Scheme) string {
 	return stackName(id, cluster, id.String(), string(scheme))
 }
 
-// OwnedLoadBalancerName returns the generated name of the load balancer of a Service or a Gateway, which
-// depends on the object's uid rather than its name.
+// OwnedLoadBalancerName returns the generated name of the load balancer of a Service or a Gateway. It depends on the uid of
+// the object, so that an object that is created again gets another name.
 func OwnedLoadBalancerName(cluster string, id model.StackID, uid string, scheme model.Scheme) string {
 	return namespacedName(id.Namespace, id.Name, cluster, uid, string(scheme))
 }
 
-// FrontendNLBName returns the name of the frontend NLB of an ALB of the given name.
+// FrontendNLBName returns the name of the frontend NLB of an ALB with the name alb.
 func FrontendNLBName(alb string) string {
 	if len(alb) > 28 {
 		alb = alb[:28]
@@ -34,7 +34,7 @@ func FrontendNLBName(alb string) string {
 	return alb + "-nlb"
 }
 
-// LoadBalancerNameFault returns the reason why AWS would reject the name of a load balancer, "" if it would not.
+// LoadBalancerNameFault returns the reason why AWS refuses a name for a load balancer; "" if AWS accepts it.
 func LoadBalancerNameFault(name string) string {
 	switch {
 	case name == "":

@@ -2,7 +2,8 @@ package naming
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// Descriptions of security groups. They are not compared with live ones, because AWS cannot change a description.
+// Descriptions of security groups. They are not compared with the live descriptions, because AWS cannot change a
+// description.
 const (
 	ManagedSecurityGroupDescription = "[k8s] Managed SecurityGroup for LoadBalancer"
 	BackendSecurityGroupDescription = "[k8s] Shared Backend SecurityGroup for LoadBalancer"

@@ -8,16 +8,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// sharedStackPrefix is the prefix of the names of stacks that Services share. Names of Services have no dot.
+// sharedStackPrefix is the prefix of the names of stacks that several Services share. It cannot be part of the name of a
+// Service, because that has no dot.
 const sharedStackPrefix = "group."
 
-// SharedStack returns the stack of a load balancer that Services share, by its name. It belongs to a namespace, even if
-// Services of other namespaces may join it.
+// SharedStack returns the stack of a load balancer that several Services share. namespace and name are those of the load
+// balancer: it belongs to this namespace, even if Services of other namespaces may share it.
 func SharedStack(namespace, name string) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: namespace, Name: sharedStackPrefix + name}
 }
 
-// SharedName returns the name of a load balancer that Services share; false if the stack is that of one Service.
+// SharedName returns the name of a load balancer that several Services share; false if the stack belongs to a single
+// Service.
 func SharedName(id model.StackID) (string, bool) {
 	if id.Kind != model.Service {
 		return "", false
@@ -25,12 +27,13 @@ func SharedName(id model.StackID) (string, bool) {
 	return strings.CutPrefix(id.Name, sharedStackPrefix)
 }
 
-// finalizerLimit is the maximum length of the part of a finalizer after the slash.
+// finalizerLimit is the maximum length in Kubernetes of a finalizer after its slash.
 const finalizerLimit = 63
 
 var sharedNamePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// SharedNameFault returns a message about a name of a load balancer that Services share, if it is not valid; "" otherwise.
+// SharedNameFault returns the reason why a name is not valid for a load balancer that several Services share; "" if it is
+// valid.
 func SharedNameFault(namespace, name string) string {
 	switch {
 	case !sharedNamePattern.MatchString(name):

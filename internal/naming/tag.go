@@ -6,34 +6,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Keys of the tags that are the same for every kind of stack.
+// Keys of tags that are the same for every kind of stack.
 const (
-	// ClusterTag is on every resource; its value is the cluster's name.
+	// ClusterTag is on every resource. Its value is the name of the cluster.
 	ClusterTag = "elbv2.k8s.aws/cluster"
-	// BackendTag marks the shared backend security group; its value is model.BackendGroupTag.
+	// BackendTag marks the shared backend security group. Its value is model.BackendGroupTag.
 	BackendTag = "elbv2.k8s.aws/resource"
 )
 
-// StackTag returns the key of the tag that holds the stack's id.
+// StackTag returns the key of the tag whose value identifies the stack of a resource.
 func StackTag(k model.Kind) string { return k.TagPrefix() + "/stack" }
 
-// ResourceTag returns the key of the tag with the id of a resource.
+// ResourceTag returns the key of the tag whose value is the id of the resource within its stack.
 func ResourceTag(k model.Kind) string { return k.TagPrefix() + "/resource" }
 
-// StackTagValue returns the value of the stack tag, which AWS limits to 256 characters.
+// StackTagValue returns the value of the stack tag, shortened to the 256 characters that AWS permits.
 func StackTagValue(id model.StackID) string { return shorten(id.String(), MaxTagValue) }
 
-// StackTags returns the tags of all resources of a stack, by which they are found.
+// StackTags returns the tags that all resources of a stack have. The controller finds the resources by them.
 func StackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{ClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// LegacyStackTags returns the tags of resources that the first generation of controllers made for a stack.
+// LegacyStackTags returns the tags by which the first generation of controllers marked the resources of a stack.
 func LegacyStackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{LegacyClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// ResourceTags returns all tags of a resource. Tags of the controller win over tags of users.
+// ResourceTags returns all tags of a resource. Tags of the controller have precedence over tags of users.
 func ResourceTags(cluster string, id model.StackID, resourceID string, user map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, user)
@@ -51,14 +51,14 @@ func BackendSecurityGroupTags(cluster string, defaults map[string]string) map[st
 	return tags
 }
 
-// LegacyClusterTag is the cluster tag of resources that the first generation of controllers made.
+// LegacyClusterTag is the cluster tag of resources that the first generation of controllers created.
 const LegacyClusterTag = "ingress.k8s.aws/cluster"
 
 // MaxTags is the maximum number of tags of a resource in AWS. Tags of AWS itself, which begin with aws:, do not count.
 // https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
 const MaxTags = 50
 
-// IsReservedTag reports whether only the controller may set a tag.
+// IsReservedTag reports whether only the controller may set the tag with a key.
 func IsReservedTag(key string) bool {
 	switch key {
 	case ClusterTag, BackendTag, SuccessorTag, ReplacedTag:
@@ -75,8 +75,8 @@ func IsReservedTag(key string) bool {
 	return false
 }
 
-// IsLegacyTag reports whether a tag key was set by the first generation of controllers. Such tags
-// are not removed from load balancers, target groups and security groups.
+// IsLegacyTag reports whether the first generation of controllers set the tag with a key. Such tags are not removed from
+// load balancers, target groups and security groups.
 func IsLegacyTag(cluster, key string) bool {
 	switch key {
 	case "kubernetes.io/cluster/" + cluster, "kubernetes.io/cluster-name", "kubernetes.io/namespace",

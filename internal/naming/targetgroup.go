@@ -24,7 +24,7 @@ type IngressTargetGroup struct {
 	ControlPort *int32
 }
 
-// Name returns at most 32 characters.
+// Name returns the name of the target group, at most 32 characters.
 func (g IngressTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Stack.String(), g.Ingress.Namespace, g.Ingress.Name, g.ServiceUID,
 		g.ServicePort, formatNumber(g.Port), string(g.Type), g.Protocol, g.Version}
@@ -45,8 +45,8 @@ type FrontendTargetGroup struct {
 	HealthProtocol string
 }
 
-// Name returns the name, at most 32 characters. It depends on the port of the ALB, because AWS cannot change the port of a
-// target group.
+// Name returns the name of the target group, at most 32 characters. It depends on the port of the ALB, because AWS cannot
+// change the port of a target group.
 func (g FrontendTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Stack.String(), formatNumber(g.Port), string(model.ALBTargets), g.Protocol, g.HealthPort, g.HealthProtocol}
 	if g.ALBPort != 0 && g.ALBPort != g.Port {
@@ -58,7 +58,7 @@ func (g FrontendTargetGroup) Name() string {
 // ServiceTargetGroup has the values from which the name of a target group of a Service stack is generated.
 type ServiceTargetGroup struct {
 	Cluster string
-	// BaseUID is the UID of the Service of the stack, if the backend is another Service.
+	// BaseUID is the UID of the Service with the load balancer, if Backend is another Service.
 	BaseUID        string
 	Backend        finding.Ref
 	BackendUID     string
@@ -70,7 +70,7 @@ type ServiceTargetGroup struct {
 	HealthInterval int32 // seconds
 }
 
-// Name returns at most 32 characters.
+// Name returns the name of the target group, at most 32 characters.
 func (g ServiceTargetGroup) Name() string {
 	return namespacedName(g.Backend.Namespace, g.Backend.Name, g.Cluster, g.BaseUID, g.BackendUID, formatNumber(g.Port),
 		formatNumber(g.ServicePort), string(g.Type), g.Protocol, g.HealthProtocol, formatNumber(g.HealthInterval))
@@ -82,8 +82,7 @@ type GatewayTargetGroup struct {
 	Gateway finding.Ref
 	Route   finding.Ref
 	Backend finding.Ref
-	// Port is the port of the target group for instance targets, otherwise the port, by number or name, that identifies the
-	// backend.
+	// Port is, for instance targets, the port of the target group, otherwise the number or name of the port in the backend.
 	Port        string
 	Type        model.TargetType
 	Protocol    string
@@ -91,7 +90,7 @@ type GatewayTargetGroup struct {
 	ControlPort *int32
 }
 
-// Name returns at most 32 characters.
+// Name returns the name of the target group, at most 32 characters.
 func (g GatewayTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Gateway.Namespace, g.Gateway.Name, g.Route.Namespace, g.Route.Name, g.Route.Kind,
 		g.Backend.Namespace, g.Backend.Name, g.Port, string(g.Type), g.Protocol, g.Version}

@@ -4,7 +4,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// States of accelerators.
+// States of accelerators in the API of AWS.
 const (
 	AcceleratorDeployed   = "DEPLOYED"
 	AcceleratorInProgress = "IN_PROGRESS"
@@ -20,13 +20,13 @@ const (
 	RecordedGone    RecordedAccelerator = "gone"    // the accelerator does not exist
 )
 
-// Accelerator is an accelerator in AWS.
+// Accelerator is a live accelerator.
 type Accelerator struct {
 	ARN              string
 	Name             string
 	AddressType      model.AddressType
 	Enabled          bool
-	State            string // Deployed, AcceleratorInProgress
+	State            string // AcceleratorDeployed, AcceleratorInProgress
 	DNSName          string
 	DualStackDNSName string
 	Addresses        []AddressSet
@@ -40,7 +40,7 @@ type AddressSet struct {
 	Addresses []string
 }
 
-// AcceleratorListener is a listener of an accelerator.
+// AcceleratorListener is a listener of a live accelerator.
 type AcceleratorListener struct {
 	ARN      string
 	Protocol model.BaseProtocol
@@ -49,7 +49,7 @@ type AcceleratorListener struct {
 	Groups   []EndpointGroup // ascending by region
 }
 
-// EndpointGroup is an endpoint group of a listener.
+// EndpointGroup is an endpoint group of a live listener.
 type EndpointGroup struct {
 	ARN       string
 	Region    string
@@ -58,13 +58,13 @@ type EndpointGroup struct {
 	Endpoints []Endpoint           // ascending by id
 }
 
-// Health of endpoints.
+// Health states of endpoints in the API of AWS.
 const (
 	EndpointHealthy   = "HEALTHY"
 	EndpointUnhealthy = "UNHEALTHY"
 )
 
-// Endpoint is an endpoint of an endpoint group.
+// Endpoint is an endpoint of a live endpoint group.
 type Endpoint struct {
 	ID       string
 	Weight   int32
@@ -72,7 +72,7 @@ type Endpoint struct {
 	Health   string // INITIAL, EndpointHealthy, EndpointUnhealthy
 }
 
-// Endpoint returns the endpoint with an id, nil if there is none.
+// Endpoint returns the endpoint with an id; nil if there is none.
 func (g EndpointGroup) Endpoint(id string) *Endpoint {
 	for i := range g.Endpoints {
 		if g.Endpoints[i].ID == id {
@@ -85,13 +85,13 @@ func (g EndpointGroup) Endpoint(id string) *Endpoint {
 // EndpointLoadBalancer is a load balancer that may be an endpoint of an accelerator.
 type EndpointLoadBalancer struct {
 	LoadBalancer
-	// Cluster reports whether the load balancer has the tag of the cluster. Stack is the stack in the tags of such a load
-	// balancer; zero if it has no tag of a stack.
+	// Cluster reports whether the load balancer has the tag of the cluster. If it has, Stack is the stack that its tags
+	// name; zero if they name none.
 	Cluster bool
 	Stack   model.StackID
-	// Backends has the resource ids of the target groups of the stack that the load balancer forwards to. They are trusted,
-	// because only the controller writes them, for accepted members.
+	// Backends has the resource ids of the target groups of the stack to which the load balancer forwards. They prove which
+	// objects it serves, because only the controller writes them, and only for accepted members.
 	Backends []string
-	// Ports has the ports of the listeners by protocol of the AWS API; nil if the listeners were not read.
+	// Ports has the listener ports, by protocol in the API of AWS; nil if the listeners were not read.
 	Ports map[string][]int32
 }

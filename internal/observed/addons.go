@@ -13,11 +13,11 @@ type AddOn struct {
 	ID string
 	// Name is the name of a Shield protection.
 	Name string
-	// Fault is why the association could not be read; nil if it was read.
+	// Fault is the reason why the association could not be read; nil if it was read.
 	Fault *Fault
 }
 
-// WebACL is the result of a lookup by name.
+// WebACL is the result of a search for a web ACL by name.
 type WebACL struct {
 	ARN   string // empty if no web ACL has the name
 	Fault *Fault
@@ -29,8 +29,8 @@ type Subscription struct {
 	Fault  *Fault
 }
 
-// Fault is why a question to AWS has no answer. It replaces the answer, so that a plan can go on with all that does not
-// depend on the answer.
+// Fault is the reason why a question to AWS has no answer. It takes the place of the answer, so that planning continues for
+// everything that does not depend on the answer.
 type Fault struct {
 	// Reason is AccessDenied, ServiceUnavailable, RejectedByAWS, CallFailed, or empty for an error that
 	// may be temporary.

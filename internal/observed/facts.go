@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Facts has the answers to the questions of a stack.
+// Facts has the answers to the questions of a stack. Maps by question key have the result of model.Question.Key as key.
 type Facts struct {
 	Region  string
 	Account string // empty until an ARN has been read
@@ -16,16 +16,16 @@ type Facts struct {
 	Subnets map[string]SubnetAnswer
 	// SecurityGroups has the answers about security groups by id or name, by question key.
 	SecurityGroups map[string]SecurityGroupAnswer
-	// Certificates has the certificates in ACM; nil if not asked.
+	// Certificates has the certificates in ACM; nil if not asked, or if there are none.
 	Certificates []Certificate
-	// CertificatesAsked reports whether Certificates was asked for. An answer may be empty.
+	// CertificatesAsked reports whether the question for Certificates was asked.
 	CertificatesAsked bool
 	// TargetGroups has the ARNs of target groups that were asked for by name or ARN; "" if a target group does not exist.
 	TargetGroups map[string]string
-	// TargetGroupOwners has the namespaces of the objects for which the controller created a target
-	// group, by ARN. Target groups that the controller did not create are missing.
+	// TargetGroupOwners has the namespace of the object for which the controller created a target group, by ARN. Target
+	// groups that the controller did not create are missing.
 	TargetGroupOwners map[string]string
-	// BackendSecurityGroup is the shared backend security group, nil if it does not exist.
+	// BackendSecurityGroup is the shared backend security group; nil if it does not exist.
 	BackendSecurityGroup *SecurityGroup
 	// BackendSecurityGroupUsers is the number of load balancers of other stacks of the cluster that
 	// use the shared backend security group.
@@ -36,8 +36,8 @@ type Facts struct {
 	RecordedAccelerator RecordedAccelerator
 	// Endpoints has the load balancers that may be endpoints of an accelerator, by question key, ascending by ARN.
 	Endpoints map[string][]EndpointLoadBalancer
-	// Accelerators has the ARNs of the accelerators of the cluster that have a load balancer as an endpoint, by ARN of each
-	// load balancer that was asked for.
+	// Accelerators has the ARNs of the accelerators of the cluster that have a load balancer as an endpoint, by the ARN of
+	// each load balancer that was asked for.
 	Accelerators map[string][]string
 	// AddOns has the answers about add-ons, by question key.
 	AddOns map[string]AddOn
@@ -47,8 +47,8 @@ type Facts struct {
 	Subscription *Subscription
 	// TrustStores has the ARNs of trust stores that were asked for, by name; "" if no trust store has the name.
 	TrustStores map[string]string
-	// ALBTargets has the load balancers in target groups of type alb, by ARN of each target group that was asked for.
-	// Targets that are being deregistered are omitted.
+	// ALBTargets has the load balancers in target groups of type alb, by the ARN of each target group that was asked for.
+	// Targets that are being deregistered are left out.
 	ALBTargets map[string][]Target
 	// OwnCertificates has the certificates that the controller requested or imported for the stack, ascending by ARN.
 	OwnCertificates      []OwnCertificate
@@ -61,45 +61,48 @@ type Facts struct {
 	HostedZones *HostedZones
 	// Validations has the validations of the certificates that were asked for, by ARN.
 	Validations map[string]Validation
-	// PublicCertificates has the public certificates of the account and region, also those of other programs.
+	// PublicCertificates has the public certificates of the account and region, including those of other programs.
 	PublicCertificates      []PublicCertificate
 	PublicCertificatesAsked bool
-	// SecretHashes has hashes of the client secrets that the controller wrote last, by ARN of the listener or rule. AWS never
-	// returns client secrets. A secret without a hash is treated as equal to the desired one.
+	// SecretHashes has hashes of the client secrets that the controller wrote last, by the ARN of the listener or rule. They
+	// are needed because AWS never returns client secrets. A client secret without a hash is treated as equal to the desired
+	// one.
 	SecretHashes map[string]string
 	// Health has the target health of the target groups that were asked for, by ARN.
 	Health map[string]Health
-	// Adopter is the stack that was created to take over from this one, with its load balancer; nil if there is none.
+	// Adopter is the stack that takes over, or has taken over, the load balancer of this stack; nil if there is none.
 	Adopter *Adopter
-	// Withdrawn has the parts of the stack to which its members have no right any more; nil if not asked.
+	// Withdrawn has the resources of the stack that its members may not use any more; nil if not asked.
 	Withdrawn *model.Withdrawn
-	// OutsideChanges has the recent changes to resources of the stack outside of the controller.
+	// OutsideChanges has the recent changes to resources of the stack that the controller did not make.
 	OutsideChanges []OutsideChange
-	// Faults has the reasons why questions have no answer, by question key. A run does not repeat such a question.
+	// Faults has the reasons why questions have no answer, by question key. A question with a fault is not asked again in
+	// the same run.
 	Faults map[string]Fault
-	// Now is the time of the observation.
+	// Now is the time at which the state was observed.
 	Now time.Time
 }
 
-// Adopter is a stack that has taken over, or is taking over, and its load balancer without listeners.
+// Adopter is a stack that takes over, or has taken over, a load balancer, with this load balancer without its listeners.
 type Adopter struct {
 	Stack        model.StackID
 	LoadBalancer LoadBalancer
-	// NotTagged is set if no tag of the load balancer records the previous stack, but it has the name of the previous load
-	// balancer.
+	// NotTagged is set if the load balancer has no tag with its previous stack, and was recognized by its name.
 	NotTagged bool
 }
 
 // Imports counts the imported certificates in ACM.
 type Imports struct {
-	AccountTotal int // of the account, also those of other programs
-	// ByNamespace has the number of imports of the stack's namespace or IngressGroup, by namespace of the imported Secrets.
+	AccountTotal int // in the account, including those of other programs
+	// ByNamespace has the number of certificates that the namespace or IngressGroup of the stack has imported, by the
+	// namespace of the Secrets.
 	ByNamespace map[string]int
-	// OtherTenants has the numbers of imports of other namespaces and IngressGroups, in the order of their names.
+	// OtherTenants has the number of imported certificates of each other namespace and IngressGroup, in the order of their
+	// names.
 	OtherTenants []int
 }
 
-// Fault returns why a question has no answer, nil if it has one or was not asked.
+// Fault returns the reason why a question has no answer; nil if it has an answer or was not asked.
 func (f Facts) Fault(q model.Question) *Fault {
 	if x, ok := f.Faults[q.Key()]; ok {
 		return &x
@@ -107,8 +110,7 @@ func (f Facts) Fault(q model.Question) *Fault {
 	return nil
 }
 
-// KeepFaults copies the faults of an earlier observation, so that facts which could not be read remain
-// unavailable.
+// KeepFaults copies the faults of an earlier observation, so that questions without an answer then also have none now.
 func (f *Facts) KeepFaults(earlier Facts) {
 	for k, x := range earlier.Faults {
 		f.Faults = withEntry(f.Faults, k, x)
@@ -137,8 +139,7 @@ func withEntry[T any](m map[string]T, key string, value T) map[string]T {
 // SubnetAnswer has the candidate subnets of one question.
 type SubnetAnswer struct {
 	Candidates []Subnet
-	// ByReachability is set if no subnet had the role tag, and the candidates were selected by their
-	// routes.
+	// ByReachability is set if no subnet had the role tag, so that the candidates were selected by their routes.
 	ByReachability bool
 	// Missing has the references that matched no subnet.
 	Missing []string
@@ -147,8 +148,8 @@ type SubnetAnswer struct {
 // Subnet is a subnet in which a load balancer may be placed.
 type Subnet struct {
 	ID        string
-	Name      string // tag Name
-	Zone      string // name of the zone
+	Name      string // value of the tag Name
+	Zone      string // name of the availability zone
 	ZoneID    string
 	ZoneType  string // availability-zone, local-zone, wavelength-zone
 	Outpost   string // ARN of the Outpost
@@ -158,8 +159,8 @@ type Subnet struct {
 	Tags      map[string]string
 }
 
-// SecurityGroupAnswer has the security groups of one question: those found by id, the ids of those found by name in the
-// order of AWS, and the references that matched none.
+// SecurityGroupAnswer has the security groups of one question: the ids that exist, for each name the ids in the order in
+// which AWS returned them, and the references that matched no security group.
 type SecurityGroupAnswer struct {
 	ByID    []string
 	ByName  map[string][]string
@@ -174,6 +175,6 @@ type Certificate struct {
 	CA      string // ARN of a private CA
 	// Imported reports whether the certificate was imported into ACM, by the controller or another program.
 	Imported bool
-	// Owner is the stack for which a controller requested or imported the certificate; nil if its tags were not read.
+	// Owner is the stack for which a controller requested or imported the certificate; nil if the tags were not read.
 	Owner *CertificateOwner
 }

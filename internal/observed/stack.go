@@ -6,25 +6,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Stack has all existing resources of one stack, and the answers to its questions.
+// Stack has all existing resources of one stack, and the answers to the questions of the stack.
 type Stack struct {
 	LoadBalancers []LoadBalancer // with the tags of the stack, of any resource id, ascending by ARN
 	Accelerators  []Accelerator  // with all tags of the stack, ascending by ARN
-	// SharedAccelerator is the accelerator of another owner for model.AskSharedAccelerator, nil if it does not exist. It has
-	// listeners only if its tags allow the stack to use some of them.
+	// SharedAccelerator is the accelerator of another owner, in answer to model.AskSharedAccelerator; nil if it does not
+	// exist. It has listeners only if its tags name the stack as a guest.
 	SharedAccelerator *Accelerator
 	TargetGroups      []TargetGroup   // with the tags of the stack, of any resource id, ascending by ARN
 	SecurityGroups    []SecurityGroup // managed security groups of the stack, ascending by id
 	Bindings          []Binding       // TargetGroupBindings with the stack's labels
-	// AdoptedStack is the stack whose resources are included for model.AskAdopted; zero if there is none.
+	// AdoptedStack is the stack in answer to model.AskAdopted, whose resources are included here; zero if there is none.
 	AdoptedStack model.StackID
 	// AdoptedByStack is another stack that has already taken over from AdoptedStack; zero if there is none.
 	AdoptedByStack model.StackID
 	Facts          Facts
 }
 
-// LiveLoadBalancer returns the load balancer with a resource id, nil if there is none. If there are several, it returns the
-// first by ARN; the others are surplus.
+// LiveLoadBalancer returns the load balancer with a resource id; nil if there is none. If there are several, it returns the
+// first one by ARN; the others are surplus.
 func (s Stack) LiveLoadBalancer(resourceID string) *LoadBalancer {
 	for i := range s.LoadBalancers {
 		if s.LoadBalancers[i].ResourceID == resourceID {
@@ -37,8 +37,8 @@ func (s Stack) LiveLoadBalancer(resourceID string) *LoadBalancer {
 // LoadBalancerProvisioning is the state of a load balancer that AWS is still creating.
 const LoadBalancerProvisioning = "provisioning"
 
-// LoadBalancer is a load balancer in AWS. Attributes has all attributes that AWS reports;
-// it is nil if no question asked for them.
+// LoadBalancer is a live load balancer. Attributes has all attributes that AWS reports; it is nil if no question asked for
+// them.
 type LoadBalancer struct {
 	ARN            string
 	ResourceID     string
@@ -47,13 +47,13 @@ type LoadBalancer struct {
 	Scheme         model.Scheme
 	AddressType    model.AddressType
 	DNSName        string
-	State          string // Provisioning, active, active_impaired, failed
+	State          string // LoadBalancerProvisioning, active, active_impaired, failed
 	VPC            string
 	Subnets        []string // sorted
 	SecurityGroups []string // sorted
-	Addresses      []string // allocation ids of elastic addresses, sorted
-	// Mappings has the subnets of a network load balancer with the addresses that AWS reports for them, ascending by
-	// subnet. SourceNAT and PrivateLinkRules are on, off, or empty if AWS reports no value.
+	Addresses      []string // allocation ids of Elastic IP addresses, sorted
+	// Mappings has the subnets of a network load balancer, each with the addresses that AWS reports for it, in ascending
+	// order of subnet. SourceNAT and PrivateLinkRules are on, off, or empty if AWS reports no value.
 	Mappings         []model.SubnetMapping
 	SourceNAT        string
 	PrivateLinkRules string
@@ -66,7 +66,7 @@ type LoadBalancer struct {
 	Listeners  []Listener // ascending by port
 }
 
-// ListenerOnPort returns the listener of a port, nil if there is none.
+// ListenerOnPort returns the listener on a port; nil if there is none.
 func (lb *LoadBalancer) ListenerOnPort(port int32) *Listener {
 	if lb == nil {
 		return nil
@@ -79,7 +79,7 @@ func (lb *LoadBalancer) ListenerOnPort(port int32) *Listener {
 	return nil
 }
 
-// Listener is a listener in AWS.
+// Listener is a live listener.
 type Listener struct {
 	ARN          string
 	Port         int32
@@ -87,7 +87,7 @@ type Listener struct {
 	Policy       string
 	ALPN         string
 	Certificate  string   // ARN of the default certificate
-	Certificates []string // additional certificates, sorted, also the default one if it is attached twice
+	Certificates []string // additional certificates, sorted; includes the default one if it is attached as an additional one too
 	MutualAuth   *model.MutualAuth
 	Default      []Action
 	Rules        []Rule // without the default rule, ascending by priority
@@ -95,7 +95,7 @@ type Listener struct {
 	Tags         map[string]string
 }
 
-// Rule is a listener rule in AWS.
+// Rule is a live listener rule.
 type Rule struct {
 	ARN        string
 	Priority   int32
@@ -105,10 +105,10 @@ type Rule struct {
 	Tags       map[string]string
 }
 
-// Action is a model action in which every target group is named by ARN.
+// Action is a model.Action in which target groups are named only by ARN.
 type Action = model.Action
 
-// TargetGroup is a target group in AWS.
+// TargetGroup is a live target group.
 type TargetGroup struct {
 	ARN             string
 	ResourceID      string
@@ -121,11 +121,11 @@ type TargetGroup struct {
 	ControlPort     *int32
 	HealthCheck     model.HealthCheck
 	Attributes      map[string]string
-	LoadBalancers   []string // ARNs of the load balancers of the target group
+	LoadBalancers   []string // ARNs of the load balancers that use the target group
 	Tags            map[string]string
 }
 
-// SecurityGroup is a security group in AWS, with one rule per source.
+// SecurityGroup is a live security group. Each of its rules has one source.
 type SecurityGroup struct {
 	ID         string
 	ResourceID string
@@ -135,7 +135,7 @@ type SecurityGroup struct {
 	Ingress    []model.IngressRule
 }
 
-// Binding is a TargetGroupBinding with the stack's labels.
+// Binding is a live TargetGroupBinding with the labels of the stack.
 type Binding struct {
 	Namespace, Name string
 	ARN             string
@@ -143,23 +143,24 @@ type Binding struct {
 	Protocol        string
 	AddressType     model.AddressType
 	VPC             string
-	Service         model.Binding // service, port, selector, multi-cluster
-	// Networking has the networking rules; nil if the binding has none. HasNetworking reports whether the field is set.
+	Service         model.Binding // only Service, Port, NodeSelector and MultiCluster are set
+	// Networking has the networking rules; nil if the binding has none. HasNetworking reports whether the field exists in
+	// the binding.
 	Networking    []BindingRule
 	HasNetworking bool
 	Deleting      bool
-	// Labels and Annotations have those of the controller and of others, without the checkpoint.
+	// Labels and Annotations include those of other writers, but not the checkpoint annotation.
 	Labels, Annotations map[string]string
 }
 
-// BindingRule is a networking rule of a TargetGroupBinding, whose peers are ids of security groups and address ranges.
+// BindingRule is a networking rule of a TargetGroupBinding. Its peers are security groups, by id, and address ranges.
 type BindingRule struct {
 	SecurityGroups []string
 	CIDRs          []string
 	Ports          []model.PeerPort
 }
 
-// Target is one registered target and its health.
+// Target is a registered target and its health.
 type Target struct {
 	ID          string
 	Port        int32
@@ -167,7 +168,7 @@ type Target struct {
 	State       string // initial, healthy, unhealthy, unused, draining, unavailable
 	Reason      string
 	Description string
-	// ServerID is the QUIC server id, empty for other protocols.
+	// ServerID is the QUIC server id; empty for other protocols.
 	ServerID string
 }
 
@@ -177,8 +178,8 @@ type Health struct {
 	ReadAt  time.Time
 }
 
-// ReasonNotInUse is the reason of AWS for a target that gets no requests, because no load balancer uses its target group or its
-// availability zone.
+// ReasonNotInUse is the reason that AWS reports for a target that gets no requests, because no load balancer uses its target
+// group or its availability zone.
 const ReasonNotInUse = "Target.NotInUse"
 
 // IsNotInUse reports whether a target is unused because no load balancer checks its health.

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// AWSError is an error of AWS.
+// AWSError is an error that AWS returned for a call. The error types of the AWS SDK implement it.
 type AWSError interface {
 	ErrorCode() string
 	ErrorMessage() string
@@ -31,7 +31,7 @@ func CodeAndMessage(err error) string {
 	return c.ErrorCode() + ": " + words
 }
 
-// WithoutSDKText returns the text of an error. The text of the SDK is replaced by the code and the message of AWS.
+// WithoutSDKText returns the text of an error, in which the code and the message of AWS replace the text that the SDK adds.
 func WithoutSDKText(err error) string {
 	var c AWSError
 	text := err.Error()
@@ -45,8 +45,8 @@ func WithoutSDKText(err error) string {
 // encodedPattern matches the part of a denial by EC2 that only AWS can decode.
 var encodedPattern = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
 
-// CleanMessage returns a message of AWS for use within a sentence: printable, without encoded parts and without
-// the final full stop.
+// CleanMessage returns a message of AWS in a form that fits into a sentence: printable, without encoded text and without the
+// final full stop.
 func CleanMessage(words string) string {
 	words = encodedPattern.ReplaceAllString(finding.Printable(words), "")
 	return TruncateBytes(strings.TrimRight(strings.TrimSpace(words), "."), maxReasonLength)

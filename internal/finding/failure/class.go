@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Class is the class of a failed call, which decides what happens next.
+// Class is the class of an error from AWS or the API server. It decides whether and when the call is tried again.
 type Class int
 
 // The values of Class.
@@ -21,9 +21,10 @@ const (
 	Fenced                 // this process must not write any more
 )
 
-// PostponedFor returns the time until a postponed call or run is to be tried again: a call that the rate limiter did not
-// admit, so that nothing was sent, or a run that read an object which has changed since. For several joined errors it is the
-// shortest time. It is 0 for any other error, also if such an error is among joined errors.
+// PostponedFor returns the time after which a postponed call or run is to be tried again: a call that the rate limiter did
+// not admit, so that nothing was sent, or a run that read an object which has changed since. For several joined errors it
+// returns the shortest time. It returns 0 for any other error, and also for joined errors of which one is not a
+// postponement.
 func PostponedFor(err error) time.Duration {
 	switch e := err.(type) {
 	case interface{ RetryAfter() time.Duration }:

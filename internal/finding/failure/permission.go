@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// policyPrefixes are the prefixes of actions in IAM policies, by the service id of the SDK.
+// policyPrefixes maps the service ids of the AWS SDK to the prefixes of actions in IAM policies.
 var policyPrefixes = map[string]string{
 	"Elastic Load Balancing v2": "elasticloadbalancing", "EC2": "ec2", "ACM": "acm", "WAFV2": "wafv2", "WAF Regional": "waf-regional",
 	"Shield": "shield", "Resource Groups Tagging API": "tag", "STS": "sts", "Route 53": "route53", "Global Accelerator": "globalaccelerator",
 }
 
-// deniedActionPattern matches the missing permission in a message of AWS. The missing permission can differ from that of the
-// call: the creation of a resource with tags also needs the permission to tag it.
+// deniedActionPattern matches the missing permission in an error message of AWS. It can differ from the permission for the
+// call itself: creating a resource with tags also needs the permission to tag it.
 var deniedActionPattern = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]{2,40}:[A-Za-z0-9]{2,80})`)
 
-// HasNoAnswer reports whether a call to AWS got no answer, or a server error. It is false for a call that was not sent, because
-// it was postponed or there were no credentials.
+// HasNoAnswer reports whether a call to AWS got no answer, or a server error (5xx). It is false for a call that was never
+// sent, because it was postponed or there were no credentials.
 func HasNoAnswer(err error) bool {
 	var answer AWSError
 	var of interface {
@@ -31,8 +31,8 @@ func HasNoAnswer(err error) bool {
 	return !errors.As(err, &answer) || errors.As(err, &status) && status.HTTPStatusCode() >= 500
 }
 
-// IAMAction returns the IAM action of the call that failed, such as "elasticloadbalancing:CreateRule"; "" if the error is
-// not one of a call.
+// IAMAction returns the IAM action that a failed call needs, such as "elasticloadbalancing:CreateRule"; "" if the error does
+// not come from a call to AWS.
 func IAMAction(err error) string {
 	if err == nil {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Subject is the kind of thing that a failed call was about.
+// Subject is what a failed call tried to change.
 type Subject int
 
 // The values of Subject.
@@ -18,14 +18,14 @@ const (
 	ENIRules                  // rules of the security groups of nodes and pods
 )
 
-// meaningRow is the meaning of a class of failures.
+// meaningRow is the reason and the fix for one class of failures.
 type meaningRow struct {
 	class  Class
 	reason finding.Reason
-	fix    string // "" for Denied: the permission that is missing
+	fix    string // "" for Denied: the fix names the missing permission
 }
 
-// meanings has the meaning of failures by subject and class. A class without a row has the meaning of Unknown.
+// meanings has the reason and the fix for failures, by subject and class. A class that is not listed is treated as Unknown.
 var meanings = map[Subject][]meaningRow{
 	Step: {
 		{Unknown, finding.CallFailed, "the step is retried; if it keeps failing, check what the message names"},
@@ -56,17 +56,17 @@ var meanings = map[Subject][]meaningRow{
 	},
 }
 
-// ChangeValueFix is the fix for a refused value.
+// ChangeValueFix is the fix in a finding about a value that AWS refuses.
 const ChangeValueFix = "change the value"
 
-// Meaning is the reason and the fix in the finding about a failure.
+// Meaning has the reason and the fix of the finding about a failure.
 type Meaning struct {
 	Reason finding.Reason
 	Fix    string
 }
 
-// MeaningOf returns the meaning of a failed call; false if it is not reported, because it may pass without a change by the
-// user.
+// MeaningOf returns the reason and the fix for a failed call. It returns false if the failure is not reported, because it
+// may end without a change by the user.
 func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
 	var unknown meaningRow
 	for _, r := range meanings[s] {
@@ -84,7 +84,7 @@ func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
 	return Meaning{unknown.reason, unknown.fix}, unknown.reason != ""
 }
 
-// ForAssumedRole returns the meaning for a call with an assumed role, to which the permission must be added.
+// ForAssumedRole returns the meaning for a call that was made with an assumed role: the fix names the policy of that role.
 func (m Meaning) ForAssumedRole() Meaning {
 	if m.Reason == finding.AccessDenied {
 		m.Fix = "let the controller assume the role, and " + strings.Replace(m.Fix, "the controller's IAM policy", "its policy", 1)
@@ -92,8 +92,8 @@ func (m Meaning) ForAssumedRole() Meaning {
 	return m
 }
 
-// Known returns the meaning of an error with a Reason of its own, which is more exact than that of its class; false if it has
-// none.
+// MeaningFromReason returns the meaning of an error that has its own Reason, which is more exact than its class; false if
+// the error has none.
 func MeaningFromReason(err error) (Meaning, bool) {
 	var known interface{ Reason() finding.Reason }
 	if !errors.As(err, &known) || known.Reason() == "" {

@@ -1,3 +1,3 @@
-// Package certificate parses certificates and private keys of TLS Secrets, and checks whether ACM accepts them. None of its
-// messages quotes its input, which has private keys.
+// Package certificate parses certificates and private keys of TLS Secrets, and checks whether ACM accepts them. No message
+// quotes the input, because the input contains private keys.
 package certificate

@@ -20,19 +20,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The limits of ACM, and of the input that is read. Sizes are in bytes, those of RSA keys in bits.
+// The limits of ACM, and limits for the size of the input. Sizes are in bytes, sizes of RSA keys in bits.
 const (
 	maxCertificateBytes = 32 << 10  // one certificate in PEM
 	maxKeyBytes         = 5 << 10   // the private key in PEM
-	maxInputBytes       = 256 << 10 // a key of a Secret
-	maxCertificates     = 10        // certificates including the chain; a file with more is a bundle of authorities
-	maxDNSNames         = 100       // DNS names that load balancers use
+	maxInputBytes       = 256 << 10 // the value of one key of a Secret
+	maxCertificates     = 10        // certificates including the chain; a file with more is a CA bundle
+	maxDNSNames         = 100       // DNS names of a certificate that load balancers use
 	minRSABits          = 2048
 	maxRSABits          = 4096
 	maxRSAExponent      = 1<<31 - 1 // of RSA; ACM names no limit, and this is the largest that is verified
 )
 
-// Fault is the reason why a certificate cannot be imported.
+// Fault is the reason why a certificate cannot be imported, and what to do.
 type Fault struct{ Message, Fix string }
 
 func newFault(fix, format string, args ...any) *Fault {
@@ -40,7 +40,7 @@ func newFault(fix, format string, args ...any) *Fault {
 }
 
 // parse parses a certificate with its chain, and the private key. If the chain is missing, the issuer is taken from
-// authorities. A chain in a wrong order is reordered if there is only one right order.
+// authorities. A chain in the wrong order is sorted if only one order is possible.
 func parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
 	all, f := parseCertificates("tls.crt", certificates)
 	if f != nil {
@@ -78,7 +78,7 @@ func parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 	}, nil
 }
 
-// Identify returns the public properties of a certificate that was imported.
+// Identify returns the public properties of an imported certificate, from the certificate and the chain that ACM returns.
 func Identify(body, chain string) (model.CertificateIdentity, error) {
 	leaf, f := parseCertificates("certificate", []byte(body))
 	if f != nil {
@@ -105,7 +105,7 @@ func chainText(chain []*x509.Certificate) string {
 
 const fixPEM = "store the certificate and its chain in PEM format in tls.crt, and the unencrypted private key in tls.key"
 
-// parseCertificates parses certificates in PEM. Repeated ones are skipped. where is the name of the input for messages.
+// parseCertificates parses certificates in PEM, and skips duplicates. where is the name of the input in messages.
 func parseCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 	fix := "store the certificate and its chain alone in tls.crt"
 	if len(text) > maxInputBytes {
@@ -141,9 +141,9 @@ func parseCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) 
 	return out, nil
 }
 
-// checkKeySize refuses keys of a type that ACM does not accept, or with more bits. It is called before any signature is
-// verified, because the cost of that grows with the key of the issuer, which the author of the Secret chooses. Issuers may
-// have smaller keys than load balancers accept for the certificate itself.
+// checkKeySize refuses a public key of a type or size that ACM does not accept. It is called before any signature is
+// verified, because verifying takes longer with a larger key of the issuer, and the author of the Secret chooses that key.
+// Issuers may have smaller keys than load balancers accept for the certificate itself.
 func checkKeySize(which string, c *x509.Certificate) *Fault {
 	k, isRSA := c.PublicKey.(*rsa.PublicKey)
 	if isRSA && k.N.BitLen() <= maxRSABits && k.E <= maxRSAExponent || !isRSA && algorithmOf(c.PublicKey) != "" {
@@ -224,7 +224,7 @@ func algorithmOf(key any) string {
 	return ""
 }
 
-// keyText returns the type of a key that load balancers do not accept, for messages.
+// keyText returns the type and size, for messages, of a key that load balancers do not accept.
 func keyText(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -240,7 +240,7 @@ func keyText(key any) string {
 	return "of an unknown type"
 }
 
-// leafOf returns the certificate of the key.
+// leafOf returns the certificate that belongs to the private key with the public key key.
 func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *Fault) {
 	var out *x509.Certificate
 	comparable, ok := key.(interface{ Equal(crypto.PublicKey) bool })
@@ -259,7 +259,7 @@ func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *
 	return out, nil
 }
 
-// checkUsable returns the reason why load balancers do not accept a certificate; nil if they do.
+// checkUsable returns the reason why load balancers do not accept a certificate; nil if they accept it.
 func checkUsable(leaf *x509.Certificate) *Fault {
 	if algorithmOf(leaf.PublicKey) == "" {
 		return newFault(fixKey, "the key is %s, which load balancers do not accept", keyText(leaf.PublicKey))
@@ -280,7 +280,7 @@ func checkUsable(leaf *x509.Certificate) *Fault {
 	return nil
 }
 
-// namesOf returns the DNS names of a certificate. If it has none, the common name is used if it is a DNS name.
+// namesOf returns the DNS names of a certificate. If it has none, the common name is used, provided that it is a DNS name.
 func namesOf(leaf *x509.Certificate) []string {
 	var out []string
 	for _, n := range leaf.DNSNames {
@@ -294,8 +294,8 @@ func namesOf(leaf *x509.Certificate) []string {
 	return out
 }
 
-// chainOf returns the other certificates in order, each issued by the next. It is a fault if there are several orders, or if
-// a certificate is not part of the chain.
+// chainOf returns the other certificates in order, each issued by the next one. It is a fault if more than one order is
+// possible, or if a certificate does not belong to the chain.
 func chainOf(leaf *x509.Certificate, all []*x509.Certificate) ([]*x509.Certificate, *Fault) {
 	var rest, chain []*x509.Certificate
 	for _, c := range all {
@@ -329,11 +329,11 @@ func isSelfSigned(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }
 
-// issuerOf returns the issuer of a certificate from authorities, as its chain. ACM requires a chain.
+// issuerOf returns the certificate of the issuer of leaf from authorities, as the chain. ACM requires a chain.
 func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, *Fault) {
 	all, f := parseCertificates("ca.crt", authorities)
 	if f == nil {
-		// A bundle may have certificates other than that of the issuer.
+		// A CA bundle may have certificates other than that of the issuer.
 		all = slices.DeleteFunc(all, func(c *x509.Certificate) bool { return !bytes.Equal(leaf.RawIssuer, c.RawSubject) })
 		for _, c := range all {
 			if f := checkKeySize("the issuer in ca.crt", c); f != nil {

@@ -30,7 +30,8 @@ type testCertificate struct {
 
 var lastSerial int64
 
-// issueCertificate creates a certificate that by signs; if by is nil, the certificate is self-signed.
+// issueCertificate creates a certificate that by signs. If by is nil, the certificate is self-signed. edit changes the
+// certificate before it is signed.
 func issueCertificate(t testing.TB, by *testCertificate, key crypto.Signer, edit func(*x509.Certificate)) *testCertificate {
 	t.Helper()
 	lastSerial++
@@ -156,7 +157,7 @@ func TestCertificatesThatCanBeImported(t *testing.T) {
 func TestCertificatesThatCannotBeImported(t *testing.T) {
 	root := issueAuthority(t, nil, "root", newECKey(t, elliptic.P256()))
 	low := issueAuthority(t, root, "low", newECKey(t, elliptic.P256()))
-	twin := issueAuthority(t, root, "low", low.key) // the same name and key
+	twin := issueAuthority(t, root, "low", low.key) // has the same name and key as low
 	key := newECKey(t, elliptic.P256())
 	leaf := issueCertificate(t, low, key, nil)
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)

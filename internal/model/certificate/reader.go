@@ -9,23 +9,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// maxMapBytes is the maximum size, in bytes, of each of the two maps of a Reader.
+// maxMapBytes is the maximum size of each of the two maps of a Reader.
 const maxMapBytes = 8 << 20
 
-// Reader parses TLS Secrets and caches the results, because the objects of a stack are translated whenever one of them
-// changes. The cache has the public parts of certificates or their faults, and never a key. A Reader is safe for concurrent
-// use. The zero value is ready.
+// Reader parses TLS Secrets and caches the results, because all objects of a stack are translated again whenever one of them
+// changes. The cache has the public content of certificates, or their faults, and never a private key. A Reader is safe for
+// concurrent use. The zero value is ready for use.
 type Reader struct {
 	mu sync.Mutex
-	// recentResults has the results that were used last, older has those that were used before. A result in older that is used
-	// moves to recent. When recent is full it becomes older, and the previous older is dropped.
+	// recentResults has the results that were used last, olderResults those that were used before. A result in olderResults
+	// that is used moves to recentResults. When recentResults is full, it becomes olderResults, and the previous
+	// olderResults is dropped.
 	recentResults, olderResults map[secretHash]parseResult
-	size                        int // of recent
+	size                        int // size of recentResults, in bytes
 
 	parseCount int // for tests
 }
 
-// secretHash is a hash of all parts of a Secret that are read.
+// secretHash is a hash of all values of a Secret that are parsed.
 type secretHash [sha256.Size]byte
 
 // parseResult is the result of parsing: a certificate without its key, or a fault.

@@ -33,8 +33,8 @@ func newRSAPublicKey(bits uint, exponent int) *rsa.PublicKey {
 	return &rsa.PublicKey{N: n.Sub(n, big.NewInt(1)), E: exponent}
 }
 
-// costlyChain returns a certificate and authorities with a public key of any size. The signature of the certificate has
-// the size of that key, so that a verifier finds the invalid signature only after all computations.
+// costlyChain returns a certificate and authorities with a public key of any size. The signature of the certificate has the
+// size of that key, so that a verifier finds only after all computations that the signature is not valid.
 func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certificates int) (chain []*testCertificate) {
 	t.Helper()
 	const name = "costly"
@@ -64,8 +64,9 @@ func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certifi
 	return chain
 }
 
-// The cost of verifying a signature grows with the key of the issuer, which the author of a Secret chooses. A key that
-// ACM does not accept is rejected before a signature is verified, so the fault names the key and not the chain.
+// TestUnsupportedKeysAreRejectedBeforeSignaturesAreVerified checks that a key which ACM does not accept is rejected before a
+// signature is verified, so that the fault names the key and not the chain. Verifying takes longer with a larger key of the
+// issuer, which the author of a Secret chooses.
 func TestUnsupportedKeysAreRejectedBeforeSignaturesAreVerified(t *testing.T) {
 	key := newECKey(t, elliptic.P256())
 	for name, c := range map[string]struct {
@@ -94,7 +95,8 @@ func TestUnsupportedKeysAreRejectedBeforeSignaturesAreVerified(t *testing.T) {
 	}
 }
 
-// ACM accepts private keys of up to 5 KiB. Larger keys are not parsed, because parsing an RSA key is expensive.
+// TestPrivateKeysLargerThanACMAcceptsAreNotParsed checks that private keys above the 5 KiB that ACM accepts are not parsed,
+// because parsing a large RSA key is expensive.
 func TestPrivateKeysLargerThanACMAcceptsAreNotParsed(t *testing.T) {
 	leaf := issueCertificate(t, nil, newECKey(t, elliptic.P256()), nil)
 	for _, kind := range []string{"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"} {
@@ -106,7 +108,8 @@ func TestPrivateKeysLargerThanACMAcceptsAreNotParsed(t *testing.T) {
 	}
 }
 
-// An issuer may have a key that is too small for load balancers, because ACM checks the keys of issuers.
+// TestIssuersMayHaveSmallerKeys checks that an issuer may have a key that is too small for load balancers, because ACM
+// itself checks the keys of issuers.
 func TestIssuersMayHaveSmallerKeys(t *testing.T) {
 	key := newECKey(t, elliptic.P256())
 	for _, bits := range []int{1024, 2560, 4096} {
@@ -157,8 +160,8 @@ func TestEachVersionOfASecretIsParsedOnce(t *testing.T) {
 	}
 }
 
-// The cache is bounded for many Secrets and for a Secret that changes constantly. Entries in constant use are not
-// evicted.
+// TestCacheOfParsedSecretsIsBounded checks that the cache has a maximum size for many Secrets and for a Secret that changes
+// constantly, and that results in constant use stay in it.
 func TestCacheOfParsedSecretsIsBounded(t *testing.T) {
 	key := newECKey(t, elliptic.P256())
 	root := issueAuthority(t, nil, "root", newECKey(t, elliptic.P256()))
@@ -168,7 +171,7 @@ func TestCacheOfParsedSecretsIsBounded(t *testing.T) {
 	used := pemBundle(issueCertificate(t, root, key, nil), root)
 	r := &certificate.Reader{}
 	for i := range 700 {
-		if _, f := r.Parse(pemBundle(large, root), pkcs8PEM(t, key), fmt.Append(nil, i)); f != nil { // another version each time
+		if _, f := r.Parse(pemBundle(large, root), pkcs8PEM(t, key), fmt.Append(nil, i)); f != nil { // different content each time
 			t.Fatal(f.Message)
 		}
 		if _, f := r.Parse(used, pkcs8PEM(t, key), nil); f != nil {
@@ -183,8 +186,8 @@ func TestCacheOfParsedSecretsIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkParse measures the most expensive Secret, a rejected Secret, and an ordinary Secret, each without and with
-// the cache.
+// BenchmarkParse measures the most expensive Secret, a rejected Secret and an ordinary Secret, each without and with the
+// cache.
 func BenchmarkParse(b *testing.B) {
 	key := newRSAKey(b, 4096)
 	private := pkcs8PEM(b, key)

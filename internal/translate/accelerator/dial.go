@@ -18,36 +18,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// With the annotation fulcrum.dev/traffic-dial, the traffic dial of an endpoint group follows the percentage of its
-// targets that are ready.
+// With the annotation fulcrum.dev/traffic-dial, the traffic dial of an endpoint group follows the share of its targets that
+// are ready.
 
 const (
-	// defaultDialFloor is the lowest value of a dial, and defaultDialStep the maximum change of a dial at a time, both in
-	// percent.
+	// defaultDialFloor is the lowest value of a traffic dial, and defaultDialStep the maximum change of a traffic dial in
+	// one step, both in percent.
 	defaultDialFloor = 10
 	defaultDialStep  = 20
-	// shareRounding is the number of percent to whose multiples the share is rounded up, so that the start or end of a
-	// few pods does not change the dial.
+	// shareRounding is the multiple, in percent, to which the share of ready targets is rounded up, so that a few pods that
+	// start or end do not change the traffic dial.
 	shareRounding = 10
 )
 
-// dialRule is the parsed annotation for traffic dials; floor and step are in percent.
+// dialRule is the parsed annotation for traffic dials. floor and step are in percent.
 type dialRule struct {
-	// invalid reports whether the annotation is not valid, so that live dials are not changed.
+	// invalid reports whether the annotation is not valid. Then live traffic dials are not changed.
 	invalid     bool
 	floor, step int32
 }
 
-// targetCounts are the numbers of targets of an endpoint group, by Service as "namespace/name".
+// targetCounts has the number of targets of an endpoint group, by Service as "namespace/name".
 type targetCounts map[string]targetCount
 
-// targetCount has the number of ready targets and the number of all targets.
+// targetCount is the number of ready targets and the number of all targets.
 type targetCount struct{ ready, all int }
 
-// dialBuilder computes the traffic dials of endpoint groups from the targets.
+// dialBuilder computes the traffic dials of endpoint groups from the numbers of their targets.
 type dialBuilder struct{ *translation }
 
-// parseDialRule returns the parsed annotation, nil if there is none.
+// parseDialRule returns the parsed annotation; nil if there is none.
 func (t dialBuilder) parseDialRule() *dialRule {
 	text, given := t.ga.Annotations[naming.DialAnnotation]
 	if !given {
@@ -79,8 +79,8 @@ func (t dialBuilder) parseDialRule() *dialRule {
 	return out
 }
 
-// countTargets adds the targets of an endpoint to the targets of its endpoint group. It ignores TargetGroupBindings in
-// other namespaces than that of the endpoint's object, because other tenants write them.
+// countTargets adds the targets of an endpoint to those of its endpoint group. It ignores TargetGroupBindings in other
+// namespaces than that of the object of the endpoint, because other tenants write them.
 func (t dialBuilder) countTargets(group string, obj cluster.Object, stacks []model.StackID) {
 	if t.dial == nil || t.dial.invalid {
 		return
@@ -126,7 +126,7 @@ func (t dialBuilder) countPods(namespace, service string) (out targetCount) {
 	return out
 }
 
-// setDialRule sets the target value of the dial of an endpoint group. The dial in the object is the maximum.
+// setDialRule sets the DialRule of an endpoint group. The traffic dial in the spec is the maximum.
 func (t dialBuilder) setDialRule(g *model.EndpointGroup) {
 	switch counted := t.targets[g.ID]; {
 	case t.dial == nil:
@@ -139,7 +139,7 @@ func (t dialBuilder) setDialRule(g *model.EndpointGroup) {
 			sum.all += s.all
 		}
 		g.DialRule = &model.DialRule{Dial: g.Dial, Step: t.dial.step}
-		if sum.all > 0 { // without targets, the health checks of AWS decide
+		if sum.all > 0 { // without targets, the traffic dial is not lowered: health checks of AWS decide
 			percent := (100*sum.ready + sum.all*shareRounding - 1) / (sum.all * shareRounding) * shareRounding
 			g.DialRule.Dial = min(g.Dial, max(int32(percent), t.dial.floor))
 		}

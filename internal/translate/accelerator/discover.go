@@ -23,8 +23,8 @@ func hasPortDiscovery(l aga.Listener) bool {
 	return (l.Protocol == "" || len(l.PortRanges) == 0) && len(l.EndpointGroups) == 1 && len(l.EndpointGroups[0].Endpoints) == 1
 }
 
-// discoverListeners builds listeners from a listener without protocol or ports: one listener for each protocol of its endpoint.
-// While the endpoint has no load balancer, the accelerator is held.
+// discoverListeners builds listeners from a listener without protocol or ports: one listener for each protocol on which the
+// endpoint listens. While the endpoint has no load balancer, the accelerator is held.
 func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 	field := listenerField(0)
 	at := field + ".endpointGroups[0].endpoints[0]"
@@ -75,7 +75,7 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 		}
 		own := g
 		own.ID = fmt.Sprintf("EndpointGroup-%d-0", i)
-		if len(protocols) > 1 { // an override is only for the listener with its port
+		if len(protocols) > 1 { // an override applies only to the listener that has its port
 			own.Overrides = slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return !l.Has(o.Listener) })
 		}
 		l.Groups = []model.EndpointGroup{own}
@@ -83,7 +83,7 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 	}
 }
 
-// portRanges returns ports as sorted ranges without repeats; consecutive ports are one range.
+// portRanges returns ports as sorted ranges without duplicates. Consecutive ports become one range.
 func portRanges(ports []int32) (out []model.PortRange) {
 	for _, p := range slices.Compact(slices.Sorted(slices.Values(ports))) {
 		if n := len(out); n > 0 && out[n-1].To+1 == p {
@@ -95,7 +95,7 @@ func portRanges(ports []int32) (out []model.PortRange) {
 	return out
 }
 
-// portsByProtocol are the ports of an endpoint by protocol.
+// portsByProtocol has the ports of an endpoint, by protocol.
 type portsByProtocol map[model.BaseProtocol][]int32
 
 func (p portsByProtocol) addPort(protocol string, port int32) {
@@ -106,7 +106,7 @@ func (p portsByProtocol) addPort(protocol string, port int32) {
 	p[base] = append(p[base], port)
 }
 
-// endpointPorts returns the ports of an endpoint that the object may use, or the reason why they are not known.
+// endpointPorts returns the ports of an endpoint that the GlobalAccelerator may use, or the reason why they are not known.
 func (t listenerBuilder) endpointPorts(e aga.Endpoint, id string) (out portsByProtocol, why string) {
 	out = portsByProtocol{}
 	namespace := t.namespaceOf(e)
@@ -176,8 +176,8 @@ func (t listenerBuilder) loadBalancerPorts(id string) (out portsByProtocol, why 
 	return out, ""
 }
 
-// albStatusEntry returns the status entry of the ALB: the last one with a hostname in elb.amazonaws.com, which frontend NLBs do
-// not have; nil if there is none.
+// albStatusEntry returns the entry of the ALB in the status of an Ingress: the last entry with a hostname in
+// elb.amazonaws.com, because hostnames of frontend NLBs have another form; nil if there is none.
 func albStatusEntry(ing *networkingv1.Ingress) (out *networkingv1.IngressLoadBalancerIngress) {
 	for i := range ing.Status.LoadBalancer.Ingress {
 		if e := &ing.Status.LoadBalancer.Ingress[i]; strings.Contains(e.Hostname, "elb.amazonaws") {

@@ -27,8 +27,8 @@ func (t *translation) namespaceOf(e aga.Endpoint) string {
 	return e.Namespace
 }
 
-// resolveEndpoint returns the endpoints of an entry, with the settings of x: one load balancer, several while a load balancer
-// is being replaced, or none if the entry is left out.
+// resolveEndpoint returns the endpoints for an entry of the spec, with the settings of x: one for its load balancer, several
+// while its load balancer is being replaced, or none if the entry is left out.
 func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint, x model.Endpoint) []model.Endpoint {
 	if e.Type == aga.EndpointTypeEndpointID {
 		return t.endpointByID(g, e.EndpointID, x)
@@ -71,7 +71,7 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 	return t.endpointByHostname(obj, x)
 }
 
-// reportLeftOut reports an endpoint that is left out. Other endpoints are not affected.
+// reportLeftOut reports an endpoint that is left out. Other endpoints are still used.
 func (t endpointBuilder) reportLeftOut(x model.Endpoint, reason finding.Reason, message, fix string) {
 	t.reportFault(x.Origin.Field, reason, finding.Warning, message+"; the endpoint is left out", fix)
 }
@@ -88,7 +88,7 @@ func endpointObjectKind(of aga.EndpointType) (group string, kind cluster.Kind, k
 	return "", "", false
 }
 
-// statusHostname returns the hostname of the load balancer in the status of an object, "" if there is none.
+// statusHostname returns the hostname of the load balancer in the status of an object; "" if there is none.
 func statusHostname(obj cluster.Object) string {
 	ing, ok := obj.(*networkingv1.Ingress)
 	if !ok {
@@ -100,13 +100,13 @@ func statusHostname(obj cluster.Object) string {
 	return ""
 }
 
-// servingLoadBalancers returns the load balancers that serve an object of this controller. A load balancer serves the
-// object if its tags name the object, or the tags of a target group to which it forwards. The status and the finalizers
-// of the object are not sufficient evidence.
+// servingLoadBalancers returns the load balancers that serve an object of this controller. A load balancer serves the object
+// if its own tags, or the tags of a target group to which it forwards, name the object. The status and the finalizers of the
+// object do not prove this, because users can write them.
 func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
 	shown := statusHostname(obj)
 	if t.live == nil {
-		// The values that decide later are in the desired state already, so that a change of them is seen as an edit.
+		// Values that are used only later are set already, so that a change of them is seen as a change of the spec.
 		if x.Weight > 0 {
 			dialBuilder(t).countTargets(g.ID, obj, stacks)
 		}
@@ -138,11 +138,11 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 		made := x
 		switch {
 		case lb.Tags[naming.SuccessorTag] != "" && i != at:
-			continue // the status will show it when it serves
+			continue // the status will show it once it serves the object
 		case at >= 0 && i != at:
 			since, err := time.Parse(time.RFC3339, lb.Tags[naming.ReplacedTag])
 			if err != nil {
-				continue // the object moves to another load balancer, and leaves this one when that is healthy
+				continue // the object moves to another load balancer, and leaves this one when the new one is healthy
 			}
 			made.ReplacedAt = since
 		}
@@ -168,7 +168,7 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 }
 
 // retainPendingEndpoints reports that an object has no load balancer yet. Until it has one, live endpoints that serve the
-// object are not removed.
+// object are kept.
 func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
 	t.acc.Pending = true
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
@@ -182,7 +182,8 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 		if lb == nil || !lb.Cluster {
 			continue
 		}
-		// After a Gateway has taken the load balancer over, its target groups name the routes of the Gateway.
+		// After a Gateway has taken over the load balancer, the target groups of the load balancer name routes of the
+		// Gateway.
 		from, adopted := naming.ParseAdoptedTag(lb.Tags[naming.AdoptedTag])
 		if adopted = adopted && slices.Contains(stacks, from); adopted {
 			adopter = lb.Stack
@@ -199,9 +200,9 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 	t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
 }
 
-// endpointByHostname returns the load balancer, by the hostname in its status, of an object that this controller does not
-// serve. Because anyone may have written the status, the endpoint needs the permissions of an EndpointID, and a load
-// balancer of the cluster must serve the object.
+// endpointByHostname returns the endpoint for an object that this controller does not serve, by the hostname in the status
+// of the object. Because anyone may have written the status, the load balancer must be permitted like one that is named by
+// ARN, or, if it belongs to the cluster, it must serve the object.
 func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint) []model.Endpoint {
 	ref, shown := ownership.RefOf(obj), statusHostname(obj)
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -227,7 +228,7 @@ func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint
 	return t.appendIfSupported(nil, t.withLoadBalancer(x, *lb))
 }
 
-// endpointByID returns the endpoint with an ARN or id.
+// endpointByID returns the endpoint for an ARN or id in the spec.
 func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model.Endpoint) []model.Endpoint {
 	if id == "" {
 		t.reportLeftOut(x, finding.SpecInvalid, "the endpoint has no endpointID", "give an endpointID")
@@ -265,14 +266,14 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	case !rightsChecker(t).admitsUnmanaged(id), (of.isInstance && rightsChecker(t).isNode(id) || of.isAddress && t.askLoadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rightsChecker(t).isListedEndpointID(id):
 		return notPermitted()
 	case of.isAddress:
-		x.ClientIP = nil // AWS always shows false for addresses
+		x.ClientIP = nil // AWS always reports false for addresses
 	case of.isInstance:
 		x.ClientIP = nil // instances always see the address of the client
 	}
 	return []model.Endpoint{x}
 }
 
-// withLoadBalancer returns x with the properties of a load balancer.
+// withLoadBalancer returns x with the properties that follow from its load balancer.
 func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
 	x.ID = lb.ARN
 	if lb.State == observed.LoadBalancerProvisioning || lb.State == "failed" {
@@ -283,7 +284,8 @@ func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.Endpoint
 	return x
 }
 
-// appendIfSupported appends an endpoint, or reports that an accelerator of this address type cannot have the endpoint.
+// appendIfSupported appends an endpoint. If an accelerator of this address type cannot have the endpoint, it reports that
+// instead.
 func (t endpointBuilder) appendIfSupported(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
 	if t.acc.AddressType == model.DualStack && x.SingleStack {
 		t.reportLeftOut(x, finding.Unsupported, "the load balancer has IPv4 addresses only, and the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
@@ -292,8 +294,8 @@ func (t endpointBuilder) appendIfSupported(to []model.Endpoint, x model.Endpoint
 	return append(to, x)
 }
 
-// clientIPPreservation returns whether an endpoint sees the address of the client. A value that AWS does not support is
-// corrected with a warning, not an error, because it can be the default of the schema.
+// clientIPPreservation reports whether the endpoint will see the address of the client; nil if AWS decides. A value that AWS
+// does not support is corrected with a warning and not an error, because it can be the default of the schema.
 func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.EndpointLoadBalancer) *bool {
 	if x.ClientIP == nil {
 		return nil
@@ -320,8 +322,8 @@ func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.Endp
 	return x.ClientIP
 }
 
-// askLoadBalancer adds a question and returns the load balancer in its answer; nil if there is none, or if it is not known
-// yet.
+// askLoadBalancer adds a question and returns the load balancer in its answer; nil if there is not exactly one, or if the
+// answer is not known yet.
 func (t *translation) askLoadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
 	t.ask(q)
 	if t.live == nil {
@@ -333,13 +335,13 @@ func (t *translation) askLoadBalancer(q model.AskLoadBalancers) *observed.Endpoi
 	return nil
 }
 
-// endpointID has the parts of an ARN or ID of an endpoint.
+// endpointID is a parsed ARN or id of an endpoint.
 type endpointID struct {
 	region, account                       string
 	isLoadBalancer, isInstance, isAddress bool
 }
 
-// parseEndpointID returns the parts of an ARN or id of an endpoint.
+// parseEndpointID parses the ARN or id of an endpoint.
 func parseEndpointID(id string) endpointID {
 	parts := strings.SplitN(id, ":", 6)
 	if len(parts) == 6 && parts[0] == "arn" {

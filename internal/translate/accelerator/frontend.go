@@ -19,29 +19,32 @@ import (
 // Options are the operator's settings that a translation depends on.
 type Options struct {
 	Cluster string
-	// DefaultTags are on all accelerators. They win over tags of users unless DefaultTagsLowPriority is set.
+	// DefaultTags are set on all accelerators. They have precedence over tags of users unless DefaultTagsLowPriority is set.
 	DefaultTags            map[string]string
 	DefaultTagsLowPriority bool
 	// ExternalTags are keys that are managed outside of the cluster.
 	ExternalTags []string
-	// AllowMassRemoval permits that all accelerators are deleted with the CustomResourceDefinition of GlobalAccelerators.
+	// AllowMassRemoval permits that all accelerators are deleted when the CustomResourceDefinition of GlobalAccelerators is
+	// deleted.
 	AllowMassRemoval bool
-	// Frontends are the frontends with load balancers that may be endpoints.
+	// Frontends are the frontends whose load balancers may be endpoints.
 	Frontends engine.Frontends
-	// EndpointIDs are patterns of ARNs and ids, not managed by the cluster, that may be endpoints. If empty, all may.
+	// EndpointIDs are patterns of ARNs and ids of resources that the cluster does not manage and that may be endpoints. If
+	// empty, all may.
 	EndpointIDs []string
-	// AddressNamespaces are the namespaces that may use addresses of the account's own ranges. If empty, all may.
+	// AddressNamespaces are the namespaces that may use addresses of the account (BYOIP). If empty, all may.
 	AddressNamespaces []string
-	// MaxPerNamespace is the maximum number of accelerators of a namespace; any number if 0.
+	// MaxPerNamespace is the maximum number of accelerators of a namespace; 0 means no limit.
 	MaxPerNamespace int
-	// WatchedNamespace is the only namespace that is read; all are read if it is empty.
+	// WatchedNamespace is the only namespace that the controller reads; "" means all namespaces.
 	WatchedNamespace string
-	// IsolatedTenancy requires a ReferenceGrant from each namespace that the load balancer of an IngressGroup serves.
+	// IsolatedTenancy requires a ReferenceGrant from each namespace that the load balancer of an IngressGroup serves, not
+	// only from one of them.
 	IsolatedTenancy bool
-	// ReadEndpoints reports whether pods are read from Endpoints objects and not from EndpointSlices.
+	// ReadEndpoints reports whether pods are found by Endpoints objects instead of EndpointSlices.
 	ReadEndpoints bool
-	// MaxListeners and MaxEndpoints are the maximum numbers of listeners of an accelerator, and of endpoints of an endpoint
-	// group, which are quotas of AWS.
+	// MaxListeners is the maximum number of listeners of an accelerator, MaxEndpoints that of endpoints of an endpoint
+	// group. Both are AWS quotas.
 	MaxListeners, MaxEndpoints int
 }
 
@@ -56,11 +59,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ProtectionAnnotation of a GlobalAccelerator, with the value "true", protects its accelerator, with its addresses, from
-// deletion.
+// ProtectionAnnotation of a GlobalAccelerator, with the value "true", protects its accelerator and thereby the addresses
+// from deletion.
 const ProtectionAnnotation = "fulcrum.dev/accelerator-protection"
 
-// Frontend translates GlobalAccelerators. It holds no state.
+// Frontend translates GlobalAccelerators. It has no state.
 type Frontend struct{ opt Options }
 
 // New returns the frontend with the options.
@@ -84,8 +87,8 @@ func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	return ok && (ga.DeletionTimestamp == nil || ownership.NewMember(v, ga, id).Claimed)
 }
 
-// SurplusResources returns the ARNs of accelerators of a stack that are not in the status of its object, if the status
-// has another accelerator. They are not deleted.
+// SurplusResources returns the ARNs of accelerators of a stack that are not the one in the status of its object, if the
+// status names one of them. They are not deleted.
 func (f *Frontend) SurplusResources(v *cluster.View, id model.StackID, accelerators []string) []string {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	if !ok || !slices.Contains(accelerators, ga.Status.AcceleratorARN) {
@@ -103,13 +106,13 @@ func ownStack(ga *aga.GlobalAccelerator) model.StackID {
 	return model.StackID{Kind: model.GlobalAccelerator, Namespace: ga.Namespace, Name: ga.Name}
 }
 
-// Translate builds the desired state of a stack and the findings about its object, sorted and without repeats. If the
-// view has an error, the result must not be used. live is the observed state; nil if it is not known yet. Without it,
-// endpoints have no IDs, because their load balancers are not known.
+// Translate builds the desired state of a stack and the findings about its object, sorted and without duplicates. If the
+// view has an error, the result must not be used. live is the observed state; nil if it is not known yet. Without live,
+// endpoints have no ids, because their load balancers are not known.
 //
-// If a GlobalAccelerator was removed without the finalizer of this controller, its accelerator becomes an orphan: it is
-// not deleted, because its addresses could not be restored. Endpoints that the namespace may not use are removed from
-// it, as from an accelerator whose deletion is held.
+// If a GlobalAccelerator was removed without the finalizer of this controller, its accelerator becomes an orphan: it is not
+// deleted, because the same addresses cannot be assigned again. Endpoints that the namespace may not use are removed from
+// it, and also from an accelerator whose deletion is held.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t := &translation{opt: f.opt, view: v, live: live, stack: model.Stack{ID: id}}
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
@@ -141,8 +144,8 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 // isProtected reports whether the object has ProtectionAnnotation.
 func (t *translation) isProtected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
 
-// guardDeletion sets the DeletionGuard of an object that is being deleted although its accelerator is protected, or
-// because its CustomResourceDefinition is being deleted.
+// guardDeletion sets the DeletionGuard for an object that is being deleted, if its accelerator is protected, or if the
+// object is deleted only because its CustomResourceDefinition is being deleted.
 func (t *translation) guardDeletion() {
 	g := finding.Finding{Object: t.ref, Severity: finding.Error, Blocks: finding.BlocksStack}
 	switch {
@@ -160,8 +163,8 @@ func (t *translation) guardDeletion() {
 	t.stack.DeletionGuard = &g
 }
 
-// retainOrphan keeps an accelerator without an object. It removes only the endpoints that the namespace of the object may
-// not use.
+// retainOrphan keeps the accelerator of an object that does not exist any more. It removes only the endpoints that the
+// namespace of the object may not use.
 func (t *translation) retainOrphan() {
 	if t.live != nil && len(t.live.Accelerators) == 0 {
 		return
@@ -176,7 +179,7 @@ func (t *translation) retainOrphan() {
 	t.stack.Accelerator = t.acc
 }
 
-// region returns the region of the cluster, "" if there is no observed state yet.
+// region returns the region of the cluster; "" if there is no observed state yet.
 func (t *translation) region() string {
 	if t.live == nil {
 		return ""
@@ -184,7 +187,7 @@ func (t *translation) region() string {
 	return t.live.Facts.Region
 }
 
-// generatedName returns the name of an accelerator whose object sets none; "" if the region is not known yet.
+// generatedName returns the name of an accelerator whose spec sets none; "" if the region is not known yet.
 func (t *translation) generatedName(dual bool) string {
 	if t.live == nil {
 		return ""

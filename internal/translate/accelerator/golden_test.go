@@ -33,8 +33,8 @@ const (
 	account = "123456789012"
 )
 
-// fakeFrontend is a frontend in which each object belongs to its own stack, an Ingress with group.name to its IngressGroup,
-// and a Service with a load balancer class to none.
+// fakeFrontend is a frontend in which each object belongs to its own stack, except that an Ingress with group.name belongs
+// to the stack of its IngressGroup, and a Service with a load balancer class to no stack.
 type fakeFrontend struct{ engine.Frontend }
 
 // Stacks implements engine.Frontend.
@@ -59,7 +59,7 @@ func (fakeFrontend) Stacks(_ *cluster.View, obj cluster.Object) []model.StackID 
 type fakeAWS struct {
 	LoadBalancers []observed.EndpointLoadBalancer
 	Accelerators  []observed.Accelerator
-	// Shared is an accelerator of another owner.
+	// Shared is the accelerator of another owner.
 	Shared   *observed.Accelerator
 	Recorded observed.RecordedAccelerator
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// defaultDial, which is the maximum as well, and defaultWeight are AWS's defaults. The dial is in percent.
+// Defaults and maxima of AWS. A traffic dial is in percent, and its default is also its maximum.
 const (
 	defaultDial   = 100
 	defaultWeight = 128
@@ -54,7 +54,7 @@ func (t endpointBuilder) buildEndpointGroups(spec []aga.EndpointGroup, listener 
 	return out
 }
 
-// boundedNumber limits a number of the object to the range from 0 to most, and reports a number outside of this range.
+// boundedNumber limits a number of the spec to the range from 0 to most, and reports a number outside of this range.
 func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	used := max(0, min(n, most))
 	if used != n {
@@ -63,7 +63,8 @@ func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	return used
 }
 
-// buildEndpoints builds the endpoints of an endpoint group. If several entries have the same ID, the first entry is used.
+// buildEndpoints builds the endpoints of an endpoint group. If several entries result in the same endpoint, the first one is
+// used.
 func (t endpointBuilder) buildEndpoints(g *model.EndpointGroup, spec aga.EndpointGroup) {
 	list := spec.Endpoints
 	if len(list) > t.opt.MaxEndpoints {
@@ -87,8 +88,8 @@ func (t endpointBuilder) buildEndpoints(g *model.EndpointGroup, spec aga.Endpoin
 	}
 }
 
-// checkNewEndpoint reports whether the endpoint group does not have the endpoint yet. If it has the endpoint with other
-// settings, checkNewEndpoint adds a finding.
+// checkNewEndpoint reports whether the endpoint group does not have the endpoint yet. If it has it with other settings,
+// checkNewEndpoint adds a finding.
 func (t endpointBuilder) checkNewEndpoint(g *model.EndpointGroup, x model.Endpoint) bool {
 	i := slices.IndexFunc(g.Endpoints, func(o model.Endpoint) bool { return o.ID == x.ID })
 	if i < 0 {

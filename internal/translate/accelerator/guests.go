@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Several clusters can share an accelerator. The object of its owner names, for each further region, the
-// GlobalAccelerator of another cluster, which is the guest. The guest names the accelerator.
+// Several clusters can share an accelerator. The GlobalAccelerator that owns it names, for each other region, the
+// GlobalAccelerator of another cluster, which is called the guest. The guest names the accelerator by ARN.
 
 // sharingBuilder reads the annotations of owners and guests of accelerators.
 type sharingBuilder struct{ *translation }
@@ -24,13 +24,13 @@ type sharingBuilder struct{ *translation }
 const (
 	// maxGuests is the maximum number of guests of an accelerator, each of which needs a tag.
 	maxGuests = 20
-	// maxAnnotationLength is the number of bytes that are read of an annotation.
+	// maxAnnotationLength is the maximum length, in bytes, of an annotation that is parsed.
 	maxAnnotationLength = 8192
 	// maxARNLength is the maximum length of the ARN of an accelerator.
 	maxARNLength = 128
 )
 
-// hasRegion reports whether the object has an endpoint group of a region.
+// hasRegion reports whether the spec has an endpoint group in a region.
 func (t sharingBuilder) hasRegion(region string) bool {
 	for _, l := range t.ga.Spec.Listeners {
 		for _, g := range l.EndpointGroups {
@@ -42,8 +42,8 @@ func (t sharingBuilder) hasRegion(region string) bool {
 	return false
 }
 
-// guests returns the guests that the annotation names, by region. If a part of it is not valid, the live guests of the
-// accelerator are not changed.
+// guests returns the guests that the annotation names, by region. If an entry of the annotation is not valid, the live
+// guests of the accelerator are not changed.
 func (t sharingBuilder) guests() map[string]string {
 	text := t.ga.Annotations[naming.GuestsAnnotation]
 	if text == "" {
@@ -105,7 +105,7 @@ func (t sharingBuilder) ownTags() map[string]string {
 // clusterName matches the cluster name of a guest: the characters that AWS permits in tag values, except for spaces.
 var clusterName = regexp.MustCompile(`^[A-Za-z0-9+=._:/@-]+$`)
 
-// guestFault returns a message about a guest that is not valid, "" if it is valid.
+// guestFault returns the reason why a guest is not valid; "" if it is valid.
 func guestFault(region, guest string) string {
 	parts := strings.Split(guest, "/")
 	n := len(parts)
@@ -129,13 +129,13 @@ func guestFault(region, guest string) string {
 // acceleratorARN matches the ARN of an accelerator.
 var acceleratorARN = regexp.MustCompile(`^arn:aws[a-z-]*:globalaccelerator::\d{12}:accelerator/[A-Za-z0-9-]{1,64}$`)
 
-// sharedAnnotation returns the ARN in the annotation of a guest, even if it is not valid; "" without the annotation.
+// sharedAnnotation returns the ARN in SharedAnnotation, even if it is not valid; "" without the annotation.
 func (t sharingBuilder) sharedAnnotation() string {
 	return finding.Truncate(strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]), maxARNLength)
 }
 
-// sharedARN returns the ARN of the shared accelerator that the object names, and adds a question about it; "" if the
-// object has its own accelerator.
+// sharedARN returns the ARN of the shared accelerator that the object names, and adds a question about that accelerator; ""
+// if the object has its own accelerator.
 func (t sharingBuilder) sharedARN() string {
 	arn := t.sharedAnnotation()
 	if arn == "" {
@@ -153,7 +153,7 @@ func (t sharingBuilder) sharedARN() string {
 	return arn
 }
 
-// isAdmitted reports whether the accelerator of another owner names the object as the guest of the region.
+// isAdmitted reports whether the accelerator of another owner names this object as the guest of the region.
 func (t sharingBuilder) isAdmitted() bool {
 	a := t.live.SharedAccelerator
 	return a != nil && a.ARN == t.acc.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
@@ -181,8 +181,7 @@ func (t sharingBuilder) reportNoConsent() {
 	}
 }
 
-// buildShared builds the endpoint groups of a guest: the endpoint groups of its region in the accelerator of another
-// owner.
+// buildShared builds the desired state of a guest: the endpoint groups of its region in the accelerator of another owner.
 func (t sharingBuilder) buildShared(arn string) {
 	t.acc = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
 	t.stack.Accelerator = t.acc

@@ -15,7 +15,7 @@ import (
 // listenerBuilder builds the listeners of an accelerator.
 type listenerBuilder struct{ *translation }
 
-// buildListeners builds the listeners. A listener that cannot be built is left out, and the accelerator is held, so that its
+// buildListeners builds the listeners. A listener that cannot be built is left out, and the accelerator is held, so that the
 // live listener is not deleted.
 func (t listenerBuilder) buildListeners() {
 	spec := t.ga.Spec.Listeners
@@ -42,7 +42,7 @@ func (t *translation) hasListeners() bool {
 	return slices.ContainsFunc(t.liveAccelerators(), func(a observed.Accelerator) bool { return len(a.Listeners) > 0 })
 }
 
-// holdAccelerator reports why a part of the object cannot be built, and holds the accelerator.
+// holdAccelerator holds the accelerator because a field cannot be translated, and reports the reason.
 func (t *translation) holdAccelerator(field string, reason finding.Reason, message, fix string) {
 	t.acc.Held = true
 	t.reportFault(field, reason, finding.Error, message, fix)
@@ -50,7 +50,7 @@ func (t *translation) holdAccelerator(field string, reason finding.Reason, messa
 
 func listenerField(listener int) string { return fmt.Sprintf("spec.listeners[%d]", listener) }
 
-// buildListener builds a listener with the protocol and the ports of the object.
+// buildListener builds a listener with the protocol and the ports of the spec.
 func (t listenerBuilder) buildListener(spec aga.Listener, i int) {
 	field := listenerField(i)
 	protocol, ports, ok := t.readPorts(spec, field)
@@ -78,7 +78,7 @@ func (t listenerBuilder) hasSourceIPAffinity(spec aga.Listener, field string) bo
 	return spec.ClientAffinity == aga.ClientAffinitySourceIP
 }
 
-// readPorts returns the protocol and the ports of a listener; false if they are not valid.
+// readPorts returns the protocol and the ports of a listener in the spec; false if they are not valid.
 func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseProtocol, []model.PortRange, bool) {
 	const discovery = "protocol and ports are taken from the endpoint only if there is a single listener with a single endpoint group with a single endpoint"
 	switch {
@@ -96,7 +96,7 @@ func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseP
 	return model.BaseProtocol(spec.Protocol), ports, ok
 }
 
-// readPortRanges returns sorted port ranges; false if they are not valid.
+// readPortRanges returns the port ranges of a listener in ascending order; false if they are not valid.
 func (t listenerBuilder) readPortRanges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
 	if len(spec) > rules.MaxPortRanges {
 		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS allows %d; it is not created", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
@@ -120,7 +120,7 @@ func (t listenerBuilder) readPortRanges(spec []aga.PortRange, field string) ([]m
 	return out, true
 }
 
-// conflictingListener returns an earlier listener that has a port of this listener, nil if there is none.
+// conflictingListener returns an earlier listener with the same protocol and one of the same ports; nil if there is none.
 func (t listenerBuilder) conflictingListener(l model.AcceleratorListener) *model.AcceleratorListener {
 	for i := range t.acc.Listeners {
 		o := &t.acc.Listeners[i]
@@ -131,8 +131,8 @@ func (t listenerBuilder) conflictingListener(l model.AcceleratorListener) *model
 	return nil
 }
 
-// checkOverrides checks the port overrides of all endpoint groups. If a port override is not valid, the live port overrides of
-// its endpoint group are not changed.
+// checkOverrides checks the port overrides of all endpoint groups. If one is not valid, the live port overrides of its
+// endpoint group are not changed.
 func (t listenerBuilder) checkOverrides() {
 	type use struct {
 		listener int

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// The reasons of events, which are the same as in older controllers.
+// Reasons of events. They are the same as in older controllers, because alerts match them.
 const (
 	eventEndpoints    = "WarningEndpoints"
 	eventDeploy       = "FailedDeploy"
@@ -47,7 +47,8 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}})
 }
 
-// eventOf returns the event about a finding, with the reason of older controllers.
+// eventOf returns the event about a finding, with the reason that older controllers use; false if there is no event about
+// it.
 func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	e, ok := report.Event(x, o.Stack.Leaving)
 	switch {
@@ -63,8 +64,8 @@ func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	return e, true
 }
 
-// addressChangeEvent returns an event if the IPv4 addresses of the accelerator differ from those in the status, nil
-// otherwise. Users may have the addresses in firewalls and DNS records.
+// addressChangeEvent returns an event if the IPv4 addresses of the accelerator differ from the addresses in the status,
+// because users may have the old addresses in firewalls and DNS records; nil otherwise.
 func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *cluster.Event {
 	if live == nil {
 		return nil
@@ -89,7 +90,7 @@ func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *
 	}
 }
 
-// ipv4 is the family of IPv4 addresses in the API of Global Accelerator.
+// ipv4 is the name of the IPv4 address family in the API of Global Accelerator.
 const ipv4 = "IPv4"
 
 // isLeftOutEndpoint reports whether a finding is about an endpoint that is left out.
@@ -109,7 +110,7 @@ func wasReleased(o engine.Outcome) bool {
 	})
 }
 
-// hasSucceeded reports whether the status shows that the current generation was deployed.
+// hasSucceeded reports whether the status shows that the current generation of the object is deployed with all endpoints.
 func hasSucceeded(ga *aga.GlobalAccelerator) bool {
 	of := ga.Status.ObservedGeneration
 	return of != nil && *of == ga.Generation && slices.ContainsFunc(ga.Status.Conditions, func(c metav1.Condition) bool {

@@ -16,19 +16,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// An accelerator has public addresses: through it, an internal load balancer can be reached from the internet. So the
-// owner of each endpoint must consent with a ReferenceGrant. The grant is checked in every run, before the object of
-// the endpoint is read.
+// An accelerator has public addresses: through it, clients on the internet can reach an internal load balancer. So the owner
+// of an endpoint in another namespace must consent by a ReferenceGrant. The ReferenceGrant is checked in every run, before
+// the object of the endpoint is read.
 
 // rightsChecker decides whether a GlobalAccelerator may use the endpoints that it names.
 type rightsChecker struct{ *translation }
 
-// permits reports whether the object may use an object of a namespace.
+// permits reports whether the GlobalAccelerator may use an object as an endpoint.
 func (t rightsChecker) permits(to attach.Referent) bool {
 	return to.Namespace == t.ga.Namespace || to.Namespace != "" && t.grantName(to) != ""
 }
 
-// grantName returns the name of a ReferenceGrant that permits the use of an object of another namespace, "" if there is
+// grantName returns the name of a ReferenceGrant that permits the use of an object of another namespace; "" if there is
 // none, or if the API server does not serve ReferenceGrants.
 func (t rightsChecker) grantName(to attach.Referent) string {
 	if t.grants == nil {
@@ -40,9 +40,9 @@ func (t rightsChecker) grantName(to attach.Referent) string {
 	return t.grants.PermittingGrant(attach.Referrer{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
 }
 
-// mayUseLoadBalancer reports whether the object may have a load balancer of the cluster as an endpoint: the load
-// balancer serves an object of the same namespace, or a ReferenceGrant permits the use of the objects that it serves.
-// If it serves several namespaces, the permission of one of them is sufficient; in isolated tenancy all must permit it.
+// mayUseLoadBalancer reports whether the GlobalAccelerator may have a load balancer of the cluster as an endpoint: the load
+// balancer serves an object of the same namespace, or a ReferenceGrant permits the use of the objects that it serves. If it
+// serves several namespaces, the permission of one of them is sufficient; in isolated tenancy, all of them must permit it.
 func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
 	of := permittingOwners(lb)
 	if t.isIsolated(lb) {
@@ -51,8 +51,8 @@ func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool
 	return slices.ContainsFunc(of, t.permits)
 }
 
-// permittingOwners returns the objects that can permit the use of a load balancer of the cluster: the object of its stack,
-// or for a shared load balancer all objects of the kind in each namespace that it serves.
+// permittingOwners returns the objects whose owners can permit the use of a load balancer of the cluster: the object of its
+// stack, or, for a shared load balancer, all objects of the kind in each namespace that it serves.
 func permittingOwners(lb observed.EndpointLoadBalancer) (out []attach.Referent) {
 	if lb.Stack == (model.StackID{}) || lb.Stack.Kind.HasAccelerator() {
 		return nil
@@ -75,13 +75,13 @@ func isShared(id model.StackID) bool {
 	return ok || id.Namespace == ""
 }
 
-// grantsUnknown reports whether the ReferenceGrants of a namespace are not read. For the namespaces of an IngressGroup,
-// namespace is "".
+// grantsUnknown reports whether the ReferenceGrants of a namespace are not read. namespace is "" for an IngressGroup, which
+// has several namespaces.
 func (t rightsChecker) grantsUnknown(namespace string) bool {
 	return namespace != t.ga.Namespace && (t.opt.WatchedNamespace != "" && namespace != t.opt.WatchedNamespace || !t.view.Installed(cluster.KindReferenceGrant))
 }
 
-// isIsolated reports whether a load balancer is that of an IngressGroup in isolated tenancy.
+// isIsolated reports whether a load balancer belongs to an IngressGroup with isolated tenancy.
 func (t rightsChecker) isIsolated(lb observed.EndpointLoadBalancer) bool {
 	return t.opt.IsolatedTenancy && lb.Stack.Kind == model.Ingress && lb.Stack.Namespace == ""
 }
@@ -99,15 +99,16 @@ func (t rightsChecker) isListedEndpointID(id string) bool {
 	})
 }
 
-// isNode reports whether an instance is a node of the cluster. Other tenants have ports on nodes.
+// isNode reports whether an instance is a node of the cluster. A node may be an endpoint only if EndpointIDs lists it,
+// because other tenants have ports on it.
 func (t rightsChecker) isNode(instance string) bool {
 	return slices.ContainsFunc(cluster.List[*corev1.Node](t.view, cluster.Query{Kind: cluster.KindNode}), func(n *corev1.Node) bool {
 		return strings.HasSuffix(n.Spec.ProviderID, "/"+instance)
 	})
 }
 
-// liveAccelerators returns the accelerators of the object, or the accelerator of another owner in which the object has
-// endpoint groups.
+// liveAccelerators returns the accelerators of the object, or the accelerator of another owner in which the object is a
+// guest.
 func (t *translation) liveAccelerators() []observed.Accelerator {
 	switch {
 	case t.live == nil:
@@ -128,7 +129,7 @@ func (t *translation) ownsRegion(region string) bool {
 	return t.acc.Guests[region] == ""
 }
 
-// liveEndpoints returns the ids of all live endpoints of the object, sorted.
+// liveEndpoints returns the ids of all live endpoints that belong to the object, sorted.
 func (t *translation) liveEndpoints() []string {
 	var out []string
 	for _, a := range t.liveAccelerators() {
@@ -147,8 +148,8 @@ func (t *translation) liveEndpoints() []string {
 	return slices.Compact(out)
 }
 
-// setRevoked sets Revoked to the live endpoints that the object may not use. Endpoints that it may use, but that are no
-// longer desired, are not revoked: the plan removes them after their replacements are added.
+// setRevoked sets Revoked to the live endpoints that the object may not use. Endpoints that it may use but that are no
+// longer desired are not revoked: the plan removes them after their replacements are added.
 func (t rightsChecker) setRevoked() {
 	wanted := map[string]bool{}
 	for _, l := range t.acc.Listeners {

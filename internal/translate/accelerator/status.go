@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Conditions and their reasons, which are the same as in older controllers. Only this controller has
-// conditionEndpoints.
+// Conditions and their reasons. They are the same as in older controllers, except for conditionEndpoints, which older
+// controllers do not have.
 const (
 	conditionReady     = "Ready"
 	conditionDisabling = "AcceleratorDisabling"
@@ -33,7 +33,7 @@ const (
 	reasonDeployFailed = "DeploymentFailed"
 )
 
-// statusDeleting is the value of the field status for an accelerator that is being deleted.
+// statusDeleting is the value of field status.status while the accelerator is being deleted.
 const statusDeleting = "DELETING"
 
 // maxMessage is the maximum length of the message of a condition, in characters.
@@ -42,16 +42,16 @@ const maxMessage = 1024
 // desiredStatus is the desired status of a GlobalAccelerator.
 type desiredStatus struct {
 	generation int64
-	// arn is the ARN of the accelerator, "" if there is none. known reports whether the ARN is known.
+	// arn is the ARN of the accelerator; "" if there is none. arnKnown reports whether it is known if there is one.
 	arn      string
 	arnKnown bool
 	live     *observed.Accelerator
 	state    string
-	// ready is the status of condition Ready; if ready is empty, the condition is not changed.
+	// ready is the status of condition Ready. If it is empty, the condition is not changed.
 	ready           metav1.ConditionStatus
 	reason, message string
-	// leftOutFindings are the findings about endpoints that are left out; unknown reports whether the run ended before these
-	// findings were known.
+	// leftOutFindings are the findings about endpoints that are left out. leftOutUnknown reports whether the run ended
+	// before these findings were known.
 	leftOutFindings finding.List
 	leftOutUnknown  bool
 	deleting        bool
@@ -65,7 +65,7 @@ func (n desiredStatus) hasAllEndpoints() bool {
 	return len(n.leftOutFindings) == 0 && !n.leftOutUnknown
 }
 
-// leftOutText returns the fields of all endpoints that are left out, and as many of their messages as fit into the
+// leftOutText returns the fields of all endpoints that are left out, and as many of the messages about them as fit into the
 // condition.
 func (n desiredStatus) leftOutText() string {
 	var texts, fields []string
@@ -92,7 +92,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 	if made := o.LiveLoadBalancers[model.AcceleratorID].ARN; made != "" {
 		n.arn = made
 	}
-	// The status keeps the ARN of a deleted accelerator until there is another accelerator.
+	// The status keeps the ARN of a deleted accelerator until there is another one.
 	n.arnKnown = o.Err == nil && (n.arn != "" || o.Have.Facts.RecordedAccelerator != observed.RecordedGone)
 	for i := range o.Have.Accelerators {
 		if a := &o.Have.Accelerators[i]; a.ARN == n.arn && n.arn != "" {
@@ -153,7 +153,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 	return n
 }
 
-// isDeployReason reports whether findings with a reason are about calls that AWS or the API server refuses.
+// isDeployReason reports whether findings with a reason are about calls to AWS or the API server that failed.
 func isDeployReason(r finding.Reason) bool {
 	switch r {
 	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.CallFailed, finding.ServiceUnavailable, finding.NameTaken, finding.ChangeNotKept:
@@ -162,7 +162,7 @@ func isDeployReason(r finding.Reason) bool {
 	return false
 }
 
-// changedFields returns the fields of a status that differ from the desired status, nil if there are none.
+// changedFields returns the fields of the status that differ from the desired status; nil if there are none.
 func (n desiredStatus) changedFields(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	fields := map[string]any{}
 	set := func(key, is, want string) {

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// The condition names every omitted endpoint, even if the reasons of all of them exceed the maximum length of a
-// message.
+// TestLeftOutNamesEveryEndpoint checks that the condition names every endpoint that is left out, even if the messages about
+// all of them exceed the maximum length of a condition message.
 func TestLeftOutNamesEveryEndpoint(t *testing.T) {
 	var n desiredStatus
 	for g := range 2 {

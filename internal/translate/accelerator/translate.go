@@ -30,9 +30,10 @@ type translation struct {
 	askedKeys map[string]bool
 	// groupCount is the number of endpoint groups so far.
 	groupCount int
-	// grants are the ReferenceGrants, read once.
+	// grants has the ReferenceGrants, which are read once.
 	grants *attach.Grants
-	// dial is the rule for traffic dials, nil if there is none; targets are the targets of each endpoint group, by its id.
+	// dial is the rule for traffic dials; nil if there is none. targets are the targets of each endpoint group, by the id of
+	// the endpoint group.
 	dial    *dialRule
 	targets map[string]targetCounts
 	// withPorts adds the ports to questions about load balancers that are named by ARN.
@@ -66,8 +67,8 @@ func (t *translation) build() {
 	t.stack.Contested = true
 }
 
-// holdIfOverLimit holds the stack and adds a finding if the namespace has MaxPerNamespace or more older
-// GlobalAccelerators, and returns true then. An object that has an accelerator in AWS is not affected.
+// holdIfOverLimit holds the stack and adds a finding if the namespace already has MaxPerNamespace older GlobalAccelerators.
+// It reports whether it did so. An object that has an accelerator in AWS is not affected.
 func (t *translation) holdIfOverLimit() bool {
 	most := t.opt.MaxPerNamespace
 	if most <= 0 || t.live != nil && len(t.live.Accelerators) > 0 {
@@ -82,7 +83,7 @@ func (t *translation) holdIfOverLimit() bool {
 	if older < most {
 		return false
 	}
-	t.stack.Contested = true // an object with a live accelerator is served
+	t.stack.Contested = true // the object is not held if it has a live accelerator
 	t.stack.Accelerator = &model.Accelerator{Held: true}
 	t.stack.Held.Everything = true
 	t.reportFault("", finding.QuotaReached, finding.Error, fmt.Sprintf("namespace %q can have at most %d accelerators, and has %d older GlobalAccelerators; no accelerator is created", t.ga.Namespace, most, older),
@@ -94,12 +95,12 @@ func (t *translation) origin(field string) finding.Origin {
 	return finding.Origin{Object: t.ref, Field: field}
 }
 
-// reportFault reports a field that is not valid.
+// reportFault adds a finding about a field of the object.
 func (t *translation) reportFault(field string, reason finding.Reason, severity finding.Severity, message, fix string) {
 	t.found.Add(finding.Finding{Object: t.ref, Field: field, Reason: reason, Severity: severity, Message: message, Fix: fix})
 }
 
-// ask adds a question that is answered before the stack is translated again.
+// ask adds a question to the stack. The stack is translated again with the answer.
 func (t *translation) ask(q model.Question) {
 	if t.askedKeys == nil {
 		t.askedKeys = map[string]bool{}
@@ -130,10 +131,10 @@ func (t *translation) acceleratorName(dual bool) string {
 	return t.generatedName(dual)
 }
 
-// maxAddresses is the maximum number of addresses of an accelerator from the account's own ranges.
+// maxAddresses is the maximum number of addresses of the account (BYOIP) that an accelerator can have.
 const maxAddresses = 2
 
-// addresses returns the desired addresses from the account's own ranges.
+// addresses returns the desired addresses of the account (BYOIP).
 func (t *translation) addresses() []string {
 	given := t.ga.Spec.IPAddresses
 	if allowed := t.opt.AddressNamespaces; len(given) > 0 && len(allowed) > 0 && !slices.Contains(allowed, t.ga.Namespace) {
@@ -155,10 +156,10 @@ func (t *translation) addresses() []string {
 	return out
 }
 
-// reservedTagCount is the number of tags on each accelerator that the controller needs itself.
+// reservedTagCount is the number of tags that the controller itself needs on each accelerator.
 const reservedTagCount = 4
 
-// tags returns the tags of the user and the default tags, within the maximum of AWS, which also counts the tags of guests.
+// tags returns the tags of the user and the default tags, as many as AWS permits together with the tags of guests.
 func (t *translation) tags(guests int) map[string]string {
 	user := map[string]string{}
 	room := max(0, naming.MaxTags-reservedTagCount-guests-len(t.opt.DefaultTags))
@@ -181,5 +182,5 @@ func (t *translation) tags(guests int) map[string]string {
 	return assemble.MergeTags(user, t.opt.DefaultTags, t.opt.DefaultTagsLowPriority)
 }
 
-// maxTagFindings is the maximum number of findings about tags.
+// maxTagFindings is the maximum number of findings about tags of one object.
 const maxTagFindings = 10

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// BindingRequest has the input of Binding for a target group that is complete.
+// BindingRequest is the input of NewBinding, for a target group that is built completely.
 type BindingRequest struct {
 	Group      TargetGroup
 	Namespace  string
@@ -18,22 +18,22 @@ type BindingRequest struct {
 	NodeLabels map[string]string
 	// NodeSelector is used if there are no NodeLabels.
 	NodeSelector *metav1.LabelSelector
-	// Labels and Annotations of the binding, in addition to those of the stack.
+	// Labels and Annotations are added to those that identify the stack.
 	Labels, Annotations map[string]string
-	// MultiCluster keeps targets that other clusters registered.
+	// MultiCluster keeps targets that other clusters registered in the target group.
 	MultiCluster bool
-	// Peer is the source of the traffic in rules of nodes and pods; nil if no rules are managed.
+	// Peer is the source of traffic that the rules of nodes and pods admit; nil if no such rules are managed.
 	Peer *model.Peer
 	// Clients are set in place of Peer for a network load balancer without security groups.
 	Clients *Clients
-	// OpenAllPorts opens all ports by one rule instead of single ports.
+	// OpenAllPorts opens all ports by one rule, instead of only the ports of the targets.
 	OpenAllPorts bool
-	// RulePerPort makes one rule for each distinct port, as for Gateways. Bindings of Ingresses and Services have the
-	// rules of older controllers.
+	// RulePerPort makes one rule for each distinct port, as older controllers do for Gateways. For Ingresses and Services
+	// they have other rules.
 	RulePerPort bool
 }
 
-// NewBinding builds the binding of a target group.
+// NewBinding builds the TargetGroupBinding of a target group.
 func NewBinding(r BindingRequest) *model.Binding {
 	b := &model.Binding{
 		Namespace: r.Namespace, Name: r.Group.Name, Service: r.Service, Port: r.Port,
@@ -73,8 +73,8 @@ func NewBinding(r BindingRequest) *model.Binding {
 		rule(nil)
 		return b
 	}
-	// One rule per port, equal ports included, because the list is compared item by item with the one that older
-	// controllers wrote.
+	// There is one rule for each port, even if ports are equal, because the list of rules is compared item by item with the
+	// one that older controllers wrote.
 	rule(&r.Group.TrafficPort)
 	if n, err := strconv.ParseInt(r.Group.HealthCheck.Port, 10, 32); err == nil {
 		rule(new(intstr.FromInt32(int32(n))))

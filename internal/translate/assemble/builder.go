@@ -19,24 +19,25 @@ type Options struct {
 	DefaultTargetType model.TargetType // instance if empty
 	DefaultSSLPolicy  string           // ELBSecurityPolicy-2016-08 if empty
 
-	// DefaultTags are on all resources. They win over tags of users unless DefaultTagsLowPriority is set.
+	// DefaultTags are set on all resources. They have precedence over tags of users unless DefaultTagsLowPriority is set.
 	DefaultTags            map[string]string
 	DefaultTagsLowPriority bool
-	// ExternalTags are keys that users may not set.
+	// ExternalTags are keys of tags that are managed outside of the cluster, so that users may not set them.
 	ExternalTags []string
 
-	// BackendSecurityGroup is the id of a shared backend security group that the operator provides.
+	// BackendSecurityGroup is the id of a shared backend security group that the operator provides; "" if the controller
+	// creates it.
 	BackendSecurityGroup string
-	// NoBackendSecurityGroup switches the shared backend security group off.
+	// NoBackendSecurityGroup disables the shared backend security group.
 	NoBackendSecurityGroup bool
 	// ManageBackendRules is the default of the setting manage-backend-security-group-rules.
 	ManageBackendRules bool
-	// UnrestrictedRules opens all ports of targets to the load balancer instead of single ports.
+	// UnrestrictedRules opens all ports of targets to the load balancer, instead of only the ports that it uses.
 	UnrestrictedRules bool
 	// NoSecurityGroups creates network load balancers without security groups.
 	NoSecurityGroups bool
 
-	// NoIPTargets, NoCapacity and NoWeights switch features off.
+	// NoIPTargets, NoCapacity and NoWeights disable features.
 	NoIPTargets bool
 	NoCapacity  bool
 	NoWeights   bool
@@ -44,24 +45,24 @@ type Options struct {
 	NoWAFv2      bool
 	NoWAFClassic bool
 	NoShield     bool
-	// ManageCertificates requests a certificate for each member with create-acm-cert. DefaultCA is the ARN of the
-	// private certificate authority for members that name none; "" for public certificates.
+	// ManageCertificates requests a certificate for each member with create-acm-cert. DefaultCA is the ARN of the private
+	// certificate authority for members that name none; "" means public certificates.
 	ManageCertificates bool
 	DefaultCA          string
 	// ImportCertificates imports the certificates of TLS Secrets that members name.
 	ImportCertificates bool
-	// SecretLabel is the label that a Secret must have to be read; no label is required if its key is empty.
+	// SecretLabel is the label that a Secret must have to be read. If its key is empty, no label is required.
 	SecretLabel Label
 	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string
 
-	// StrictGroups holds the whole stack as long as there is a finding of severity error about one of its members.
+	// StrictGroups holds the whole stack while there is a finding of severity Error about one of its members.
 	StrictGroups bool
-	// AllowMassRemoval permits that load balancers are deleted because a flag of the controller, or many classes at
-	// once, exclude their objects.
+	// AllowMassRemoval permits that load balancers are deleted although a flag of the controller, or a change of many
+	// classes at once, is the only reason why their objects are no longer served.
 	AllowMassRemoval bool
 
-	// certificates parses the TLS Secrets of all stacks of a frontend.
+	// certificates parses and caches TLS Secrets, for all stacks of a frontend.
 	certificates *certificate.Reader
 }
 
@@ -74,27 +75,27 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Builder builds the parts of a stack that its members share.
+// Builder builds the resources of a stack to which all its members contribute.
 type Builder struct {
 	members.Translation
 	Options
-	// OwnerUID is the UID of the Service or Gateway of the stack, from which names in AWS are generated; "" for stacks of
-	// Ingresses and of Services that share a load balancer.
+	// OwnerUID is the UID of the Service or Gateway that owns the stack. Names in AWS are generated from it. It is "" for
+	// stacks of Ingresses, and of Services that share a load balancer.
 	OwnerUID string
-	// Type of the load balancer.
+	// Type is the type of the load balancer.
 	Type model.LoadBalancerType
-	// Peer is the source of the traffic in rules of targets; nil if these rules are not managed.
+	// Peer is the source of traffic that the security group rules of targets admit; nil if these rules are not managed.
 	Peer *model.Peer
-	// RulesByAddress reports whether rules of targets are managed although the load balancer has no security groups, so
-	// that the rules must name addresses.
+	// RulesByAddress reports whether these rules are managed although the load balancer has no security groups, so that they
+	// must name address ranges.
 	RulesByAddress bool
 	// AdmitsNoClients reports whether the managed security group admits no client.
 	AdmitsNoClients bool
-	// Redirect is the HTTPS port that HTTP listeners redirect to.
+	// Redirect is the HTTPS port to which HTTP listeners redirect.
 	Redirect settings.Opt[int32]
 }
 
-// name returns the name of a setting in members of this kind, such as the key of an annotation.
+// name returns the name of a setting in members of this kind of stack, without the prefix of annotations.
 func (b *Builder) name(setting string) string { return naming.SettingName(b.ID.Kind, setting) }
 
 // defaultName returns the generated name of the load balancer.
@@ -113,5 +114,5 @@ func (b *Builder) managedSecurityGroupName() string {
 	return naming.ManagedSecurityGroupName(b.Cluster, b.ID)
 }
 
-// fieldOf returns the field in members of this kind that has a setting.
+// fieldOf returns the field or annotation of a setting in members of this kind of stack.
 func (b *Builder) fieldOf(setting string) string { return naming.SettingField(b.ID.Kind, setting) }

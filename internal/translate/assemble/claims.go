@@ -6,9 +6,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// HostClaims are the hosts that objects of several namespaces serve on one load balancer. A load balancer chooses among
-// all certificates for a host by their key algorithm. So a certificate of one tenant must not be for a host of a tenant
-// with an earlier claim: it could be served in place of that tenant's own certificate.
+// HostClaims has the hosts that objects of several namespaces use on one load balancer. From several certificates for a
+// host, a load balancer chooses one by the key algorithm. So the certificate of one tenant must not cover a host that
+// another tenant claimed earlier, because the load balancer could present it instead of that tenant's own certificate.
 type HostClaims struct {
 	namespaces map[string]bool
 	exact      map[string][]hostClaim // by host
@@ -22,7 +22,7 @@ type hostClaim struct {
 	rank     int
 }
 
-// Add adds the claim of an object to a host. Claims with a lower rank are earlier.
+// Add adds the claim of an object to a host. A claim with a lower rank is earlier.
 func (c *HostClaims) Add(host string, by finding.Ref, rank int) {
 	if c.exact == nil {
 		c.namespaces, c.exact, c.byParent = map[string]bool{}, map[string][]hostClaim{}, map[string][]hostClaim{}
@@ -47,8 +47,8 @@ func addClaim(all map[string][]hostClaim, key string, claim hostClaim) {
 	all[key] = append(all[key], claim)
 }
 
-// earlierClaim returns a host that a DNS name of a certificate covers and that an object of another namespace claims with
-// a lower rank; "" if there is none.
+// earlierClaim returns a host that a DNS name of a certificate covers and that an object of another namespace claims with a
+// lower rank, and this object; "" if there is none.
 func (c *HostClaims) earlierClaim(name, namespace string, rank int) (host string, by finding.Ref) {
 	if c == nil || len(c.namespaces) == 0 || len(c.namespaces) == 1 && c.namespaces[namespace] {
 		return "", by

@@ -12,14 +12,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// errIPv6Only is the fault of client ranges that are all IPv6, on a network load balancer with IPv4 addresses only.
+// errIPv6Only is the fault of client address ranges that are all IPv6 although the network load balancer has only IPv4
+// addresses.
 var errIPv6Only = errors.New("all ranges are IPv6")
 
 // clientBuilder builds the ingress rules of the managed security group.
 type clientBuilder struct{ *Builder }
 
-// ingressRules returns the rules that admit clients to a port. If the members name security groups, managed is false
-// and the rules are not used; the function then only reports members that disagree.
+// ingressRules returns the rules that admit clients to a port. If the members name security groups, managed is false and the
+// rules are not used; then the function is called only to report members that disagree.
 func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model.IngressRule {
 	if b.AdmitsNoClients {
 		return nil
@@ -27,8 +28,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	ranges := func(m *members.Member) settings.Opt[[]string] {
 		o := settings.NonEmptyList(m.Set.InboundCIDRs)
 		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {
-			// The ranges are treated as not valid, because excluding all clients would be worse than keeping the live
-			// rules.
+			// The ranges are treated as not valid, because admitting no client would be worse than keeping the live rules.
 			return settings.Opt[[]string]{Fault: errIPv6Only, Origin: o.Origin}
 		}
 		return o
@@ -55,7 +55,8 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	return out
 }
 
-// portIngressRules returns the rules that admit clients to a port, over each of its protocols, and to path MTU discovery.
+// portIngressRules returns the rules that admit clients to a port, over each of its protocols, and the rules that admit the
+// ICMP messages of path MTU discovery.
 func portIngressRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
 	for _, protocol := range protocolsOf(p) {
@@ -72,7 +73,7 @@ func portIngressRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) [
 	return out
 }
 
-// protocolsOf returns the protocols of a port in rules of security groups.
+// protocolsOf returns the protocols of a port as in security group rules.
 func protocolsOf(p *members.Port) []string {
 	var out []string
 	for _, t := range transportProtocols(string(p.BaseProtocol)) {
@@ -81,9 +82,9 @@ func protocolsOf(p *members.Port) []string {
 	return out
 }
 
-// mergeClients merges one of the two settings that name clients, address ranges and prefix lists. A member that sets only
-// the other one counts as setting an empty list, if none is live: ranges and prefix lists together would admit more
-// clients than the member sets.
+// mergeClients merges one of the two settings that name clients: address ranges or prefix lists. If AWS has no live value of
+// it, a member that sets only the other setting counts as a member that sets an empty list, because ranges and prefix lists
+// of different members together would admit more clients than each member sets.
 func (b clientBuilder) mergeClients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.LiveValue[[]string]) members.MergedSetting[[]string] {
 	mixed := slices.ContainsFunc(p.Members, func(m *members.Member) bool { return get(m).Set }) &&
 		slices.ContainsFunc(p.Members, func(m *members.Member) bool { return !get(m).IsPresent() && other(m).Set })
@@ -102,7 +103,7 @@ func (b clientBuilder) mergeClients(p *members.Port, key string, get, other func
 }
 
 // liveClientRules returns the live rules of the managed security group for a port. known is false if the live load balancer
-// has no managed security group or no listener on the port.
+// has no managed security group, or no listener on the port.
 func (b clientBuilder) liveClientRules(p *members.Port) (rules []model.IngressRule, known bool) {
 	lb := b.LiveLoadBalancer()
 	if lb.ListenerOnPort(p.Number) == nil {
@@ -122,7 +123,7 @@ func (b clientBuilder) liveClientRules(p *members.Port) (rules []model.IngressRu
 	return rules, known
 }
 
-// liveCIDRs returns the client ranges that the live managed security group admits to a port.
+// liveCIDRs returns the address ranges that the live managed security group admits to a port.
 func (b clientBuilder) liveCIDRs(p *members.Port, ipv6 bool) members.LiveValue[[]string] {
 	return b.liveClients(p, func(v []string) []model.IngressRule {
 		return ClientIngressRules(protocolsOf(p)[0], p.Number, v, nil, ipv6)

@@ -9,28 +9,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The limits of AWS for the conditions of a rule. Character sets are checked by AWS alone.
+// The limits of AWS for the conditions of a rule. Characters are checked only by AWS.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const (
-	// MaxValueLength is the maximum length of a host, path, header value or query value, plain or regex.
+	// MaxValueLength is the maximum length of a host, path, header value or query value, plain or as a regular expression.
 	MaxValueLength = 128
 
-	defaultMaxValues    = 5  // over all conditions of a rule
-	defaultMaxWildcards = 5  // likewise
-	maxNameLength       = 40 // of header names and methods
+	defaultMaxValues    = 5  // in all conditions of a rule
+	defaultMaxWildcards = 5  // in all conditions of a rule
+	maxNameLength       = 40 // of names of headers and of HTTP methods
 )
 
-// ConditionLimits are the maximum numbers of values and wildcards in all conditions of a rule, which AWS can raise as
-// quotas.
+// ConditionLimits has the maximum numbers of values and wildcards in all conditions of a rule. They are quotas that AWS can
+// raise.
 type ConditionLimits struct{ Values, Wildcards int }
 
-// WithDefaults returns the limits, with AWS's defaults for those that are not set.
+// WithDefaults returns the limits, with the defaults of AWS for those that are not set.
 func (l ConditionLimits) WithDefaults() ConditionLimits {
 	return ConditionLimits{Values: cmp.Or(l.Values, defaultMaxValues), Wildcards: cmp.Or(l.Wildcards, defaultMaxWildcards)}
 }
 
-// ExceededLimit returns a message about the limit that the conditions of a rule exceed, "" if none, and the flag by which an
-// operator sets a raised quota, if there is one.
+// ExceededLimit returns a message about the limit that the conditions of a rule exceed, "" if they exceed none, and the flag
+// by which the operator configures a raised quota, if there is such a flag.
 func (l ConditionLimits) ExceededLimit(cs []model.Condition) (why, flag string) {
 	values, wildcards, long := 0, 0, ""
 	length := func(what, s string, most int) {
@@ -84,7 +84,8 @@ func (l ConditionLimits) ExceededLimit(cs []model.Condition) (why, flag string) 
 	return "", ""
 }
 
-// unescapedWildcards counts the wildcards in a query key or value. A backslash before a wildcard makes it literal.
+// unescapedWildcards returns the number of wildcards in a query key or value. A backslash before a wildcard makes it
+// literal.
 func unescapedWildcards(s string) int {
 	n := 0
 	for i := 0; i < len(s); i++ {

@@ -11,12 +11,12 @@ import (
 )
 
 // Members of several namespaces can share a frontend NLB and the ports of the ALB to which it forwards. The live value of a
-// setting stays unless each namespace that uses the frontend NLB sets that setting: one namespace alone does not change it
-// for the others. Different values are resolved as for other settings (members.MergeSetting).
+// setting stays unless each namespace that uses the frontend NLB sets that setting, so that one namespace alone cannot
+// change it for the others. Different values are merged as for other settings (members.MergeSetting).
 
-// requireAllNamespaces returns get without the values that would change the live value for a namespace that does not set
-// the setting. Such values are reported. affects reports whether a value changes anything for a member that does not set
-// it.
+// requireAllNamespaces returns a function like get that omits, and reports, values that would change the live value for a
+// namespace that does not set the setting. affects reports whether a value changes anything for a member that does not set
+// the setting.
 func requireAllNamespaces[T any](b *Builder, among []*members.Member, what string, get func(*members.Member) settings.Opt[T], live func() members.LiveValue[T], affects func(*members.Member, T) bool) func(*members.Member) settings.Opt[T] {
 	if b.Isolated || !slices.ContainsFunc(among, func(m *members.Member) bool { return get(m).Set }) ||
 		!sharedByNamespaces(among) {
@@ -64,7 +64,8 @@ func sharedByNamespaces(all []*members.Member) bool {
 	return slices.ContainsFunc(all, func(m *members.Member) bool { return m.Ref.Namespace != all[0].Ref.Namespace })
 }
 
-// affectsFrontend is the argument affects of requireAllNamespaces for settings that affect each member with a frontend NLB.
+// affectsFrontend is the argument affects of requireAllNamespaces for settings that affect each member that enables the
+// frontend NLB.
 func affectsFrontend[T any](m *members.Member, _ T) bool { return m.Set.FrontendNLB.Value }
 
 // mergeFrontend merges a load-balancer-wide setting of the frontend NLB.
@@ -72,8 +73,8 @@ func mergeFrontend[T any](b *Builder, name string, get func(*members.Member) set
 	return members.MergeSetting(&b.Translation, b.Members, b.name(name), requireAllNamespaces(b, b.Members, b.name(name), get, live, affectsFrontend), same, live)
 }
 
-// frontendScheme returns the scheme of the frontend NLB. In front of an internal ALB it is internet-facing only if each
-// namespace on the ALB sets that, or if that is live.
+// frontendScheme returns the scheme of the frontend NLB. In front of an internal ALB, the frontend NLB is internet-facing
+// only if each namespace that uses the ALB sets this, or if the live frontend NLB is internet-facing.
 func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[model.Scheme] {
 	frontend, internal := b.LiveFrontendNLB(), alb.Scheme == model.Internal
 	if lb := b.LiveLoadBalancer(); lb != nil {
@@ -95,12 +96,12 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 		})
 	won := members.MergeSetting(&b.Translation, b.Members, b.name(name), get, members.Equal[model.Scheme], live).Opt
 	if !won.Set && frontend == nil && internal && sharedByNamespaces(b.Members) {
-		won = settings.Opt[model.Scheme]{Value: model.Internal, Set: true} // not the default of the controller
+		won = settings.Opt[model.Scheme]{Value: model.Internal, Set: true} // not the default of the controller, which may be internet-facing
 	}
 	return won
 }
 
-// mergeFrontendHealth merges a setting of the health checks of one port of the frontend NLB.
+// mergeFrontendHealth merges a setting of the health check for one port of the frontend NLB.
 func mergeFrontendHealth[T comparable](b *Builder, at *members.Port, key string, get func(settings.FrontendHealth) settings.Opt[T], live func(model.HealthCheck) T) members.MergedSetting[T] {
 	current := func() members.LiveValue[T] {
 		g := frontendBuilder{b}.liveFrontendTargetGroup(at.Number)

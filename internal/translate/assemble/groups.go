@@ -17,11 +17,11 @@ type TargetGroupKey struct {
 	Owner   finding.Ref
 	Service string
 	Port    intstr.IntOrString
-	// Variant distinguishes target groups of one backend that differ by the protocol of a listener; usually empty.
+	// Variant distinguishes target groups of one backend that differ by the protocol of their listeners; usually empty.
 	Variant string
 }
 
-// idParts returns the parts of the key, from which an ID is made that differs from the IDs of all other keys.
+// idParts returns the fields of the key as texts, from which an id is made that differs from the ids for all other keys.
 func (k TargetGroupKey) idParts() []string {
 	out := []string{k.Owner.String(), k.Service, k.Port.String()}
 	if k.Variant != "" {
@@ -39,17 +39,17 @@ type TargetGroups struct {
 	byKey map[TargetGroupKey]*requestedTargetGroup
 }
 
-// requestedTargetGroup is a target group that a rule uses; group is nil if it could not be built.
+// requestedTargetGroup is a target group that a rule uses. group is nil if it could not be built.
 type requestedTargetGroup struct {
 	key TargetGroupKey
-	// handle is used in actions instead of the ID until AddToStack chooses the IDs.
+	// handle is a placeholder for the id in actions, until AddToStack chooses the ids.
 	handle string
 	group  *model.TargetGroup
 }
 
-// Request returns the handle of a target group, which is used in actions instead of the ID until AddToStack is called. The
-// first call with a key builds the target group. build returns nil and reports the reason if the target group is not
-// valid; it is then called again for each further rule that uses the target group, so that each rule gets the finding.
+// Request returns the handle of a target group: a placeholder for the id in actions, until AddToStack chooses the ids. The
+// first call with a key builds the target group. build returns nil and reports the reason if the target group is not valid;
+// it is then called again for each further rule that uses the target group, so that each rule gets the finding.
 func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGroup) (handle string, ok bool) {
 	if have, known := g.byKey[key]; known {
 		if have.group == nil {
@@ -65,9 +65,9 @@ func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGro
 	return asked.handle, asked.group != nil
 }
 
-// AddToStack adds the target groups to the stack and puts their ids into the actions of its load balancer. Different keys can
-// give the same id, if their parts are joined to the same text ("a"+"b-c", "a-b"+"c") or differ by Variant alone. Then the
-// first in the order of keys has that id, and the others get an id with a hash.
+// AddToStack adds the target groups to the stack and replaces their handles in the actions of the load balancer by ids.
+// Different keys can give the same id, if joining their fields gives the same text ("a"+"b-c", "a-b"+"c") or if only Variant
+// differs. Then the first one in the order of keys has that id, and the others get an id with a hash.
 func (g *TargetGroups) AddToStack(stack *model.Stack) {
 	var all []*requestedTargetGroup
 	for _, asked := range g.byKey {
@@ -100,7 +100,7 @@ func (g *TargetGroups) AddToStack(stack *model.Stack) {
 	}
 }
 
-// setIDs replaces the handles of target groups by their ids.
+// setIDs replaces the handles of target groups in actions by their ids.
 func setIDs(actions []model.Action, ids map[string]string) {
 	groups := model.ForwardedGroups(actions)
 	for i := range groups {

@@ -21,7 +21,7 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 	return out, members.OriginsOfKeys(p.Members, get, of)
 }
 
-// TLS resolves the settings that only a listener with TLS has.
+// TLS merges the settings of a port that only listeners with TLS have.
 func (b *Builder) TLS(p *members.Port) *model.TLS {
 	policy := members.MergePortSetting(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.SSLPolicy) }, members.Equal[string], func() members.LiveValue[string] {
 		if live := b.LiveLoadBalancer().ListenerOnPort(p.Number); live != nil && live.Protocol == "HTTPS" {
@@ -49,7 +49,7 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	}
 	order := p.Members
 	if b.Isolated {
-		// The first certificate is the default one. A new member must not replace it with a lower group.order.
+		// The first certificate is the default one. A new member with a lower group.order must not replace it.
 		order = slices.SortedFunc(slices.Values(order), members.CompareAge)
 	}
 	for _, m := range order {
@@ -58,13 +58,13 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	return out
 }
 
-// mutualAuth is a model.MutualAuth with a String for messages about conflicts.
+// mutualAuth is a model.MutualAuth with a String method for messages about conflicts.
 type mutualAuth model.MutualAuth
 
 // String returns the mode and the trust store.
 func (m mutualAuth) String() string { return strings.TrimSpace(m.Mode + " " + m.TrustStore) }
 
-// liveMutualAuth returns the live mutual authentication of the listener of a port.
+// liveMutualAuth returns the mutual authentication of the live listener on a port.
 func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
 	l := b.LiveLoadBalancer().ListenerOnPort(port)
 	if l == nil || l.Protocol != "HTTPS" {

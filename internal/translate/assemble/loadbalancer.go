@@ -14,13 +14,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// BuildLoadBalancer merges the load-balancer-wide settings of all members.
+// BuildLoadBalancer builds the load balancer from the load-balancer-wide settings of all members.
 func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	live := b.LiveLoadBalancer()
 	agreeScheme, defaultAddressType := members.MergeSetting[model.Scheme], model.IPv4
 	if b.Owner != nil && live != nil {
-		// A live load balancer with guests changes its scheme only if each member sets another scheme, and its address
-		// type only if the owner sets an address type.
+		// A live load balancer that guests share changes its scheme only if every member sets another scheme, and its
+		// address type only if its owner sets one.
 		agreeScheme, defaultAddressType = members.MergeSettingOfAll[model.Scheme], live.AddressType
 	}
 	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
@@ -64,9 +64,9 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	return alb
 }
 
-// loadBalancerName returns the name that members set. A name that AWS would refuse is left out and does not hold its
-// member: the name of a live load balancer cannot change anyway, and a new load balancer for the other members must not
-// be delayed.
+// loadBalancerName returns the name that members set. A name that AWS would refuse is left out, but does not hold its
+// member: the name of a live load balancer cannot be changed anyway, and one invalid name must not delay a new load balancer
+// for the other members.
 func (b *Builder) loadBalancerName() members.MergedSetting[string] {
 	return members.MergeSetting(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
 		o := settings.NonEmpty(m.Set.Name)
@@ -82,7 +82,8 @@ func (b *Builder) loadBalancerName() members.MergedSetting[string] {
 	}, members.Equal[string], members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
 }
 
-// ipamPool returns the IPAM pool of public IPv4 addresses that the class of the first member sets, or else annotations.
+// ipamPool returns the IPAM pool of public IPv4 addresses that the class of the first member sets, otherwise the one that
+// annotations set.
 func (b *Builder) ipamPool() (string, finding.Origin) {
 	live := members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
 	const key = "ipv4IPAMPoolId"
@@ -102,7 +103,7 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 	return won.Value, won.Origin
 }
 
-// setOrigin sets the origin of a field of the load balancer, unless it is empty because the field has its default.
+// setOrigin records the origin of a setting of the load balancer. An empty origin, which means the default, is not recorded.
 func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 	if o != (finding.Origin{}) {
 		alb.Origins[field] = o
@@ -112,8 +113,8 @@ func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 // capacityBuilder builds the capacity reservation of the load balancer.
 type capacityBuilder struct{ *Builder }
 
-// capacity returns the reservation in load balancer capacity units; nil if no member sets one. A reservation in the
-// class of the first member has precedence over annotations.
+// capacity returns the number of load balancer capacity units (LCUs) to reserve; nil if no member sets one. The class of the
+// first member has precedence over annotations.
 func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	class := func(c settings.Class) map[string]string {
 		if c.Capacity == nil {
@@ -137,7 +138,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	return new(int32(n)), members.OriginsOfKeys(b.Members, get, class)[0]
 }
 
-// liveCapacity returns the live capacity reservation in the form of the annotation; nil if it is not known.
+// liveCapacity returns the live capacity reservation as a map with the key of the annotation; nil if it is not known.
 func (b capacityBuilder) liveCapacity() map[string]string {
 	lb := b.LiveLoadBalancer()
 	if lb == nil || !b.RequireAnswer(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {

@@ -23,18 +23,18 @@ func (b *Builder) SetMemberTags(m *members.Member) {
 	m.Tags = tagBuilder{b}.fitMemberTags(m, MergeMaps(own, m.ClassTags))
 }
 
-// reservedTagCount is the number of tags on each resource that the controller itself needs.
+// reservedTagCount is the number of tags that the controller itself needs on each resource.
 const reservedTagCount = 3
 
-// tagBuilder builds tags within the maximum of AWS for a resource.
+// tagBuilder builds the tags of resources, and no more than AWS permits for a resource.
 type tagBuilder struct{ *Builder }
 
-// roomForTags returns the maximum number of user tags on a resource. AWS refuses all of them if there are more.
+// roomForTags returns the maximum number of tags of users on a resource. If there were more, AWS would refuse all of them.
 func (b tagBuilder) roomForTags() int {
 	return max(0, naming.MaxTags-reservedTagCount-len(b.DefaultTags))
 }
 
-// fitMemberTags returns the tags of a member without those beyond the maximum, which it reports.
+// fitMemberTags returns the tags of a member without those that exceed the maximum, and reports these.
 func (b tagBuilder) fitMemberTags(m *members.Member, tags map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(tags))
 	if room := b.roomForTags(); len(keys) > room {
@@ -55,10 +55,9 @@ func (b tagBuilder) reportOmittedTags(m *members.Member, keys []string, of int) 
 	})
 }
 
-// fitSharedTags returns the tags of a resource that members share, without tags beyond the maximum, which it reports.
+// fitSharedTags returns the tags of a resource that members share, without those that exceed the maximum, and reports these.
 // Namespaces with few tags come first, so that one namespace cannot use up the limit for the others. unavailable is the
-// number of live tags that may belong to members that cannot be read; they are treated as the tags of a further
-// namespace.
+// number of live tags that may belong to members that cannot be read; they are treated as the tags of another namespace.
 func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unavailable int) map[string]string {
 	room := b.roomForTags()
 	if len(tags)+unavailable <= room {
@@ -94,7 +93,7 @@ func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Me
 	return out
 }
 
-// AllowedTags returns the tags that users may set, and reports the others.
+// AllowedTags returns those of the tags that users may set, and reports the others.
 func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from finding.Origin) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -113,8 +112,9 @@ func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from fi
 	return out
 }
 
-// TagFault returns the reason why users may not set a tag, with the end of the message about it; "" if they may. external
-// are the keys that are managed outside of the cluster, and reserved reports whether the controller uses a key.
+// TagFault returns the reason why users may not set a tag, and the end of the message about it; why is "" if they may set
+// it. external has the keys that are managed outside of the cluster, and reserved reports whether the controller itself uses
+// a key.
 func TagFault(key, value string, external []string, reserved func(key string) bool) (_ finding.Reason, _ finding.Severity, why string) {
 	switch {
 	case slices.Contains(external, key):
@@ -131,7 +131,7 @@ func TagFault(key, value string, external []string, reserved func(key string) bo
 	return "", 0, ""
 }
 
-// ListenerTags returns the tags of the listener of a port and of its rules.
+// ListenerTags returns the tags for the listener of a port and for its rules.
 func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	return tagBuilder{b}.mergeTags(p.Members, func() map[string]string {
 		if l := b.LiveLoadBalancer().ListenerOnPort(p.Number); l != nil {
@@ -141,8 +141,8 @@ func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	})
 }
 
-// loadBalancerTags returns the tags of the load balancer. Tags of guests are included only if they are already live on
-// it; the other resources of the guests have all of them.
+// loadBalancerTags returns the tags of the load balancer. Tags of guests are included only if the live load balancer has
+// them; the resources of the guests alone have all tags of the guests.
 func (b tagBuilder) loadBalancerTags(sharing []*members.Member, live *observed.LoadBalancer) map[string]string {
 	have := func() map[string]string {
 		if live == nil {
@@ -153,8 +153,8 @@ func (b tagBuilder) loadBalancerTags(sharing []*members.Member, live *observed.L
 	return b.mergeTags(b.withoutGuestTags(sharing, have()), have)
 }
 
-// withoutGuestTags returns copies of the members, in which guests have only their tags that are live on the load
-// balancer.
+// withoutGuestTags returns copies of the members in which guests have only those of their tags that the live load balancer
+// has.
 func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]string) []*members.Member {
 	if b.Owner == nil {
 		return sharing
@@ -172,7 +172,7 @@ func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]
 	return out
 }
 
-// mergeTags returns the tags of a resource that members share, default tags included.
+// mergeTags returns the tags of a resource that members share, including the default tags.
 func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]string) map[string]string {
 	of := func(m *members.Member) map[string]string { return m.Tags }
 	if b.Isolated {
@@ -188,7 +188,7 @@ func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]
 	return b.WithDefaultTags(b.fitSharedTags(sharing, of, tags, b.unavailableTags(tags, live())))
 }
 
-// unavailableTags returns the number of live tags that are held for members that cannot be read.
+// unavailableTags returns how many live tags are held for members that cannot be read.
 func (b tagBuilder) unavailableTags(tags, live map[string]string) int {
 	if !b.Stack.Held.Tags {
 		return 0

@@ -13,9 +13,8 @@ import (
 // networkSettingsBuilder builds the settings that only network load balancers have.
 type networkSettingsBuilder struct{ *Builder }
 
-// hasNoSecurityGroups reports whether a network load balancer has no security groups. AWS accepts the first security
-// group only at the creation of the load balancer and does not remove the last one, so the value of a live load
-// balancer stays.
+// hasNoSecurityGroups reports whether a network load balancer has no security groups. AWS accepts the first security group
+// only when the load balancer is created, and does not remove the last one, so a live load balancer stays as it is.
 func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 	b.Stack.Contested = true // the result depends on the live load balancer
 	live := b.LiveLoadBalancer()
@@ -43,13 +42,13 @@ func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 	return true
 }
 
-// reportCreateOnlySetting reports a setting that AWS accepts only when a load balancer is created.
+// reportCreateOnlySetting reports a setting that has no effect because AWS accepts it only when a load balancer is created.
 func (b networkSettingsBuilder) reportCreateOnlySetting(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{Object: ref, Field: members.FieldOn(ref, o), Reason: finding.SettingFixed, Message: message, Fix: fix})
 }
 
-// EffectiveScheme returns the live scheme if no member sets one, and otherwise the desired scheme.
+// EffectiveScheme returns the desired scheme, or, if no member sets a scheme, that of the live load balancer.
 func (b *Builder) EffectiveScheme(lb *model.LoadBalancer) model.Scheme {
 	if live := b.LiveLoadBalancer(); live != nil && lb.IsSchemeUnset() {
 		return live.Scheme
@@ -110,9 +109,9 @@ func (b networkSettingsBuilder) mergeOnOffSetting(lb *model.LoadBalancer, settin
 	return won.Value
 }
 
-// reportUnsupportedAddresses reports addresses that the load balancer cannot have with its other settings. needs is the
-// setting that they require. A new load balancer is not created without the addresses, because they could not be added
-// later.
+// reportUnsupportedAddresses reports addresses that the load balancer cannot have with its other settings. needs names the
+// setting that the addresses require. If there is no load balancer yet, none is created, because the addresses could not be
+// added to it later.
 func (b networkSettingsBuilder) reportUnsupportedAddresses(setting string, o finding.Origin, needs string) {
 	what := "the addresses of a live load balancer stay unchanged"
 	if b.LiveLoadBalancer() == nil {

@@ -65,7 +65,7 @@ func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-// networkingRulesText returns the networking rules of a binding in one line, as "TCP 80+UDP 80 from backend; …".
+// networkingRulesText returns the networking rules of a binding in one line, such as "TCP 80+UDP 80 from backend; …".
 func networkingRulesText(b *model.Binding) string {
 	var out []string
 	for _, r := range b.Networking {
@@ -148,8 +148,8 @@ func TestClientRulesNameProtocolAndPathMTU(t *testing.T) {
 	}
 }
 
-// AWS accepts security groups of an NLB only when the NLB is created, so a live NLB determines whether there are
-// security groups.
+// TestSecurityGroupsOfNetworkLoadBalancers checks that a live NLB keeps its security groups, or stays without any, because
+// AWS accepts security groups of an NLB only when the NLB is created.
 func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	with := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing, SecurityGroups: []string{"sg-1"}}}}
 	without := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing}}}
@@ -217,8 +217,9 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-// AWS refuses a timeout longer than the interval. If only one of the two is set, the default of the other may violate
-// this, so the finding names the default.
+// TestTimesOfHealthChecksBehindNetworkLoadBalancers checks the findings about a timeout that is longer than the interval,
+// which AWS refuses. If only one of the two is set, the default of the other one can cause this, so the finding names the
+// default.
 func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	at := func(field string, v int32) settings.Opt[int32] {
 		return settings.NewOpt(v, finding.Origin{Field: field})

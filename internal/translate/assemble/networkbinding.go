@@ -9,21 +9,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Clients are the clients of a network load balancer without security groups. Rules of nodes and pods must admit them
-// by address range.
+// Clients describes the clients of a network load balancer without security groups. The security group rules of nodes and
+// pods must admit these clients by address range.
 type Clients struct {
-	// Ranges are the admitted address ranges. Without ranges, all clients are admitted, or if the load balancer is
+	// Ranges are the admitted address ranges. Without ranges, all clients are admitted, or, if the load balancer is
 	// Internal, all clients in the VPC.
 	Ranges   []string
 	Internal bool
 	// PreservesClientIP reports whether targets see the address of the client instead of that of the load balancer.
 	PreservesClientIP bool
-	// SeparateHealthCheckRule adds a rule for health checks to target groups with UDP although the rule for clients
-	// admits them. Gateways have it, because the list is compared item by item with the one that older controllers wrote.
+	// SeparateHealthCheckRule adds a rule for the health checks of target groups with UDP even if the rule for clients
+	// admits them. Gateways have this rule, because the list of rules is compared item by item with the one that older
+	// controllers wrote.
 	SeparateHealthCheckRule bool
 }
 
-// transportProtocols returns the IP protocols of a target group of a network load balancer, in the order of the rules.
+// transportProtocols returns the IP protocols of a target group behind a network load balancer, in the order of the rules.
 func transportProtocols(protocol string) []string {
 	switch protocol {
 	case "UDP", "QUIC":
@@ -34,16 +35,17 @@ func transportProtocols(protocol string) []string {
 	return []string{"TCP"}
 }
 
-// separateHealthCheckPort returns the port of the health check, and reports whether it differs from the traffic port.
+// separateHealthCheckPort returns the port of the health check, and reports whether it is a number other than the traffic
+// port.
 func (g TargetGroup) separateHealthCheckPort() (port intstr.IntOrString, other bool) {
 	n, err := strconv.ParseInt(g.HealthCheck.Port, 10, 32)
 	port = intstr.FromInt32(int32(n))
 	return port, err == nil && port.IntVal != g.TrafficPort.IntVal
 }
 
-// networkPorts returns the ports to open for the security group of a network load balancer. Health checks are over TCP. The
-// ports are of one rule and in this order, because the list is compared item by item with the one that older controllers
-// wrote.
+// networkPorts returns the ports that are opened for the security group of a network load balancer. Health checks use TCP.
+// All ports are in one rule and in this order, because the list of rules is compared item by item with the one that older
+// controllers wrote.
 func (r BindingRequest) networkPorts() []model.PeerPort {
 	protocols := transportProtocols(r.Group.Protocol)
 	if r.OpenAllPorts {
@@ -67,8 +69,8 @@ func (r BindingRequest) networkPorts() []model.PeerPort {
 	return out
 }
 
-// clientRules returns the rules that admit clients by address range, and the health checks of the load balancer if the rule
-// for clients does not admit them.
+// clientRules returns the rules that admit clients by address range, and a rule for the health checks of the load balancer
+// if the rule for clients does not admit them.
 func (r BindingRequest) clientRules() []model.BindingRule {
 	g, c := r.Group, r.Clients
 	protocols := transportProtocols(g.Protocol)
@@ -99,7 +101,7 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 	if !other {
 		check = g.TrafficPort
 	}
-	// Client ranges may not include the addresses of the load balancer, from which its health checks come.
+	// The address ranges of clients may not include the addresses of the load balancer, from which health checks come.
 	narrow := len(from) > 0 && from[0].CIDR != "" && !slices.Contains(from, model.Peer{CIDR: everybody})
 	udp := slices.Contains(protocols, "UDP")
 	if other || narrow || udp && (c.SeparateHealthCheckRule || !slices.Contains(protocols, "TCP")) {

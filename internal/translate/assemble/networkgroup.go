@@ -12,14 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// hasLocalTrafficPolicy reports whether nodes forward traffic to their own pods only (externalTrafficPolicy Local). Then
-// kube-proxy answers on spec.healthCheckNodePort whether a node has a pod of the Service.
+// hasLocalTrafficPolicy reports whether nodes forward traffic only to their own pods (externalTrafficPolicy Local). Then
+// kube-proxy reports on port spec.healthCheckNodePort whether a node has a pod of the Service.
 func (g *TargetGroup) hasLocalTrafficPolicy(r TargetGroupRequest) bool {
 	return r.Protocol != "" && g.Type == model.InstanceTargets && r.Service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
 		r.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// defaultHealthCheckPort returns the port of the health check if no setting names one.
+// defaultHealthCheckPort returns the port of the health check if no setting sets one.
 func (g *TargetGroup) defaultHealthCheckPort(r TargetGroupRequest) string {
 	if g.hasLocalTrafficPolicy(r) {
 		return strconv.Itoa(int(r.Service.Spec.HealthCheckNodePort))
@@ -58,8 +58,8 @@ func (g *TargetGroup) setNetworkHealthCheck(r TargetGroupRequest, found *finding
 	}
 }
 
-// reportHealthCheckLimits reports numbers of a health check that AWS refuses. An interval alone can be wrong, if it is
-// shorter than the default timeout.
+// reportHealthCheckLimits reports numbers of a health check that AWS refuses. An interval that a user sets without a timeout
+// can also be refused, if it is shorter than the default timeout.
 func (g *TargetGroup) reportHealthCheckLimits(r TargetGroupRequest, found *finding.List) {
 	s, c := r.Settings, g.HealthCheck
 	fault := func(at finding.Origin, what, fix string) {

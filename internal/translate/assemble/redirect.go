@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// SSLRedirect returns the HTTPS port to which HTTP listeners redirect. If a member sets a port without an HTTPS
-// listener, the member is held, because its rules must not be served over HTTP instead.
+// SSLRedirect returns the HTTPS port to which HTTP listeners redirect. If a member sets a port that has no HTTPS listener,
+// the member is held, because its rules must not be served over HTTP without the redirect.
 func (b *Builder) SSLRedirect() settings.Opt[int32] {
 	chosen := map[*members.Member]settings.Opt[int32]{}
 	for _, m := range b.Members {
@@ -20,8 +20,8 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 		switch {
 		case !o.Set || slices.ContainsFunc(b.Ports, func(p *members.Port) bool { return p.TLS && p.Number == o.Value }):
 		case m.Undetermined:
-			// The ports of the member are not known. If it is served and the port is a live HTTPS listener, its redirect
-			// is live too.
+			// The ports of the member are unknown. If the live load balancer serves the member and has an HTTPS listener on
+			// the port, the redirect is live too.
 			if l := b.LiveLoadBalancer().ListenerOnPort(o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
 				o = settings.Opt[int32]{}
 			}
@@ -39,8 +39,8 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 	return members.MergeSetting(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
 }
 
-// liveRedirect returns the port to which the HTTP listeners of the live load balancer redirect all requests. It is known
-// only if a listener does so.
+// liveRedirect returns the port to which an HTTP listener of the live load balancer redirects all requests. The value is not
+// known if no listener does so.
 func (b *Builder) liveRedirect() members.LiveValue[int32] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {

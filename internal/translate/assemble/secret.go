@@ -18,8 +18,7 @@ import (
 // Label is a label of a Kubernetes object.
 type Label struct{ Key, Value string }
 
-// ReadSecret returns a Secret that get finds by namespace and name and that has SecretLabel. If there is none, fault is
-// called with the reason.
+// ReadSecret reads a Secret with get, and returns it if it has SecretLabel. Otherwise it calls fault with the reason.
 func (o Options) ReadSecret(namespace, name string, get func(namespace, name string) (*corev1.Secret, bool), fault func(r finding.Reason, message, fix string)) (*corev1.Secret, bool) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		// get is not called, because the client of the API server refuses names with a slash.
@@ -38,7 +37,8 @@ func (o Options) ReadSecret(namespace, name string, get func(namespace, name str
 	return s, true
 }
 
-// ClientCredentials returns the client id and the client secret in a Secret for OpenID Connect; false if a key is missing.
+// ClientCredentials returns the client id and the client secret for OpenID Connect from a Secret; false if the Secret lacks
+// one of the keys.
 func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
 	rawID, hasID := s.Data["clientID"]
 	if !hasID {
@@ -48,25 +48,25 @@ func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
 	if !hasID || !hasSecret {
 		return "", "", false
 	}
-	// Secrets that are created from files may end in a newline, which is not part of the credential.
+	// A Secret that was created from files may have a newline at the end of a value, which is not part of the credential.
 	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)),
 		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
 }
 
-// caKey is the key of the certificate of the issuer in TLS Secrets of cert-manager.
+// caKey is the key under which cert-manager stores the certificate of the issuer in a TLS Secret.
 const caKey = "ca.crt"
 
 // maxTLSSecrets is the maximum number of TLS Secrets that are read for the objects of a namespace: as many as a load
 // balancer has certificates by default.
 const maxTLSSecrets = 25
 
-// TLSSecret is a reference to a TLS Secret for listeners of a member.
+// TLSSecret is a reference to a TLS Secret for the listeners of a member.
 type TLSSecret struct {
 	Namespace, Name string
 	ReferencedAt    finding.Origin // the object with the reference, and its field
 	Hosts           []string       // the hosts for which the object names the Secret
-	// Rank is the position of the object among those that share the load balancer. RequiredHostname is the hostname that
-	// all DNS names of the certificate must match; "" for any.
+	// Rank is the position of the object among the objects that share the load balancer. RequiredHostname is the hostname
+	// that all DNS names of the certificate must match; "" if any name is permitted.
 	Rank             int
 	RequiredHostname string
 }
@@ -80,9 +80,9 @@ type TLSSecretUse struct {
 	ReferencedAt finding.Origin
 }
 
-// ImportTLSSecrets adds the certificates of TLS Secrets to the imports of a member. A Secret that cannot be used is
-// reported, and the certificate that was imported from it before stays. The caller has checked that the member may use
-// the Secrets. If one reference may use a certificate and another may not, the refused uses are returned.
+// ImportTLSSecrets adds the certificates of TLS Secrets to the imports of a member. It reports a Secret that cannot be used;
+// the certificate that was imported from it before stays. The caller has checked that the member may use the Secrets. If one
+// reference may use a certificate and another may not, the refused references are returned.
 func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims *HostClaims, get func(namespace, name string) (*corev1.Secret, bool)) map[TLSSecretUse]bool {
 	type read struct {
 		*model.CertificateImport
@@ -153,7 +153,8 @@ func (b *Builder) reportTooManySecrets(s TLSSecret) {
 	})
 }
 
-// parseTLSSecret returns the certificate of a TLS Secret; nil if it cannot be used, which is reported.
+// parseTLSSecret returns the certificate in a TLS Secret. If the Secret cannot be used, it reports the reason and returns
+// nil.
 func (o Options) parseTLSSecret(s TLSSecret, found *finding.List, get func(namespace, name string) (*corev1.Secret, bool)) *model.CertificateContent {
 	fault := s.faultReporter(found)
 	secret, ok := o.ReadSecret(s.Namespace, s.Name, get, fault)
@@ -179,7 +180,7 @@ func (o Options) parseTLSSecret(s TLSSecret, found *finding.List, get func(names
 	return content
 }
 
-// faultReporter returns a function that adds a finding about the Secret.
+// faultReporter returns a function that adds a finding about the TLS Secret.
 func (s TLSSecret) faultReporter(found *finding.List) func(r finding.Reason, message, fix string) {
 	return func(r finding.Reason, message, fix string) {
 		found.Add(finding.Finding{
@@ -189,8 +190,8 @@ func (s TLSSecret) faultReporter(found *finding.List) func(r finding.Reason, mes
 	}
 }
 
-// claimedNames returns the DNS names of a certificate for hosts that objects of other namespaces claim with a lower rank.
-// within is false if a name does not match RequiredHostname, which is reported.
+// claimedNames returns the DNS names of a certificate for hosts that objects of other namespaces claim with a lower rank. If
+// a DNS name does not match RequiredHostname, it reports this, and within is false.
 func (b *Builder) claimedNames(s TLSSecret, content *model.CertificateContent, claims *HostClaims) (claimed []model.ClaimedName, within bool) {
 	for _, n := range content.Is.Names {
 		if w := s.RequiredHostname; w != "" && n != w && !plan.DomainCovers(w, n) && !plan.DomainCovers(n, w) {

@@ -15,21 +15,23 @@ import (
 )
 
 // Without --import-tls-secrets, a certificate that was imported from a Secret stays on its listener as long as an object
-// names the Secret and may do so. The same holds for a requested certificate without the feature gate
-// EnableCertificateManagement: that a flag is not set withdraws no right. The tags of live certificates show which ones these
-// are. Tags are not read of certificates that an object names by ARN, nor, where imported ones are searched, of those that
-// ACM has issued. So load balancers that were made by another controller, which ignores such Secrets, cost no call.
+// names the Secret and may use it. In the same way, a requested certificate stays without feature gate
+// EnableCertificateManagement: a flag that is not set withdraws no right. The tags of live certificates show which
+// certificates were imported or requested. To save calls, tags are not read of certificates that an object names by ARN,
+// nor, when imported certificates are searched, of certificates that ACM has issued. So load balancers of a controller that
+// ignores such Secrets cost no call.
 
-// HeldCertificates finds the live certificates of a stack that are held while the flag for them is not set.
+// HeldCertificates finds the live certificates of a stack that are held while the flag that would manage them is not set.
 type HeldCertificates struct {
 	b *Builder
 	// flagValue is the value of --import-tls-secrets that would import the Secrets, for messages.
 	flagValue string
-	// isNamed reports whether an object names a certificate by ARN.
+	// isNamed reports whether an object names a certificate by its ARN.
 	isNamed func(arn string) bool
 }
 
-// NewHeldCertificates returns the HeldCertificates of a stack; kind and named are as in the fields of that name.
+// NewHeldCertificates returns the HeldCertificates of a stack. kind is the value of --import-tls-secrets that would import
+// the Secrets; named reports whether an object names a certificate by its ARN.
 func NewHeldCertificates(b *Builder, kind string, named func(arn string) bool) HeldCertificates {
 	return HeldCertificates{b, kind, named}
 }
@@ -39,12 +41,12 @@ type heldImports struct {
 	ARNs []string
 	// Names are the DNS names in the certificates, and the hosts for which objects name the Secrets.
 	Names []string
-	// Unavailable are the ARNs of live certificates with tags that cannot be read, and Fault is the reason.
+	// Unavailable are the ARNs of live certificates whose tags cannot be read, and Fault is the reason.
 	Unavailable []string
 	Fault       *observed.Fault
 }
 
-// HeldImports returns the certificates on the live listener of a port that were imported from the Secrets, and reports them.
+// HeldImports returns and reports the certificates on the live listener of a port that were imported from the Secrets.
 func (h HeldCertificates) HeldImports(port int32, secrets []TLSSecret) (out heldImports) {
 	if h.b.ImportCertificates || len(secrets) == 0 {
 		return out
@@ -62,7 +64,8 @@ func (h HeldCertificates) HeldImports(port int32, secrets []TLSSecret) (out held
 	return out
 }
 
-// HeldRequests returns the live certificates of a port that were requested for a member, while none are requested.
+// HeldRequests returns the live certificates of a port that were requested for a member, while the controller requests no
+// certificates.
 func (h HeldCertificates) HeldRequests(port int32, m *members.Member) (arns []string) {
 	if h.b.ManageCertificates || !m.Set.CreateCertificate.ValueOr(false) || len(m.Set.Certificates.Value) > 0 {
 		return nil
@@ -85,8 +88,8 @@ func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
 	return h.b.OwnsPart(m.Ref, h.b.LiveLoadBalancer().ListenerOnPort(port))
 }
 
-// eachOwned calls found with each certificate of the live listener of a port that was imported or requested for the stack.
-// It returns the ARNs of those with tags that cannot be read, and the reason.
+// eachOwned calls found for each certificate on the live listener of a port that was imported or requested for the stack. It
+// returns the ARNs of certificates whose tags cannot be read, and the reason.
 func (h HeldCertificates) eachOwned(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
 	b := h.b
 	b.Stack.Contested = true // the translation depends on the live listener
@@ -113,7 +116,7 @@ func (h HeldCertificates) eachOwned(port int32, skip func(arn string) bool, foun
 	return unavailable, fault
 }
 
-// isIssued reports whether ACM has issued a certificate, so that it was not imported.
+// isIssued reports whether ACM has issued a certificate. Such a certificate was not imported.
 func (h HeldCertificates) isIssued(arn string) bool {
 	facts := &h.b.Live.Facts
 	return slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn && !c.Imported }) ||
@@ -132,7 +135,8 @@ func (h HeldCertificates) reportHeld(s TLSSecret, owner observed.CertificateOwne
 	})
 }
 
-// ReportUnavailable reports a listener that is held because it cannot be read whether its certificate was imported.
+// ReportUnavailable reports a listener that is held because it is not known whether its certificate was imported from a
+// Secret.
 func (h HeldCertificates) ReportUnavailable(port int32, s TLSSecret, f observed.Fault) {
 	h.b.Found.Add(finding.Finding{
 		Object: s.ReferencedAt.Object, Field: s.ReferencedAt.Field, Reason: f.Reason, Severity: finding.Warning,

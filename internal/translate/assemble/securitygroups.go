@@ -11,12 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// securityGroupBuilder builds the choice of security groups.
+// securityGroupBuilder chooses the security groups of load balancers.
 type securityGroupBuilder struct{ *Builder }
 
-// namedSecurityGroups returns the security groups that members name; if unset, the load balancer gets a managed
-// security group. A member that sets client ranges and no security groups requests the managed security group, if that
-// is live.
+// namedSecurityGroups returns the security groups that members name; if they name none, the load balancer gets a managed
+// security group. A member that sets client ranges and no security groups counts as a member that asks for the managed
+// security group, if the managed security group is live.
 func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 	var live members.LiveValue[[]string]
 	if b.Live != nil {
@@ -41,7 +41,7 @@ func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 	return given.Opt
 }
 
-// securityGroups chooses the security groups of the load balancer, and sets Peer to the security group that rules of
+// securityGroups chooses the security groups of the load balancer, and sets Peer to the security group that the rules of
 // targets admit.
 func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 	given := b.namedSecurityGroups()
@@ -61,7 +61,8 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 			}))
 		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
 		if choice.Backend && !backend {
-			// A new load balancer cannot reach its targets then. A live one keeps the rules that it has.
+			// A new load balancer cannot reach its targets without these rules. For a live load balancer, the existing rules
+			// stay.
 			ref := b.MemberOf(manage.Origin).Ref
 			b.Found.Add(finding.Finding{
 				Object: ref, Field: members.FieldOn(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
@@ -82,8 +83,8 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	}}
 }
 
-// liveSecurityGroups returns the security groups of a live load balancer that members can name, without the shared backend
-// security group. An empty list means the managed security group.
+// liveSecurityGroups returns those security groups of a live load balancer that members can name, which excludes the shared
+// backend security group. An empty list means the managed security group.
 func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) members.LiveValue[[]string] {
 	if lb == nil {
 		return members.LiveValue[[]string]{}

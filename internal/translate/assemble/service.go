@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ServicePort returns a port of a Service by number or name; nil if there is none.
+// ServicePort returns the port of a Service with a number or name; nil if there is none.
 func ServicePort(svc *corev1.Service, port intstr.IntOrString) *corev1.ServicePort {
 	for i := range svc.Spec.Ports {
 		p := &svc.Spec.Ports[i]

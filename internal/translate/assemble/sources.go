@@ -10,7 +10,7 @@ import (
 func allClientRanges() []string { return []string{"0.0.0.0/0", "::/0"} }
 
 // ClientIngressRules returns the rules of a managed security group that admit clients to one port over tcp or udp. IPv6
-// ranges are left out unless ipv6 is set, because the load balancer has no IPv6 address.
+// ranges are left out unless ipv6 is set, because otherwise the load balancer has no IPv6 address.
 func ClientIngressRules(protocol string, port int32, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
 	for _, c := range cidrs {
@@ -26,7 +26,7 @@ func ClientIngressRules(protocol string, port int32, cidrs, prefixLists []string
 }
 
 // PathMTURule returns the rule that admits the ICMP messages of path MTU discovery ("fragmentation needed", "packet too
-// big") from a client range. In rules for ICMP, AWS has the type of the message in From and its code in To.
+// big") from an address range. AWS stores the ICMP type in From and the ICMP code in To.
 func PathMTURule(cidr string) model.IngressRule {
 	if IsIPv6(cidr) {
 		return model.IngressRule{Protocol: "icmpv6", From: 2, To: 0, CIDR: cidr}

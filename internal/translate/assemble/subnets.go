@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// subnetSetting is the setting of one member that selects subnets, by id or Name tag, or by tags.
+// subnetSetting is the value of a setting that selects subnets: by id or Name tag, or by tags.
 type subnetSetting struct {
 	ids  []string
 	tags map[string][]string
@@ -58,7 +58,7 @@ func (b subnetBuilder) mergeSubnets() model.SubnetChoice {
 		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
 	})
 	if !chosen.Set || chosen.KeepsLive {
-		return model.SubnetsDiscovered{} // which keeps the live subnets
+		return model.SubnetsDiscovered{} // SubnetsDiscovered keeps the live subnets
 	}
 	return chosen.Value.subnetChoice(chosen.Origin)
 }
@@ -71,7 +71,7 @@ func (w subnetSetting) subnetChoice(from finding.Origin) model.SubnetChoice {
 	return model.SubnetsTagged{Tags: w.tags, Of: from}
 }
 
-// liveSubnets returns the subnets of a live load balancer, to be compared with a setting.
+// liveSubnets returns the subnets of a live load balancer, in a form that can be compared with a subnetSetting.
 func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.LiveValue[subnetSetting] {
 	if lb == nil {
 		return members.LiveValue[subnetSetting]{}

@@ -2,8 +2,8 @@ package assemble
 
 import "maps"
 
-// MergeTags merges default tags of the operator with tags of users. The defaults win unless they have low priority. The tags by
-// which the controller finds its resources are added when a plan is made.
+// MergeTags merges the default tags of the operator with tags of users. The default tags have precedence unless low is set.
+// The tags by which the controller finds its resources are not included: the plan adds them.
 func MergeTags(user, defaults map[string]string, low bool) map[string]string {
 	if low {
 		return MergeMaps(defaults, user)
@@ -11,7 +11,7 @@ func MergeTags(user, defaults map[string]string, low bool) map[string]string {
 	return MergeMaps(user, defaults)
 }
 
-// MergeMaps merges maps into a new one. If several have a key, the last one wins.
+// MergeMaps merges maps into a new map. For a key in several maps, the last map has precedence.
 func MergeMaps(layers ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, l := range layers {

@@ -14,24 +14,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// TargetGroupRequest has the input of NewTargetGroup for the target group of one Service port.
+// TargetGroupRequest is the input of NewTargetGroup, for the target group of one Service port.
 type TargetGroupRequest struct {
-	// Kind of the stack. Messages name settings as objects of this kind do.
+	// Kind is the kind of the stack. Messages use the names that settings have in objects of this kind.
 	Kind    model.Kind
 	Service *corev1.Service
 	// Port is the number or name of the port in the backend.
 	Port intstr.IntOrString
-	// Settings of the object with the backend, and over them those of the Service.
+	// Settings are the settings of the Service, and, where it has none, those of the object with the backend.
 	Settings settings.TargetGroup
-	// Protocol of a target group behind a network load balancer: TCP, TLS, UDP, TCP_UDP, QUIC or TCP_QUIC. It is empty
-	// behind an application load balancer, where Settings have it.
+	// Protocol is the protocol of a target group behind a network load balancer: TCP, TLS, UDP, TCP_UDP, QUIC or TCP_QUIC.
+	// It is empty behind an application load balancer, where Settings has the protocol.
 	Protocol string
 	// BasicHealthChecks ignores the success codes and the timeout of health checks, because feature gate
 	// NLBHealthCheckAdvancedConfig is off.
 	BasicHealthChecks bool
 	// DefaultType is the target type if no setting names one.
 	DefaultType model.TargetType
-	// NoIPTargets reports ip targets as a fault.
+	// NoIPTargets makes target type ip a fault.
 	NoIPTargets bool
 	// ControlPort is the port of the target control agent.
 	ControlPort settings.Opt[int32]
@@ -39,19 +39,19 @@ type TargetGroupRequest struct {
 	LoadBalancerAddressType model.AddressType
 	// AddressType is the address type of the targets; if unset, the Service decides.
 	AddressType settings.Opt[model.AddressType]
-	// Origin is the backend reference.
+	// Origin is the field with the reference to the backend.
 	Origin finding.Origin
 }
 
-// TargetGroup is a target group without id, name, tags and binding, which the frontend adds.
+// TargetGroup is a target group without id, name, tags and binding. The frontend adds these.
 type TargetGroup struct {
 	model.TargetGroup
 	// TrafficPort is the port of the targets: a port of nodes, or of pods (possibly by name).
 	TrafficPort intstr.IntOrString
 }
 
-// NewTargetGroup builds a target group. If there are findings, the target group must not be used; they hold the rules that
-// use it.
+// NewTargetGroup builds a target group. If it returns findings, the target group must not be used; the findings hold the
+// rules that use it.
 func NewTargetGroup(r TargetGroupRequest) (TargetGroup, finding.List) {
 	var found finding.List
 	for _, f := range r.Settings.Faults() {
@@ -103,15 +103,15 @@ func (r TargetGroupRequest) hasIPv6() bool {
 	case r.AddressType.Set:
 		return r.AddressType.Value == model.IPv6
 	case r.Kind.IsGateway() && !r.LoadBalancerAddressType.HasIPv6() && len(r.Service.Spec.IPFamilies) > 1:
-		return r.Service.Spec.IPFamilies[0] == corev1.IPv6Protocol // the load balancer reaches one family only
+		return r.Service.Spec.IPFamilies[0] == corev1.IPv6Protocol // the load balancer can reach only one address family
 	}
 	return hasIPv6(r.Service)
 }
 
-// name returns the name of a setting in objects of the kind of the stack.
+// name returns the name of a setting in objects of the kind of stack.
 func (r TargetGroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
 
-// fixForIPTargets returns the advice, for messages, how to configure IP targets.
+// fixForIPTargets returns the fix, for findings, that configures IP targets.
 func (r TargetGroupRequest) fixForIPTargets() string {
 	way := "set " + r.name("target-type") + " to ip"
 	if r.Kind.IsGateway() {
@@ -132,7 +132,7 @@ func (r TargetGroupRequest) newFault(reason finding.Reason, message, fix string)
 	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
 }
 
-// fixForNodePorts returns the advice, for messages, how to get node ports for a Service.
+// fixForNodePorts returns the fix, for findings, that gives a Service node ports.
 func fixForNodePorts(svc *corev1.Service) string {
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		return "set spec.allocateLoadBalancerNodePorts to true"
@@ -140,7 +140,7 @@ func fixForNodePorts(svc *corev1.Service) string {
 	return "change its type to NodePort"
 }
 
-// setTargetType sets the target type and the ports, which depend on it.
+// setTargetType sets the target type and the ports, because these depend on it.
 func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePort, found *finding.List) {
 	if g.Type == model.InstanceTargets {
 		g.Port, g.TrafficPort = port.NodePort, intstr.FromInt32(port.NodePort)
@@ -161,7 +161,8 @@ func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePo
 	g.TrafficPort = TargetPort(port)
 	g.Port = g.TrafficPort.IntVal
 	if g.TrafficPort.Type == intstr.String {
-		// The port name can have another number in each pod, so each target is registered with its own port.
+		// The named port can have another number in each pod, so each target is registered with its own port, and the port
+		// of the target group has no effect.
 		g.Port = 1
 	}
 	if r.ControlPort.Set {

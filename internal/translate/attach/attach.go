@@ -8,64 +8,66 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Options are settings of the operator.
+// Options are the settings of the operator that affect attachment.
 type Options struct {
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
-	// Live reports which routes are served now; nil if that is not known.
+	// Live reports which routes the live load balancer serves; nil if that is not known.
 	Live LiveRoutes
 }
 
-// LiveRoutes reports which routes a live load balancer of a Gateway serves.
+// LiveRoutes reports which routes the live load balancer of a Gateway serves.
 type LiveRoutes interface {
-	// Serves reports whether the live load balancer serves a route on a port: at all if it is a network load balancer,
-	// otherwise for one of the hosts, of which "" is any. It is called only if listeners of several owners conflict: the
-	// owner of the live listener keeps it.
+	// Serves reports whether the live load balancer serves a route on a port. For an application load balancer, it must
+	// serve the route for one of the hosts; "" means any host. Serves is called only if listeners of several owners
+	// conflict, because the owner of the live listener keeps the port or hostname.
 	Serves(port int32, route finding.Ref, hosts []string) bool
 }
 
-// Result are the listeners, ListenerSets and routes of a Gateway.
+// Result has the listeners, ListenerSets and routes of a Gateway.
 type Result struct {
-	// Listeners are the listeners of the Gateway in their order, then those of accepted ListenerSets, oldest set first.
+	// Listeners are the listeners of the Gateway in their order, followed by the listeners of accepted ListenerSets, those
+	// of the oldest ListenerSet first.
 	Listeners []Listener
 	// Sets are all ListenerSets that name the Gateway, in the order in which their listeners are validated.
 	Sets []ListenerSet
-	// Routes are all routes that name the Gateway or one of its ListenerSets: oldest first, then by
-	// namespace, name and kind.
+	// Routes are all routes that name the Gateway or one of its ListenerSets, the oldest first, then by namespace, name and
+	// kind.
 	Routes []Route
 	// Grants reports which references to other namespaces are permitted.
 	Grants *Grants
 
 	routesByPort map[int32][]PortRoute
-	// evaluation answers what the routes of a namespace may use of the Gateway.
+	// evaluation has the data from which the methods of Result report what routes of a namespace may use.
 	evaluation *evaluation
 }
 
-// Problem is the reason and the message of a condition of the Gateway API. The zero Problem means that there is none.
+// Problem is the reason and the message of a condition of the Gateway API. The zero Problem means that there is no problem.
 type Problem struct{ Reason, Message string }
 
 // Listener is a listener of a Gateway or of one of its ListenerSets.
 type Listener struct {
-	// Parent is the Gateway or the ListenerSet, and Index the index in its spec.listeners.
+	// Parent is the Gateway or ListenerSet of the listener, and Index the index of the listener in spec.listeners of the
+	// parent.
 	Parent finding.Ref
 	Index  int
 	Spec   gatewayv1.Listener
-	// Problem is the reason why the listener is not served.
+	// Problem is the reason why the listener is not served; zero if it is served.
 	Problem Problem
-	// IsDuplicate reports whether the listener is not served because another listener has the same port and protocol, or the
-	// same hostname on the port.
+	// IsDuplicate reports whether the listener is not served because another listener has the same port and hostname, or,
+	// where hostnames do not distinguish listeners, the same port and protocol.
 	IsDuplicate bool
 	// RefProblem is the reason why a reference of the listener, to a Secret or a kind of route, cannot be used. The listener
-	// may be served without it.
+	// may be served in spite of it.
 	RefProblem Problem
-	// Kinds are the kinds of routes that may attach.
+	// Kinds are the kinds of routes that may attach to the listener.
 	Kinds []gatewayv1.RouteGroupKind
-	// AdmittedNamespaces describes the namespaces from which routes may attach. It is equal for listeners that admit the
-	// same ones.
+	// AdmittedNamespaces identifies the namespaces from which routes may attach. It is equal for listeners that admit the
+	// same namespaces.
 	AdmittedNamespaces string
-	// Certificates are the Secrets that the listener refers to and may read, in order.
+	// Certificates are the Secrets that the listener refers to and may use, in order.
 	Certificates []SecretRef
-	// AttachedRoutes is the number of attached routes.
+	// AttachedRoutes is the number of routes that are attached to the listener.
 	AttachedRoutes int
 }
 
@@ -75,7 +77,7 @@ type SecretRef struct{ Namespace, Name string }
 // IsValid reports whether the listener is served.
 func (l Listener) IsValid() bool { return l.Problem == Problem{} }
 
-// Hostname returns the hostname of a listener, "" for any.
+// Hostname returns the hostname of the listener; "" means any hostname.
 func (l Listener) Hostname() string {
 	if l.Spec.Hostname == nil {
 		return ""
@@ -86,11 +88,11 @@ func (l Listener) Hostname() string {
 // ListenerSet is a ListenerSet that names the Gateway.
 type ListenerSet struct {
 	Object *gatewayv1.ListenerSet
-	// Accepted reports whether the Gateway admits it.
+	// Accepted reports whether the Gateway admits the ListenerSet.
 	Accepted bool
 }
 
-// Route is a route with its parents that are the Gateway or one of its ListenerSets.
+// Route is a route, with those of its parentRefs that name the Gateway or one of its ListenerSets.
 type Route struct {
 	Object  cluster.Object
 	Kind    cluster.Kind
@@ -99,21 +101,21 @@ type Route struct {
 
 // RouteParent is one parentRef of a route.
 type RouteParent struct {
-	// Index is the index in spec.parentRefs.
+	// Index is the index of the parentRef in spec.parentRefs.
 	Index int
-	// Problem is the reason why the route is attached to no listener of the parent.
+	// Problem is the reason why the route is attached to no listener of this parent; zero if it is attached.
 	Problem     Problem
 	Attachments []Attachment
 }
 
-// Attachment is a listener to which a route is attached, by its index in Result.Listeners. The listener may be invalid.
+// Attachment is a listener to which a route is attached, by its index in Result.Listeners. The listener may be not valid.
 type Attachment struct {
 	Listener int
-	// Hostnames are the hostnames of requests that the route serves on the listener; nil for any.
+	// Hostnames are the hostnames for which the route serves requests on the listener; nil means any hostname.
 	Hostnames []string
 }
 
-// HostnamesOrAny returns Hostnames, or "" for any if there are none.
+// HostnamesOrAny returns Hostnames, or a list with "", which means any hostname, if there are none.
 func (a Attachment) HostnamesOrAny() []string {
 	if len(a.Hostnames) == 0 {
 		return []string{""}
@@ -121,7 +123,7 @@ func (a Attachment) HostnamesOrAny() []string {
 	return a.Hostnames
 }
 
-// Evaluate returns what is attached to a Gateway. kind is the kind of the stack of the Gateway.
+// Evaluate determines which ListenerSets and routes are attached to a Gateway. kind is the kind of the stack of the Gateway.
 func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
 	e := &evaluation{view: v, gateway: gw, kind: kind, liveRoutes: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[cluster.Ref][]int{}, rejectedSets: map[cluster.Ref]bool{}}
 	e.out.Grants = NewGrants(v)
@@ -145,10 +147,10 @@ type evaluation struct {
 	kinds      []cluster.Kind // of routes that the load balancer can serve
 	protocols  []gatewayv1.ProtocolType
 	out        Result
-	// byParent are the indexes in Result.Listeners, by Gateway or accepted ListenerSet.
+	// byParent has the indexes in Result.Listeners of the listeners of the Gateway and of each accepted ListenerSet.
 	byParent     map[cluster.Ref][]int
-	rejectedSets map[cluster.Ref]bool // ListenerSets that name the Gateway and are not admitted
-	// namespaces are those from which routes may attach, by index of the listener.
+	rejectedSets map[cluster.Ref]bool // ListenerSets that name the Gateway and that the Gateway does not admit
+	// namespaces has the namespaces from which routes may attach, by index of the listener.
 	namespaces []namespaceSelection
 	labels     map[string]namespaceLabels
 }
@@ -161,7 +163,7 @@ func kindsOf(kind model.Kind) []cluster.Kind {
 	return []cluster.Kind{cluster.KindTCPRoute, cluster.KindUDPRoute, cluster.KindTLSRoute}
 }
 
-// protocolsOf returns the protocols of listeners that a kind of load balancer has.
+// protocolsOf returns the protocols that listeners of a kind of load balancer can have.
 func protocolsOf(kind model.Kind) []gatewayv1.ProtocolType {
 	if kind == model.ALBGateway {
 		return []gatewayv1.ProtocolType{gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType}

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// evaluate evaluates the attachment to a Gateway, which is the first object.
+// evaluate returns the result of attach.Evaluate for a Gateway, which is the first object.
 func evaluate(t *testing.T, kind model.Kind, opt attach.Options, objs ...cluster.Object) attach.Result {
 	t.Helper()
 	src, err := cluster.NewMemory(clock.RealClock{})
@@ -48,7 +48,8 @@ func route(namespace, name string, hosts []gatewayv1.Hostname, parents ...gatewa
 		Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: parents}, Hostnames: hosts}}
 }
 
-// If a route attaches to a listener with a hostname and to a listener without one, it serves all of its own hostnames.
+// TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute checks that a route that attaches to a listener with a hostname and
+// to one without a hostname serves all of its own hostnames.
 func TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute(t *testing.T) {
 	gw := gateway(listener("one", "HTTP", 80, "*.a.com"), listener("any", "HTTP", 80, ""))
 	named := evaluate(t, model.ALBGateway, attach.Options{}, gw,
@@ -62,7 +63,8 @@ func TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute(t *testing.T) {
 	}
 }
 
-// The hostname of an invalid listener does not restrict the routes of its port.
+// TestInvalidListenersGiveNoHostnames checks that the hostname of an invalid listener does not restrict the routes of its
+// port.
 func TestInvalidListenersGiveNoHostnames(t *testing.T) {
 	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(listener("http", "HTTP", 80, ""), listener("https", "HTTPS", 80, "a.example.com")),
 		route("a", "r", nil, gatewayv1.ParentReference{Name: "g"}),
@@ -107,7 +109,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// A listener that terminates TLS and a listener that passes TLS through cannot share a port.
+// TestPassthroughConflictsWithTermination checks that a listener that terminates TLS and one that passes TLS through cannot
+// share a port.
 func TestPassthroughConflictsWithTermination(t *testing.T) {
 	one, two := listener("one", "TLS", 443, "a.com"), listener("two", "TLS", 443, "b.com")
 	one.TLS, two.TLS = &gatewayv1.ListenerTLSConfig{Mode: ptr(gatewayv1.TLSModeTerminate)}, &gatewayv1.ListenerTLSConfig{Mode: ptr(gatewayv1.TLSModePassthrough)}
@@ -117,8 +120,8 @@ func TestPassthroughConflictsWithTermination(t *testing.T) {
 	}
 }
 
-// A listener with another protocol on the same port is reported as a conflict, even if the load balancer does not
-// support its protocol.
+// TestProtocolsOfOtherLoadBalancersConflict checks that a listener with another protocol on the same port is reported as a
+// conflict, even if the load balancer does not support that protocol.
 func TestProtocolsOfOtherLoadBalancersConflict(t *testing.T) {
 	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(listener("http", "HTTP", 80, ""), listener("tcp", "TCP", 80, ""), listener("alone", "TCP", 81, "")))
 	if !r.Listeners[0].IsValid() || r.Listeners[1].Problem.Reason != "ProtocolConflict" || r.Listeners[2].Problem.Reason != "UnsupportedProtocol" {
@@ -196,8 +199,8 @@ func TestCertificateRefs(t *testing.T) {
 	}
 }
 
-// If a namespace adds very many ListenerSets and routes, the number of listeners that are served is limited, and the
-// listener of the Gateway is still served.
+// TestHostileSizes checks that the number of served listeners is limited, and that the listener of the Gateway is still
+// served, if a namespace creates very many ListenerSets and routes.
 func TestHostileSizes(t *testing.T) {
 	gw := gateway(listener("http", "HTTP", 80, ""))
 	gw.Spec.Listeners[0].AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: ptr(gatewayv1.NamespacesFromAll)}}

@@ -6,19 +6,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Referrer is the kind and namespace of objects that refer to an object in another namespace.
+// Referrer identifies objects that refer to an object in another namespace, by their kind and namespace.
 type Referrer struct{ Group, Kind, Namespace string }
 
-// Referent is an object to which another object refers. An empty Name means all objects of the kind.
+// Referent is the object to which another object refers. An empty Name means all objects of the kind.
 type Referent struct{ Group, Kind, Namespace, Name string }
 
-// Grants reports which references are permitted. It reads the ReferenceGrants of a namespace once.
+// Grants reports which references to other namespaces are permitted. It reads the ReferenceGrants of each namespace once.
 type Grants struct {
 	view        *cluster.View
-	byNamespace map[string]map[grant]string // names of ReferenceGrants
+	byNamespace map[string]map[grant]string // value: name of the ReferenceGrant
 }
 
-// grant is a permission for references to one object, or to all objects of a kind if the name is empty.
+// grant is a permission to refer to one object, or to all objects of a kind if name is empty.
 type grant struct {
 	from              Referrer
 	group, kind, name string
@@ -34,8 +34,8 @@ func (g *Grants) Permits(from Referrer, to Referent) bool {
 	return from.Namespace == to.Namespace || g.PermittingGrant(from, to) != ""
 }
 
-// PermittingGrant returns the name of a ReferenceGrant in the namespace of an object that permits a reference to it, ""
-// if none does.
+// PermittingGrant returns the name of the ReferenceGrant, in the namespace of the object, that permits a reference to the
+// object; "" if there is none.
 func (g *Grants) PermittingGrant(from Referrer, to Referent) string {
 	all, ok := g.byNamespace[to.Namespace]
 	if !ok {

@@ -2,8 +2,8 @@ package attach
 
 import "strings"
 
-// intersectHosts returns the more specific one of two hostnames, and reports whether there are requests that both match. ""
-// is any hostname.
+// intersectHosts returns the more specific one of two hostnames, and reports whether some requests match both. "" means any
+// hostname.
 func intersectHosts(a, b string) (string, bool) {
 	switch {
 	case a == b || b == "" || coversHost(b, a):
@@ -14,7 +14,8 @@ func intersectHosts(a, b string) (string, bool) {
 	return "", false
 }
 
-// coversHost reports whether hostname a matches all requests that b matches, and others. "" is any hostname.
+// coversHost reports whether hostname a matches all requests that hostname b matches, and other requests as well. "" means
+// any hostname.
 func coversHost(a, b string) bool {
 	if a == "" {
 		return b != ""
@@ -22,8 +23,8 @@ func coversHost(a, b string) bool {
 	return strings.HasPrefix(a, "*.") && b != a && strings.HasSuffix(b, a[1:])
 }
 
-// compatibleHosts returns the hostnames for which a route serves requests on a listener; nil for any. It reports whether
-// there are such requests.
+// compatibleHosts returns the hostnames for which a route serves requests on a listener, nil for any, and reports whether
+// there are such requests. listener is the hostname of the listener, route has those of the route.
 func compatibleHosts(listener string, route []string) ([]string, bool) {
 	switch {
 	case len(route) == 0 && listener == "":

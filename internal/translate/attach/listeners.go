@@ -12,13 +12,13 @@ import (
 )
 
 // maxListeners is the maximum number of listeners of a Gateway and its ListenerSets that are served. The API server limits
-// the listeners of each object, but not the number of ListenerSets.
+// only the number of listeners of each object, not the number of ListenerSets.
 const maxListeners = 1024
 
 // reasonTooManyListeners is the reason of the Gateway API for listeners beyond maxListeners.
 const reasonTooManyListeners = string(gatewayv1.ListenerEntryReasonTooManyListeners)
 
-// loadListeners collects the listeners of the Gateway and of the accepted sets.
+// loadListeners collects the listeners of the Gateway and of the accepted ListenerSets.
 func (e *evaluation) loadListeners() {
 	gw := e.gateway
 	own := cluster.RefOf(gw)
@@ -53,8 +53,8 @@ func (e *evaluation) addListener(of cluster.Ref, index int, spec gatewayv1.Liste
 	e.out.Listeners = append(e.out.Listeners, l)
 }
 
-// routeKinds returns the kinds of routes that may attach to a listener: those in its allowedRoutes, otherwise the default
-// ones of its protocol.
+// routeKinds returns the kinds of routes that may attach to a listener: those in its allowedRoutes, otherwise the defaults
+// for its protocol.
 func (e *evaluation) routeKinds(l gatewayv1.Listener) ([]gatewayv1.RouteGroupKind, Problem) {
 	kinds := []gatewayv1.RouteGroupKind{}
 	add := func(k cluster.Kind) bool {
@@ -83,7 +83,7 @@ func (e *evaluation) routeKinds(l gatewayv1.Listener) ([]gatewayv1.RouteGroupKin
 	return kinds, foreign
 }
 
-// defaultKinds are the kinds of routes that may attach to a listener without allowedRoutes.kinds.
+// defaultKinds has the kinds of routes that may attach to a listener without allowedRoutes.kinds, by protocol.
 var defaultKinds = map[gatewayv1.ProtocolType][]cluster.Kind{
 	gatewayv1.HTTPProtocolType:  {cluster.KindHTTPRoute},
 	gatewayv1.HTTPSProtocolType: {cluster.KindHTTPRoute, cluster.KindGRPCRoute},
@@ -104,7 +104,7 @@ func joinStrings[T ~string](all []T) string {
 	return strings.Join(out, ", ")
 }
 
-// certificates returns the Secrets that a listener may use. The reason why it may not use one is set as RefProblem.
+// certificates returns the Secrets that a listener may use. If it may not use one of them, RefProblem is set to the reason.
 func (e *evaluation) certificates(l *Listener) []SecretRef {
 	tls := l.Spec.TLS
 	if tls == nil || tls.Mode != nil && *tls.Mode == gatewayv1.TLSModePassthrough {
@@ -135,7 +135,7 @@ func (e *evaluation) certificates(l *Listener) []SecretRef {
 	return out
 }
 
-// intrinsicProblem returns the problem that a listener has regardless of other listeners.
+// intrinsicProblem returns the Problem that a listener has regardless of other listeners.
 func (e *evaluation) intrinsicProblem(i int, l *Listener) Problem {
 	spec := l.Spec
 	switch {

@@ -9,22 +9,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// namespaceSelection selects the namespaces from which objects may attach to a Gateway or a listener.
+// namespaceSelection describes the namespaces from which objects may attach to a Gateway or a listener.
 type namespaceSelection struct {
 	from     gatewayv1.FromNamespaces
-	own      string // the namespace that is selected by Same
+	own      string // the namespace that from "Same" selects
 	selector labels.Selector
-	err      error // the selector is malformed
+	err      error // the reason why the selector is malformed
 }
 
-// namespaceLabels are the labels of a namespace, and whether the namespace exists.
+// namespaceLabels has the labels of a namespace, if the namespace exists.
 type namespaceLabels struct {
 	labels labels.Set
 	exists bool
 }
 
-// newNamespaceSelection returns the selection of a field of the Gateway API. def is used if from is not set; own is the
-// namespace of the object with the field.
+// newNamespaceSelection returns the namespaceSelection for a field of the Gateway API. def replaces from if it is not set;
+// own is the namespace of the object with the field.
 func newNamespaceSelection(from *gatewayv1.FromNamespaces, def gatewayv1.FromNamespaces, own string, selector *metav1.LabelSelector) namespaceSelection {
 	s := namespaceSelection{from: def, own: own, selector: labels.Nothing()}
 	if from != nil && *from != "" {
@@ -50,7 +50,8 @@ func (s namespaceSelection) String() string {
 	return string(s.from)
 }
 
-// isNamespaceSelected reports whether a namespace is selected. Its labels are read only for a selection by labels.
+// isNamespaceSelected reports whether a namespace is selected. The labels of the namespace are read only if labels select
+// namespaces.
 func (e *evaluation) isNamespaceSelected(s namespaceSelection, namespace string) bool {
 	switch s.from {
 	case gatewayv1.NamespacesFromAll:

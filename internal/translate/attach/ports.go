@@ -10,20 +10,20 @@ import (
 type PortRoute struct {
 	// Route is the index in Result.Routes.
 	Route int
-	// Listeners are the indexes in Result.Listeners of the valid listeners of the port to which the route is attached, in
-	// order.
+	// Listeners are the indexes in Result.Listeners, in ascending order, of the valid listeners of the port to which the
+	// route is attached.
 	Listeners []int
-	// Hostnames are the hostnames of the route on the port, in order; "" is any hostname. There is at least one.
+	// Hostnames are the hostnames of the route on the port, sorted; "" means any hostname. There is at least one.
 	Hostnames []string
-	// IsolatedHostnames are those of Hostnames for which a more specific listener of the port, to which the route is not
-	// attached, gets all requests. By the listener isolation of the Gateway API the route does not serve them.
+	// IsolatedHostnames are those of Hostnames that the route does not serve: a more specific listener of the port, to which
+	// the route is not attached, gets all requests for them, as listener isolation in the Gateway API requires.
 	IsolatedHostnames []string
-	// CoveredHostnames are hostnames of more specific listeners of the port to which the route is not attached. These listeners
-	// get some of the requests for Hostnames.
+	// CoveredHostnames are the hostnames of more specific listeners of the port to which the route is not attached. These
+	// listeners get some of the requests for Hostnames.
 	CoveredHostnames []string
 }
 
-// Ports returns the ports of valid listeners, ascending.
+// Ports returns the ports of valid listeners in ascending order.
 func (r Result) Ports() []int32 {
 	all := map[int32]bool{}
 	for _, l := range r.Listeners {
@@ -37,7 +37,7 @@ func (r Result) Ports() []int32 {
 // RoutesOnPort returns the routes that are attached to valid listeners of a port, in the order of Routes.
 func (r Result) RoutesOnPort(port int32) []PortRoute { return r.routesByPort[port] }
 
-// portHosts has the listeners of one port to which a route is attached, and the hostnames of the route there.
+// portHosts has the listeners of one port to which a route is attached, and the hostnames of the route on the port.
 type portHosts struct {
 	listeners []int
 	hosts     map[string]bool
@@ -81,9 +81,9 @@ func (e *evaluation) addPortHosts(byPort map[int32]*portHosts, a Attachment) {
 
 // hostTable has the hostnames of the valid listeners of one port.
 type hostTable struct {
-	hosts        []string // sorted, without the empty one
+	hosts        []string // sorted, without ""
 	hasHost      map[string]bool
-	moreSpecific map[string][]string // results of moreSpecificHosts
+	moreSpecific map[string][]string // cached results of moreSpecificHosts
 }
 
 func (e *evaluation) hostTables() map[int32]*hostTable {
@@ -108,7 +108,7 @@ func (e *evaluation) hostTables() map[int32]*hostTable {
 }
 
 // owningHost returns the hostname of the most specific listener that matches all requests for a hostname; "" if only a
-// listener without hostname matches them.
+// listener without a hostname matches them.
 func (t *hostTable) owningHost(host string) string {
 	if t.hasHost[host] {
 		return host
@@ -128,7 +128,7 @@ func (t *hostTable) owningHost(host string) string {
 	return ""
 }
 
-// moreSpecificHosts returns the hostnames of listeners that match a part of the requests for a hostname.
+// moreSpecificHosts returns the hostnames of listeners that match some of the requests for a hostname.
 func (t *hostTable) moreSpecificHosts(host string) []string {
 	if host != "" && !strings.HasPrefix(host, "*.") {
 		return nil
@@ -145,7 +145,8 @@ func (t *hostTable) moreSpecificHosts(host string) []string {
 	return out
 }
 
-// portRoute returns the route with index n on a port, with the hostnames that other listeners of the port get.
+// portRoute returns the PortRoute for the route with index n, with the hostnames for which other listeners of the port get
+// the requests.
 func (e *evaluation) portRoute(n int, s *portHosts, t *hostTable) PortRoute {
 	out := PortRoute{Route: n, Listeners: slices.Sorted(slices.Values(s.listeners)), Hostnames: slices.Sorted(maps.Keys(s.hosts))}
 	attached := map[string]bool{"": true} // hostnames of the listeners that the route is attached to
@@ -163,7 +164,7 @@ func (e *evaluation) portRoute(n int, s *portHosts, t *hostTable) PortRoute {
 		}
 		switch {
 		case len(out.CoveredHostnames) == 0:
-			out.CoveredHostnames = below // this slice is shared by all routes with the hostname
+			out.CoveredHostnames = below // all routes with the hostname share this slice
 		case len(below) > 0:
 			merged := slices.Concat(out.CoveredHostnames, below)
 			slices.Sort(merged)

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// A namespace may serve a hostname if the most specific listener for the hostname admits the namespace. If the labels
-// of a namespace are unknown, a selector admits it.
+// TestMayServe checks that a namespace may serve a hostname if the most specific listener for the hostname admits the
+// namespace. If the labels of a namespace are not known, a selector admits it.
 func TestMayServe(t *testing.T) {
 	from := func(l gatewayv1.Listener, from gatewayv1.FromNamespaces, labels map[string]string) gatewayv1.Listener {
 		l.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from}}
@@ -56,7 +56,7 @@ func TestMayServe(t *testing.T) {
 	}
 }
 
-// servingNamespace is the namespace whose routes serve port 80 now.
+// servingNamespace is the namespace whose routes the live load balancer serves on port 80.
 type servingNamespace string
 
 // Serves implements attach.LiveRoutes.
@@ -64,8 +64,8 @@ func (s servingNamespace) Serves(port int32, route finding.Ref, _ []string) bool
 	return port == 80 && route.Namespace == string(s)
 }
 
-// If a ListenerSet serves a port of an NLB, it keeps the port even when the Gateway gets a listener for this port. On
-// an ALB, the listeners of the Gateway have precedence.
+// TestLiveRoutesKeepTheirPort checks that a ListenerSet that serves a port of an NLB keeps the port even if the Gateway gets
+// a listener for it. On an ALB, the listeners of the Gateway have precedence.
 func TestLiveRoutesKeepTheirPort(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind model.Kind

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// loadRoutes finds the routes with the Gateway or one of its ListenerSets as a parent, and attaches them.
+// loadRoutes finds the routes that name the Gateway or one of its ListenerSets as parent, and attaches them to listeners.
 func (e *evaluation) loadRoutes() {
 	parents := []cluster.Ref{cluster.RefOf(e.gateway)}
 	for _, s := range e.out.Sets {
@@ -37,13 +37,14 @@ func (e *evaluation) loadRoutes() {
 	})
 }
 
-// attachResult is the result of attaching a route to a listener: the hostnames, or the reason why it is not attached.
+// attachResult is the result of attaching a route to a listener: the hostnames of the route on the listener, or the reason
+// why the route is not attached.
 type attachResult struct {
 	problem   Problem
 	hostnames []string
 }
 
-// attachRoute attaches one route. A listener is evaluated once, even if several parentRefs include it.
+// attachRoute attaches one route to listeners. A listener is evaluated once, even if several parentRefs select it.
 func (e *evaluation) attachRoute(obj cluster.Object, kind cluster.Kind) Route {
 	r := Route{Object: obj, Kind: kind}
 	parents, _ := cluster.RouteParents(obj)
@@ -69,8 +70,8 @@ func (e *evaluation) attachRoute(obj cluster.Object, kind cluster.Kind) Route {
 	return r
 }
 
-// attachByParent calls attach for each listener of one parentRef. It reports whether the parentRef names the Gateway or
-// one of its ListenerSets.
+// attachByParent calls attach for each listener that a parentRef selects. It reports whether the parentRef names the Gateway
+// or one of its ListenerSets.
 func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace string, attach func(int) attachResult) (RouteParent, bool) {
 	if isForeignAPIGroup(ref.Group) {
 		return RouteParent{}, false
@@ -113,7 +114,7 @@ func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace str
 const maxListedListeners = 5
 
 // suggestListener returns a suggestion, in the form of finding.DidYouMean, for a sectionName that is not the name of a
-// listener.
+// listener; "" if there is none.
 func (e *evaluation) suggestListener(name *gatewayv1.SectionName, listeners []int) string {
 	if name == nil {
 		return ""
@@ -123,12 +124,12 @@ func (e *evaluation) suggestListener(name *gatewayv1.SectionName, listeners []in
 		known = append(known, string(e.out.Listeners[i].Spec.Name))
 	}
 	if slices.Contains(known, string(*name)) {
-		return "" // the port is wrong
+		return "" // the name is right, so the port of the parentRef is wrong
 	}
 	return finding.DidYouMean(string(*name), known)
 }
 
-// listenerNamesText returns the names and ports of listeners as the end of a message.
+// listenerNamesText returns the names and ports of listeners, as the end of a message.
 func (e *evaluation) listenerNamesText(listeners []int) string {
 	var known []string
 	for _, i := range listeners[:min(len(listeners), maxListedListeners)] {
@@ -144,7 +145,8 @@ func (e *evaluation) listenerNamesText(listeners []int) string {
 	return "; its listeners are: " + strings.Join(known, ", ")
 }
 
-// listenerAttachResult reports whether a listener admits a route, and returns the hostnames.
+// listenerAttachResult attaches a route to a listener: it returns the hostnames of the route on the listener, or the reason
+// why the listener does not admit the route.
 func (e *evaluation) listenerAttachResult(i int, namespace string, kind cluster.Kind, hosts []string) attachResult {
 	l := &e.out.Listeners[i]
 	switch {
@@ -168,7 +170,8 @@ func (e *evaluation) listenerAttachResult(i int, namespace string, kind cluster.
 	return attachResult{hostnames: compat}
 }
 
-// Hostnames returns the hostnames of a route, in order and without repeats; none for kinds of routes without hostnames.
+// Hostnames returns the hostnames of a route, in their order and without duplicates; none for kinds of routes without
+// hostnames.
 func Hostnames(obj cluster.Object) []string {
 	var all []gatewayv1.Hostname
 	switch o := obj.(type) {
@@ -188,8 +191,8 @@ func Hostnames(obj cluster.Object) []string {
 	return out
 }
 
-// MayClaimHost reports whether the hostnames of a route match host, or the route has none, so that its listeners decide. ""
-// is the host of rules for any hostname.
+// MayClaimHost reports whether a hostname of a route matches host, or the route has no hostnames, so that its listeners
+// decide. "" is the host of rules for any hostname.
 func MayClaimHost(obj cluster.Object, host string) bool {
 	names := Hostnames(obj)
 	return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return n == host || coversHost(n, host) })

@@ -30,18 +30,18 @@ func (e *evaluation) loadSets() {
 	})
 }
 
-// compareAge compares creation times, which the API server stores in whole seconds.
+// compareAge compares the creation times of objects, which the API server stores in whole seconds.
 func compareAge(a, b metav1.Object) int {
 	return cmp.Compare(a.GetCreationTimestamp().Unix(), b.GetCreationTimestamp().Unix())
 }
 
-// isForeignAPIGroup reports whether a reference names an API group that is not of the Gateway API.
+// isForeignAPIGroup reports whether a reference names an API group other than that of the Gateway API.
 func isForeignAPIGroup(g *gatewayv1.Group) bool {
 	return g != nil && *g != "" && *g != gatewayv1.GroupName
 }
 
-// Messages of the conditions of a ListenerSet; tools compare them. The status of a ListenerSet has no controller name,
-// so these messages show whether this controller, or the controller from which it took over, has written it.
+// Messages of the conditions of a ListenerSet. HasOwnSetStatus compares them: the status of a ListenerSet has no controller
+// name, so these messages show whether this controller, or the controller from which it took over, has written the status.
 const (
 	SetAcceptedMessage       = "Accepted"
 	SetSomeInvalidMessage    = "Some listeners are not valid"
@@ -49,7 +49,7 @@ const (
 	SetNotProgrammedMessage  = "Parent gateway not yet programmed"
 	SetNothingToServeMessage = "No valid listeners to materialize"
 	SetNotAllowedMessage     = "the Gateway does not admit ListenerSets of this namespace; its listeners are not served; ask the owner of the Gateway for allowedListeners"
-	legacySetRejectedMessage = "Parent Gateway rejected ListenerSet" // of older controllers
+	legacySetRejectedMessage = "Parent Gateway rejected ListenerSet" // written by older controllers
 )
 
 // PendingSetConditions returns the conditions that the API server sets on a new ListenerSet.
@@ -60,8 +60,8 @@ func PendingSetConditions() []metav1.Condition {
 	return []metav1.Condition{waiting(gatewayv1.ListenerSetConditionAccepted), waiting(gatewayv1.ListenerSetConditionProgrammed)}
 }
 
-// HasOwnSetStatus reports whether the status of a ListenerSet was written by this controller, or by the one from which it
-// took over.
+// HasOwnSetStatus reports whether this controller, or the controller from which it took over, has written the status of a
+// ListenerSet.
 func HasOwnSetStatus(s *gatewayv1.ListenerSet) bool {
 	reported := func(of gatewayv1.ListenerSetConditionType, texts ...string) bool {
 		return slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return c.Type == string(of) && slices.Contains(texts, c.Message) })

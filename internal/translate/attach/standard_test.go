@@ -22,8 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// The attachments of a random Gateway with ListenerSets, routes and namespaces are compared with a literal
-// implementation of the Gateway API specification, for each listener, route and request.
+// TestAttachmentFollowsTheGatewayAPISpecification compares the attachments to a random Gateway with a literal implementation
+// of the Gateway API specification, for each listener, route and request.
 func TestAttachmentFollowsTheGatewayAPISpecification(t *testing.T) {
 	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
 		s := newRandomGateway(t, seed)
@@ -45,7 +45,8 @@ func TestAttachmentFollowsTheGatewayAPISpecification(t *testing.T) {
 	})
 }
 
-// The result does not depend on the order in which objects are listed, and is the same in a second evaluation.
+// TestAttachmentDoesNotDependOnTheOrderOfInputs checks that the result is the same for any order of the listed objects, and
+// in a second evaluation.
 func TestAttachmentDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
 		s := newRandomGateway(t, seed)
@@ -65,8 +66,8 @@ func TestAttachmentDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	})
 }
 
-// The result depends only on objects that the view has recorded as read. Changes of other objects do not trigger a new
-// evaluation.
+// TestAttachmentDependsOnlyOnRecordedReads checks that the result depends only on objects that the view has recorded as
+// read, because changes of other objects start no new evaluation.
 func TestAttachmentDependsOnlyOnRecordedReads(t *testing.T) {
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
 		s := newRandomGateway(t, seed)
@@ -155,7 +156,7 @@ func (s *randomGateway) meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.Unix(int64(1000+s.rnd.IntN(3)), 0)}
 }
 
-// randomAllowedNamespaces returns a random choice of allowed namespaces; nil if none is set.
+// randomAllowedNamespaces returns a random selection of allowed namespaces; nil if none is set.
 func (s *randomGateway) randomAllowedNamespaces(none bool) (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
 	all := []gatewayv1.FromNamespaces{"All", "Same", "Selector", "Selector", "All"}
 	if none {
@@ -369,7 +370,7 @@ func selectsListener(p gatewayv1.ParentReference, l expectedListener) bool {
 		(p.SectionName == nil || *p.SectionName == l.spec.Name) && (p.Port == nil || *p.Port == l.spec.Port)
 }
 
-// refusalReason returns the reason why a listener does not accept a route, or "" if it does.
+// refusalReason returns the reason why a listener does not accept a route; "" if it accepts the route.
 func (s *randomGateway) refusalReason(l expectedListener, obj cluster.Object) string {
 	kind, _ := cluster.KindOf(obj)
 	var from *gatewayv1.FromNamespaces
@@ -442,8 +443,7 @@ func (s *randomGateway) checkRoutes(t *testing.T, got attach.Result, listeners [
 	}
 }
 
-// checkRequests checks, for every port, route and request, whether the listener that the request belongs to accepted
-// the route.
+// checkRequests checks for each port, route and request whether the listener that gets the request has accepted the route.
 func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners []expectedListener, valid []bool) {
 	for _, port := range []int32{80, 81} {
 		for i, r := range got.Routes {
@@ -478,7 +478,7 @@ func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners
 	}
 }
 
-// servesRequest reports whether a route serves a request, without and with listener isolation.
+// servesRequest reports whether a route serves a request: open without, and isolated with listener isolation.
 func servesRequest(all []attach.PortRoute, route int, request string) (open, isolated bool) {
 	for _, p := range all {
 		if p.Route != route {

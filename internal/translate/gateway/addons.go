@@ -12,21 +12,21 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Annotations that the controller sets on a Gateway when it has enabled an add-on. An add-on with such an annotation is
-// disabled when the configuration no longer has it; other add-ons are not changed.
+// Annotations that the controller sets on a Gateway after it has enabled an add-on. An add-on with such an annotation is
+// disabled when the configuration no longer sets it; add-ons that others enabled are not changed.
 const (
 	webACLAnnotation   = "gateway.k8s.aws.addon.wafv2"
 	shieldAnnotation   = "gateway.k8s.aws.addon.shield"
 	capacityAnnotation = "gateway.k8s.aws.addon.provisionedcapacity"
 )
 
-// isSwitchedOn reports whether a Gateway has the annotation of an add-on that the controller has enabled.
+// isSwitchedOn reports whether an annotation of a Gateway records that the controller has enabled the add-on.
 func isSwitchedOn(gw *gwv1.Gateway, annotation string) bool {
 	on, err := strconv.ParseBool(gw.Annotations[annotation])
 	return err == nil && on
 }
 
-// setAddOns sets the add-ons of the configuration, and the add-ons to disable.
+// setAddOns sets the add-ons that the configuration enables, and disables those that it no longer has.
 func (t *translation) setAddOns() {
 	c, set := t.config.LoadBalancer, &t.member.Set
 	at := func(field string) finding.Origin { return finding.Origin{Object: t.ref, Field: field} }
@@ -53,7 +53,7 @@ func (t *translation) setAddOns() {
 	}
 }
 
-// addOnPatches returns patches of the annotations of add-ons that a run has enabled or disabled.
+// addOnPatches returns patches that record in annotations of the Gateway which add-ons a run has enabled or disabled.
 func addOnPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	lb := o.Stack.LoadBalancer
 	if lb == nil || gw.DeletionTimestamp != nil || o.Stack.Held.Everything {

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The kinds of backends.
+// The supported kinds of backends.
 const (
 	serviceBackend     = "Service"
 	gatewayBackend     = "Gateway"
@@ -40,7 +40,7 @@ func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
 	return cmp.Or(string(*ref.Namespace), route.Namespace)
 }
 
-// reportInvalidBackend reports a backend that cannot be used. Requests are forwarded to the other backends.
+// reportInvalidBackend reports a backend of a route that cannot be used. Requests are forwarded to the other backends.
 func (t *translation) reportInvalidBackend(at finding.Origin, reason finding.Reason, message, fix string) {
 	now := "; requests are forwarded to the other backends, or answered with 500 if there are none"
 	if t.Type == model.Network {
@@ -50,7 +50,7 @@ func (t *translation) reportInvalidBackend(at finding.Origin, reason finding.Rea
 }
 
 // mayReference reports whether a route may refer to an object of another namespace. If the API server does not serve
-// ReferenceGrants, the answer is not known, and the rule is held.
+// ReferenceGrants, this is not known, and the rule is held.
 func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) (ok bool, _ model.Held) {
 	route := at.Object
 	if namespace != route.Namespace && !t.view.Installed(cluster.KindReferenceGrant) {
@@ -70,8 +70,8 @@ func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group,
 	return false, 0
 }
 
-// serviceTarget returns the Service port of a backend of a route. If the backend cannot be used, it is reported and ok
-// is false.
+// serviceTarget returns the Service port to which a backend of a route refers. If the backend cannot be used, it is reported
+// and ok is false.
 func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ target, ok bool, _ model.Held) {
 	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
@@ -96,8 +96,8 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	return target{}, false, 0
 }
 
-// scaledWeights returns the weights of backends within the maximum of AWS: if a weight exceeds it, all are scaled down
-// in proportion, but no positive weight becomes 0.
+// scaledWeights returns the weights of backends within the maximum of AWS. If a weight exceeds it, all weights are scaled
+// down in proportion, but no positive weight becomes 0.
 func scaledWeights(of []gwv1.BackendRef) []int32 {
 	const most = 999
 	out := make([]int32, len(of))
@@ -123,12 +123,12 @@ func scaledWeights(of []gwv1.BackendRef) []int32 {
 // maxTargetGroups is the maximum number of target groups in one forward action.
 const maxTargetGroups = 5
 
-// clients returns the clients of a target group behind a network load balancer without security groups.
+// clients describes the clients of a target group behind a network load balancer without security groups.
 func (t *translation) clients(g assemble.TargetGroup) *assemble.Clients {
 	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preservesClientIP(g), SeparateHealthCheckRule: true}
 }
 
-// preservesClientIP reports whether targets see the address of the client.
+// preservesClientIP reports whether targets see the IP address of the client.
 func preservesClientIP(g assemble.TargetGroup) bool {
 	switch v, set := g.Attributes[settings.PreserveClientIPAttribute]; {
 	case g.Protocol != "TCP" && g.Protocol != "TLS":

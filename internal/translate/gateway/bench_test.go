@@ -65,7 +65,8 @@ func BenchmarkTranslate(b *testing.B) {
 	}
 }
 
-// A route beyond the maximum number of rules of its namespace is held. The other routes are served.
+// TestRoutesBeyondTheLimitAreHeld checks that a route that exceeds the maximum number of rules of its namespace is held,
+// while the other routes are served.
 func TestRoutesBeyondTheLimitAreHeld(t *testing.T) {
 	t.Parallel()
 	f := gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}, MaxRules: 7})

@@ -17,9 +17,9 @@ import (
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// certificates returns the certificates of a port with TLS: those in the configuration, otherwise those of the Secrets
-// of listeners if Secrets are imported, otherwise certificates in ACM for the hostnames of listeners and routes. A
-// hostname without a certificate is reported on the object that names it.
+// certificates returns the certificates of a port with TLS: the certificates in the configuration, otherwise, if Secrets are
+// imported, those in the Secrets of listeners, otherwise certificates in ACM for the hostnames of listeners and routes. A
+// hostname without a certificate is reported on the object that has the hostname.
 func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	if arns := p.certificateARNs(); len(arns) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldOn(t.ref, p.at)}}
@@ -62,12 +62,12 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	return out
 }
 
-// namesCertificates reports whether a listener names its certificates, so that none are searched by hostname.
+// namesCertificates reports whether a listener itself determines its certificates, so that none are searched by hostname.
 func (t certificateBuilder) namesCertificates(l *attach.Listener) bool {
 	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 || len(t.heldCertificates[l]) > 0
 }
 
-// hasNamedCertificate reports whether a hostname of a route matches a listener that names its certificates.
+// hasNamedCertificate reports whether a hostname of a route matches a listener that determines its certificates itself.
 func (t certificateBuilder) hasNamedCertificate(p *port, host string) bool {
 	return slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool {
 		h := l.Hostname()
@@ -75,7 +75,7 @@ func (t certificateBuilder) hasNamedCertificate(p *port, host string) bool {
 	})
 }
 
-// secretsOf returns the TLS Secrets of a listener that may be imported.
+// secretsOf returns the TLS Secrets to which a listener may refer.
 func (t certificateBuilder) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 	var out []assemble.TLSSecret
 	for _, s := range l.Certificates {
@@ -90,9 +90,10 @@ func (t certificateBuilder) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 // importFlagValue is the value of --import-tls-secrets for Gateways.
 const importFlagValue = "gateway"
 
-// holdImports holds the certificates that were imported from the Secrets of the listeners of a port.
+// holdImports holds the live certificates that were imported from the Secrets of the listeners of a port.
 func (t certificateBuilder) holdImports(p *port) {
-	// No certificate is named by ARN here, because this is not called for ports with certificates in the configuration.
+	// No certificate is named by ARN here, because holdImports is not called for ports with certificates in the
+	// configuration.
 	of := assemble.NewHeldCertificates(&t.Builder, importFlagValue, func(string) bool { return false })
 	for _, l := range p.listeners {
 		if held := of.HeldImports(p.Number, t.secretsOf(l)); len(held.ARNs) > 0 {
@@ -101,8 +102,8 @@ func (t certificateBuilder) holdImports(p *port) {
 	}
 }
 
-// importCertificates imports the certificates of all TLS ports without certificates in the configuration, or holds those
-// that were imported before.
+// importCertificates imports the certificates for all TLS ports that have none in the configuration, or holds those that
+// were imported before.
 func (t certificateBuilder) importCertificates(ports []*port) {
 	var all []assemble.TLSSecret
 	claims := &assemble.HostClaims{}
@@ -135,7 +136,7 @@ func (t certificateBuilder) importCertificates(ports []*port) {
 	t.AddManagedCertificates()
 }
 
-// certificateARNs returns the certificates of a port in the configuration, the default one first.
+// certificateARNs returns the certificates that the configuration sets for a port, the default one first.
 func (p *port) certificateARNs() []string {
 	if p.entry == nil {
 		return nil
@@ -152,7 +153,7 @@ func (p *port) certificateARNs() []string {
 	return arns
 }
 
-// routeRef returns the reference of a route by its index in attached.Routes.
+// routeRef returns a reference to the route with an index in attached.Routes.
 func (t *translation) routeRef(n int) finding.Ref {
 	return ownership.RefOf(t.attached.Routes[n].Object)
 }

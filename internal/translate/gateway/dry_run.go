@@ -13,15 +13,15 @@ import (
 	"slices"
 )
 
-// isDryRun reports whether only the plan of a Gateway is shown. A Gateway with a load balancer is not a dry run, unless
-// it took the load balancer over and can return it.
+// isDryRun reports whether only the plan of a Gateway is shown. The annotation has no effect on a Gateway that already has a
+// load balancer, unless the Gateway took it over and can give it back.
 func isDryRun(gw *gwv1.Gateway, id model.StackID) bool {
 	_, adopts := gw.Annotations[naming.AdoptAnnotation]
 	return gw.Annotations[naming.DryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && (adopts || !slices.Contains(gw.Finalizers, naming.Finalizer(id)))
 }
 
-// planPatches returns patches that write the plan of a dry run into an annotation of its Gateway, and remove it otherwise. If
-// there is no plan, because the stack is held, the annotation stays.
+// planPatches returns patches that write the plan of a dry run into an annotation of the Gateway, or remove the annotation
+// if there is no dry run. If there is no plan, because the stack is held, the annotation stays.
 func planPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	want := ""
 	if o.Stack.DryRun {

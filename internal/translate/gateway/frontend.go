@@ -11,19 +11,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Frontend translates the Gateways of one kind of load balancer. It holds no state.
+// Frontend translates the Gateways of one kind of load balancer. It has no state.
 type Frontend struct {
 	kind model.Kind
 	opt  Options
 }
 
-// New returns the frontend for stacks of a kind: model.ALBGateway or model.NLBGateway.
+// New returns the frontend for stacks of kind model.ALBGateway or model.NLBGateway.
 func New(kind model.Kind, opt Options) *Frontend {
 	return &Frontend{kind: kind, opt: opt.withDefaults()}
 }
 
-// Stacks returns the stacks of the kind that an object belongs to. A Gateway belongs to its own stack if its class is
-// of the kind, and to the stack whose finalizer it has. A GatewayClass belongs to the stacks of its Gateways.
+// Stacks returns the stacks of the frontend's kind to which an object belongs. A Gateway belongs to its own stack if its
+// class is of the kind, and to the stack whose finalizer it has. A GatewayClass belongs to the stacks of its Gateways.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	switch o := obj.(type) {
@@ -46,8 +46,8 @@ func (f *Frontend) stacksOf(v *cluster.View, gw *gwv1.Gateway) []model.StackID {
 	return out
 }
 
-// routesInstalled reports whether the API server serves routes for the kind of load balancer. Otherwise its Gateways are not
-// served, because without routes their listeners would be deleted.
+// routesInstalled reports whether the API server serves the routes for this kind of load balancer. If not, its Gateways are
+// not served, because without routes their listeners would be deleted.
 func (f *Frontend) routesInstalled(v *cluster.View) bool {
 	if f.kind == model.NLBGateway {
 		return v.Installed(cluster.KindTCPRoute)
@@ -55,7 +55,7 @@ func (f *Frontend) routesInstalled(v *cluster.View) bool {
 	return v.Installed(cluster.KindHTTPRoute)
 }
 
-// HasObjects reports whether a Gateway belongs to the stack, or has not left it yet.
+// HasObjects reports whether a Gateway belongs to the stack, or has not left the stack yet.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	l := f.loadGateway(v, id)
 	return l.class != nil || len(l.leaving) > 0 || l.excluded

@@ -24,13 +24,13 @@ type target struct {
 	route finding.Ref
 	svc   *corev1.Service
 	port  *corev1.ServicePort
-	// protocol is the protocol of the target group behind a network load balancer if the configuration sets none. fixed
-	// reports whether the configuration cannot set another protocol.
+	// protocol is the protocol of the target group behind a network load balancer if the configuration sets none.
+	// protocolFixed reports whether the configuration cannot set another protocol.
 	protocol      string
 	protocolFixed bool
-	// variant is the protocol of a target group that is not the first target group of the route for its backend.
+	// variant is the protocol of a second target group of the route for the same backend; "" for the first one.
 	variant string
-	// isHTTPS reports whether the listener is HTTPS, which HTTP/2 and gRPC require.
+	// isHTTPS reports whether the listener has protocol HTTPS. Targets with HTTP/2 or gRPC require it.
 	isHTTPS bool
 	at      finding.Origin
 }
@@ -41,15 +41,15 @@ type backendKey struct{ route, backend finding.Ref }
 // targetGroupBuilder builds the target groups of backends.
 type targetGroupBuilder struct{ *translation }
 
-// requestTargetGroup returns the handle of a target group, for actions; false if its configuration is not valid. A route has
-// one target group for each backend and target port, and a second one if it is used by both QUIC listeners and other
-// listeners. The first use of the target group determines its protocol.
+// requestTargetGroup returns the handle of a target group, for use in actions; false if the configuration of the target
+// group is not valid. A route has one target group for each backend and target port, and a second one if both QUIC listeners
+// and other listeners use it. The first use of a target group determines its protocol.
 func (t targetGroupBuilder) requestTargetGroup(a target) (handle string, ok bool) {
 	key := assemble.TargetGroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
 	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 }
 
-// targetConfiguration returns the configuration of the target groups of a Service that is a backend of a route.
+// targetConfiguration returns the configuration of target groups for a Service that is a backend of a route.
 func (t targetGroupBuilder) targetConfiguration(a target) gatewayconfig.Targets {
 	key := backendKey{a.route, ownership.RefOf(a.svc)}
 	out, known := t.targetConfigs[key]
@@ -110,7 +110,7 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 	return &g.TargetGroup
 }
 
-// setNameAndTags sets the name of a target group if its configuration has one, and its tags.
+// setNameAndTags sets the tags of a target group, and its name if the configuration has one.
 func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targets, at finding.Origin) {
 	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
 		g.Name, g.Named = *of.TargetGroupName, true
@@ -122,7 +122,7 @@ func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targ
 	g.Tags = t.WithDefaultTags(tags)
 }
 
-// targetGroupRequest turns the configuration of a target group into a request for assemble.
+// targetGroupRequest converts the configuration of a target group to the input of assemble.NewTargetGroup.
 func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.TargetGroupRequest, finding.List) {
 	var found finding.List
 	set := settings.TargetGroup{
@@ -174,8 +174,8 @@ func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Target
 	return out, found
 }
 
-// protocolVersion returns the HTTP version between an application load balancer and the targets. It is HTTP1 behind
-// listeners other than HTTPS.
+// protocolVersion returns the HTTP version between an application load balancer and the targets. It is HTTP1 unless the
+// listener is HTTPS.
 func (t targetGroupBuilder) protocolVersion(a target, of gatewayconfig.Targets) string {
 	switch {
 	case !a.isHTTPS:
@@ -219,7 +219,7 @@ func optionalSetting[T, S any](v *S, at finding.Origin, as func(S) T) settings.O
 	return settings.NewOpt(as(*v), at)
 }
 
-// bindingMetadata returns the labels and annotations in spec.infrastructure of the Gateway, for TargetGroupBindings.
+// bindingMetadata returns the labels and annotations that spec.infrastructure of the Gateway sets on TargetGroupBindings.
 // Keys by which controllers recognize their bindings are left out, because they would name another owner.
 func (t targetGroupBuilder) bindingMetadata() (labels, annotations map[string]string) {
 	of := t.gw.Spec.Infrastructure

@@ -11,12 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// incumbentBuilder determines which of several routes is served now. That route has precedence in conflicts.
+// incumbentBuilder determines which of several conflicting routes the live load balancer serves. That route has precedence.
 type incumbentBuilder struct{ *translation }
 
-// Serves reports whether a live listener forwards to target groups of a route. On a network load balancer this is the
-// default action, otherwise a rule for one of the hosts. Rules that do not forward to target groups of a route are
-// ignored.
+// Serves reports whether a live listener forwards to target groups of a route: on a network load balancer by its default
+// action, otherwise by a rule for one of the hosts. Other rules are ignored.
 func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string) bool {
 	t.Stack.Contested = true
 	l := t.LiveLoadBalancer().ListenerOnPort(number)
@@ -32,8 +31,8 @@ func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string
 	})
 }
 
-// forwardsToRoute reports whether live actions forward to a target group of a route, or to a target group with one of
-// the given names.
+// forwardsToRoute reports whether live actions forward to a target group that was created for a route, or to a target group
+// with one of the names in named.
 func (t incumbentBuilder) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
 	return slices.ContainsFunc(model.ForwardedGroups(actions), func(w model.WeightedGroup) bool {
 		arn := w.Group.ARN
@@ -53,7 +52,7 @@ func (t incumbentBuilder) resourceIDs() map[string]string {
 	return t.liveTargetGroupIDs
 }
 
-// targetGroupNames returns the names of target groups that a route names as backends.
+// targetGroupNames returns the names of the target groups that a route has as backends by name.
 func (t incumbentBuilder) targetGroupNames(route finding.Ref) (out []string) {
 	obj, ok := cluster.Get[cluster.Object](t.view, cluster.Kind(route.Kind), route.Namespace, route.Name)
 	if !ok {
@@ -67,7 +66,7 @@ func (t incumbentBuilder) targetGroupNames(route finding.Ref) (out []string) {
 	return out
 }
 
-// matchHosts reports whether conditions match one of the hosts; "" matches conditions without a host.
+// matchHosts reports whether the conditions of a rule match one of the hosts. The host "" matches conditions without a host.
 func matchHosts(conditions []model.Condition, hosts []string) bool {
 	any := true
 	for _, c := range conditions {
@@ -85,10 +84,10 @@ func matchHosts(conditions []model.Condition, hosts []string) bool {
 	return any && slices.Contains(hosts, "")
 }
 
-// desiredRoutes is the equivalent of incumbentBuilder for a desired state that has been applied.
+// desiredRoutes answers the same question as incumbentBuilder, from a desired state that has been applied.
 type desiredRoutes struct{ stack model.Stack }
 
-// Serves implements attach.LiveRoutes: it reports whether the desired state serves a route on a port, for one of the hosts.
+// Serves implements attach.LiveRoutes. It reports whether the desired state serves a route on a port, for one of the hosts.
 func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) bool {
 	if d.stack.LoadBalancer == nil {
 		return false
@@ -106,8 +105,8 @@ func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) b
 }
 
 // holdRulesOfDuplicates holds the live rules of routes that are attached only to duplicates: listeners of ListenerSets that
-// conflict with a listener without hostname. Older controllers served both. So live rules are kept, except for hosts of
-// other routes, and no new rule is created.
+// conflict with a listener without hostname. Older controllers served both listeners. So the live rules are kept, except for
+// hosts of other routes, but no new rule is created.
 func (t incumbentBuilder) holdRulesOfDuplicates() {
 	if t.Type == model.Network {
 		return

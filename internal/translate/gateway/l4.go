@@ -40,7 +40,7 @@ func (t networkListenerBuilder) networkPorts() []*port {
 	return out
 }
 
-// chooseProtocol sets the protocol of a port to that of its first listener, or to TCP_UDP if it has listeners for both.
+// chooseProtocol sets the protocol of a port to that of its first listener, or to TCP_UDP if it has TCP and UDP listeners.
 func chooseProtocol(p *port) {
 	first := p.listeners[0].Spec
 	if first.Protocol == gwv1.TLSProtocolType {
@@ -58,7 +58,7 @@ func terminatesTLS(tls *gwv1.ListenerTLSConfig) bool {
 	return tls == nil || tls.Mode == nil || *tls.Mode == gwv1.TLSModeTerminate
 }
 
-// upgradeToQUIC sets the protocol of a UDP port to QUIC if the configuration has quicEnabled.
+// upgradeToQUIC changes the protocol of a UDP or TCP_UDP port to QUIC or TCP_QUIC if the configuration has quicEnabled.
 func (t networkListenerBuilder) upgradeToQUIC(p *port) {
 	if p.entry == nil || !valueOr(p.entry.QUICEnabled, false) {
 		return
@@ -74,8 +74,8 @@ func (t networkListenerBuilder) upgradeToQUIC(p *port) {
 	p.BaseProtocol = quic
 }
 
-// quicProtocol returns the protocol of a port with QUIC, "" for other ports. Its target groups need the same protocol,
-// and other listeners cannot use them.
+// quicProtocol returns the protocol of a port with QUIC, and "" for other ports. The target groups of such a port need the
+// same protocol, so other listeners cannot use them.
 func quicProtocol(p *port) string {
 	if p.BaseProtocol == model.QUIC || p.BaseProtocol == model.TCPQUIC {
 		return p.ListenPort().Protocol()
@@ -83,7 +83,7 @@ func quicProtocol(p *port) string {
 	return ""
 }
 
-// networkListener builds the listener of a port; false if no backend receives its connections.
+// networkListener builds the listener of a port; false if no backend would receive the connections.
 func (t networkListenerBuilder) networkListener(p *port) (model.Listener, bool) {
 	if p.servedRoute < 0 {
 		return model.Listener{}, false
@@ -121,7 +121,7 @@ func (t networkListenerBuilder) networkListener(p *port) (model.Listener, bool) 
 	return l, true
 }
 
-// networkForward returns the forward to the backends of all rules of a route. serving reports whether a backend has a
+// networkForward returns the forward action to the backends of all rules of a route. serving reports whether a backend has a
 // weight above 0, and held whether a target group cannot be built.
 func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
@@ -155,7 +155,7 @@ func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out
 	return out, serving, held
 }
 
-// networkBackend returns the target group of one backend. ok is false if the backend cannot be used.
+// networkBackend returns the target group for one backend. ok is false if the backend cannot be used.
 func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
@@ -179,7 +179,8 @@ func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref 
 	}
 }
 
-// targetProtocol returns the protocol of the target groups of a route, and reports whether the listener requires it.
+// targetProtocol returns the protocol of the target groups of a route, and reports whether the listener requires this
+// protocol.
 func (t networkListenerBuilder) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
 	if protocol := cmp.Or(quicProtocol(p), t.fixedProtocol[p.servedRoute]); protocol != "" {
 		return protocol, true

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// albTargetGroup returns the target group whose target is the application load balancer of another Gateway. It is held
-// until that load balancer exists.
+// albTargetGroup returns the target group whose target is the application load balancer of another Gateway. The target group
+// is held until that load balancer exists.
 func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
@@ -59,8 +59,8 @@ func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref 
 	return model.GroupRef{ID: handle}, ok, !ok
 }
 
-// albARN returns the ARN of the application load balancer of a Gateway, "" until it is active. The ARN is in the
-// message of the condition Programmed, which older controllers write as well.
+// albARN returns the ARN of the application load balancer of a Gateway; "" until it is active. The ARN is the message of
+// condition Programmed, as in older controllers.
 func albARN(gw *gwv1.Gateway) string {
 	c := meta.FindStatusCondition(gw.Status.Conditions, string(gwv1.GatewayConditionProgrammed))
 	if c == nil || c.Status != "True" {
@@ -102,7 +102,7 @@ func (t networkListenerBuilder) buildALBTargetGroup(backend finding.Ref, port in
 	return &g
 }
 
-// albHealthCheck returns the health check for an application load balancer as a target.
+// albHealthCheck returns the health check of a target group whose target is an application load balancer.
 func albHealthCheck(c *gwconfig.HealthCheckConfiguration) model.HealthCheck {
 	if c == nil {
 		c = &gwconfig.HealthCheckConfiguration{}

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// chooseRoute sets the route of a port. A port of a network load balancer serves one route, because its listeners have
-// no conditions for hostnames or paths: the route that is served now, otherwise the oldest route. If listeners of the
-// port admit different namespaces, only routes that the first listener admits are chosen, so that no namespace receives
+// chooseRoute sets the route of a port. A port of a network load balancer serves one route, because its listener has no
+// conditions for hostnames or paths: it is the route that is served now, otherwise the oldest route. If listeners of the
+// port admit different namespaces, only routes that the first listener admits are candidates, so that no namespace receives
 // connections for another namespace.
 func (t networkListenerBuilder) chooseRoute(p *port) {
 	p.servedRoute, p.owner = -1, p.listeners[0]
@@ -31,15 +31,16 @@ func (t networkListenerBuilder) chooseRoute(p *port) {
 		p.servedRoute = p.routes[at].Route
 	}
 	for _, r := range p.routes {
-		// A route with the same backends as the chosen route receives its traffic anyway.
+		// A route with the same backends as the chosen route is not reported, because its backends receive the connections
+		// anyway.
 		if r.Route != p.servedRoute && (p.servedRoute < 0 || !sameBackends(t.attached.Routes[p.servedRoute].Object, t.attached.Routes[r.Route].Object)) {
 			t.unservedPorts[r.Route] = append(t.unservedPorts[r.Route], p)
 		}
 	}
 }
 
-// ownerAdmitsRoute reports whether a route is attached to the listener that owns a port, or to a listener that admits the
-// same namespaces.
+// ownerAdmitsRoute reports whether a route is attached to the listener that owns a port, or to another listener that admits
+// the same namespaces.
 func (t networkListenerBuilder) ownerAdmitsRoute(p *port, r attach.PortRoute) bool {
 	return slices.ContainsFunc(r.Listeners, func(l int) bool { return t.attached.Listeners[l].AdmittedNamespaces == p.owner.AdmittedNamespaces })
 }
@@ -72,7 +73,7 @@ func sameBackends(a, b cluster.Object) bool {
 	return true
 }
 
-// reportUnservedRoutes reports routes that receive no connections from ports to which they are attached.
+// reportUnservedRoutes reports the routes that receive no connections from some of the ports to which they are attached.
 func (t networkListenerBuilder) reportUnservedRoutes(ports []*port) {
 	for n := range t.attached.Routes {
 		lost := t.unservedPorts[n]
@@ -93,8 +94,8 @@ func (t networkListenerBuilder) reportUnservedRoutes(ports []*port) {
 	}
 }
 
-// unservedRouteFinding returns the finding about a route that does not receive the connections of a port. notAdmitted reports
-// whether the listener that owns the port does not admit the route.
+// unservedRouteFinding returns the finding about a route that receives no connections from a port. notAdmitted reports
+// whether the reason is that the listener that owns the port does not admit the route.
 func (t networkListenerBuilder) unservedRouteFinding(p *port, n int) (f finding.Finding, notAdmitted bool) {
 	f = finding.Finding{
 		Object: t.routeRef(n), Field: "spec.parentRefs", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Blocks: finding.BlocksNothing,
@@ -107,7 +108,7 @@ func (t networkListenerBuilder) unservedRouteFinding(p *port, n int) (f finding.
 		f.Message = fmt.Sprintf("port %d is served by listener %q, whose allowedRoutes.namespaces differ from those of the listener of this route, %s", p.Number, p.owner.Spec.Name, then)
 		f.Fix = "attach the route to a listener of another port, or ask the owner of the Gateway for one"
 		return f, true
-	case p.servedRoute < n: // routes are in the order of their age
+	case p.servedRoute < n: // the chosen route is older, because routes are sorted by age
 		f.Message = fmt.Sprintf("an older route has port %d, %s", p.Number, then)
 	default:
 		f.Message = fmt.Sprintf("another route is served on port %d, %s", p.Number, then)

@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// applicationListener builds the listener of a port; false if no route is attached.
+// applicationListener builds the listener of a port; false if the port gets no listener, for example because no route is
+// attached.
 func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 	if len(p.routes) == 0 && !t.strictConformance {
 		return model.Listener{}, false
@@ -30,7 +31,7 @@ func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 	return l, true
 }
 
-// mutualAuth returns the settings of the configuration for client certificates.
+// mutualAuth returns the settings for client certificates in the configuration.
 func (t *translation) mutualAuth(p *port) *model.MutualAuth {
 	c := p.entry.MutualAuthentication
 	out := &model.MutualAuth{Mode: string(c.Mode), TrustStore: valueOr(c.TrustStore, ""), Of: p.at, Members: []finding.Ref{t.ref}}
@@ -43,13 +44,13 @@ func (t *translation) mutualAuth(p *port) *model.MutualAuth {
 	return out
 }
 
-// parsedRoute has the rules of a route, which the listeners of all ports of the route share.
+// parsedRoute has the rules of a route. The listeners of all ports of the route share it.
 type parsedRoute struct {
 	ref   finding.Ref
 	rules []routeRule
 }
 
-// parseRoute returns the rules of a route, by the index of the route. Each route is parsed once.
+// parseRoute returns the parsed rules of the route with an index. Each route is parsed once.
 func (t *translation) parseRoute(n int) *parsedRoute {
 	if out, known := t.parsedRoutes[n]; known {
 		return out
@@ -69,7 +70,7 @@ func (t *translation) parseRoute(n int) *parsedRoute {
 	return out
 }
 
-// ruleInputs returns the input of each rule of a port, in the order of precedence of the rules.
+// ruleInputs returns the inputs for the rules of a port, in order of precedence.
 func (t *translation) ruleInputs(p *port) []*ruleInput {
 	var out []*ruleInput
 	for _, pr := range p.routes {
@@ -93,8 +94,8 @@ func (t *translation) ruleInputs(p *port) []*ruleInput {
 	return out
 }
 
-// fitsRuleLimit reports whether the rules of a route on a port are within the limit of the operator. They are counted
-// before they are built. If they exceed the limit, it reports the route and holds its live rules.
+// fitsRuleLimit reports whether the rules of a route on a port are within the limit of the operator. They are counted before
+// they are built. If they exceed the limit, the route is reported and its live rules are held.
 func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	n, namespace := countRules(route.rules)*hosts, route.ref.Namespace
 	if t.ruleCounts[namespace]+n <= t.opt.MaxRules {
@@ -113,9 +114,9 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	return false
 }
 
-// isolationRules returns the input of rules for listener isolation: requests for the hostname of a listener must not
-// reach routes that are attached only to less specific listeners. There is no such rule for a hostname if a rule of the
-// listener itself matches all requests.
+// isolationRules returns the inputs for rules of listener isolation. Requests for the hostname of a listener must not reach
+// routes that are attached only to less specific listeners, so such a rule answers the requests for the hostname that no
+// route of the listener matches. A hostname needs no such rule if a rule of its own listener matches all requests.
 func (t *translation) isolationRules(p *port, units []*ruleInput) []*ruleInput {
 	covered := map[string]bool{}
 	for _, r := range p.routes {

@@ -13,11 +13,11 @@ import (
 // ruleConditions are the conditions of a rule of a listener.
 type ruleConditions struct {
 	list []model.Condition
-	// fault is the reason why AWS does not support the conditions, "" if AWS supports them; reason and fix are those of
-	// the finding.
+	// fault is the reason why AWS does not support the conditions; "" if AWS supports them. reason and fix are those of the
+	// finding about it.
 	fault, fix string
 	reason     finding.Reason
-	// inexactValue is a value for an exact match with characters that AWS treats as wildcards; "" if there is none.
+	// inexactValue is a value for an exact match that has characters which AWS treats as wildcards; "" if there is none.
 	inexactValue string
 }
 
@@ -30,10 +30,10 @@ func (c *ruleConditions) setUnsupported(fault, fix string) {
 // wildcards are the characters that AWS treats as wildcards in plain values.
 const wildcards = "*?"
 
-// conditionBuilder builds the conditions of a rule from a match.
+// conditionBuilder builds the conditions of a listener rule from a match of a route.
 type conditionBuilder struct{ *translation }
 
-// conditionsOf returns the conditions for a hostname, a match and the client addresses of a ListenerRuleConfiguration.
+// conditionsOf returns the conditions for a hostname, a match, and the client addresses in a ListenerRuleConfiguration.
 func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients []model.SourceIP) ruleConditions {
 	var c ruleConditions
 	if host != "" {
@@ -70,8 +70,8 @@ func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients
 	return c
 }
 
-// hostCondition returns the condition on a hostname. In strict conformance to the Gateway API, the condition is a
-// regular expression that also matches a Host header with a port.
+// hostCondition returns the condition for a hostname. With strictConformance, it is a regular expression that also matches a
+// Host header with a port, as the Gateway API requires.
 func (t conditionBuilder) hostCondition(host string) model.HostHeader {
 	if expr := model.HostPattern(host); t.strictConformance && len(expr) <= assemble.MaxValueLength {
 		return model.HostHeader{Regex: []string{expr}}
@@ -102,7 +102,8 @@ func (t conditionBuilder) pathCondition(c *ruleConditions, m *match) model.PathP
 	return model.PathPattern{Values: []string{v, v + "/*"}}
 }
 
-// checkExpression reports a regular expression that AWS does not accept. AWS and Go accept nearly the same expressions.
+// checkExpression reports a regular expression that AWS does not accept. It uses Go's parser, because AWS and Go accept
+// nearly the same expressions.
 func (c *ruleConditions) checkExpression(what, v string) {
 	if _, err := regexp.Compile(v); err != nil {
 		c.setUnsupported(fmt.Sprintf("AWS does not support the %s expression %q", what, finding.TruncateValue(v)), "use an expression without look-around, back references and possessive quantifiers")
@@ -124,7 +125,8 @@ func (t conditionBuilder) headerCondition(c *ruleConditions, h fieldMatch, grpc 
 	return out
 }
 
-// headerValues splits the value of a header match at commas into alternatives. A backslash makes the next character literal.
+// headerValues splits the value of a header match at commas into alternative values. A backslash makes the next character
+// literal.
 func headerValues(v string) []string {
 	var out []string
 	var part strings.Builder
@@ -157,7 +159,7 @@ func (t conditionBuilder) queryCondition(c *ruleConditions, q fieldMatch) model.
 	return model.QueryString{Pairs: []model.QueryPair{{Key: q.name, Value: q.value}}}
 }
 
-// procedurePath returns the path of gRPC calls for a match of a GRPCRoute.
+// procedurePath returns the path that gRPC calls have for a match of a GRPCRoute.
 func procedurePath(m *match) string {
 	switch {
 	case m.service != "" && m.procedure != "":

@@ -21,14 +21,15 @@ func isRuleConfiguration(ref gwv1.LocalObjectReference) bool {
 	return string(ref.Group) == gwconfig.GroupVersion.Group && string(ref.Kind) == string(cluster.KindListenerRuleConfiguration)
 }
 
-// ruleConfig has the settings of a rule that a ListenerRuleConfiguration sets.
+// ruleConfig has the settings that a ListenerRuleConfiguration sets for a rule.
 type ruleConfig struct {
 	name string
-	// authentication is the action before the final one; authenticationHeld reports whether its Secret cannot be read.
+	// authentication is the action before the last action. authenticationHeld reports whether it cannot be built because its
+	// Secret cannot be read.
 	authentication     model.Action
 	authenticationHeld bool
-	// response is the final action, if it is a fixed response. stickiness is used in a forward, and redirectQuery in a
-	// redirect.
+	// response is the last action, if it is a fixed response. stickiness is for a forward as the last action, redirectQuery
+	// for a redirect.
 	response      *model.FixedResponse
 	stickiness    *model.GroupStickiness
 	hasRedirect   bool
@@ -40,8 +41,8 @@ type ruleConfig struct {
 // ruleConfigBuilder reads the ListenerRuleConfiguration of a rule.
 type ruleConfigBuilder struct{ *translation }
 
-// readRuleConfig returns the ListenerRuleConfiguration that a rule names; nil if it names none. If the configuration cannot
-// be used, it is reported and usable is false.
+// readRuleConfig returns the settings in the ListenerRuleConfiguration that a rule names; nil if it names none. If the
+// configuration cannot be used, it is reported and usable is false.
 func (t ruleConfigBuilder) readRuleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
 	fault := func(message, fix string) (*ruleConfig, bool) {
 		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
@@ -69,7 +70,7 @@ func (t ruleConfigBuilder) readRuleConfig(named []gwv1.LocalObjectReference, at 
 	return out, true
 }
 
-// readAction adds one action of a ListenerRuleConfiguration to out.
+// readAction adds the settings in one action of a ListenerRuleConfiguration to out.
 func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at finding.Origin) {
 	switch {
 	case a.Type == gwconfig.ActionForward && a.ForwardConfig != nil:
@@ -134,7 +135,8 @@ func valueOr[T any](v *T, def T) T {
 	return *v
 }
 
-// readClientSecret reads the client id and the client secret from a Secret, which is in the namespace of the route.
+// readClientSecret returns the client id and the client secret in a Secret of the namespace of the route. If the Secret
+// cannot be used, it is reported and ok is false.
 func (t ruleConfigBuilder) readClientSecret(name string, at finding.Origin) (id, secret model.Secret, ok bool) {
 	namespace := at.Object.Namespace
 	fault := func(reason finding.Reason, message, fix string) {
@@ -151,12 +153,12 @@ func (t ruleConfigBuilder) readClientSecret(name string, at finding.Origin) (id,
 	return id, secret, ok
 }
 
-// readSecret reads a Secret through the view.
+// readSecret reads a Secret through the view, so that a change of the Secret starts a new translation.
 func (t ruleConfigBuilder) readSecret(namespace, name string) (*corev1.Secret, bool) {
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }
 
-// clientConditions returns the conditions of one match on client addresses.
+// clientConditions returns the conditions on client addresses that apply to a match.
 func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault error) {
 	if c == nil {
 		return nil, nil
@@ -174,7 +176,7 @@ func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault err
 	return out, nil
 }
 
-// appliesToMatch reports whether a condition applies to the match with an index.
+// appliesToMatch reports whether a condition of a ListenerRuleConfiguration applies to the match with an index.
 func appliesToMatch(c gwconfig.Condition, index int) bool {
 	return c.MatchIndexes == nil || slices.Contains(*c.MatchIndexes, index)
 }

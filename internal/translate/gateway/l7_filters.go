@@ -13,18 +13,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// sortedFilters has the filters of a rule by type.
+// sortedFilters has the filters of a rule, by type.
 type sortedFilters struct {
 	redirect   *gwv1.HTTPRequestRedirectFilter
 	rewrites   []*gwv1.HTTPURLRewriteFilter
 	extensions []gwv1.LocalObjectReference
-	// unsupported is the first filter that application load balancers do not support; "" if there is none.
+	// unsupported is the first filter that application load balancers do not support, for messages; "" if there is none.
 	unsupported string
-	// ignored are filters after a redirect, which have no effect.
+	// ignored are the filters that have no effect because they follow a redirect.
 	ignored []string
 }
 
-// sortFilters returns the filters of a rule by type.
+// sortFilters sorts the filters of a rule by type.
 func (r routeRule) sortFilters() sortedFilters {
 	var out sortedFilters
 	for i, f := range r.filters {
@@ -48,10 +48,10 @@ func (r routeRule) sortFilters() sortedFilters {
 	return out
 }
 
-// redirectFault is the reason why AWS does not support the redirect of a filter.
+// redirectFault is the reason why AWS does not support the redirect of a filter, and what to do.
 type redirectFault struct{ why, fix string }
 
-// redirectOf returns the redirect of a filter on a port, and the transform that it needs.
+// redirectOf returns the redirect action for a filter on a port, and a transform if the redirect needs one.
 func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *string) (to model.Redirect, rewrite []model.Transform, fault *redirectFault) {
 	status := 302
 	if f.StatusCode != nil {
@@ -93,7 +93,8 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 	return to, rewrite, nil
 }
 
-// redirectPath sets the path of a redirect, or returns a transform if only the prefix is replaced.
+// redirectPath sets the path of a redirect. If the filter replaces only the prefix of the path, it returns the transform for
+// that.
 func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]model.Transform, *redirectFault) {
 	full, prefix := path.ReplaceFullPath, path.ReplacePrefixMatch
 	for _, v := range []*string{full, prefix} {
@@ -114,9 +115,9 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	return nil, nil
 }
 
-// redirectLoop returns a message about a redirect to the same URL, "" if the URL differs. A redirect that replaces only
-// the prefix of the path gets the port of the listener, because AWS refuses a redirect in which every part is the same
-// as in the request.
+// redirectLoop returns a message about a redirect to the same URL; "" if the URL differs. A redirect that replaces only the
+// prefix of the path gets the port of the listener, because AWS refuses a redirect in which every part is the same as in the
+// request.
 func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
 	number := strconv.Itoa(int(p.Number))
 	if to.Protocol != "" && to.Protocol != p.ListenPort().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {
@@ -143,7 +144,7 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	case regexGroupReference.MatchString(replace):
 		return nil, fmt.Sprintf("replacement %q has a group reference, which AWS cannot use literally", finding.TruncateValue(replace))
 	case prefix == "" && replace != "" && !strings.HasSuffix(replace, "/"):
-		// The replacement gets a slash at its end, in front of the rest of the path.
+		// The text after the prefix follows the replacement, so the replacement must end in a slash.
 		rewrite = model.Rewrite{Regex: "^/", Replace: replace + "/"}
 	case prefix == "" && replace != "":
 		rewrite = model.Rewrite{Regex: "(^/(/)?)", Replace: replace}
@@ -159,11 +160,11 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	return &model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{rewrite}}, ""
 }
 
-// regexGroupReference matches text that AWS replaces with a group of the regular expression.
+// regexGroupReference matches text in a replacement that AWS would replace by a group of the regular expression.
 var regexGroupReference = regexp.MustCompile(`\$[0-9{]`)
 
-// prefixPattern returns a prefix as a regular expression. A prefix that matches itself as an expression is returned
-// unchanged: the condition of the rule matches no other path, and rewrites that older controllers created stay equal.
+// prefixPattern returns a regular expression for a prefix. A prefix that matches itself as a regular expression is returned
+// unchanged: the condition of the rule permits no other path, and the rewrites of older controllers stay equal.
 func prefixPattern(prefix string) string {
 	if re, err := regexp.Compile("^" + prefix); err == nil && re.FindString(prefix) == prefix && re.NumSubexp() == 0 {
 		return prefix
@@ -171,8 +172,8 @@ func prefixPattern(prefix string) string {
 	return regexp.QuoteMeta(prefix)
 }
 
-// transformsOf returns the transforms for the rewrite filters of a rule, in order, or the reason why AWS does not
-// support one of them.
+// transformsOf returns the transforms for the rewrite filters of a rule, in their order, or the reason why AWS does not
+// support one of the filters.
 func transformsOf(of []*gwv1.HTTPURLRewriteFilter, m *match) (out []model.Transform, why string) {
 	for _, f := range of {
 		if p := f.Path; p != nil {

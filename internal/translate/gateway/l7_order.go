@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// ruleInput is the input for one rule of a listener: one match of one rule of a route, for one hostname.
+// ruleInput is the input from which one listener rule is built: one match of one rule of a route, for one hostname.
 type ruleInput struct {
 	host       string
 	route      finding.Ref
@@ -17,16 +17,16 @@ type ruleInput struct {
 	created    time.Time
 	rule       *routeRule
 	match      *match
-	// isolation is set instead of a route for a rule of listener isolation.
+	// isolation is set, instead of the fields for a route, for a rule of listener isolation.
 	isolation *isolationOrigin
 }
 
-// isolationOrigin is the origin of a rule of listener isolation: the hostname of a listener. Requests for that hostname must
-// not reach routes of less specific listeners.
+// isolationOrigin is the origin of a rule of listener isolation: the field with the hostname of the listener. Requests for
+// that hostname must not reach routes of less specific listeners.
 type isolationOrigin struct{ at finding.Origin }
 
-// compare orders rules by the precedence of the Gateway API: more specific rules first, then rules of older routes. AWS
-// uses the first rule that matches.
+// compare orders the inputs by the precedence that the Gateway API defines: more specific rules first, then rules of older
+// routes. AWS uses the first rule that matches.
 func (u *ruleInput) compare(o *ruleInput) int {
 	if by := compareHosts(u.host, o.host); by != 0 {
 		return by
@@ -50,7 +50,7 @@ func (u *ruleInput) compare(o *ruleInput) int {
 		cmp.Compare(len(b.queries), len(a.queries)),
 		u.created.Compare(o.created),
 		cmp.Compare(u.route.Namespace+"/"+u.route.Name, o.route.Namespace+"/"+o.route.Name),
-		// Two kinds of routes can share a name. HTTPRoutes come first.
+		// Routes of two kinds can have the same name. HTTPRoutes come first.
 		cmp.Compare(o.route.Kind, u.route.Kind),
 		cmp.Compare(u.rule.index, o.rule.index),
 		cmp.Compare(a.index, b.index),
@@ -58,11 +58,11 @@ func (u *ruleInput) compare(o *ruleInput) int {
 	)
 }
 
-// matchLength returns the length of the path or gRPC service, by which matches are ordered.
+// matchLength returns the length of the path or of the gRPC service. Longer matches have precedence.
 func (m *match) matchLength() int { return max(len(m.value), len(m.service)) }
 
-// compareHosts orders hostnames: exact hostnames, then wildcards, then no hostname. Within these, hostnames with more
-// labels come first, and then longer hostnames.
+// compareHosts orders hostnames: exact hostnames first, then wildcards, then no hostname. Among each of these, hostnames
+// with more labels come first, and then longer hostnames.
 func compareHosts(a, b string) int {
 	return cmp.Or(cmp.Compare(hostRank(a), hostRank(b)), cmp.Compare(strings.Count(b, "."), strings.Count(a, ".")), cmp.Compare(len(b), len(a)))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// pathMatch is the type of a path match.
+// pathMatch is the type of the path match in a match.
 type pathMatch int
 
 // The values of pathMatch, in ascending precedence.
@@ -24,7 +24,7 @@ const (
 
 // match is one match of a rule of an HTTPRoute or a GRPCRoute.
 type match struct {
-	// index is the index in the matches of the rule, or math.MaxInt if the rule has none.
+	// index is the index in the matches of the rule, or math.MaxInt for the default match of a rule without matches.
 	index int
 	path  pathMatch
 	// value is the path of an HTTPRoute; service and procedure are the gRPC service and method of a GRPCRoute.
@@ -45,10 +45,10 @@ type routeRule struct {
 	index   int
 	grpc    bool
 	matches []match
-	// filters are in the order of the rule. Filters of GRPCRoutes are converted to filters of HTTPRoutes.
+	// filters are the filters of the rule, in order. Filters of GRPCRoutes are converted to filters of HTTPRoutes.
 	filters  []gwv1.HTTPRouteFilter
 	backends []gwv1.BackendRef
-	// ignored are fields that have no effect.
+	// ignored are the names of fields that have no effect.
 	ignored []string
 }
 
@@ -101,7 +101,7 @@ func httpRules(o *gwv1.HTTPRoute) []routeRule {
 	return out
 }
 
-// withDefaultMatch returns the rule, with a match for all requests if it has no matches.
+// withDefaultMatch returns the rule. If it has no matches, it gets a match for all requests.
 func (r routeRule) withDefaultMatch() routeRule {
 	if len(r.matches) == 0 {
 		r.matches = []match{{index: math.MaxInt}}
@@ -184,7 +184,7 @@ func grpcMatch(index int, m gwv1.GRPCRouteMatch) match {
 // isLiteral reports whether a regular expression matches only its own text.
 func isLiteral(s string) bool { return !strings.ContainsAny(s, `\.+*?()|[]{}^$`) }
 
-// countRules returns the number of listener rules that the rules of a route need for each hostname.
+// countRules returns how many listener rules the rules of a route need for each hostname.
 func countRules(rules []routeRule) int {
 	n := 0
 	for _, r := range rules {

@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// fixedResponse returns a fixed response without a body.
+// fixedResponse returns the actions of a rule that answers with a status and without a body.
 func fixedResponse(status string) []model.Action {
 	return []model.Action{model.FixedResponse{Status: status, ContentType: "text/plain"}}
 }
 
-// unusableRuleStatus is the HTTP status of the response to requests whose rule cannot be built.
+// unusableRuleStatus is the HTTP status with which requests for a rule that cannot be built are answered.
 const unusableRuleStatus = "500"
 
-// buildRule builds one rule on a port.
+// buildRule builds the listener rule for an input on a port; false if there is no rule.
 func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 	if u.isolation != nil {
 		return model.Rule{
@@ -44,7 +44,7 @@ func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 	}
 	r.Tags = t.WithDefaultTags(tags)
 	if c.fault != "" {
-		// AWS refuses a rule with these conditions, and a rule with other conditions would match other requests.
+		// AWS would refuse a rule with these conditions, and a rule with fewer conditions would match other requests.
 		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; the rule is left out, or stays unchanged in AWS", Fix: c.fix, Blocks: finding.BlocksRule})
 		r.Held = model.HeldRefused
 		return r, true
@@ -61,7 +61,7 @@ func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 	return r, true
 }
 
-// origin returns the origin that identifies the rule on a port.
+// origin returns the origin that identifies the rule on a port: the match of the route, with the hostname.
 func (u *ruleInput) origin() finding.Origin {
 	field := u.rule.field()
 	if u.match.index != math.MaxInt {
@@ -80,17 +80,18 @@ type ruleBuilder struct {
 	input   *ruleInput
 	filters sortedFilters
 	at      finding.Origin
-	// config is nil if the rule names no ListenerRuleConfiguration; usable is false if it names one that cannot be used.
+	// config is nil if the rule names no ListenerRuleConfiguration. configUsable is false if the rule names one that cannot
+	// be used.
 	config       *ruleConfig
 	configUsable bool
 }
 
-// reportUnsupported reports a part of the rule that application load balancers do not support.
+// reportUnsupported reports a value in the rule that application load balancers do not support.
 func (b *ruleBuilder) reportUnsupported(what, fix string) {
 	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
 }
 
-// actions returns the actions of the rule and its transforms, and reports whether the rule is held.
+// actions returns the actions and the transforms of the rule, and the reason if the rule is held.
 func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) {
 	final, rewrite, held := b.finalAction()
 	if b.config == nil || b.config.authentication == nil || held != 0 {
@@ -113,7 +114,7 @@ func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) 
 	return append([]model.Action{b.config.authentication}, final...), rewrite, 0
 }
 
-// finalAction returns the last action of the rule. The target groups of its backends are built even if the action does
+// finalAction returns the last action of the rule. The target groups of the backends are built even if the last action does
 // not use them.
 func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.Held) {
 	if !b.configUsable {
@@ -157,7 +158,7 @@ func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.He
 	return []model.Action{*forward}, rewrite, 0
 }
 
-// unusableConfigActions returns the last action of a rule with a ListenerRuleConfiguration that cannot be used.
+// unusableConfigActions returns the actions of a rule whose ListenerRuleConfiguration cannot be used.
 func (b *ruleBuilder) unusableConfigActions() ([]model.Action, []model.Transform, model.Held) {
 	if b.filters.redirect != nil && b.filters.unsupported == "" {
 		return b.redirectActions()
@@ -178,8 +179,8 @@ func (b *ruleBuilder) redirectActions() ([]model.Action, []model.Transform, mode
 	return []model.Action{to}, rewrite, 0
 }
 
-// forwardToBackends returns the forward to the backends of the rule; nil if no backend receives requests. The rule is held if a
-// target group cannot be built.
+// forwardToBackends returns the forward action to the backends of the rule; nil if no backend receives requests. The rule is
+// held if a target group cannot be built.
 func (b *ruleBuilder) forwardToBackends() (*model.Forward, model.Held) {
 	refs := b.input.rule.backends
 	weight := scaledWeights(refs)
@@ -220,7 +221,7 @@ func (b *ruleBuilder) forwardToBackends() (*model.Forward, model.Held) {
 	return &out, 0
 }
 
-// backendTargetGroup returns the target group of one backend. ok is false if the backend cannot be used.
+// backendTargetGroup returns the target group for one backend. ok is false if the backend cannot be used.
 func (b *ruleBuilder) backendTargetGroup(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:

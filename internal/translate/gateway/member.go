@@ -18,20 +18,20 @@ import (
 
 const classField = "spec.gatewayClassName"
 
-// stackGateway is the Gateway of a stack. If it is no longer served, stackGateway has the reason as a finding, or the
+// stackGateway is the Gateway of a stack. If the Gateway is no longer served, it has the finding about the reason, or the
 // leaving member.
 type stackGateway struct {
 	gw *gwv1.Gateway
-	// class is nil if the Gateway is not served.
+	// class is the class of the Gateway; nil if the Gateway is not served.
 	class *gwv1.GatewayClass
 
 	leaving       []model.Member
 	deletionGuard *finding.Finding
-	// unprotected reports whether the leaving Gateway switches deletion protection off.
+	// unprotected reports whether the leaving Gateway explicitly disables deletion protection.
 	unprotected bool
-	// movedAway reports whether the class of the Gateway belongs to another controller now.
+	// movedAway reports whether the class of the Gateway now belongs to another controller.
 	movedAway bool
-	// excluded reports whether the Gateway is no longer served although no user has edited it.
+	// excluded reports whether the Gateway is no longer served although no user has edited the Gateway.
 	excluded bool
 	found    finding.List
 }
@@ -91,7 +91,7 @@ func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 }
 
 // setLeaving makes the Gateway a leaving member. It reads from the configuration whether the load balancer is protected from
-// deletion; a configuration that cannot be read protects nothing.
+// deletion. A configuration that cannot be read does not protect it.
 func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
 	l.leaving = append(l.leaving, ownership.NewMember(v, l.gw, id))
 	if class == nil {
@@ -117,8 +117,8 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 	}
 }
 
-// massRemoval returns a finding if the class of a served Gateway, and the classes of many other Gateways, belong to
-// another controller now, so that a mistake is probable; nil otherwise.
+// massRemoval returns a finding if the class of a served Gateway, and the classes of many other Gateways, now belong to
+// another controller, because this is probably a mistake; nil otherwise.
 func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Finding {
 	if f.opt.AllowMassRemoval {
 		return nil
@@ -126,7 +126,7 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	return ownership.MassRemoval(v, gw, gatewaysOfSameClass{v, gw}, ownership.ClassTexts{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
 }
 
-// gatewaysOfSameClass has the Gateways with the same class as a Gateway. It implements ownership.ControllerSelector.
+// gatewaysOfSameClass has the Gateways with the same class as gateway. It implements ownership.Class.
 type gatewaysOfSameClass struct {
 	view    *cluster.View
 	gateway *gwv1.Gateway
@@ -152,8 +152,8 @@ func (c gatewaysOfSameClass) SelectsOtherController(o cluster.Object) bool {
 	return !ours
 }
 
-// changedControllerByEdit reports whether the class of the Gateway was edited after that class belonged to the other
-// controller, which is since the creation of the class.
+// changedControllerByEdit reports whether a user edited the class of the Gateway when the new class already belonged to the
+// other controller. The controller of a class cannot be changed, so this is so since the class was created.
 func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	edited := cluster.ClassEditedAt(gw)
 	if edited.IsZero() {
@@ -166,7 +166,7 @@ func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	return !edited.Before(since)
 }
 
-// configurationField returns the name of a TargetGroupConfiguration in the form of a field, for findings.
+// configurationField returns the kind and name of a TargetGroupConfiguration in place of a field, for findings.
 func configurationField(of *gwconfig.TargetGroupConfiguration) string {
 	return fmt.Sprintf("%s %s/%s", cluster.KindTargetGroupConfiguration, of.Namespace, of.Name)
 }

@@ -6,17 +6,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// Options are the operator's settings that affect the translation. The zero value has the documented defaults of the
+// Options are the operator's settings that affect the translation. The zero value means the documented defaults of the
 // flags, except for ListenerSets.
 type Options struct {
 	assemble.Options
 
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
-	// ConditionValues and ConditionWildcards are the maximum numbers in a rule, which are AWS quotas; 0 means 5.
+	// ConditionValues and ConditionWildcards are the maximum numbers of condition values and of wildcards in a rule, which
+	// are AWS quotas; 0 means 5.
 	ConditionValues    int
 	ConditionWildcards int
-	// MaxRules is the maximum number of rules of the routes of one namespace on one Gateway; 0 means 4000.
+	// MaxRules is the maximum number of rules that the routes of one namespace can have on one Gateway; 0 means 4000.
 	MaxRules int
 }
 

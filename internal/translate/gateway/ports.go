@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// port has the valid listeners of one port.
+// port is a port with its valid listeners.
 type port struct {
 	*members.Port
 	// listeners are the valid listeners of the port, in order of validation.
@@ -22,10 +22,10 @@ type port struct {
 	// routes are the routes that are attached to the listeners, oldest first.
 	routes []attach.PortRoute
 	// servedRoute is the route that a port of a network load balancer serves, by its index in attach.Result.Routes; -1 if
-	// there is none. owner is the listener to which this route is attached, or the first listener of the port.
+	// there is none. owner is the listener to which this route is attached, otherwise the first listener of the port.
 	servedRoute int
 	owner       *attach.Listener
-	// entry is the entry of the configuration for the listener, nil if there is none; at is its field.
+	// entry is the entry of the configuration for the listener; nil if there is none. at is the field with the entry.
 	entry *gwconfig.ListenerConfiguration
 	at    finding.Origin
 }
@@ -43,7 +43,7 @@ func (t *translation) applicationPorts() []*port {
 	return out
 }
 
-// portsOf returns the ports of valid listeners, ascending. It calls setProtocol to set the protocol of each port.
+// portsOf returns the ports of valid listeners in ascending order. setProtocol is called for each port, to set its protocol.
 func (t *translation) portsOf(setProtocol func(*port)) []*port {
 	var out []*port
 	byNumber := map[int32]*port{}
@@ -68,7 +68,7 @@ func (t *translation) portsOf(setProtocol func(*port)) []*port {
 	return out
 }
 
-// buildListener returns a listener with the settings that both types of load balancers have.
+// buildListener builds a listener with the settings that both types of load balancers have.
 func (t *translation) buildListener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
 	if p.TLS {

@@ -21,9 +21,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// The rules of an ALB forward each request to the route that the Gateway API specification selects. The test implements
-// the specification literally: it selects the listener by its hostname, then all matches of the routes attached to this
-// listener, and of these the match that is first in the order of precedence.
+// TestRequestsReachTheRouteThatTheSpecificationNames checks that the rules of an ALB forward each request to the route that
+// the Gateway API specification selects. The test implements the specification literally: it selects the listener by its
+// hostname, then all matches of the routes that are attached to this listener, and of these the match with the highest
+// precedence.
 func TestRequestsReachTheRouteThatTheSpecificationNames(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 600, func(t *testing.T, seed uint64) {
@@ -205,7 +206,7 @@ func (w *randomRouteSet) newStore(t *testing.T) cluster.Source {
 	return m
 }
 
-// randomRequest returns a random request that some match may select.
+// randomRequest returns a random request that some of the matches may select.
 func (w *randomRouteSet) randomRequest() model.Request {
 	req := model.Request{
 		Host: pick(w.rnd, []string{"a.com", "x.a.com", "y.x.a.com", "z.y.x.a.com", "b.com", "c.org", "q.com"}), Method: string(pick(w.rnd, requestMethods)),
@@ -226,7 +227,7 @@ func (w *randomRouteSet) randomRequest() model.Request {
 	return req
 }
 
-// candidate is a match of the request, with the keys that the Gateway API compares.
+// candidate is a match that selects the request, with the keys by which the Gateway API compares matches.
 type candidate struct {
 	at      string
 	keys    []int // compared in turn; a greater key has precedence

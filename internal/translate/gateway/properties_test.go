@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// eachStack calls property for each stack of all cases.
+// eachStack calls property for each stack of all golden files.
 func eachStack(t *testing.T, property func(t *testing.T, f *gateway.Frontend, src *cluster.Memory, id model.StackID)) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
@@ -43,8 +43,8 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	})
 }
 
-// The translation depends only on objects that the view has recorded as read, such as the Service of a backend. Changes
-// of other objects do not trigger a new translation.
+// TestTranslationDependsOnlyOnRecordedReads checks that the translation depends only on objects that the view has recorded
+// as read, such as the Service of a backend, because changes of other objects start no new translation.
 func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	eachStack(t, func(t *testing.T, f *gateway.Frontend, src *cluster.Memory, id model.StackID) {
 		reduced := &cluster.ReducedSource{Source: src}

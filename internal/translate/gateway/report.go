@@ -14,7 +14,7 @@ import (
 )
 
 // Report returns patches for the status of the Gateway, its ListenerSets and its routes, for annotations of the Gateway, and
-// for events on it. A status that is already correct is not patched.
+// for events about it. A status that is already correct is not patched.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	l := f.loadGateway(v, o.ID)
 	source := string(controllerOf(o.ID.Kind))
@@ -22,8 +22,8 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		return append(status.Events(o, l.gw, source, false), f.removeStatus(v, o.ID, l)...)
 	}
 	if o.Err != nil && o.FailedPhase == engine.ObservePhase && o.Stack.Contested {
-		// The live load balancer decides conflicts of listeners and is not known, so the status of listeners is not
-		// changed.
+		// The live load balancer decides which of several conflicting listeners is served. It is not known, so the status of
+		// listeners is not changed.
 		return status.Events(o, l.gw, source, false)
 	}
 	r := status.Report{
@@ -44,7 +44,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return append(out, status.Events(o, l.gw, source, s.BecomesProgrammed())...)
 }
 
-// controllerOf returns the controller name for a kind of stack, which is also the source of its events.
+// controllerOf returns the controller name for a kind of stack. It is also the source of events.
 func controllerOf(kind model.Kind) gwv1.GatewayController {
 	if kind == model.NLBGateway {
 		return gatewayconfig.NLBController
@@ -52,9 +52,9 @@ func controllerOf(kind model.Kind) gwv1.GatewayController {
 	return gatewayconfig.ALBController
 }
 
-// removeStatus removes the entries of a Gateway that is no longer served from the status of its routes and
-// ListenerSets. If another class of this controller, or the frontend for the other kind of load balancer, serves the
-// Gateway now, the entries of that class or frontend are kept.
+// removeStatus removes the entries of a Gateway that is no longer served from the status of its routes and ListenerSets. If
+// another class of this controller, or the frontend for the other kind of load balancer, serves the Gateway now, entries
+// under its controller name stay.
 func (f *Frontend) removeStatus(v *cluster.View, id model.StackID, l stackGateway) []cluster.Patch {
 	if l.excluded {
 		return nil // neither the load balancer nor the status is changed
@@ -75,8 +75,8 @@ func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 	return ours
 }
 
-// previousControllers returns the controller names under which the stack of a Gateway wrote statuses before, but not
-// now.
+// previousControllers returns the controller names under which this controller may have written statuses for a Gateway
+// before, but does not write them now.
 func (f *Frontend) previousControllers(v *cluster.View, id model.StackID, gw *gwv1.Gateway) []gwv1.GatewayController {
 	names := []gwv1.GatewayController{controllerOf(id.Kind), gatewayconfig.AnyController}
 	if !f.isServed(v, gw) {

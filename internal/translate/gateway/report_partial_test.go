@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// If only some rules of a route are invalid, the route is accepted for the other rules, and the condition
-// PartiallyInvalid is removed with the fault. With classes of older controllers, a route is accepted as a whole or not
-// at all.
+// TestPartiallyInvalidRoutes checks that a route of which only some rules are invalid is accepted for the other rules, and
+// that condition PartiallyInvalid is removed together with the fault. With classes of older controllers, a route is accepted
+// as a whole or not at all.
 func TestPartiallyInvalidRoutes(t *testing.T) {
 	ref := finding.Ref{Kind: "HTTPRoute", Namespace: "a", Name: "r"}
 	wrong := func(fields ...string) (out finding.List) {
@@ -64,8 +64,9 @@ func TestPartiallyInvalidRoutes(t *testing.T) {
 	}
 }
 
-// A port of an NLB whose routes have no backends refuses connections, as its routes specify: AWS has no listener
-// without a target group. Classes that follow the specification report such a port as programmed, other classes do not.
+// TestAPortWithoutBackendsIsProgrammed checks the condition for a port of an NLB whose routes have no backends, so that it
+// refuses connections: AWS does not permit a listener without a target group. Classes that follow the Gateway API report
+// such a port as programmed, other classes do not.
 func TestAPortWithoutBackendsIsProgrammed(t *testing.T) {
 	const docs = `
 apiVersion: gateway.networking.k8s.io/v1

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// reportHarness writes reports to a cluster in memory, without a controller.
+// reportHarness writes reports to an in-memory cluster, without a controller.
 type reportHarness struct {
 	t        *testing.T
 	src      *cluster.Memory
@@ -207,7 +207,8 @@ func TestReportOfAServedGateway(t *testing.T) {
 	}
 }
 
-// Conditions change with the findings, and the transition time of a condition is the time of its last change.
+// TestConditionsFollowTheirReason checks that conditions change with the findings, and that the transition time of a
+// condition is the time of its last change.
 func TestConditionsFollowTheirReason(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.writeReport()
@@ -244,8 +245,8 @@ func TestConditionsFollowTheirReason(t *testing.T) {
 
 const otherControllerEntry = `{"controllerName": "example.com/other", "parentRef": {"name": "g"}, "conditions": []}`
 
-// Status entries of other controllers are retained. An entry of this controller is removed with its parentRef and with
-// its Gateway.
+// TestEntriesAreRemovedWithTheirParents checks that status entries of other controllers are kept, and that an entry of this
+// controller is removed with its parentRef and with its Gateway.
 func TestEntriesAreRemovedWithTheirParents(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [`+otherControllerEntry+`, {"controllerName": "example.com/other", "parentRef": {"name": "gone"}, "conditions": []}]}}`)
@@ -278,7 +279,8 @@ func TestEntriesAreRemovedWithTheirParents(t *testing.T) {
 	}
 }
 
-// A parent that a route names twice has one status entry, which is not written again and again.
+// TestAParentNamedTwiceHasOneEntry checks that a parent that a route names twice has one status entry, and that the entry is
+// not written again if nothing changes.
 func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}, {"name": "g", "namespace": "a"}]}}`)
@@ -288,7 +290,8 @@ func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
 	}
 }
 
-// A status entry for a later generation of the route than the one that was read is not changed.
+// TestEntriesOfLaterGenerationsStay checks that a status entry for a later generation of the route than the one that was
+// read is not changed.
 func TestEntriesOfLaterGenerationsStay(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [{"controllerName": "gateway.k8s.aws/alb", "parentRef": {"name": "g"},
@@ -428,8 +431,8 @@ func TestGatewayConditions(t *testing.T) {
 	}
 }
 
-// While AWS cannot be read, or the desired state cannot be determined, a load balancer that was reported as programmed
-// remains reported as programmed.
+// TestProgrammedIsRetainedWhileAWSStateIsUnknown checks that a load balancer that was reported as programmed is still
+// reported so while AWS cannot be read, or while the desired state cannot be determined.
 func TestProgrammedIsRetainedWhileAWSStateIsUnknown(t *testing.T) {
 	gw := finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}
 	for name, change := range map[string]func(s *reportHarness){

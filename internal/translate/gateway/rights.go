@@ -23,14 +23,15 @@ import (
 )
 
 // WithdrawnParts returns the live rules, target groups and certificates that are no longer permitted: listeners do not admit
-// the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. The result does not
-// depend on whether routes and configurations are valid. If the API server does not serve a kind, its absence withdraws
-// nothing.
+// the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. The result does not depend
+// on whether routes and configurations are valid. If the API server does not serve a kind, missing objects of this kind
+// withdraw nothing.
 func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	if !f.routesInstalled(v) {
 		return model.Withdrawn{}, nil
 	}
-	// A Gateway that is being deleted, or is gone, may still have a load balancer because of its deletion protection.
+	// A Gateway that is being deleted, or does not exist any more, may still have a load balancer because of deletion
+	// protection.
 	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
 	if !ok {
 		gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}
@@ -44,12 +45,13 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 			return model.Withdrawn{}, unknown
 		}
 	}
-	// The live load balancer decides which listeners are valid, as in a translation.
+	// The live load balancer decides which listeners are valid, as in Translate.
 	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, view: v, gw: gw}
 	if id.Kind == model.NLBGateway {
 		t.Type = model.Network
 	}
-	// If the class is missing, its controller is not known. The strict condition for hostnames is correct for both.
+	// If the class does not exist, its controller name is not known. The strict condition for hostnames is correct for all
+	// controller names.
 	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
 	t.strictConformance = !known || class.Spec.ControllerName == gatewayconfig.AnyController
 	r := &rightsChecker{
@@ -76,8 +78,8 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	return r.withdrawn, r.questions
 }
 
-// withdrawEverything returns all rules of a Gateway whose class belongs to another controller now, and whose load
-// balancer is protected from deletion. Default actions that only refuse requests are always permitted.
+// withdrawEverything returns all rules of a Gateway whose class now belongs to another controller, and whose load balancer
+// is protected from deletion. Default actions that refuse all requests are always permitted.
 func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	w := model.Withdrawal{
@@ -97,30 +99,31 @@ func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	return out
 }
 
-// lacksListenerSets reports whether the Gateway had ListenerSets, but the API server does not serve that kind now.
+// lacksListenerSets reports whether the Gateway had ListenerSets, although the API server does not serve that kind now.
 func (f *Frontend) lacksListenerSets(v *cluster.View, gw *gwv1.Gateway) bool {
 	n := gw.Status.AttachedListenerSets
 	return f.opt.ListenerSets && !v.Installed(cluster.KindListenerSet) && n != nil && *n > 0
 }
 
-// rightsChecker compares the live load balancer with the permissions of listeners and ReferenceGrants.
+// rightsChecker checks whether listeners and ReferenceGrants still permit what the live load balancer does.
 type rightsChecker struct {
 	view      *cluster.View
 	liveStack observed.Stack
 	gateway   finding.Ref
 	network   bool
-	// listenersKnown reports whether all listeners are known, and grantsKnown whether all ReferenceGrants are known.
+	// listenersKnown reports whether all listeners of the Gateway are known, and grantsKnown whether all ReferenceGrants are
+	// known.
 	listenersKnown, grantsKnown bool
 	attached                    attach.Result
 	conditions                  conditionBuilder
-	// owners are, by ARN of a target group, the routes for which it was created, or may have been created.
+	// owners has, by ARN of a target group, the routes for which it was created or may have been created.
 	owners    map[string][]finding.Ref
 	withdrawn model.Withdrawn
-	// questions are questions about further facts that are needed.
+	// questions ask for further facts that the check needs.
 	questions []model.Question
 }
 
-// checkListener checks a live listener and its rules.
+// checkListener checks a live listener and its rules for withdrawn permissions.
 func (r *rightsChecker) checkListener(l *observed.Listener) {
 	if r.network && r.listenersKnown {
 		r.checkNetworkListener(l)
@@ -147,7 +150,7 @@ func (r *rightsChecker) checkListener(l *observed.Listener) {
 	}
 }
 
-// mayServe reports whether a possible owner of a rule may serve a hostname on a port. If not, it returns the object on
+// mayServe reports whether a possible owner of a rule may serve a hostname on a port. If none may, it returns the object on
 // which the withdrawal is reported.
 func (r *rightsChecker) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
 	if len(r.ownersOf(actions)) == 0 && plan.IsErrorResponse(actions) {
@@ -156,8 +159,8 @@ func (r *rightsChecker) mayServe(port int32, actions []model.Action, host string
 	return r.mayAnyOwnerServe(port, actions, r.ownersOrClaimants(actions, host), host)
 }
 
-// ownersOrClaimants returns the routes of the target groups of a rule. For a rule without target groups, it returns the
-// routes that claim its hostname.
+// ownersOrClaimants returns the routes that own the target groups of a rule. For a rule without target groups, it returns
+// the routes that may claim its hostname.
 func (r *rightsChecker) ownersOrClaimants(actions []model.Action, host string) []finding.Ref {
 	if owners := r.ownersOf(actions); len(owners) > 0 {
 		return owners
@@ -165,8 +168,8 @@ func (r *rightsChecker) ownersOrClaimants(actions []model.Action, host string) [
 	return r.claimantsOf(host)
 }
 
-// mayAnyOwnerServe reports whether one of the owners of a rule may serve a hostname on a port. If not, it returns the object
-// on which the withdrawal is reported.
+// mayAnyOwnerServe reports whether one of the owners may serve a hostname on a port. If none may, it returns the object on
+// which the withdrawal is reported.
 func (r *rightsChecker) mayAnyOwnerServe(port int32, actions []model.Action, owners []finding.Ref, host string) (finding.Ref, bool) {
 	for _, o := range owners {
 		if r.attached.MayServe(o.Namespace, cluster.Kind(o.Kind), port, host) {
@@ -179,9 +182,9 @@ func (r *rightsChecker) mayAnyOwnerServe(port int32, actions []model.Action, own
 	return r.objectToReport(owners), false
 }
 
-// claimantsOf returns the possible owners of a rule without target groups, such as a redirect, for its hostname: the
-// routes that name the hostname, or all routes if none names it. It does not always return all routes, because then the
-// redirect of a route that may no longer use the hostname would stay as long as any route may use it.
+// claimantsOf returns the possible owners of a rule without target groups, such as a redirect, according to its hostname:
+// the routes that name the hostname, or all routes if none names it. It does not simply return all routes, because then the
+// redirect of a route that may no longer use the hostname would stay as long as any other route may use it.
 func (r *rightsChecker) claimantsOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
@@ -221,8 +224,8 @@ func (r *rightsChecker) ownersOf(actions []model.Action) (out []finding.Ref) {
 	return out
 }
 
-// ownersOfTargetGroup returns the routes for which a target group may have been created, by its ID. If the ID matches
-// routes of the Gateway, these are returned, otherwise all routes that it matches.
+// ownersOfTargetGroup returns the routes for which a target group may have been created, according to its id. If the id
+// matches routes of the Gateway, only these are returned, otherwise all routes that the id can name.
 func (r *rightsChecker) ownersOfTargetGroup(arn string) []finding.Ref {
 	if out, known := r.owners[arn]; known {
 		return out
@@ -251,7 +254,7 @@ func (r *rightsChecker) targetGroup(arn string) observed.TargetGroup {
 	return observed.TargetGroup{}
 }
 
-// checkTargetGroups checks whether ReferenceGrants permit the target groups of actions.
+// checkTargetGroups withdraws the target groups of actions that no ReferenceGrant permits.
 func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 	if !r.grantsKnown {
 		return
@@ -271,16 +274,16 @@ func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 	}
 }
 
-// mayForward reports whether the route of a target group may refer to its backend, and returns the backend if not. The
-// backend is determined from the TargetGroupBinding, or from the load balancer that is the target; without these, each
-// backend that matches the ID is checked.
+// mayForward reports whether the route of a target group may refer to its backend, and returns the backend if it may not.
+// The TargetGroupBinding, or the load balancer that is the target, determines the backend; without these, each backend that
+// the id can name is checked.
 func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfTargetGroup(arn)
 	g := r.targetGroup(arn)
 	parts, ok := naming.GatewayTargetGroupPartsOf(g.ResourceID)
 	bound := false
 	for _, b := range r.liveStack.Bindings {
-		// A tenant can write a binding with the labels of the stack. So a binding is used only if the ID of the target
+		// A tenant can create a binding with the labels of the stack. So a binding is used only if the id of the target
 		// group matches its Service.
 		if b.ARN != arn || ok && !slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Service.Service}) {
 			continue
@@ -310,8 +313,8 @@ func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 	return first, len(parts.Backends) == 0
 }
 
-// gatewaysOfTarget returns the Gateways, out of the given ones, whose load balancer is the target of a target group;
-// all of them if the target is not known.
+// gatewaysOfTarget returns those of the Gateways in of whose load balancer is the target of a target group; all of them if
+// the target is not known.
 func (r *rightsChecker) gatewaysOfTarget(group string, of []finding.Ref) []finding.Ref {
 	targets, asked := r.liveStack.Facts.ALBTargets[group]
 	if len(of) < 2 {
@@ -331,7 +334,7 @@ func (r *rightsChecker) gatewaysOfTarget(group string, of []finding.Ref) []findi
 	return out
 }
 
-// permits reports whether one of several routes may refer to an object.
+// permits reports whether one of the owners, which are routes, may refer to an object.
 func (r *rightsChecker) permits(owners []finding.Ref, group string, to finding.Ref) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
 		return r.attached.Grants.Permits(attach.Referrer{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
@@ -339,7 +342,8 @@ func (r *rightsChecker) permits(owners []finding.Ref, group string, to finding.R
 	})
 }
 
-// checkCertificates checks the certificates of a live listener that were imported from Secrets.
+// checkCertificates withdraws the certificates of a live listener that were imported from Secrets and are no longer
+// permitted.
 func (r *rightsChecker) checkCertificates(l *observed.Listener) {
 	if !r.grantsKnown || !r.listenersKnown {
 		return
@@ -357,8 +361,8 @@ func (r *rightsChecker) checkCertificates(l *observed.Listener) {
 	}
 }
 
-// mayPresent reports whether a listener of a port may use an imported certificate, by its ID. A certificate that no
-// listener names any more may be held for listeners whose hostname it covers.
+// mayPresent reports whether a listener of a port may use an imported certificate, which is identified by its id. A
+// certificate that no listener names any more may be held for listeners whose hostname it covers.
 func (r *rightsChecker) mayPresent(port int32, id string, domains []string) bool {
 	for i := range r.attached.Listeners {
 		l := &r.attached.Listeners[i]

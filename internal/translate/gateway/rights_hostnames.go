@@ -9,10 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// checkHostnames finds hostnames of listeners that a live rule for a wildcard, or for any hostname, also matches
-// although these listeners do not admit its route. A translation creates isolation rules against this (see
-// isolationRules), but only for the current routes and only if they are valid. If the live rule is held, the plan adds
-// such rules.
+// checkHostnames finds hostnames of listeners that do not admit the route of a live rule, although the live rule matches
+// them by a wildcard or because it is for any hostname. Translate creates isolation rules against this (see isolationRules),
+// but only for the current routes and only if they are valid. If the live rule is held, the plan adds such rules.
 func (r *rightsChecker) checkHostnames(l *observed.Listener) {
 	for i := range l.Rules {
 		rule := &l.Rules[i]
@@ -33,7 +32,7 @@ func (r *rightsChecker) checkHostnames(l *observed.Listener) {
 	}
 }
 
-// hostsOf returns the hostnames of a live rule; "" for any.
+// hostsOf returns the hostnames of a live rule; "" means any hostname.
 func hostsOf(rule *observed.Rule) []string {
 	if hosts := (model.Rule{Conditions: rule.Conditions}).Hosts(); len(hosts) > 0 {
 		return hosts
@@ -41,7 +40,7 @@ func hostsOf(rule *observed.Rule) []string {
 	return []string{""}
 }
 
-// mayServeWithin does the check of mayServe for a hostname that the wildcard of the rule includes.
+// mayServeWithin reports the same as mayServe, for a hostname part that the wildcard host of the rule includes.
 func (r *rightsChecker) mayServeWithin(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
 	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true

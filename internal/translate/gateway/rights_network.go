@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// checkNetworkListener checks the target groups to which a listener of a network load balancer forwards.
+// checkNetworkListener withdraws the target groups to which a listener of a network load balancer may no longer forward.
 func (r *rightsChecker) checkNetworkListener(l *observed.Listener) {
 	owners := r.ownersOf(l.Default)
 	if len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
@@ -28,8 +28,8 @@ func (r *rightsChecker) checkNetworkListener(l *observed.Listener) {
 	}
 }
 
-// checkProtocols checks whether the Gateway still has listeners for both protocols of a live TCP_UDP listener. If not,
-// its TCP_UDP target groups stay, because listeners of one protocol can also use them; TCP_QUIC target groups do not.
+// checkProtocols withdraws one protocol of a live TCP_UDP listener if the Gateway has no longer a listener for it. TCP_UDP
+// target groups stay, because listeners of one of the protocols can also use them. TCP_QUIC target groups cannot be used so.
 func (r *rightsChecker) checkProtocols(l *observed.Listener) {
 	if l.Protocol != string(model.TCPUDP) {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// sourceWithoutKinds is a source that does not read some kinds, as after their CRDs are removed.
+// sourceWithoutKinds is a cluster.Source that does not serve some kinds, as if their CRDs had been removed.
 type sourceWithoutKinds struct {
 	*cluster.Memory
 	kinds []cluster.Kind
@@ -55,8 +55,8 @@ spec: {ports: [{port: 80, targetPort: 8080}]}
 ---
 `
 
-// liveStackWithHost returns the live state of a load balancer whose port 80 has a rule for a host. The rule forwards to the
-// target group with an ID.
+// liveStackWithHost returns the observed state of a load balancer whose listener on port 80 has a rule for a host. The rule
+// forwards to the target group with resource id id.
 func liveStackWithHost(host, id string, bindings ...observed.Binding) observed.Stack {
 	return observed.Stack{
 		LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{{
@@ -70,8 +70,8 @@ func liveStackWithHost(host, id string, bindings ...observed.Binding) observed.S
 	}
 }
 
-// If a kind is no longer served, permissions that depend on this kind are not withdrawn. Other permissions are
-// withdrawn.
+// TestAMissingKindWithdrawsNothing checks that permissions that depend on a kind are not withdrawn if the API server no
+// longer serves the kind, while other permissions are withdrawn.
 func TestAMissingKindWithdrawsNothing(t *testing.T) {
 	ref := func(kind, namespace, name string) finding.Ref {
 		return finding.Ref{Kind: kind, Namespace: namespace, Name: name}
@@ -112,8 +112,9 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 	}
 }
 
-// The ID of a target group joins names with hyphens. Its owner and its backend are still determined correctly: neither
-// a namespace whose name is a prefix of another name nor a very long name retains a permission.
+// TestOwnerOfATargetGroupDoesNotDependOnHyphens checks that the owner and the backend of a target group are determined
+// correctly, although its id joins names with hyphens: neither a namespace whose name is the beginning of another name nor a
+// very long name keeps a permission.
 func TestOwnerOfATargetGroupDoesNotDependOnHyphens(t *testing.T) {
 	ref := func(kind, namespace, name string) finding.Ref {
 		return finding.Ref{Kind: kind, Namespace: namespace, Name: name}

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Translate builds the desired state of a stack and the findings about its objects, sorted and without repeats. If the view
-// has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
+// Translate builds the desired state of a stack and the findings about its objects, sorted and without duplicates. If the
+// view has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	l := f.loadGateway(v, id)
 	t := &translation{
@@ -49,7 +49,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.setAdoption()
 	t.build()
 	if t.Stack.DryRun && slices.ContainsFunc(t.Stack.Members, func(m model.Member) bool { return m.Claimed }) {
-		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id) // the finalizer does not prove that it has a load balancer
+		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id) // the finalizer does not prove that the Gateway has a load balancer
 	}
 	return t.Stack, t.Found.Sorted()
 }
@@ -61,8 +61,9 @@ type translation struct {
 	view *cluster.View
 	gw   *gwv1.Gateway
 	ref  finding.Ref
-	// strictConformance reports whether the Gateway API is followed even where older controllers deviate from it. It is set
-	// for the controller name that only this controller has, so that load balancers of older controllers are not changed.
+	// strictConformance reports whether the translation follows the Gateway API even where older controllers deviate from
+	// it. It is set only for the controller name that older controllers do not have, so that their load balancers do not
+	// change.
 	strictConformance bool
 	config            gatewayconfig.Configuration
 	set               gatewayconfig.Settings
@@ -70,30 +71,33 @@ type translation struct {
 	member       *members.Member
 	attached     attach.Result
 	targetGroups assemble.TargetGroups
-	// targetConfigs are the merged configurations of target groups, read once for each backend.
+	// targetConfigs has the merged configuration of target groups for each backend, which is read once.
 	targetConfigs map[backendKey]gatewayconfig.Targets
-	// httpsRoutes are the routes, by index, that are attached to HTTPS listeners.
+	// httpsRoutes has the routes that are attached to HTTPS listeners, by index.
 	httpsRoutes map[int]bool
-	// parsedRoutes are the rules of routes, by index.
+	// parsedRoutes has the parsed rules of routes, by index of the route.
 	parsedRoutes map[int]*parsedRoute
-	// unservedPorts are the ports of a network load balancer that serve another route, by index of the attached route.
+	// unservedPorts has, by index of an attached route, the ports of a network load balancer that serve another route
+	// instead.
 	unservedPorts map[int][]*port
-	// fixedProtocol is, by index of a route, the protocol of its target groups if the listeners require one.
-	// firstQUICProtocol is the protocol of its first port if that is QUIC or TCP_QUIC, otherwise "".
+	// fixedProtocol has, by index of a route, the protocol of its target groups if its listeners require one.
+	// firstQUICProtocol has the protocol of its first port, if that is QUIC or TCP_QUIC.
 	fixedProtocol, firstQUICProtocol map[int]string
-	// refusedSecrets are references to TLS Secrets that must not be used, while other references to the same Secret may.
+	// refusedSecrets has the references to TLS Secrets that must not be used, although other references to the same Secret
+	// may be used.
 	refusedSecrets map[assemble.TLSSecretUse]bool
-	// heldCertificates are live certificates that were imported for a listener, while TLS Secrets are not imported.
+	// heldCertificates has the ARNs of live certificates that were imported for a listener and are held while TLS Secrets
+	// are not imported.
 	heldCertificates map[*attach.Listener][]string
-	// liveTargetGroupIDs are the ids of live target groups by ARN.
+	// liveTargetGroupIDs has the ids of live target groups, by ARN.
 	liveTargetGroupIDs map[string]string
-	// ruleCounts is the number of rules of each namespace.
+	// ruleCounts has the number of rules of each namespace.
 	ruleCounts map[string]int
 }
 
-// setPreserveHost sets the attribute that preserves the Host header of the client for targets, unless the configuration
-// sets it. By default AWS removes the port from the header on ports 80 and 443 and adds it on other ports, although no
-// filter of a route requests this.
+// setPreserveHost sets the load balancer attribute that preserves the Host header of requests to targets, unless the
+// configuration sets the attribute. By default, AWS removes the port from the Host header on ports 80 and 443 and adds it on
+// other ports, although no filter of a route requests this.
 func (t *translation) setPreserveHost() {
 	const key = "routing.http.preserve_host_header.enabled"
 	a := &t.set.Shared.LoadBalancer.Attributes
@@ -105,7 +109,7 @@ func (t *translation) setPreserveHost() {
 	}
 }
 
-// loadConfiguration reads the configuration and sets the member.
+// loadConfiguration reads the configuration of the Gateway and sets the member.
 func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
 	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
 	t.heldCertificates = map[*attach.Listener][]string{}
@@ -173,8 +177,8 @@ func (t *translation) build() {
 	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
-// buildLoadBalancer builds the load balancer. A port has a listener only if a route is attached, but clients are admitted
-// to all ports.
+// buildLoadBalancer builds the load balancer. A port has a listener only if a route is attached to it, but the security
+// group admits clients to all ports.
 func (t *translation) buildLoadBalancer() {
 	var ports []*port
 	if t.Type == model.Network {

@@ -15,13 +15,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// configurationUsers reports which kinds of objects use a configuration.
+// configurationUsers reports whether a GatewayClass and whether a Gateway uses a configuration.
 type configurationUsers struct{ class, gateway bool }
 
 func (u configurationUsers) hasAny() bool { return u.class || u.gateway }
 
-// usersOfConfiguration returns the users of a LoadBalancerConfiguration. Classes of this controller are included even if
-// their kind of load balancer is disabled.
+// usersOfConfiguration returns which kinds of objects use a LoadBalancerConfiguration. Classes of this controller count even
+// if their kind of load balancer is disabled.
 func usersOfConfiguration(v *cluster.View, namespace, name string) configurationUsers {
 	var out configurationUsers
 	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{
@@ -46,8 +46,8 @@ func loadBalancerConfigPatches(v *cluster.View, o *gwconfig.LoadBalancerConfigur
 	return append(finalizerPatches(o, LoadBalancerFinalizer, by.hasAny()), observedGenerationPatches(o, o.Status, by)...)
 }
 
-// observedGenerationPatches returns the patch that writes the current generation of a configuration into its status, if
-// the configuration is used.
+// observedGenerationPatches returns the patch that writes the current generation of a configuration into its status, if an
+// object uses the configuration.
 func observedGenerationPatches(o cluster.Object, have gwconfig.ConfigurationStatus, by configurationUsers) []cluster.Patch {
 	now := o.GetGeneration()
 	fields := map[string]any{}
@@ -73,7 +73,8 @@ func targetGroupConfigPatches(v *cluster.View, o *gwconfig.TargetGroupConfigurat
 	return append(finalizerPatches(o, TargetGroupFinalizer, by.hasAny()), observedGenerationPatches(o, o.Status, by)...)
 }
 
-// usersOfDefault returns the users of all LoadBalancerConfigurations whose default is a TargetGroupConfiguration.
+// usersOfDefault returns which kinds of objects use the LoadBalancerConfigurations that name a TargetGroupConfiguration as
+// default.
 func usersOfDefault(v *cluster.View, o *gwconfig.TargetGroupConfiguration) configurationUsers {
 	var out configurationUsers
 	for _, lb := range cluster.List[*gwconfig.LoadBalancerConfiguration](v, cluster.Query{
@@ -94,7 +95,8 @@ func kindOf(kind *string) cluster.Kind {
 	return cmp.Or(cluster.Kind(*kind), cluster.KindService)
 }
 
-// isUsedAsBackend reports whether an object exists and is a backend of a route of a Gateway of this controller.
+// isUsedAsBackend reports whether an object exists and is a backend of a route that is attached to a Gateway of this
+// controller.
 func isUsedAsBackend(v *cluster.View, kind cluster.Kind, namespace, name string) bool {
 	if kind != cluster.KindService && kind != cluster.KindGateway {
 		return false
@@ -111,7 +113,7 @@ func isUsedAsBackend(v *cluster.View, kind cluster.Kind, namespace, name string)
 	return false
 }
 
-// isAttached reports whether a route has a Gateway of this controller, or a ListenerSet of one, as a parent.
+// isAttached reports whether a parent of a route is a Gateway of this controller, or a ListenerSet of such a Gateway.
 func isAttached(v *cluster.View, route cluster.Object) bool {
 	parents, _ := cluster.RouteParents(route)
 	return slices.ContainsFunc(parents, func(p gwv1.ParentReference) bool {
@@ -141,7 +143,7 @@ func listenerRuleConfigPatches(v *cluster.View, o *gwconfig.ListenerRuleConfigur
 	if o.DeletionTimestamp != nil {
 		return out
 	}
-	message := "Accepted" // compared by tools
+	message := "Accepted" // tools compare this message
 	fault := secretFault(v, o, opt)
 	if fault != "" {
 		message = fault
@@ -156,7 +158,7 @@ func listenerRuleConfigPatches(v *cluster.View, o *gwconfig.ListenerRuleConfigur
 	}})
 }
 
-// secretFault returns a message about a Secret for OpenID Connect that cannot be used; "" if it can be used.
+// secretFault returns the reason why a Secret for OpenID Connect cannot be used; "" if it can be used.
 func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) string {
 	for _, a := range o.Spec.Actions {
 		if a.AuthenticateOIDCConfig == nil {

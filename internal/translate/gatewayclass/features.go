@@ -7,8 +7,8 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// The supported features of the Gateway API, by their names in its conformance suite. All tests of these features pass.
-// docs/conformance.md explains why others are not supported.
+// The features of the Gateway API that this controller supports, by their names in the conformance suite of the Gateway API.
+// All tests of these features pass. docs/conformance.md explains why other features are not supported.
 var (
 	sharedFeatures = []gwv1.FeatureName{"Gateway", "GatewayAddressEmpty", "ReferenceGrant"}
 	albFeatures    = []gwv1.FeatureName{

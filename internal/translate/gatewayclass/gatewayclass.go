@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// The finalizers of GatewayClasses and configurations, which are the same as in older controllers.
+// Finalizers of GatewayClasses and configurations. They are the same as in older controllers.
 const (
 	ClassFinalizer        = "gateway.k8s.aws/gatewayclass"
 	LoadBalancerFinalizer = "gateway.k8s.aws/loadbalancerconfigurations"
@@ -25,25 +25,25 @@ const (
 
 // Options are the settings of the operator.
 type Options struct {
-	// ALB, NLB and ListenerSets report whether these are enabled. They are served if their CRDs are installed.
+	// ALB, NLB and ListenerSets report which of these the operator enables. They are served if their CRDs are installed too.
 	ALB, NLB, ListenerSets bool
-	// Versions are the versions of the Gateway API by CRD; nil if they are not known.
+	// Versions has the installed version of the Gateway API by CRD; nil if the versions are not known.
 	Versions map[string]string
-	// SecretKey and SecretValue are the label that a Secret must have to be read; no label is required if the key is
-	// empty.
+	// SecretKey and SecretValue are key and value of the label that a Secret must have to be read. If the key is empty, no
+	// label is required.
 	SecretKey, SecretValue string
 	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string
 }
 
-// Kinds are the kinds of objects for which Patches has patches.
+// Kinds are the kinds of objects for which Patches can return patches.
 var Kinds = []cluster.Kind{
 	cluster.KindGatewayClass, cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 	cluster.KindListenerSet,
 }
 
-// Patches returns the patches for an object of one of the Kinds; none if it is up to date. If the view has an error, the
-// result must not be used. now is written where other controllers expect a time.
+// Patches returns the patches for an object of one of the Kinds; none if the object is up to date. If the view has an error,
+// the result must not be used. now is the time that patches write where other controllers expect one.
 func Patches(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) []cluster.Patch {
 	switch ref.Kind {
 	case cluster.KindGatewayClass:
@@ -68,13 +68,13 @@ func Patches(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) []clu
 	return nil
 }
 
-// servedTypes reports which of the two kinds of load balancers are served.
+// servedTypes reports whether application and network load balancers are served for Gateways.
 func (o Options) servedTypes(v *cluster.View) (alb, nlb bool) {
 	return o.ALB && v.Installed(cluster.KindHTTPRoute), o.NLB && v.Installed(cluster.KindTCPRoute)
 }
 
-// classPatches returns the patches for a GatewayClass; none if it belongs to another controller, or if its kind of load
-// balancer is not served.
+// classPatches returns the patches for a GatewayClass; none if the class belongs to another controller, or if its kind of
+// load balancer is not served.
 func classPatches(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []cluster.Patch {
 	alb, nlb := opt.servedTypes(v)
 	switch o.Spec.ControllerName {
@@ -114,7 +114,7 @@ func classPatches(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.T
 	return out
 }
 
-// processedVersions returns the resource versions of a configuration in the format of older controllers.
+// processedVersions returns the resource versions of the configurations of a class, in the format of older controllers.
 func processedVersions(l gatewayconfig.ConfigurationLevel) string {
 	switch {
 	case l.LoadBalancer == nil:
@@ -128,7 +128,7 @@ func processedVersions(l gatewayconfig.ConfigurationLevel) string {
 func acceptedCondition(problem *gatewayconfig.Problem) metav1.Condition {
 	out := metav1.Condition{
 		Type: string(gwv1.GatewayClassConditionStatusAccepted), Status: metav1.ConditionTrue,
-		Reason: string(gwv1.GatewayClassReasonAccepted), Message: "Accepted", // compared by tools
+		Reason: string(gwv1.GatewayClassReasonAccepted), Message: "Accepted", // tools compare this message
 	}
 	if problem != nil {
 		out.Status, out.Reason = metav1.ConditionFalse, string(gwv1.GatewayClassReasonInvalidParameters)
@@ -137,7 +137,7 @@ func acceptedCondition(problem *gatewayconfig.Problem) metav1.Condition {
 	return out
 }
 
-// classStatus returns the fields of the status of a GatewayClass that differ; nil if there are none. Conditions of
+// classStatus returns the fields of the status of a GatewayClass that have to change; nil if there are none. Conditions of
 // other types are kept.
 func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
 	o, ok := obj.(*gwv1.GatewayClass)
@@ -163,8 +163,8 @@ func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.Su
 	return fields
 }
 
-// finalizerPatches returns the patch that adds a finalizer to an object that is used, or that removes it from an object
-// that is being deleted and not used. An object that is no longer used keeps it until it is deleted.
+// finalizerPatches returns the patch that adds a finalizer to an object that is used, or removes it from an object that is
+// being deleted and not used. An object that is not used any more keeps the finalizer until it is deleted.
 func finalizerPatches(obj cluster.Object, name string, used bool) []cluster.Patch {
 	deleting := obj.GetDeletionTimestamp() != nil
 	switch has := slices.Contains(obj.GetFinalizers(), name); {

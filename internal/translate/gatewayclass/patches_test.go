@@ -108,11 +108,11 @@ func configRef(kind cluster.Kind, namespace, name string) cluster.Ref {
 	return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// TestPatches checks what is written to each kind of object.
+// TestPatches checks which patches Patches returns for each kind of object.
 func TestPatches(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for name, x := range map[string]struct {
-		replace []string // in the documents
+		replace []string // pairs of old and new text in the documents
 		ref     cluster.Ref
 		opt     func(*gatewayclass.Options)
 		want    string
@@ -273,8 +273,8 @@ func patchText(t *testing.T, store *cluster.Memory, p cluster.Patch) string {
 	return fmt.Sprintf("%T", p)
 }
 
-// A change of a route enqueues the ListenerSets for which it has status entries of this controller. A change of any
-// other object enqueues that object.
+// TestRouteChangesEnqueueListenerSets checks that a change of a route enqueues the ListenerSets about which this controller
+// has written entries in its status, and that a change of any other object enqueues that object.
 func TestRouteChangesEnqueueListenerSets(t *testing.T) {
 	store, err := cluster.MemoryFromYAML(nil, []byte(docs))
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package gatewayconfig finds the LoadBalancerConfigurations and TargetGroupConfigurations of a Gateway, and merges the
-// configurations of its GatewayClass, of the Gateway itself and of Services.
+// Package gatewayconfig finds the LoadBalancerConfigurations and TargetGroupConfigurations for a Gateway, and merges those
+// of its GatewayClass, of the Gateway itself and of Services.
 package gatewayconfig

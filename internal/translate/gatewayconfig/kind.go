@@ -18,8 +18,8 @@ const (
 // Controllers are all values of spec.controllerName that this controller serves.
 var Controllers = []gwv1.GatewayController{ALBController, NLBController, AnyController}
 
-// StackKindFor returns the kind of the stack of a Gateway, by the controllerName of its class; false if the class belongs to
-// another controller.
+// StackKindFor returns the kind of stack of a Gateway, which depends on the controllerName of its class; false if the class
+// belongs to another controller.
 func StackKindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, bool) {
 	switch controller {
 	case ALBController:
@@ -32,13 +32,13 @@ func StackKindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Ki
 	return "", false
 }
 
-// IsServedClass reports whether a class belongs to this controller.
+// IsServedClass reports whether the class of a Gateway belongs to this controller.
 func IsServedClass(class *gwv1.GatewayClass, gw *gwv1.Gateway) bool {
 	_, ours := StackKindFor(class.Spec.ControllerName, gw)
 	return ours
 }
 
-// kindByProtocols returns the kind of stack for the protocol of the first listener.
+// kindByProtocols returns the kind of stack that the protocol of the first listener of a Gateway needs.
 func kindByProtocols(gw *gwv1.Gateway) model.Kind {
 	if len(gw.Spec.Listeners) > 0 {
 		switch gw.Spec.Listeners[0].Protocol {
@@ -49,7 +49,7 @@ func kindByProtocols(gw *gwv1.Gateway) model.Kind {
 	return model.ALBGateway
 }
 
-// ClassOf returns the class of a Gateway; nil if it does not exist.
+// ClassOf returns the GatewayClass of a Gateway; nil if it does not exist.
 func ClassOf(v *cluster.View, gw *gwv1.Gateway) *gwv1.GatewayClass {
 	class, ok := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
 	if !ok {
@@ -58,8 +58,8 @@ func ClassOf(v *cluster.View, gw *gwv1.Gateway) *gwv1.GatewayClass {
 	return class
 }
 
-// StackKind returns the kind of the stack of a Gateway, by its class; false if the class does not exist or belongs to
-// another controller.
+// StackKind returns the kind of stack of a Gateway, which depends on its class; false if the class does not exist or belongs
+// to another controller.
 func StackKind(v *cluster.View, gw *gwv1.Gateway) (model.Kind, bool) {
 	class := ClassOf(v, gw)
 	if class == nil {

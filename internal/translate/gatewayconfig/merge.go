@@ -9,8 +9,8 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
-// Merge merges the configurations of a class and of a Gateway. The class has precedence unless its mergingMode is
-// prefer-gateway. Either argument may be nil; then the other is returned unchanged.
+// Merge merges the configurations of a GatewayClass and of a Gateway. The configuration of the class has precedence unless
+// its mergingMode is prefer-gateway. If one of them is nil, the other one is returned unchanged.
 func Merge(class, gateway *gwconfig.LoadBalancerConfigurationSpec) gwconfig.LoadBalancerConfigurationSpec {
 	switch {
 	case class == nil && gateway == nil:
@@ -37,7 +37,7 @@ func prefersGateway(class *gwconfig.LoadBalancerConfigurationSpec) bool {
 	return class != nil && class.MergingMode != nil && *class.MergingMode == gwconfig.PreferGateway
 }
 
-// overlayFields returns low, in which each field that is set in high is replaced.
+// overlayFields returns low with each field replaced that high sets.
 func overlayFields[S any](high, low S) S {
 	from, to := reflect.ValueOf(high), reflect.ValueOf(&low).Elem()
 	for i := range from.NumField() {
@@ -67,8 +67,8 @@ func mergeAttributes(high, low []gwconfig.Attribute) []gwconfig.Attribute {
 	return out
 }
 
-// Attributes returns a list of attributes as a map; nil if there are none. If a key has several values, the last one is
-// used.
+// Attributes returns a list of attributes as a map; nil if the list is empty. If a key occurs several times, the last value
+// is used.
 func Attributes(list []gwconfig.Attribute) map[string]string {
 	if len(list) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func Attributes(list []gwconfig.Attribute) map[string]string {
 	return out
 }
 
-// mergeListeners merges entries for listeners. If both lists have an entry for a protocol and port, the entry of high
-// is used.
+// mergeListeners merges the entries for listeners of two configurations. If both have an entry for a protocol and port, that
+// of high is used.
 func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.ListenerConfiguration {
 	if high == nil && low == nil {
 		return nil
@@ -101,8 +101,8 @@ func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.Lis
 	return &out
 }
 
-// mergeProps merges properties of target groups. Fields that are set in high have precedence; attributes and tags are
-// merged by key.
+// mergeProps merges the properties of target groups in two configurations. Fields that high sets have precedence. Attributes
+// and tags are merged by key.
 func mergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
 	out := overlayFields(high, low)
 	out.TargetGroupAttributes = mergeAttributes(high.TargetGroupAttributes, low.TargetGroupAttributes)
@@ -113,8 +113,8 @@ func mergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
 	return out
 }
 
-// propsForRoute returns the properties of one configuration for a route: the properties of the entry that matches the
-// route best have precedence over the default ones.
+// propsForRoute returns the properties of target groups that a configuration sets for a route. Properties of the entry that
+// matches the route most closely have precedence over the default ones.
 func propsForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, name string) gwconfig.TargetGroupProps {
 	best, rank := -1, 0
 	for i, r := range spec.RouteConfigurations {
@@ -128,7 +128,7 @@ func propsForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, 
 	return mergeProps(spec.RouteConfigurations[best].TargetGroupProps, spec.DefaultConfiguration)
 }
 
-// routeRank returns how closely an identifier matches a route: 3 by name, 2 by namespace, 1 by kind, 0 not at all.
+// routeRank returns how closely an identifier matches a route: 3 by name, 2 by namespace, 1 by kind, 0 if it does not match.
 func routeRank(id gwconfig.RouteIdentifier, kind, namespace, name string) int {
 	switch {
 	case id.RouteKind != kind:

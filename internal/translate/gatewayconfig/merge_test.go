@@ -10,7 +10,7 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
-// TestMerge has one case per field and way to merge it.
+// TestMerge has one case for each field and each way to merge it.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	list := func(s ...string) *[]string { return &s }
@@ -64,7 +64,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// If there is only one configuration, it is used unchanged.
+// TestMergeOfOneConfiguration checks that a single configuration is used unchanged.
 func TestMergeOfOneConfiguration(t *testing.T) {
 	t.Parallel()
 	only := gwconfig.LoadBalancerConfigurationSpec{MergingMode: new(gwconfig.PreferGateway), LoadBalancerName: new("a")}
@@ -78,7 +78,7 @@ func TestMergeOfOneConfiguration(t *testing.T) {
 	}
 }
 
-// TestTargetGroupPropsForRoute checks which route configuration is chosen for a route.
+// TestTargetGroupPropsForRoute checks which entry for routes is used for a route.
 func TestTargetGroupPropsForRoute(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func TestTargetGroupPropsForRoute(t *testing.T) {
 	}
 }
 
-// The health check is merged as a whole, attributes and tags by key.
+// TestMergeProps checks that health checks are merged as a whole, and attributes and tags by key.
 func TestMergeProps(t *testing.T) {
 	t.Parallel()
 	high := gwconfig.TargetGroupProps{
@@ -129,7 +129,8 @@ func TestMergeProps(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsMerged sets each field on either side, so that no new field is forgotten in the merge.
+// TestEveryFieldIsMerged sets each field in one of the two configurations, so that a new field cannot be forgotten in the
+// merge.
 func TestEveryFieldIsMerged(t *testing.T) {
 	t.Parallel()
 	merge := func(high, low gwconfig.LoadBalancerConfigurationSpec) gwconfig.LoadBalancerConfigurationSpec {

@@ -10,11 +10,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// ConfigurationLevel is the configuration to which the parametersRef of a GatewayClass or of a Gateway refers.
+// ConfigurationLevel has the configurations to which the parametersRef of a GatewayClass or a Gateway refers.
 type ConfigurationLevel struct {
 	// LoadBalancer is the LoadBalancerConfiguration; nil if there is no reference.
 	LoadBalancer *gwconfig.LoadBalancerConfiguration
-	// Targets are the defaults of target groups; nil if LoadBalancer refers to none.
+	// Targets has the default configuration of target groups; nil if LoadBalancer refers to none.
 	Targets *gwconfig.TargetGroupConfiguration
 }
 
@@ -25,15 +25,15 @@ func (l ConfigurationLevel) spec() *gwconfig.LoadBalancerConfigurationSpec {
 	return &l.LoadBalancer.Spec
 }
 
-// Problem is a reference to a configuration that cannot be used.
+// Problem describes a reference to a configuration that cannot be used.
 type Problem struct {
 	// Field is the field with the reference.
 	Field string
-	// Message and Fix are the texts of a finding.
+	// Message and Fix are those of the finding about it.
 	Message, Fix string
 }
 
-// ClassConfiguration returns the configuration to which a GatewayClass refers.
+// ClassConfiguration returns the configurations to which a GatewayClass refers.
 func ClassConfiguration(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Problem) {
 	const field = "spec.parametersRef"
 	ref := class.Spec.ParametersRef
@@ -49,7 +49,7 @@ func ClassConfiguration(v *cluster.View, class *gwv1.GatewayClass) (Configuratio
 	return readLevel(v, field, string(*ref.Namespace), ref.Name)
 }
 
-// gatewayLevel returns the configuration to which a Gateway itself refers.
+// gatewayLevel returns the configurations to which a Gateway itself refers.
 func gatewayLevel(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Problem) {
 	const field = "spec.infrastructure.parametersRef"
 	if gw.Spec.Infrastructure == nil || gw.Spec.Infrastructure.ParametersRef == nil {
@@ -99,18 +99,17 @@ func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLev
 	return out, nil
 }
 
-// Configuration is the configuration of a Gateway: the configurations of its class and of the Gateway itself, and the
-// result of their merge.
+// Configuration is the configuration of a Gateway: that of its class, that of the Gateway itself, and both merged.
 type Configuration struct {
 	Class, Gateway ConfigurationLevel
-	// LoadBalancer is merged from both.
+	// LoadBalancer is merged from those of Class and Gateway.
 	LoadBalancer gwconfig.LoadBalancerConfigurationSpec
-	// Targets are the defaults of target groups, merged from both.
+	// Targets has the default configuration of target groups, merged from those of Class and Gateway.
 	Targets gwconfig.TargetGroupConfigurationSpec
 }
 
-// Resolve returns the merged configuration of a Gateway and its class, and findings about references. If there are
-// findings, the configuration must not be used.
+// Resolve returns the merged configuration of a Gateway and its class, and findings about references that cannot be used. If
+// there are findings, the configuration must not be used.
 func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Configuration, finding.List) {
 	var out Configuration
 	var found finding.List
@@ -132,8 +131,8 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 	return out, found
 }
 
-// mergeTargets merges the defaults of target groups. Entries for routes are taken only from the configuration that has
-// precedence.
+// mergeTargets merges the default configurations of target groups. Entries for certain routes are taken only from the
+// configuration that has precedence.
 func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
 	high, low := c.Class.Targets, c.Gateway.Targets
 	if prefersGateway(c.Class.spec()) {
@@ -153,8 +152,8 @@ func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
 	}
 }
 
-// origin returns the origin of a field: the first configuration for which isSet is true. The origin is a field of the
-// Gateway, because configurations get no events.
+// origin returns the origin of a field: the configuration with the highest precedence for which isSet returns true. The
+// origin is reported as a field of the Gateway, because configurations get no events.
 func (c Configuration) origin(gw finding.Ref, field string, isSet func(*gwconfig.LoadBalancerConfigurationSpec) bool) finding.Origin {
 	levels := []ConfigurationLevel{c.Class, c.Gateway}
 	if prefersGateway(c.Class.spec()) {

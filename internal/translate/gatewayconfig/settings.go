@@ -14,26 +14,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Settings are the settings of the load balancer of a Gateway.
+// Settings has the settings of the load balancer of a Gateway.
 type Settings struct {
 	settings.Shared
-	// Tags of the load balancer, its listeners and its security group.
+	// Tags are for the load balancer, its listeners and its security group.
 	Tags settings.Opt[map[string]string]
-	// AdmitsNoClients reports whether no client is admitted because sourceRanges is set to an empty list.
+	// AdmitsNoClients reports whether the security group admits no client, because sourceRanges is an empty list.
 	AdmitsNoClients bool
-	// Faults are values that are not valid. If there are any, the settings must not be used.
+	// Faults are the faults of values that are not valid. If there are any, the settings must not be used.
 	Faults []settings.Fault
 }
 
-// settingsReader converts fields of a configuration to settings, and collects faults.
+// settingsReader converts fields of a configuration to settings, and collects the faults of values that are not valid.
 type settingsReader struct {
 	Configuration
 	gw  finding.Ref
 	out *Settings
 }
 
-// Settings returns the settings of a load balancer of a kind. Fields for the other kind are left out. gw is the Gateway
-// on which findings are reported.
+// Settings returns the settings of a load balancer of a kind of stack. Fields for the other kind are left out. gw is the
+// Gateway on which findings are reported.
 func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	var out Settings
 	r := settingsReader{c, gw, &out}
@@ -48,7 +48,7 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	case without:
 		out.ManageBackendRules = settings.Opt[bool]{} // the field is only for load balancers with named security groups
 	case !out.ManageBackendRules.Set:
-		out.ManageBackendRules = settings.NewOpt(false, finding.Origin{Object: gw}) // the default of the operator is only for Ingresses
+		out.ManageBackendRules = settings.NewOpt(false, finding.Origin{Object: gw}) // the operator's default is only for Ingresses
 	}
 	out.PrefixLists = uncheckedSetting(r, "securityGroupPrefixes", func(s *spec) *[]string { return s.SecurityGroupPrefixes })
 	r.readClients()
@@ -72,7 +72,7 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 
 type spec = gwconfig.LoadBalancerConfigurationSpec
 
-// uncheckedSetting returns a field as a setting, without a check of its value. of returns the field of a configuration.
+// uncheckedSetting returns a field as a setting without checking its value. of returns the field of a configuration.
 func uncheckedSetting[T any](r settingsReader, field string, of func(*spec) *T) settings.Opt[T] {
 	value := of(&r.LoadBalancer)
 	if value == nil {
@@ -81,7 +81,7 @@ func uncheckedSetting[T any](r settingsReader, field string, of func(*spec) *T) 
 	return settings.NewOpt(*value, r.origin(r.gw, field, func(s *spec) bool { return of(s) != nil }))
 }
 
-// parsedSetting returns a field as a setting. The value is checked by parse, because the API server may not have done so.
+// parsedSetting returns a field as a setting. parse checks the value, because the API server may not have checked it.
 func parsedSetting[T, S ~string](r settingsReader, field string, of func(*spec) *S, parse func(string) (T, error)) settings.Opt[T] {
 	raw := uncheckedSetting(r, field, of)
 	if !raw.Set {
@@ -99,8 +99,8 @@ func (r settingsReader) fault(at finding.Origin, err error) {
 	r.out.Faults = append(r.out.Faults, settings.Fault{Origin: at, Err: err})
 }
 
-// readClients reads the ranges that the managed security group admits. If no ranges are set, all clients are admitted,
-// even with prefix lists. An empty list of ranges admits no client.
+// readClients reads the address ranges that the managed security group admits. If sourceRanges is not set, all clients are
+// admitted, even if prefix lists are set. If it is an empty list, no client is admitted.
 func (r settingsReader) readClients() {
 	s, out := &r.LoadBalancer, r.out
 	at := r.origin(r.gw, "sourceRanges", func(s *spec) bool { return s.SourceRanges != nil })
@@ -136,7 +136,7 @@ func (r settingsReader) readNLBSettings() {
 		func(s *spec) *string { return s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic }, settings.EnumParser("on", "off"))
 }
 
-// readSubnets reads the subnets with their addresses. A field that one entry sets must be set in all entries.
+// readSubnets reads the subnets with their addresses. A field that is set for one subnet must be set for all subnets.
 func (r settingsReader) readSubnets(kind model.Kind) {
 	s, out := &r.LoadBalancer, r.out
 	isSet := func(s *spec) bool { return s.LoadBalancerSubnets != nil && len(*s.LoadBalancerSubnets) > 0 }
@@ -158,7 +158,7 @@ func (r settingsReader) readSubnets(kind model.Kind) {
 }
 
 // readAddresses reads the addresses of a network load balancer. If the entries name no subnets, the addresses are for the
-// subnets that are selected, live or discovered.
+// subnets of the load balancer, which are selected by tags, live or discovered.
 func (r settingsReader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind) {
 	out := r.out
 	read := func(field string, of func(gwconfig.SubnetConfiguration) *string, check func(string) (string, error)) settings.Opt[[]string] {
@@ -197,8 +197,8 @@ func (r settingsReader) readAddresses(at finding.Origin, entries []gwconfig.Subn
 	}
 }
 
-// addressParser returns a parser for addresses of one family, which name is for messages. The parser returns an address in
-// the form that AWS uses.
+// addressParser returns a parser for addresses of one address family, with the name name in messages. The parser returns an
+// address in the form that AWS uses.
 func addressParser(name string, family func(netip.Addr) bool) func(string) (string, error) {
 	return func(s string) (string, error) {
 		a, err := netip.ParseAddr(s)
@@ -219,7 +219,7 @@ func parseSourceNATPrefix(s string) (string, error) {
 	return s, nil
 }
 
-// valuesOfAll returns the values of a field in all entries, or none. A field that only some entries set is a fault.
+// valuesOfAll returns the values of a field in all entries, or none. A field that only some of the entries set is a fault.
 func (r settingsReader) valuesOfAll(at finding.Origin, entries []gwconfig.SubnetConfiguration, field string, of func(gwconfig.SubnetConfiguration) string) []string {
 	var out []string
 	for _, e := range entries {
@@ -234,7 +234,7 @@ func (r settingsReader) valuesOfAll(at finding.Origin, entries []gwconfig.Subnet
 	return out
 }
 
-// Listener returns the entry for a listener by its protocol and port, with its origin; nil if there is none.
+// Listener returns the entry for the listener with a protocol and port, and its origin; nil if there is none.
 func (c Configuration) Listener(gw finding.Ref, protocol string, port int32) (entry *gwconfig.ListenerConfiguration, at finding.Origin) {
 	if c.LoadBalancer.ListenerConfigurations == nil {
 		return nil, finding.Origin{}

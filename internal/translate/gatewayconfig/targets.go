@@ -9,11 +9,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Targets are the properties of the target group for one backend of a route, merged from all configurations for it.
+// Targets has the properties of the target group for one backend of a route, merged from all configurations that apply.
 type Targets struct {
 	gwconfig.TargetGroupProps
-	// Configuration is the configuration of the backend itself; nil if there is none. Ignored are further configurations
-	// for the same backend.
+	// Configuration is the TargetGroupConfiguration of the backend itself; nil if there is none. Ignored are other
+	// TargetGroupConfigurations for the same backend.
 	Configuration *gwconfig.TargetGroupConfiguration
 	Ignored       []*gwconfig.TargetGroupConfiguration
 }
@@ -30,8 +30,8 @@ func (c Configuration) TargetsForService(v *cluster.View, route finding.Ref, nam
 	return out
 }
 
-// TargetsForGateway returns the properties of the target group for a Gateway that is a backend of a route. The defaults of the
-// Gateway to which the route is attached are not used.
+// TargetsForGateway returns the properties of the target group for a Gateway that is a backend of a route. The defaults of
+// the Gateway to which the route is attached do not apply.
 func TargetsForGateway(v *cluster.View, route finding.Ref, namespace, name string) Targets {
 	out := backendConfiguration(v, cluster.KindGateway, namespace, name)
 	if out.Configuration != nil {
@@ -40,8 +40,8 @@ func TargetsForGateway(v *cluster.View, route finding.Ref, namespace, name strin
 	return out
 }
 
-// backendConfiguration returns the configuration of a backend. If there are several, the oldest one is used, and among those
-// of the same age the first by name.
+// backendConfiguration returns the TargetGroupConfiguration of a backend. If there are several, the oldest one is used, and
+// among those of the same age the first one by name.
 func backendConfiguration(v *cluster.View, kind cluster.Kind, namespace, name string) Targets {
 	all := cluster.List[*gwconfig.TargetGroupConfiguration](v, cluster.Query{
 		Kind: cluster.KindTargetGroupConfiguration, Index: cluster.TargetConfigurationByReference, Value: cluster.BackendValue(kind, namespace, name),

@@ -17,10 +17,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// useAnnotationPort is the port name of a backend that is defined by an actions annotation.
+// useAnnotationPort is the port name of a backend whose action is in an actions annotation.
 const useAnnotationPort = "use-annotation"
 
-// actions builds the actions of a rule or default backend on a port; false if a fault holds it.
+// actions builds the actions of a rule, or of a default backend, on a port; false if a fault holds them.
 func (t *translation) actions(m *member, p *members.Port, b networkingv1.IngressBackend, at finding.Origin) ([]model.Action, bool) {
 	last, service, ok := t.finalAction(m, b, at)
 	if !p.TLS {
@@ -33,8 +33,8 @@ func (t *translation) actions(m *member, p *members.Port, b networkingv1.Ingress
 	return append(auth, last), true
 }
 
-// finalAction builds the action after authentication: a forward, redirect or fixed response. service is the Service with
-// annotations for the backend; nil if there is not exactly one Service.
+// finalAction builds the last action of a rule: a forward, redirect or fixed response. service is the Service whose
+// annotations configure the backend; nil if the backend is not exactly one Service.
 func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if b.Service == nil {
 		t.Found.Add(finding.Finding{
@@ -70,8 +70,8 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 	return t.buildForward(m, action.Value, at)
 }
 
-// missingBackendAction reports a Service or an action that does not exist. It returns a fixed response with status 503
-// and body. If the operator requires that such objects exist, it returns false, so that the rule is held.
+// missingBackendAction reports a Service or an action that does not exist, and returns a fixed response with status 503 and
+// body. If the operator requires that such objects exist, it returns false instead, so that the rule is held.
 func (t *translation) missingBackendAction(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
 	if required {
 		fault.Blocks = finding.BlocksRule
@@ -84,11 +84,12 @@ func (t *translation) missingBackendAction(fault finding.Finding, required bool,
 }
 
 // maxNamedTargetGroups is the maximum number of target groups that the Ingresses of a namespace in an IngressGroup may
-// reference by name or ARN. It is the maximum of a load balancer. Each reference costs an AWS call.
+// reference by name or ARN, because each reference costs an AWS call. It is the maximum number of target groups of a load
+// balancer.
 const maxNamedTargetGroups = 100
 
-// countNamedTargetGroup counts a target group that a member references by name or ARN, and reports it if there are too
-// many.
+// countNamedTargetGroup counts a target group that a member references by name or ARN. It reports whether the number is
+// within the maximum, and adds a finding if not.
 func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Origin) bool {
 	of := t.namedTargetGroups[m.Ref.Namespace]
 	if of == nil {
@@ -109,7 +110,7 @@ func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Or
 	return false
 }
 
-// buildForward builds a forward action to all targets of an actions annotation or to a backend.
+// buildForward builds the forward action to all targets of an actions annotation, or to a single backend.
 func (t *translation) buildForward(m *member, a settings.Action, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if t.opt.NoWeights && len(a.Targets) > 1 {
 		t.Found.Add(finding.Finding{

@@ -14,11 +14,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// authBuilder builds actions that authenticate users.
+// authBuilder builds the actions that authenticate requests.
 type authBuilder struct{ *translation }
 
-// authActions returns the actions before the final action on an HTTPS listener: none, one for authentication, or one
-// for a token check. service is the backend; its annotations have precedence over those of the Ingress.
+// authActions builds the actions before the last action on an HTTPS listener: none, an action that authenticates users, or
+// an action that checks a token. service is the backend; its annotations have precedence over those of the Ingress.
 func (t authBuilder) authActions(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
 	s := m.set.Auth
 	if service != nil {
@@ -56,7 +56,7 @@ func (t authBuilder) authActions(m *member, service *corev1.Service, at finding.
 	return nil, true
 }
 
-// reportUnauthenticated reports members with authentication that are also served over HTTP. Requests over HTTP are not
+// reportUnauthenticated reports members that set authentication but are also served over HTTP. Requests over HTTP are not
 // authenticated, because AWS authenticates only on HTTPS listeners.
 func (t authBuilder) reportUnauthenticated() {
 	for _, m := range t.ingresses {
@@ -88,7 +88,7 @@ func (t authBuilder) reportUnauthenticated() {
 	}
 }
 
-// reportMissingProvider reports an auth-type without the annotation key that names its provider.
+// reportMissingProvider reports an auth-type annotation without the annotation key, which configures the identity provider.
 func (t authBuilder) reportMissingProvider(s settings.Auth, key string) {
 	object, field := s.Type.Origin.Object, s.Type.Origin.Field
 	t.Found.Add(finding.Finding{
@@ -125,7 +125,7 @@ func (t authBuilder) oidcActions(m *member, s settings.Auth, common model.AuthCo
 	}}, true
 }
 
-// readClientSecret reads the client id and the client secret from the Secret, which is in the namespace of the Ingress.
+// readClientSecret returns the client id and the client secret from a Secret in the namespace of the Ingress.
 func (t authBuilder) readClientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
 	name := o.Value.SecretName
 	fault := func(reason finding.Reason, message, fix string) {
@@ -145,7 +145,7 @@ func (t authBuilder) readClientSecret(m *member, o settings.Opt[settings.OIDCIDP
 	return id, secret, ok
 }
 
-// readSecret reads a Secret through the view.
+// readSecret reads a Secret through the view, so that a change of the Secret starts a new translation.
 func (t authBuilder) readSecret(namespace, name string) (*corev1.Secret, bool) {
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// hostFields returns the first field of an Ingress that names each of the hosts, in the order of the hosts.
+// hostFields returns, for each host, the first field of an Ingress that has the host.
 func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 	first := map[string]string{}
 	add := func(host, field string) {
@@ -39,8 +39,8 @@ func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// defaultPorts returns the ports of a member without listen-ports. TLS Secrets add an HTTPS port to the HTTP port;
-// certificates of ACM replace it.
+// defaultPorts returns the ports of a member without annotation listen-ports. TLS Secrets add an HTTPS port to the HTTP
+// port; a certificate that the member names or requests replaces the HTTP port by the HTTPS port.
 func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 	if len(m.set.Certificates.Value) > 0 || m.RequestsCertificate {
 		return []settings.ListenPort{{Port: defaultHTTPSPort, TLS: true}}
@@ -57,11 +57,11 @@ func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 	return ports
 }
 
-// defaultHTTPSPort is the port of a member with a certificate and without listen-ports.
+// defaultHTTPSPort is the HTTPS port of a member with a certificate and without annotation listen-ports.
 const defaultHTTPSPort = 443
 
-// retainImportPort reports whether a member without listen-ports keeps its HTTPS port, because certificates of its TLS
-// Secrets are live there, or may be live, although TLS Secrets are no longer imported.
+// retainImportPort reports whether a member without annotation listen-ports keeps its HTTPS port, because certificates of
+// its TLS Secrets are live on it, or may be live, although TLS Secrets are no longer imported.
 func (t certificateBuilder) retainImportPort(m *member) bool {
 	secrets, of := t.tlsSecrets(m), t.heldCertificates()
 	held := of.HeldImports(defaultHTTPSPort, secrets)
@@ -77,7 +77,8 @@ func (t certificateBuilder) retainImportPort(m *member) bool {
 // importFlagValue is the value of --import-tls-secrets for Ingresses.
 const importFlagValue = "ingress"
 
-// heldCertificates returns a finder for certificates that are held while a flag is not set.
+// heldCertificates returns the HeldCertificates of the stack, which finds certificates that are held while a flag is not
+// set.
 func (t certificateBuilder) heldCertificates() assemble.HeldCertificates {
 	return assemble.NewHeldCertificates(&t.Builder, importFlagValue, t.namesCertificate)
 }
@@ -87,13 +88,13 @@ func (t certificateBuilder) namesCertificate(arn string) bool {
 	return slices.ContainsFunc(t.Members, func(m *members.Member) bool { return slices.Contains(m.Set.Certificates.Value, arn) })
 }
 
-// namesSecret reports whether spec.tls names a Secret.
+// namesSecret reports whether spec.tls of an Ingress names a Secret.
 func namesSecret(ing *networkingv1.Ingress) bool {
 	return slices.ContainsFunc(ing.Spec.TLS, func(s networkingv1.IngressTLS) bool { return s.SecretName != "" })
 }
 
-// reportNoTLS reports a member with spec.tls that gets no HTTPS listener, because spec.tls alone adds none. A member with
-// listen-ports is not reported.
+// reportNoTLS reports a member that sets spec.tls but gets no HTTPS listener, because spec.tls alone adds none. A member
+// with annotation listen-ports is not reported.
 func (t certificateBuilder) reportNoTLS(m *member) {
 	if m.Undetermined || m.set.ListenPorts.Set || len(m.ing.Spec.TLS) == 0 || slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		return
@@ -112,8 +113,8 @@ func (t certificateBuilder) reportNoTLS(m *member) {
 	t.Found.Add(f)
 }
 
-// tlsSecrets returns the Secrets in spec.tls with certificates to import. A member that names a certificate of ACM or
-// requests one has none.
+// tlsSecrets returns the Secrets in spec.tls whose certificates are to be imported. There are none for a member that names a
+// certificate of ACM or requests one.
 func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
 	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.RequestsCertificate || m.Undetermined {
 		return nil
@@ -130,8 +131,8 @@ func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
 	return out
 }
 
-// importCertificates adds the certificates of TLS Secrets to a member with an HTTPS port, or holds the certificates
-// that were imported.
+// importCertificates adds the certificates of TLS Secrets to a member with an HTTPS port. If TLS Secrets are not imported,
+// it holds the certificates that were imported before.
 func (t certificateBuilder) importCertificates(m *member) {
 	if slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		secrets := t.tlsSecrets(m)
@@ -150,7 +151,7 @@ func (t certificateBuilder) importCertificates(m *member) {
 	}
 }
 
-// holdImports holds the certificates that were imported from Secrets.
+// holdImports holds the live certificates that were imported from the Secrets of a member.
 func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret) {
 	for _, p := range m.Ports {
 		if !p.TLS {
@@ -163,7 +164,7 @@ func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret)
 	}
 }
 
-// certificateClaims returns the hosts of all members, and the rank of each member by age.
+// certificateClaims returns the hosts that all members claim, and the rank of each member by age.
 func (t certificateBuilder) certificateClaims() (*assemble.HostClaims, map[*member]int) {
 	if t.claimedHosts != nil {
 		return t.claimedHosts, t.ageRank

@@ -25,18 +25,18 @@ const (
 	defaultClassField = "spec.ingressClassName (default class)"
 )
 
-// classification reports whether an Ingress is served by this controller, and has its class parameters. With a fault,
-// managed is not known, but params are set if they were found.
+// classification reports whether this controller serves an Ingress, and has the class parameters of the Ingress. If there is
+// a fault, managed is not known, but params are set if they were found.
 type classification struct {
 	managed bool
-	// namespaceRefused is set, with a fault, if the class does not admit the namespace. Then live rules are no longer
-	// permitted.
+	// namespaceRefused is set, together with a fault, if the class does not admit the namespace. Then live rules are no
+	// longer permitted.
 	namespaceRefused bool
 	params           *v1beta1.IngressClassParams
 	fault            *finding.Finding
 }
 
-// classify determines by the class of an Ingress whether this controller serves it. The result does not depend on
+// classify determines, by the class of an Ingress, whether this controller serves the Ingress. The result does not depend on
 // whether the Ingress is being deleted.
 func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classification {
 	if class, ok := ing.Annotations[classAnnotation]; ok {
@@ -52,9 +52,9 @@ func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classifi
 	return f.classifyByDefault(v, ing)
 }
 
-// missingClassFault returns the fault of an Ingress whose class does not exist. The classes are listed only for a
-// suggestion, and without subscribing to changes: otherwise each change of a class would enqueue all such Ingresses, of
-// which a tenant can create any number. "fulcrum explain" lists the classes.
+// missingClassFault returns the fault of an Ingress whose class does not exist. The other classes are listed only for a
+// suggestion, and without subscribing to their changes: otherwise each change of a class would enqueue all Ingresses with a
+// missing class, of which a tenant can create any number. The command fulcrum explain lists the classes.
 func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) classification {
 	var ours []string
 	for _, c := range cluster.List[*networkingv1.IngressClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindIngressClass}) {
@@ -67,8 +67,8 @@ func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) 
 		"use a class with spec.controller "+controllerName+", or create this one with it")
 }
 
-// classifyByDefault classifies an Ingress without a class by the default class. If there are several default classes
-// and one of them belongs to this controller, this is a fault of the Ingress; otherwise the Ingress is not served.
+// classifyByDefault classifies an Ingress without a class by the default class. If there are several default classes, and
+// one of them belongs to this controller, the Ingress has a fault; otherwise it is not served.
 func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress) classification {
 	var defaults []*networkingv1.IngressClass
 	ours := false
@@ -80,7 +80,8 @@ func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress)
 	}
 	switch {
 	case len(defaults) == 0 && f.opt.Class != "" && len(ownership.ClaimedStacks(v, ing)) > 0:
-		// Not defaultClassField, for which admission denies edits: this Ingress has to stay editable.
+		// The finding does not name defaultClassField, because admission denies edits for that field, and this Ingress must
+		// remain editable.
 		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
 			"no class is set, and there is no default class; resources in AWS stay unchanged", "name a class, or mark one as default")
 	case len(defaults) == 0:
@@ -117,8 +118,8 @@ func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, c
 	return out
 }
 
-// classifyByParams checks the namespace selector of class parameters. If the selector is not valid, or the namespace is
-// not found, live rules stay permitted.
+// classifyByParams checks the namespace selector of class parameters. If the selector is not valid, or the namespace is not
+// found, live rules remain permitted.
 func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) classification {
 	sel := p.Spec.NamespaceSelector
 	if sel == nil || len(sel.MatchLabels) == 0 && len(sel.MatchExpressions) == 0 {

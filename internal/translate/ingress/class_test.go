@@ -65,8 +65,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// An Ingress that names a class that does not exist subscribes only to this class. Otherwise an event for any class
-// would run all such Ingresses.
+// TestAMissingClassDoesNotSubscribeToTheOthers checks that an Ingress whose class does not exist subscribes only to this
+// class. Otherwise an event for any class would run the stacks of all such Ingresses.
 func TestAMissingClassDoesNotSubscribeToTheOthers(t *testing.T) {
 	src, err := cluster.NewMemory(nil)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Frontend translates Ingresses. It holds no state.
+// Frontend translates Ingresses. It has no state.
 type Frontend struct{ opt Options }
 
 // New returns the frontend with the options.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
-// Stacks returns the stacks that an object belongs to. An Ingress belongs to the stack of its IngressGroup, or to its
-// own stack, and to each stack whose finalizer it has. An Ingress with a faulty class and without a finalizer belongs
-// to its own stack, so that the fault is reported. Classes, class parameters and Namespaces belong to the stacks of the
+// Stacks returns the stacks to which an object belongs. An Ingress belongs to the stack of its IngressGroup, or to its own
+// stack, and to each stack whose finalizer it has. An Ingress whose class has a fault and that has no finalizer belongs to
+// its own stack, so that the fault is reported. IngressClasses, their parameters and Namespaces belong to the stacks of the
 // Ingresses that they affect.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	var out []model.StackID
@@ -48,7 +48,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// ingressesOfClass lists the Ingresses with a class, and the Ingresses without a class, because the class may be the default.
+// ingressesOfClass returns the Ingresses with a class, and those without one, because the class may be the default.
 func (f *Frontend) ingressesOfClass(v *cluster.View, class string) []*networkingv1.Ingress {
 	by := func(value string) []*networkingv1.Ingress {
 		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: value})
@@ -71,13 +71,13 @@ func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.
 	return out
 }
 
-// HasObjects reports whether a stack has Ingresses, accepted or not, or Ingresses that have not left it yet.
+// HasObjects reports whether a stack has Ingresses, accepted or not, or Ingresses that have not left the stack yet.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	g := f.loadIngresses(v, id)
 	return len(g.members)+len(g.previous)+len(g.leaving) > 0 || g.notAccepted
 }
 
-// singleIngressStack returns the stack of an Ingress that is in no IngressGroup.
+// singleIngressStack returns the stack that an Ingress has if it is in no IngressGroup.
 func singleIngressStack(ing *networkingv1.Ingress) model.StackID {
 	return model.StackID{Kind: model.Ingress, Namespace: ing.Namespace, Name: ing.Name}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// FuzzOneMemberNeverStopsTheOther checks that for any settings of one member, the translation does not panic and the
+// FuzzOneMemberNeverStopsTheOther checks, for any settings of one member, that the translation does not panic and that the
 // other member is served.
 func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 	for i := range settings.IngressRows() {

@@ -19,7 +19,7 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// stacksOf returns all stacks that the Ingresses of a source belong to.
+// stacksOf returns all stacks to which the Ingresses of a source belong.
 func stacksOf(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.StackID {
 	t.Helper()
 	return enginetest.StacksOfKind(t, f, src, cluster.KindIngress)

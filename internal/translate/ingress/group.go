@@ -18,7 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// stackAssignment is the stack of an Ingress, with the settings of the Ingress. With a fault, the stack is not known.
+// stackAssignment is the stack to which an Ingress belongs, with the settings of the Ingress. If there is a fault, the stack
+// is not known.
 type stackAssignment struct {
 	classification
 	id  model.StackID
@@ -29,7 +30,7 @@ const attributesAnnotation = settings.Prefix + "load-balancer-attributes"
 
 var groupNamePattern = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
-// findStack finds the stack of an Ingress that is not being deleted.
+// findStack determines the stack of an Ingress that is not being deleted.
 func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAssignment {
 	p := stackAssignment{classification: f.classify(v, ing), id: singleIngressStack(ing)}
 	if p.fault == nil && !p.managed {
@@ -58,29 +59,31 @@ type member struct {
 	ing   *networkingv1.Ingress
 	set   settings.Ingress
 	order int32
-	// withdrawn reports whether a previous member is no longer permitted, so that its live rules are deleted: its class
-	// does not admit its namespace, or belongs to another controller. movedAway reports the latter.
+	// withdrawn reports whether live rules of a previous member are deleted because they are no longer permitted: its class
+	// does not admit its namespace, or belongs to another controller. movedAway reports whether the class belongs to another
+	// controller.
 	withdrawn, movedAway bool
 }
 
 // stackIngresses has the Ingresses of a stack.
 type stackIngresses struct {
-	members []*member // in group order
-	// previous are Ingresses that have the finalizer of the stack and are not accepted, because their class is missing
-	// or does not admit them. A finalizer permits nothing, because users can edit it; at most the live rules of these
-	// Ingresses are held.
+	members []*member // in order of precedence
+	// previous are Ingresses that have the finalizer of the stack but are not accepted, because their class is missing or
+	// does not admit them. A finalizer permits nothing, because users can edit it; at most the live rules of these Ingresses
+	// are held.
 	previous []*member
 	leaving  []model.Member
 	found    finding.List
-	// deletionProtected are the leaving members that set deletion protection; guard is the finding about the first of them.
+	// deletionProtected are the leaving members that set deletion protection; deletionGuard is the finding about the first
+	// of them.
 	deletionProtected []*member
 	deletionGuard     *finding.Finding
-	// unprotected reports whether a leaving member disables deletion protection.
+	// unprotected reports whether a leaving member explicitly disables deletion protection.
 	unprotected bool
-	// movedAway are the members whose class belongs to another controller now; movedAwayProtected are those of them that
-	// set deletion protection.
+	// movedAway are the members whose class now belongs to another controller; movedAwayProtected are those of them that set
+	// deletion protection.
 	movedAway, movedAwayProtected []*member
-	// notAccepted reports whether the Ingress with the name of the stack has a faulty class and no finalizer.
+	// notAccepted reports whether the Ingress with the name of the stack has a class with a fault, and no finalizer.
 	notAccepted bool
 }
 
@@ -101,8 +104,9 @@ func (f *Frontend) loadIngresses(v *cluster.View, id model.StackID) stackIngress
 	return g
 }
 
-// retainProtectedMembers makes leaving members that set deletion protection previous members, if other members leave as well.
-// So the rules of the protected members are held, and the other members can leave before the protection is disabled.
+// retainProtectedMembers makes leaving members that set deletion protection previous members, if other members leave at the
+// same time. So the rules of the protected members are held, and the other members can leave before the protection is
+// disabled.
 func (g *stackIngresses) retainProtectedMembers() {
 	if len(g.members) > 0 || len(g.deletionProtected) == 0 || len(g.deletionProtected) == len(g.leaving) {
 		return
@@ -116,9 +120,9 @@ func (g *stackIngresses) retainProtectedMembers() {
 	g.deletionGuard = nil
 }
 
-// retainProtectedMovedAway makes Ingresses previous members if they set deletion protection and their class belongs to
-// another controller now. So the load balancer is kept, without the rules of these Ingresses. If the stack has other
-// members, these Ingresses leave instead.
+// retainProtectedMovedAway keeps, as previous members, Ingresses that set deletion protection and whose class now belongs to
+// another controller. So the load balancer stays, without the rules of these Ingresses. If the stack has other members,
+// these Ingresses leave the stack instead.
 func (g *stackIngresses) retainProtectedMovedAway(leaving func(*member) model.Member) {
 	for _, m := range g.movedAwayProtected {
 		if len(g.members) > 0 {
@@ -134,7 +138,7 @@ func (g *stackIngresses) retainProtectedMovedAway(leaving func(*member) model.Me
 	}
 }
 
-// candidates returns the Ingresses that may belong to the stack, or may have belonged to it before.
+// candidates returns the Ingresses that may belong, or may have belonged, to the stack.
 func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1.Ingress {
 	if id.Namespace != "" {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, id.Namespace, id.Name); ok {
@@ -163,7 +167,7 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return ownership.RefOf(a) == ownership.RefOf(b) })
 }
 
-// addCandidate adds an Ingress to the members, the previous members or the leaving members, or does not add it.
+// addCandidate adds an Ingress to the members, the previous members or the leaving members, if it is one of these.
 func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.StackID, ing *networkingv1.Ingress) {
 	claimed, leave := ownership.ClaimOn(v, ing, id).HasOrHadFinalizer, ownership.NewMember(v, ing, id)
 	if ing.DeletionTimestamp != nil && !claimed {
@@ -190,7 +194,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	}
 	switch {
 	case p.fault != nil && claimed:
-		// The live rules of the Ingress are held: they must not be deleted when its class is deleted by mistake.
+		// The live rules of the Ingress are held: they must not be deleted because its class was deleted by mistake.
 		g.found.Add(*p.fault)
 		m := newMember(ing, p)
 		m.Blocked, m.Undetermined, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
@@ -204,8 +208,8 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	case p.managed && p.id == id:
 		m := newMember(ing, p)
 		if o := p.set.GroupOrder.Check(); o != nil {
-			// Its live rules keep their priorities. No new rules are created, not even rules with status 503: their
-			// position is not known, and they could precede rules of other members.
+			// The live rules of the Ingress keep their priorities. No new rules are created for it, not even rules with
+			// status 503: their position is not known, and they could precede rules of other members.
 			m.Blocked, m.Undetermined = true, true
 			fault := o.Finding(finding.BlocksMember)
 			fault.Reason = finding.GroupOrderInvalid
@@ -217,7 +221,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	}
 }
 
-// addMovedAway adds an Ingress whose class belongs to another controller now.
+// addMovedAway adds an Ingress whose class now belongs to another controller.
 func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
 	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithoutClassSettings()
 	m := newMember(ing, p)

@@ -25,7 +25,7 @@ metadata: {name: web, namespace: ns}
 spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}
 `
 
-// ingressOfSize returns an Ingress of IngressGroup g with annotations and rules.
+// ingressOfSize returns an Ingress of IngressGroup g with rules, and with annotations given in notes.
 func ingressOfSize(namespace, name string, rules []string, notes ...string) string {
 	var as []string
 	for i := 0; i < len(notes); i += 2 {
@@ -47,8 +47,8 @@ func numberedTexts(n int, format string) (out []string) {
 	return out
 }
 
-// The cost of one object is bounded: products of lists in an object are limited, and no cost grows with the square of
-// the number of objects in a namespace.
+// TestHostileSizesAreBounded checks that the cost of one object is limited: products of lists in an object have a maximum,
+// and no cost grows with the square of the number of objects in a namespace.
 func TestHostileSizesAreBounded(t *testing.T) {
 	const path = `{path: /p%d, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}`
 	paths := []string{`{host: a.example.com, http: {paths: [` + strings.Join(numberedTexts(4000, path), ", ") + `]}}`}

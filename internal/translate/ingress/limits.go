@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// fitsConditionLimits reports whether the conditions of a rule are within the limits of AWS, and adds a finding if not.
+// fitsConditionLimits reports whether the conditions of a rule are within the limits of AWS. If not, it adds a finding.
 func (t *translation) fitsConditionLimits(m *member, p rulePath, cs []model.Condition) bool {
 	why, flag := t.limits().ExceededLimit(cs)
 	if why == "" {

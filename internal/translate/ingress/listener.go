@@ -15,7 +15,7 @@ import (
 
 const defaultBackendField = "spec.defaultBackend"
 
-// buildListener builds the listener of a port with its default action and rules.
+// buildListener builds the listener of a port, with its default action and its rules.
 func (t *translation) buildListener(p *members.Port) model.Listener {
 	l := model.Listener{Port: p.Number, Tags: t.ListenerTags(p)}
 	l.Attributes, l.AttributesOf = t.ListenerAttributes(p)
@@ -59,8 +59,8 @@ func (t *translation) buildListener(p *members.Port) model.Listener {
 	return l
 }
 
-// reportOmittedRules reports rules that are not created, because redirects answer all their requests. The plan reports
-// rules that are created but receive no requests.
+// reportOmittedRules reports rules that are not created because redirects answer all their requests. The plan reports rules
+// that are created although they receive no requests.
 func (t *translation) reportOmittedRules(all, made []model.Rule) {
 	if len(all) == len(made) {
 		return
@@ -76,7 +76,7 @@ func (t *translation) reportOmittedRules(all, made []model.Rule) {
 	}
 }
 
-// certificateHosts returns the hosts of an Ingress for certificates: the hosts of its rules and of spec.tls.
+// certificateHosts returns the hosts of an Ingress that need certificates: the hosts of its rules and of spec.tls.
 func certificateHosts(ing *networkingv1.Ingress) []string {
 	var out []string
 	for _, r := range ing.Spec.Rules {
@@ -90,8 +90,8 @@ func certificateHosts(ing *networkingv1.Ingress) []string {
 	return members.SortedUnique(out)
 }
 
-// defaultAction sets the default action of a listener: the default backend of the first member with a default backend,
-// otherwise a fixed response with status 404.
+// defaultAction sets the default action of a listener: that of the first member with a default backend, otherwise a fixed
+// response with status 404.
 func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
 	var winner *member
@@ -134,7 +134,7 @@ func backendName(b networkingv1.IngressBackend) string {
 	return ""
 }
 
-// rulePath is one path of an Ingress, with the field of the path.
+// rulePath is one path of an Ingress. field is the field with the path.
 type rulePath struct {
 	host  string
 	path  networkingv1.HTTPIngressPath
@@ -142,8 +142,8 @@ type rulePath struct {
 	field string
 }
 
-// pathsOf lists the paths of an Ingress in order of precedence. Rules keep their order; within each rule, exact paths
-// come first, then prefixes, longest first, then other paths.
+// pathsOf returns the paths of an Ingress in order of precedence. The rules of the Ingress keep their order. Within each of
+// them, exact paths come first, then prefixes, the longest first, then other paths.
 func pathsOf(ing *networkingv1.Ingress) []rulePath {
 	var out []rulePath
 	for i, r := range ing.Spec.Rules {

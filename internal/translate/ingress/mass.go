@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// massRemoval returns a finding if the class of a served Ingress, and the classes of many other Ingresses, belong to
-// another controller now, so that a mistake is probable; nil otherwise.
+// massRemoval returns a finding if the class of a served Ingress, and the classes of many other Ingresses, now belong to
+// another controller, because this is probably a mistake; nil otherwise.
 func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *finding.Finding {
 	if f.opt.AllowMassRemoval {
 		return nil
@@ -20,8 +20,8 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 		ownership.ClassTexts{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
 }
 
-// ingressesOfSameClass has the Ingresses that name the class of an Ingress in the same field. It implements
-// ownership.ControllerSelector.
+// ingressesOfSameClass has the Ingresses that name the same class as ingress in the same field. It implements
+// ownership.Class.
 type ingressesOfSameClass struct {
 	frontend *Frontend
 	view     *cluster.View
@@ -55,9 +55,9 @@ func (c ingressesOfSameClass) Objects() []cluster.Object {
 	return out
 }
 
-// changedControllerByEdit reports whether the class of the Ingress was edited after that class belonged to the other
-// controller. The controller of a class cannot be changed, so the class has had it since its creation. Without a class
-// object, the edit must be younger than the finalizer of this controller.
+// changedControllerByEdit reports whether a user edited the class of the Ingress when the new class already belonged to the
+// other controller. The controller of a class cannot be changed, so this is so since the class was created. If there is no
+// class object, the edit must be later than the finalizer of this controller.
 func (f *Frontend) changedControllerByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
 	edited := cluster.ClassEditedAt(ing)
 	if edited.IsZero() {

@@ -13,7 +13,8 @@ import (
 )
 
 // planPatches returns patches that write the plan of the stack into an annotation of its first member, if the operator
-// enables that, and remove it from other members. If there is no plan, because the stack is held, annotations stay.
+// enables that, and remove the annotation from other members. If there is no plan, because the stack is held, annotations
+// stay.
 func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	text := ""
 	if f.opt.DescribePlan {
@@ -41,7 +42,7 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 	return out
 }
 
-// annotatedPlan returns the plan in the annotation of an Ingress, "" if there is none.
+// annotatedPlan returns the plan in the annotation of an Ingress; "" if there is none.
 func annotatedPlan(v *cluster.View, ref finding.Ref) string {
 	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, ref.Namespace, ref.Name)
 	if !ok {
@@ -50,7 +51,7 @@ func annotatedPlan(v *cluster.View, ref finding.Ref) string {
 	return ing.Annotations[cluster.IngressPlanAnnotation]
 }
 
-// describesStack reports whether a plan in JSON belongs to the stack.
+// describesStack reports whether a plan in JSON is that of the stack.
 func describesStack(plan string, id model.StackID) bool {
 	var doc struct{ ID string }
 	return json.Unmarshal([]byte(plan), &doc) == nil && doc.ID == id.String()

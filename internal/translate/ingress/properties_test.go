@@ -30,8 +30,8 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	})
 }
 
-// The translation depends only on objects that the view has recorded as read, as references or lists. Changes of other
-// objects do not trigger a new translation.
+// TestTranslationDependsOnlyOnRecordedReads checks that the translation depends only on objects that the view has recorded
+// as read, as references or lists, because changes of other objects start no new translation.
 func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})

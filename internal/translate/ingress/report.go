@@ -18,7 +18,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 // ingressStatusReporter implements report.StatusReporter for Ingresses.
 type ingressStatusReporter struct{}
 
-// Status implements report.StatusReporter. The status has the load balancer with its ports, and its frontend NLB without
+// Status implements report.StatusReporter. The status shows the load balancer with its ports, and its frontend NLB without
 // ports.
 func (ingressStatusReporter) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}

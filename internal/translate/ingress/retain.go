@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// retainedBuilder holds the live rules of members that cannot be translated, and of Ingresses that are no longer
-// accepted. These members and Ingresses keep only these rules.
+// retainedBuilder holds the live rules of members that cannot be translated, and of Ingresses that are no longer accepted.
+// Nothing else of these objects is kept.
 type retainedBuilder struct{ *translation }
 
 // retainPrevious holds the live rules of Ingresses that have the finalizer of the stack but are not accepted.
@@ -23,8 +23,8 @@ func (t retainedBuilder) retainPrevious() {
 	}
 }
 
-// retainUndetermined holds the live rules and default actions of members whose ports are unknown, or whose position in
-// the order of the members is unknown.
+// retainUndetermined holds the live rules and default actions of members whose ports, or whose position in the order of the
+// members, are unknown.
 func (t retainedBuilder) retainUndetermined() {
 	for _, m := range t.ingresses {
 		if m.Undetermined {
@@ -50,7 +50,7 @@ func (t retainedBuilder) retainUndetermined() {
 }
 
 // retainMember holds all live rules of a member. A rule that forwards to target groups of the member is recognized by their
-// tags; other rules are compared with the rules that the member would have.
+// tags. Other rules are recognized by comparing them with the rules to which the member translates.
 func (t retainedBuilder) retainMember(m *member) {
 	if m.withdrawn {
 		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
@@ -66,7 +66,7 @@ func (t retainedBuilder) retainMember(m *member) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
-// responseRules returns the rules of a member, for HTTP and HTTPS ports, that do not forward to a target group of the
+// responseRules returns the rules of a member, for HTTP and for HTTPS ports, that do not forward to a target group of the
 // stack.
 func (t retainedBuilder) responseRules(m *member) []model.Rule {
 	t.Stack.LoadBalancer = &model.LoadBalancer{}
@@ -89,7 +89,7 @@ func forwardsToStack(actions []model.Action) bool {
 	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ID != "" })
 }
 
-// retainLiveRule holds the live rule of one path of a member for which no new rule can be created.
+// retainLiveRule holds the live rule for one path of a member, for which no new rule can be created.
 func (t retainedBuilder) retainLiveRule(m *member, r model.Rule) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostBuilder(t).foreignHosts(m.Ref.Namespace)})
 }

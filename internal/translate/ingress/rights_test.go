@@ -20,8 +20,8 @@ import (
 
 var edgeStackID = model.StackID{Kind: model.Ingress, Name: "edge"}
 
-// liveRules returns a load balancer with a rule for each host. The rule forwards to the target group with the ID for
-// this host.
+// liveRules returns a load balancer with a rule for each host. The rule forwards to the target group with the resource id
+// for this host.
 func liveRules(idByHost map[string]string) observed.Stack {
 	l := observed.Listener{ARN: "listener", Port: 80, Protocol: "HTTP", Default: []model.Action{model.FixedResponse{Status: "404"}}}
 	var out observed.Stack
@@ -36,8 +36,8 @@ func liveRules(idByHost map[string]string) observed.Stack {
 	return out
 }
 
-// The class of one of two Ingresses in a namespace stops admitting its Ingress. Only rules that certainly belong to
-// this Ingress are withdrawn: the name of the other Ingress may begin with its name.
+// TestRulesOfAnAdmittedIngressAreNotWithdrawn checks two Ingresses of a namespace, of which the class no longer admits one.
+// Only rules that certainly belong to that one are withdrawn: the name of the other Ingress may begin with its name.
 func TestRulesOfAnAdmittedIngressAreNotWithdrawn(t *testing.T) {
 	const classes = `
 apiVersion: v1
@@ -73,7 +73,7 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 		gone []string
 	}{
 		"both are admitted": {of("web", "open") + of("web-two", "open"), nil},
-		// The rule of the one with the longer name could belong to the other Ingress.
+		// The rule of the Ingress with the longer name could belong to the other Ingress.
 		"the one with the longer name":  {of("web", "open") + of("web-two", "closed"), nil},
 		"the one with the shorter name": {of("web", "closed") + of("web-two", "open"), []string{"rule web.example.com"}},
 		"neither":                       {of("web", "closed") + of("web-two", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
@@ -89,8 +89,8 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 	}
 }
 
-// In isolated tenancy a host belongs to the namespace that serves it, even if the Ingress of another namespace is
-// older.
+// TestALiveHostStaysWithItsNamespace checks that in isolated tenancy a host belongs to the namespace with a live rule for
+// it, even if the Ingress of another namespace is older.
 func TestALiveHostStaysWithItsNamespace(t *testing.T) {
 	of := func(namespace, host string, year int) string {
 		return fmt.Sprintf(`---

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// buildRule builds the rule of one path on one port. If it has a fault, the result is a held rule for the host and path. If
-// the path or host cannot be used, there is no rule, and the result is false.
+// buildRule builds the rule for one path on one port. If the path has a fault, the rule is a held rule for the host and
+// path. If the path or the host cannot be used, there is no rule, and buildRule returns false.
 func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
 	r := model.Rule{
 		Member: m.Ref, Origin: finding.Origin{Object: m.Ref, Field: path.field},
@@ -25,7 +25,7 @@ func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held 
 		return model.Rule{}, false
 	}
 	if ok && !t.fitsConditionLimits(m, path, conditions) {
-		// A live rule with these conditions is held. A new rule, with status 503, gets only the host and path.
+		// A live rule with these conditions is held. A new rule, with status 503, has only the host and path as conditions.
 		r.Held, r.PlaceholderConditions = model.HeldInvalid, t.ownConditions(m, path)
 		if why, _ := t.limits().ExceededLimit(r.PlaceholderConditions); why != "" {
 			retainedBuilder{t}.retainLiveRule(m, r)
@@ -36,7 +36,7 @@ func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held 
 	if ok {
 		r.Held = held
 	} else if pathFault(path) != "" {
-		// A live rule with this path is kept. No new rule is created, because the path is probably a mistake.
+		// A live rule with this path is held. No new rule is created, because the path is probably a mistake.
 		retainedBuilder{t}.retainLiveRule(m, r)
 		return model.Rule{}, false
 	} else {
@@ -55,7 +55,7 @@ func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held 
 	return r, true
 }
 
-// pathFault returns a message about a path that is not valid, "" if it is valid.
+// pathFault returns the reason why a path is not valid; "" if it is valid.
 func pathFault(p rulePath) string {
 	switch p.kind {
 	case networkingv1.PathTypeExact, networkingv1.PathTypePrefix:
@@ -69,8 +69,8 @@ func pathFault(p rulePath) string {
 	return ""
 }
 
-// conditions builds the conditions of a rule: the host, the path, and the conditions annotation of its backend, which
-// adds alternative hosts and paths, and further conditions. If there is a fault, it returns only the host and path, and
+// conditions builds the conditions of a rule from the host, the path, and the conditions annotation of the backend, which
+// can add alternative hosts and paths, and other conditions. If there is a fault, it returns only the host and the path, and
 // false.
 func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool) {
 	host, path, ok := model.HostHeader{}, model.PathPattern{}, true
@@ -110,7 +110,7 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 	return orderConditions(others, host, path), ok
 }
 
-// ownConditions returns the conditions of a rule without those of annotations: its host and path.
+// ownConditions returns the conditions of a rule without those of its conditions annotation: only the host and the path.
 func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
 	alone := p
 	alone.path.Backend = networkingv1.IngressBackend{}
@@ -118,8 +118,8 @@ func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
 	return conditions
 }
 
-// orderConditions returns conditions in the order in which they are sent to AWS. A rule without conditions gets a
-// condition that matches every path.
+// orderConditions returns the conditions in the order in which they are sent to AWS. If there are none, it returns a
+// condition that matches every path, because AWS requires a condition.
 func orderConditions(others []model.Condition, host model.HostHeader, path model.PathPattern) []model.Condition {
 	out := others
 	if len(host.Values)+len(host.Regex) > 0 {
@@ -134,8 +134,8 @@ func orderConditions(others []model.Condition, host model.HostHeader, path model
 	return out
 }
 
-// pathPattern returns the path condition of a path without annotations; false if the path or one of its settings is not
-// valid.
+// pathPattern returns the condition for a path, without those of its conditions annotation; false if the path or one of its
+// settings is not valid.
 func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, bool) {
 	raw := p.path.Path
 	if raw == "" {
@@ -163,7 +163,7 @@ func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, boo
 			return plain, false
 		}
 		if regex.Value {
-			// Kubernetes requires a leading slash, which is not part of the regular expression.
+			// Kubernetes requires a leading slash, which does not belong to the regular expression.
 			return model.PathPattern{Regex: []string{raw[1:]}}, true
 		}
 	}

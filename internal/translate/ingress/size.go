@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The default limits for the resources of one namespace on a load balancer. AWS allows 50 listeners and 100 rules; a
-// cluster that is taken over may have raised quotas. The number of rules is the product of ports and paths, so without
-// limits a small object could exhaust the memory.
+// Default limits for the Ingresses of one namespace on a load balancer. AWS allows 50 listeners and 100 rules; an existing
+// cluster may have raised quotas. The number of rules is the product of ports and paths, so without a limit a small object
+// could exhaust the memory.
 const (
 	defaultMaxListeners = 100
 	defaultMaxRules     = 4000
@@ -17,8 +17,8 @@ const (
 	maxSecurityGroupRules = 1000
 )
 
-// limitSize holds a member that has more listeners or rules than the operator allows, before any of them is built. The
-// rules of all members of a namespace in the IngressGroup are added up.
+// limitSize holds a member that has more listeners or rules than the operator allows, before any of them is built. The limit
+// for rules applies to all members of a namespace in the IngressGroup together.
 func (t *translation) limitSize(m *member) {
 	if m.Undetermined {
 		return
@@ -29,7 +29,7 @@ func (t *translation) limitSize(m *member) {
 			paths += len(r.HTTP.Paths)
 		}
 	}
-	hosts := 0 // hosts of spec.tls, for which certificates are searched on each port
+	hosts := 0 // hosts of spec.tls: certificates for them are searched on each port
 	for _, s := range m.ing.Spec.TLS {
 		hosts += len(s.Hosts)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// targetGroup returns the handle of the target group of a Service port, for actions; false if the target group has a
+// targetGroup returns the handle of the target group for a Service port, for use in actions; false if the target group has a
 // fault.
 func (t *translation) targetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) (handle string, ok bool) {
 	key := assemble.TargetGroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
@@ -22,7 +22,7 @@ func (t *translation) targetGroup(m *member, svc *corev1.Service, port intstr.In
 func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
 	own := t.backendSettings(svc)
 	s := own.Target.WithDefaults(m.set.Target)
-	// The target type of the class has precedence over both, even if it is not valid.
+	// The target type of the class has precedence over those of the Service and the Ingress, even if it is not valid.
 	s.Type = settings.FirstPresent(m.set.Class.TargetType, s.Type)
 	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
@@ -41,8 +41,8 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ownership.RefOf(svc), ServiceUID: string(svc.UID), ServicePort: port.String(),
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
-	// m.Tags has the tags of the Ingress and of its class, which have precedence. Tags of the Service have precedence
-	// only over tags of the Ingress.
+	// m.Tags has the tags of the Ingress and of its class, of which those of the class have precedence. Tags of the Service
+	// have precedence only over tags of the Ingress.
 	g.Tags = t.WithDefaultTags(assemble.MergeMaps(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
 	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.NewBinding(assemble.BindingRequest{
@@ -52,7 +52,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 	return &g.TargetGroup
 }
 
-// backendSettings returns the settings in the annotations of a Service, which are parsed once per stack.
+// backendSettings returns the settings in the annotations of a Service. They are parsed once for each stack.
 func (t *translation) backendSettings(svc *corev1.Service) settings.Backend {
 	ref := ownership.RefOf(svc)
 	if b, ok := t.backends[ref]; ok {

@@ -14,21 +14,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Tenancy is the degree of isolation between members of an IngressGroup.
+// Tenancy is how far the members of an IngressGroup are isolated from each other.
 type Tenancy string
 
 // The values of Tenancy.
 const (
-	// Cooperative permits that a member places its rules before those of other members by group.order, as in
+	// Cooperative permits that a member places its rules before those of other members by annotation group.order, as in
 	// aws-load-balancer-controller.
 	Cooperative Tenancy = "cooperative"
-	// Isolated assigns each host to the namespace of the accepted Ingress that used it first. Only the class sets
+	// Isolated assigns each host to the namespace of the accepted Ingress that used it first. Only the class sets the
 	// load-balancer-wide settings.
 	Isolated Tenancy = "isolated"
 )
 
-// anyHost is the host pattern that matches every host. A rule without a host, a regular expression and a default
-// backend have this pattern.
+// anyHost is the host pattern that matches every host. It is the pattern of a rule without a host, of a regular expression,
+// and of a default backend.
 const anyHost = "*"
 
 // hostClaim is a host pattern that a namespace uses.
@@ -38,21 +38,21 @@ type hostClaim struct {
 	isLive          bool    // a live rule of the namespace has the host
 }
 
-// hostOwners has the owners of host patterns. A pattern without wildcards has at most one owner.
+// hostOwners has the namespaces that own host patterns. A pattern without wildcards has at most one owner.
 type hostOwners struct {
 	exact            map[string]*hostClaim
 	plain, wildcards []*hostClaim // without and with wildcards, in the order in which they were granted
-	// overLimit has the namespaces and patterns that exceed maxWildcardHosts.
+	// overLimit has the pairs of a namespace and a pattern that exceed maxWildcardHosts.
 	overLimit map[[2]string]bool
 }
 
-// maxWildcardHosts is the maximum number of host patterns with wildcards that a namespace may have in an IngressGroup. Each
-// host is compared with all of them.
+// maxWildcardHosts is the maximum number of host patterns with wildcards that a namespace may have in an IngressGroup. The
+// limit bounds the time, because each host is compared with all of them.
 const maxWildcardHosts = 200
 
 func hasWildcard(host string) bool { return strings.ContainsAny(host, "*?") }
 
-// grantPattern makes a namespace the owner of a host pattern.
+// grantPattern makes the namespace of a claim the owner of its host pattern.
 func (o *hostOwners) grantPattern(c *hostClaim) {
 	if hasWildcard(c.host) {
 		o.wildcards = append(o.wildcards, c)
@@ -61,12 +61,12 @@ func (o *hostOwners) grantPattern(c *hostClaim) {
 	o.exact[c.host], o.plain = c, append(o.plain, c)
 }
 
-// hostBuilder determines the namespace that owns each host, in isolated tenancy.
+// hostBuilder determines which namespace owns each host, in isolated tenancy.
 type hostBuilder struct{ *translation }
 
-// assignHosts sets the owners of the hosts in rules of all members. The owner of a host is the namespace with live
-// rules for the host, otherwise the namespace of the oldest Ingress. A namespace cannot own a pattern that overlaps
-// with a pattern of another namespace.
+// assignHosts sets the owners of the hosts in the rules of all members. The owner of a host is the namespace with live rules
+// for it, otherwise the namespace of the oldest Ingress with it. A namespace cannot own a pattern that overlaps a pattern of
+// another namespace.
 func (t hostBuilder) assignHosts() {
 	if !t.Isolated {
 		return
@@ -81,20 +81,20 @@ func (t hostBuilder) assignHosts() {
 			}
 		}
 		if t.owners.conflictingClaim(c.namespace, c.host) != nil {
-			t.Stack.Contested = true // live rules may give the host to the other namespace
+			t.Stack.Contested = true // live rules may show that the host belongs to the other namespace
 			continue
 		}
 		t.owners.grantPattern(c)
 	}
 }
 
-// hostClaims returns the hosts that the members of each namespace use, in the order in which they are granted.
+// hostClaims returns the claims of namespaces to the hosts of their members, in the order in which they are granted.
 func (t hostBuilder) hostClaims() []*hostClaim {
 	live := t.liveHosts()
 	byKey := map[[2]string]*hostClaim{}
 	claimants := slices.Clone(t.ingresses)
 	for _, m := range t.previousIngresses {
-		if m.ClassMissing { // an Ingress that its class does not admit has no claim
+		if m.ClassMissing { // an Ingress that its class does not admit claims no host
 			claimants = append(claimants, m)
 		}
 	}
@@ -125,7 +125,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 	})
 }
 
-// conflictingClaim returns a claim of another namespace that overlaps with a host, nil if there is none.
+// conflictingClaim returns a granted claim of another namespace that overlaps a host; nil if there is none.
 func (o *hostOwners) conflictingClaim(namespace, host string) *hostClaim {
 	conflicts := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsOverlap(c.host, host) }
 	others := o.wildcards
@@ -133,7 +133,7 @@ func (o *hostOwners) conflictingClaim(namespace, host string) *hostClaim {
 	case hasWildcard(host):
 		others = append(slices.Clone(o.plain), o.wildcards...)
 	case c != nil && c.namespace == namespace:
-		return nil // patterns of other namespaces do not overlap with one that is granted
+		return nil // a pattern that overlaps one of another namespace is never granted
 	case c != nil:
 		return c
 	}
@@ -143,7 +143,7 @@ func (o *hostOwners) conflictingClaim(namespace, host string) *hostClaim {
 	return nil
 }
 
-// hostsUsed returns the host patterns of the rules and the default backend of a member, sorted and without repeats.
+// hostsUsed returns the host patterns in the rules and the default backend of a member, sorted and without duplicates.
 func (t hostBuilder) hostsUsed(m *member) []string {
 	var out []string
 	if m.ing.Spec.DefaultBackend != nil {
@@ -164,7 +164,7 @@ func (t hostBuilder) hostsUsed(m *member) []string {
 	return members.SortedUnique(out)
 }
 
-// hostPatterns returns the hosts of a rule with a host and further conditions, in lower case.
+// hostPatterns returns the host patterns of a rule with a host and further conditions, in lower case.
 func hostPatterns(host string, extra []model.Condition) []string {
 	var out []string
 	if host != "" {
@@ -188,7 +188,7 @@ func hostPatterns(host string, extra []model.Condition) []string {
 	return out
 }
 
-// liveHosts returns the namespaces and hosts of live rules that forward to target groups of one namespace.
+// liveHosts returns the hosts of live rules, each with a namespace that may own the target groups of the rule.
 func (t hostBuilder) liveHosts() map[[2]string]bool {
 	out := map[[2]string]bool{}
 	lb := t.LiveLoadBalancer()
@@ -210,13 +210,13 @@ func (t hostBuilder) liveHosts() map[[2]string]bool {
 	return out
 }
 
-// mayUseHosts reports whether a member may have a rule with the conditions. If not, it adds a finding about the owner
-// of the host.
+// mayUseHosts reports whether a member may have a rule with the conditions. If another namespace owns a host, it adds a
+// finding.
 func (t hostBuilder) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
 	return t.mayUsePatterns(m, field, hostPatterns("", conditions))
 }
 
-// mayUsePatterns does the check of mayUseHosts for host patterns.
+// mayUsePatterns implements mayUseHosts for host patterns.
 func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) bool {
 	if t.owners == nil {
 		return true
@@ -248,7 +248,7 @@ func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) boo
 	return true
 }
 
-// foreignHosts returns the hosts that belong to other namespaces.
+// foreignHosts returns the host patterns that other namespaces own.
 func (t hostBuilder) foreignHosts(namespace string) []string {
 	if t.owners == nil {
 		return nil

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Translate builds the desired state of a stack and the findings about its objects, sorted and without repeats. If the
+// Translate builds the desired state of a stack and the findings about its objects, sorted and without duplicates. If the
 // view has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
-// Without it, settings on which members disagree are chosen as for a new load balancer, and Contested is set.
+// Without live, settings on which members disagree are chosen as for a new load balancer, and Contested is set.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.loadIngresses(v, id)
 	t := newTranslation(f.opt, v, id, live)
@@ -43,18 +43,18 @@ type translation struct {
 	assemble.Builder
 	opt  Options
 	view *cluster.View
-	// ingresses and previousIngresses are Members and Previous with their Ingresses; ingressOf maps each Member to its
-	// Ingress.
+	// ingresses and previousIngresses have an entry for each of Members and Previous, with its Ingress. ingressOf maps each
+	// Member to its entry.
 	ingresses, previousIngresses []*member
 	ingressOf                    map[*members.Member]*member
-	// owners has the owners of hosts in isolated tenancy; nil in cooperative tenancy.
+	// owners has the owners of hosts in isolated tenancy. It is nil in cooperative tenancy.
 	owners *hostOwners
-	// ruleCounts is the number of rules of each namespace.
+	// ruleCounts has the number of rules of each namespace.
 	ruleCounts map[string]int
-	// namedTargetGroups are the target groups that each namespace names by name or ARN.
+	// namedTargetGroups has the target groups that each namespace references by name or ARN.
 	namedTargetGroups map[string]map[string]bool
 	targetGroups      assemble.TargetGroups
-	// claimedHosts are the hosts of all members, and ageRank is the rank of each member by age; both are nil until
+	// claimedHosts has the hosts that all members claim, and ageRank the rank of each member by age; both are nil until
 	// certificateClaims is called.
 	claimedHosts *assemble.HostClaims
 	ageRank      map[*member]int
@@ -75,7 +75,7 @@ func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observ
 	}
 }
 
-// setMembers sets the members, in group order, and the previous members.
+// setMembers sets the members, in order of precedence, and the previous members.
 func (t *translation) setMembers(ingresses, previous []*member) {
 	t.ingresses, t.previousIngresses = ingresses, previous
 	for _, m := range ingresses {
@@ -115,7 +115,7 @@ func (t *translation) build() {
 	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
-// resolveMember resolves the settings of a member that do not depend on other members.
+// resolveMember determines the settings of a member that do not depend on other members.
 func (t *translation) resolveMember(m *member) {
 	if len(m.Faults) > 0 {
 		m.Blocked = true
@@ -142,5 +142,5 @@ func (t *translation) resolveMember(m *member) {
 	}
 }
 
-// redirectsToHTTPS reports whether a listener only redirects to HTTPS.
+// redirectsToHTTPS reports whether all requests to a listener are redirected to HTTPS.
 func (t *translation) redirectsToHTTPS(l model.Listener) bool { return t.Redirect.Set && l.TLS == nil }

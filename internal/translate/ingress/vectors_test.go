@@ -38,7 +38,7 @@ spec:
         paths: [{path: /, pathType: Prefix, backend: {service: {name: kiosk, port: {%s}}}}]
 `
 
-// The names never change, because a live load balancer is found only by its name.
+// TestFrozenNames checks names that must never change, because a live load balancer is found only by its name.
 func TestFrozenNames(t *testing.T) {
 	implicit := model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"}
 	group := model.StackID{Kind: model.Ingress, Name: "tulips"}
@@ -96,8 +96,8 @@ func TestNamesOfFrontendNLBAndCertificateNeverChange(t *testing.T) {
 	}
 }
 
-// twoMemberDocs returns two members of IngressGroup g, in the order of their names. first and second are additional
-// annotations, or lines of the spec if they begin with "spec:".
+// twoMemberDocs returns the YAML of two members of IngressGroup g, in the order of their names. first and second are
+// annotations to add, or lines of the spec if they begin with "spec:".
 func twoMemberDocs(first, second string) string {
 	var out strings.Builder
 	for name, says := range map[string]string{"a": first, "b": second} {
@@ -133,8 +133,8 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 }
 
-// If members of an IngressGroup disagree on a setting, the value of the first member is used and the second member gets
-// an event. If the fault blocks the whole stack, nothing is created.
+// TestConflictsOfMembers checks that the value of the first member is used, and the second member gets an event, if members
+// of an IngressGroup disagree on a setting. If the fault blocks the whole stack, nothing is created.
 func TestConflictsOfMembers(t *testing.T) {
 	const secure = "listen-ports: '[{\"HTTPS\":443},{\"HTTPS\":8443}]'\ncertificate-arn: c\n"
 	const backend = "spec:defaultBackend: {service: {name: web, port: {number: 80}}}\n"
@@ -243,7 +243,7 @@ func TestInvalidGroupNameGivesOwnStack(t *testing.T) {
 	}
 }
 
-// Members with equal order are sorted by the bytes of "namespace/name".
+// TestMembersAreSortedByGroupOrder checks that members with equal group.order are sorted by the bytes of "namespace/name".
 func TestMembersAreSortedByGroupOrder(t *testing.T) {
 	src, err := cluster.NewMemory(nil)
 	if err != nil {

@@ -13,24 +13,24 @@ import (
 type LiveValue[T any] struct {
 	// Known reports whether there is a live value to compare with.
 	Known bool
-	// Matches reports whether a desired value is the same as the live one.
+	// Matches reports whether a desired value means the same as the live value.
 	Matches func(T) bool
 	// Value is the live value.
 	Value T
-	// Absent reports whether AWS has no value, so that no member can have set one before.
+	// Absent reports whether AWS certainly has no value, so that no member can have set one before.
 	Absent bool
 	// Unavailable reports whether the live value could not be read. Then nothing is changed, and no finding about a
 	// conflict with the live value is reported.
 	Unavailable bool
 }
 
-// LiveValueOf returns a LiveValue; same compares it with desired values.
+// LiveValueOf returns a LiveValue with Value value. same compares the live value with a desired value.
 func LiveValueOf[T any](value T, known bool, same func(a, b T) bool) LiveValue[T] {
 	return LiveValue[T]{Known: known, Value: value, Matches: func(v T) bool { return same(value, v) }}
 }
 
-// MergedSetting is the value of a setting after the values of all members are merged. KeepsLive reports whether the live value
-// is kept although no member is known to set it.
+// MergedSetting is the value of a setting after merging the values of all members. KeepsLive reports whether it is the live
+// value, which is kept although no member is known to set it.
 type MergedSetting[T any] struct {
 	settings.Opt[T]
 	KeepsLive bool
@@ -43,19 +43,19 @@ type memberValue[T any] struct {
 }
 
 // MergeSetting merges the values of a setting in all members. The members are in the order of the frontend (for Ingresses:
-// group.order, then name). The first value has precedence unless another value is live. Members that disagree get a
-// finding. current reads the live value, and is called only if the setting is contested.
+// group.order, then name). The first value has precedence unless another value is live. Members that disagree get a finding.
+// current reads the live value; it is called only if the result may depend on that.
 func MergeSetting[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	return mergeMemberValues(t, members, t.guestsAmong(members), what, get, same, current)
 }
 
-// MergeSettingOfAll does the same as MergeSetting, but treats the values of guests like those of other members.
+// MergeSettingOfAll is like MergeSetting, but treats the values of guests like those of other members.
 func MergeSettingOfAll[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	return mergeMemberValues(t, members, false, what, get, same, current)
 }
 
-// mergeMemberValues implements MergeSetting for the members that set the value or may set it. guests reports whether some of
-// the members that share the setting are guests.
+// mergeMemberValues implements MergeSetting and MergeSettingOfAll. guests reports whether the values of guests have lower
+// precedence.
 func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	var asks []memberValue[T]
 	var unavailable *memberValue[T]
@@ -93,7 +93,7 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 		live = current()
 	}
 	if live.Unavailable && len(asks) > 0 {
-		return MergedSetting[T]{Opt: asks[0].setting} // the plan holds it
+		return MergedSetting[T]{Opt: asks[0].setting} // the plan holds the setting
 	}
 	at := -1
 	for i := 0; i < len(asks) && live.Known && at < 0; i++ {
@@ -101,7 +101,7 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 		if live.Matches(asks[i].setting.Value) {
 			at = i
 		} else if t.unanswered > before && unavailable == nil {
-			unavailable = &asks[i] // the value may be the live one, which could not be read
+			unavailable = &asks[i] // the value may be equal to the live value, which could not be read
 		}
 	}
 	switch {
@@ -114,7 +114,8 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 		}
 		return MergedSetting[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, KeepsLive: true}
 	case at < 0 && !live.Absent && t.memberWithoutClass != nil && t.LiveLoadBalancer() != nil:
-		// None of the values is live. While the class of a served member cannot be read, a new member does not decide.
+		// None of the values is live. While the class of a served member cannot be read, a new member does not decide, so
+		// the live value stays.
 		for _, a := range asks {
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, t.memberWithoutClass.Ref, true)
 		}
@@ -132,8 +133,8 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 	return MergedSetting[T]{Opt: won.setting}
 }
 
-// MergePortSetting merges a setting on which the members of a port must agree. If a member is served and its ports are unknown,
-// it may also listen on the port, so its value is treated as one that cannot be read.
+// MergePortSetting merges a setting on which the members that listen on a port must agree. A served member whose ports are
+// unknown may also listen on the port, so its value is treated like a value that cannot be read.
 func MergePortSetting[T any](t *Translation, p *Port, key string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	withUnknownPorts := map[*Member]bool{}
 	members := p.Members
@@ -157,8 +158,8 @@ func MergePortSetting[T any](t *Translation, p *Port, key string, get func(*Memb
 
 var errPortsUnknown = errors.New("it is not known on which ports the member listens")
 
-// ReportIgnoredValue reports that the value of a member has no effect, because the member by has another value that is
-// live, or precedes it in the order of the members.
+// ReportIgnoredValue reports that the value of member m has no effect: the object by sets another value, which is live
+// (isLive) or comes first in the order of the members.
 func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
 	why := "comes first in group order"
 	if isLive {
@@ -171,7 +172,7 @@ func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason fin
 	})
 }
 
-// quoted returns a value of a setting in quotes for a message, cut to 300 bytes.
+// quoted returns the value of a setting in quotes, for messages, cut to 300 bytes.
 func quoted(v any) string {
 	const most = 300
 	text := fmt.Sprint(v)
@@ -184,12 +185,12 @@ func quoted(v any) string {
 // Equal compares values with ==.
 func Equal[T comparable](a, b T) bool { return a == b }
 
-// SortedUnique returns a sorted copy of a list without repeats.
+// SortedUnique returns a sorted copy of a list without duplicates.
 func SortedUnique(s []string) []string {
 	out := slices.Clone(s)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// SameSet reports whether lists have the same items, in any order and number.
+// SameSet reports whether two lists have the same items. Order and repetitions do not matter.
 func SameSet(a, b []string) bool { return slices.Equal(SortedUnique(a), SortedUnique(b)) }

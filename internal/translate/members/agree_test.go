@@ -22,9 +22,9 @@ var (
 	createdAt  = time.Unix(1000000, 0)
 )
 
-// member returns an Ingress that sets a value by its own annotation, or by its class if says begins with "class:". An
-// empty says sets no value, and "?" sets one that cannot be read. A member whose name is later in the alphabet was
-// created later.
+// member returns an Ingress that sets a value by its own annotation, or by its class if says begins with "class:". If says
+// is empty, it sets no value; if says is "?", its value cannot be read. Members are created in the alphabetical order of
+// their names.
 func member(name, says string) *Member {
 	namespace, _, _ := strings.Cut(name, "/")
 	m := &Member{
@@ -47,7 +47,7 @@ func member(name, says string) *Member {
 	return m
 }
 
-// parseMembers returns members, each given as "namespace/name=value".
+// parseMembers returns members. Each item of list is "namespace/name=value".
 func parseMembers(list ...string) (out []*Member) {
 	for _, x := range list {
 		name, says, _ := strings.Cut(x, "=")
@@ -58,7 +58,7 @@ func parseMembers(list ...string) (out []*Member) {
 
 func nameSetting(m *Member) settings.Opt[string] { return m.Set.Name }
 
-// liveStackServing returns a live stack with a listener on a port, which has one rule for each named object.
+// liveStackServing returns an observed stack with a listener on a port that has one rule for each object in names.
 func liveStackServing(port int32, protocol string, names ...string) *observed.Stack {
 	l := observed.Listener{ARN: "listener", Port: port, Protocol: protocol}
 	live := &observed.Stack{}
@@ -70,7 +70,7 @@ func liveStackServing(port int32, protocol string, names ...string) *observed.St
 	return live
 }
 
-// reportedText returns the names of the members that findings are about, with the reasons.
+// reportedText returns the names of the members about which there are findings, with the reasons of the findings.
 func reportedText(l finding.List) string {
 	var out []string
 	for _, f := range l {
@@ -79,7 +79,7 @@ func reportedText(l finding.List) string {
 	return strings.Join(out, ", ")
 }
 
-// TestSettingHasOneValueIfMembersDiffer checks which value a load-balancer-wide setting gets if members set different values.
+// TestSettingHasOneValueIfMembersDiffer checks which value a load-balancer-wide setting has if members set different values.
 func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 	live := func(v string) *LiveValue[string] { x := LiveValueOf(v, true, Equal[string]); return &x }
 	for name, x := range map[string]struct {
@@ -184,7 +184,7 @@ func setIsolated(t *Translation) { t.Isolated = true }
 
 func setOwner(t *Translation) { t.Owner = new("own") }
 
-// memberWithKeys returns a member with attributes: "k=v" sets its own attribute, "class.k=v" an attribute of its class.
+// memberWithKeys returns a member with attributes: "k=v" is its own attribute, "class.k=v" an attribute of its class.
 func memberWithKeys(name string, pairs ...string) *Member {
 	m := member(name, "")
 	own, ofClass := map[string]string{}, map[string]string{}
@@ -203,7 +203,8 @@ func memberWithKeys(name string, pairs ...string) *Member {
 	return m
 }
 
-// TestEachKeyOfAMapIsMergedSeparately checks the same for maps, in which each key is a separate setting.
+// TestEachKeyOfAMapIsMergedSeparately checks, like TestSettingHasOneValueIfMembersDiffer, the values in maps, in which each
+// key is a separate setting.
 func TestEachKeyOfAMapIsMergedSeparately(t *testing.T) {
 	for name, x := range map[string]struct {
 		members []*Member
@@ -262,7 +263,7 @@ func memberWithUnavailableKeys(name string) *Member {
 	return m
 }
 
-// TestProtocolsOfPorts checks which members listen on a port if they disagree on its protocol.
+// TestProtocolsOfPorts checks which members listen on a port if the members disagree on its protocol.
 func TestProtocolsOfPorts(t *testing.T) {
 	for name, x := range map[string]struct {
 		tls      []bool // whether members 1, 2, … use TLS on port 80
@@ -314,7 +315,8 @@ func memberNames(list []*Member) (out []string) {
 	return out
 }
 
-// A served member whose ports are unknown may listen on any port, so the live setting is retained on every port.
+// TestAMemberWithoutPortsMayListenAnywhere checks that the live setting stays on every port if the ports of a served member
+// are unknown, because the member may listen on any port.
 func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 	for name, x := range map[string]struct {
 		live *observed.Stack
@@ -336,7 +338,8 @@ func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 	}
 }
 
-// Live attributes that were not read are asked for once, and not if AWS gives no answer.
+// TestLiveAttributesAreRequested checks that live attributes that were not read are requested once, and not again if AWS
+// gives no answer.
 func TestLiveAttributesAreRequested(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit       func(*Translation)
@@ -375,7 +378,7 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 	}
 }
 
-// TestFaults checks on which member a fault is reported, and what it holds.
+// TestFaults checks on which member a fault is reported, and which resources it holds.
 func TestFaults(t *testing.T) {
 	m := member("a/1", "")
 	other := member("a/2", "")
@@ -412,7 +415,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Long values are truncated in messages, and lists are compared as sets.
+// TestValuesInMessagesAndSets checks that long values are shortened in messages, and that lists are compared as sets.
 func TestValuesInMessagesAndSets(t *testing.T) {
 	if got := quoted(strings.Repeat("x", 1000)); len(got) > 320 || !strings.HasSuffix(got, `..."`) {
 		t.Errorf("a long value is shown as %s", got)

@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MemberFaults reports, for all members, the faults that hold all resources of a member.
+// MemberFaults reports the faults of all members that hold all resources of their member.
 func (t *Translation) MemberFaults() {
 	for _, m := range t.Members {
 		for _, f := range m.Faults {
@@ -14,7 +14,7 @@ func (t *Translation) MemberFaults() {
 	}
 }
 
-// Fault reports a setting of a member, or of its class, that is not valid.
+// Fault reports a setting of a member, or of its class, whose value is not valid.
 func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
 	x := f.Finding(reach)
 	if m.IsFromClass(f.Origin) {
@@ -23,8 +23,8 @@ func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
 	t.Found.Add(x)
 }
 
-// HoldMember holds all resources of a member because a setting is not valid. If the setting is not used, it is only
-// reported as a warning.
+// HoldMember holds all resources of a member because the value of a setting is not valid. If the setting is not used, the
+// fault is only reported, as a warning.
 func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	switch {
 	case f == nil:
@@ -38,7 +38,7 @@ func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	}
 }
 
-// MemberOf returns the member of an origin. For an origin in class parameters, which get no events, it returns the
+// MemberOf returns the member in which an origin is. For an origin in class parameters, which get no events, it returns the
 // first member.
 func (t *Translation) MemberOf(o finding.Origin) *Member {
 	for _, m := range t.Members {
@@ -49,8 +49,8 @@ func (t *Translation) MemberOf(o finding.Origin) *Member {
 	return t.Members[0]
 }
 
-// FieldOn returns an origin as a field of the object ref, on which the finding is reported. If the origin is in another
-// object, such as class parameters, which get no events, the result has the name of that object.
+// FieldOn returns an origin in the form of a field of object ref, on which the finding is reported. If the origin is in
+// another object, such as class parameters, which get no events, the result names that object too.
 func FieldOn(ref finding.Ref, o finding.Origin) string {
 	if o.Object == ref {
 		return o.Field

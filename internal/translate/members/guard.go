@@ -10,16 +10,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// DisablesProtection reports whether the attributes in an annotation explicitly disable deletion protection of the load
-// balancer.
+// DisablesProtection reports whether the load balancer attributes in an annotation explicitly disable deletion protection.
 func DisablesProtection(annotations map[string]string, annotation string) bool {
 	attributes, err := settings.ParseMap(annotations[annotation])
 	on, parseErr := strconv.ParseBool(attributes[plan.ProtectionAttribute])
 	return err == nil && parseErr == nil && !on
 }
 
-// DeletionGuard returns a finding if the load balancer of an object that is being deleted must stay, because the
-// attributes in an annotation enable deletion protection or are not valid; nil otherwise.
+// DeletionGuard returns a finding if the load balancer of an object that is being deleted must stay: the load balancer
+// attributes in an annotation enable deletion protection, or are not valid; nil otherwise.
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]
 	attributes, err := settings.ParseMap(raw)

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MergeKeys merges maps of all members; each key is a separate setting. If the class of the first member sets a key,
-// the key has that value: values of members are ignored, and values of other classes are used only if they are live.
-// live returns the live values, nil if they are not known.
+// MergeKeys merges maps of all members; each key is a separate setting. If the class of the first member sets a key, the key
+// has that value: values of members are ignored, and values of other classes are used only if they are live. live returns
+// the live map; nil if it is not known.
 func MergeKeys(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
 	if t.Isolated {
 		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.classDecides(m) })
@@ -47,8 +47,8 @@ func MergeKeys(t *Translation, members []*Member, what string, get func(*Member)
 	return out
 }
 
-// membersByKey has the members that set each key of a map, so that a loop over the keys does not visit all members for
-// each key.
+// membersByKey has the members that set each key of a map, so that a loop over the keys does not visit all members for each
+// key.
 type membersByKey struct {
 	position     map[*Member]int      // index of each member in the order of the frontend
 	ofKey        map[string][]*Member // members that set the key, in order
@@ -79,7 +79,7 @@ func membersByKeyOf(members []*Member, get func(*Member) settings.Opt[map[string
 	return out
 }
 
-// membersFor returns, in order, the members with a value for a key: their own value, the value of their class, or a
+// membersFor returns, in order, the members that may have a value for a key: their own value, the value of their class, or a
 // value that cannot be read.
 func (s membersByKey) membersFor(key string, byClass map[*Member]string) []*Member {
 	out := slices.Clone(s.ofKey[key])
@@ -93,8 +93,8 @@ func (s membersByKey) membersFor(key string, byClass map[*Member]string) []*Memb
 	return slices.Compact(out)
 }
 
-// membersByClass returns, by member, the values of a key in the classes of members that are equal to the live value. It
-// is used for keys that the class of the first member does not set.
+// membersByClass returns the values of a key that the classes of members set and that are equal to the live value, by
+// member. It is used for keys that the class of the first member does not set.
 func (t *Translation) membersByClass(members []*Member, key string, class func(settings.Class) map[string]string, current func() LiveValue[string]) map[*Member]string {
 	var out map[*Member]string
 	for _, m := range members {
@@ -116,7 +116,7 @@ func (t *Translation) membersByClass(members []*Member, key string, class func(s
 	return out
 }
 
-// liveKey returns a function that reads the live value of a key of a map.
+// liveKey returns a function that reads the live value of key k of a map.
 func liveKey(k string, live func() map[string]string, same func(a, b string) bool) func() LiveValue[string] {
 	return func() LiveValue[string] {
 		values := live()
@@ -127,8 +127,8 @@ func liveKey(k string, live func() map[string]string, same func(a, b string) boo
 	}
 }
 
-// ResolveClassKey returns the value of a key that the class of the first member sets. If another class, or a member of
-// another class, sets the live value, it returns the live value.
+// ResolveClassKey returns the value of a key that the class of the first member sets. If another class, or a member with
+// another class, sets the live value, it returns the live value instead.
 func (t *Translation) ResolveClassKey(members []*Member, what, key, value string, class func(settings.Class) map[string]string, get func(*Member) settings.Opt[map[string]string], current func() LiveValue[string]) string {
 	if t.memberWithoutClass != nil && t.Live != nil {
 		if live := current(); live.Known && !live.Matches(value) {
@@ -158,7 +158,7 @@ func (t *Translation) ResolveClassKey(members []*Member, what, key, value string
 	return value
 }
 
-// OriginsOfKeys returns the origins, in members or their classes, that set keys of a map.
+// OriginsOfKeys returns the origins, in members or their classes, of all keys of a map.
 func OriginsOfKeys(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) []finding.Origin {
 	var out []finding.Origin
 	seen := map[finding.Origin]bool{}
@@ -174,5 +174,5 @@ func OriginsOfKeys(members []*Member, get func(*Member) settings.Opt[map[string]
 	return out
 }
 
-// NoClassKeys returns no keys, for maps that class parameters cannot set.
+// NoClassKeys returns no keys. It is for maps whose keys class parameters cannot set.
 func NoClassKeys(settings.Class) map[string]string { return nil }

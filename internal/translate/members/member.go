@@ -15,45 +15,46 @@ type Member struct {
 	Ref finding.Ref
 	// Created is the creation time of the object.
 	Created time.Time
-	// ClaimedAt is the time since when the member can claim its stack: the creation time of the object, or of its class
-	// parameters if they name the stack and are older. The creation time of the object is not sufficient: the object can
-	// be older than its membership, and parameters that are recreated are younger than the objects that they serve.
+	// ClaimedAt is the time since when the member claims its stack: the creation time of the object, or that of its class
+	// parameters if these name the stack and are older. The creation time of the object alone is not sufficient, because the
+	// object can be older than its membership, and because parameters that are created again are younger than their objects.
 	ClaimedAt time.Time
-	// StackNamedByClass reports whether the class names the stack.
+	// StackNamedByClass reports whether the class parameters name the stack.
 	StackNamedByClass bool
 
 	Set settings.Shared
 	// OwnTags are the tags that the object itself sets.
 	OwnTags settings.Opt[map[string]string]
-	// Faults are the faults that hold all resources of the member.
+	// Faults are the faults of settings that hold all resources of the member.
 	Faults []settings.Fault
-	// ClassTags are the tags of the class; Tags are the tags of the object and the class, which has precedence.
+	// ClassTags are the tags of the class. Tags are the tags of the object and the class; those of the class have
+	// precedence.
 	ClassTags, Tags map[string]string
 
-	// Blocked reports whether all resources of the member are held. Undetermined reports whether its ports, or its
-	// position in the order of the members, are unknown as well.
+	// Blocked reports whether all resources of the member are held. Undetermined reports whether, in addition, its ports or
+	// its position in the order of the members are unknown.
 	Blocked, Undetermined bool
 	// Oversized reports whether the member has more listeners or rules than the operator allows.
 	Oversized bool
-	// ClassMissing reports whether the member is not accepted because its class cannot be read. It is false if the class
-	// does not admit the member.
+	// ClassMissing reports whether the member is not accepted because its class cannot be read. It is false if the class can
+	// be read and does not admit the member.
 	ClassMissing bool
-	// DeletionGuarded reports whether the member sets deletion protection and is being deleted.
+	// DeletionGuarded reports whether the member is being deleted and sets deletion protection.
 	DeletionGuarded bool
 	Ports           []settings.ListenPort
-	// Hosts are the hosts of the member that need certificates, in order, and HostFields the first field that names each
-	// host.
+	// Hosts are the hosts of the member that need certificates, in order, and HostFields has the first field with each of
+	// them.
 	Hosts, HostFields []string
-	// Certificate is the certificate to request from ACM, if any; RequestsCertificate reports whether the member
-	// requests a certificate.
+	// Certificate is the certificate that is requested from ACM for the member; nil if there is none. RequestsCertificate
+	// reports whether the member asks for a certificate.
 	Certificate         *model.ManagedCertificate
 	RequestsCertificate bool
-	// Imports are the certificates of the TLS Secrets that the member names. ImportedNames are the DNS names in them and
-	// the hosts for which the member names the Secrets.
+	// Imports are the certificates to import from the TLS Secrets that the member names. ImportedNames are the DNS names in
+	// them, and the hosts for which the member names the Secrets.
 	Imports       []model.ManagedCertificate
 	ImportedNames []string
-	// HeldCertificates are the ARNs of live certificates, by listener port, that were imported or requested for the
-	// member, while the flag for this is not set. HeldField is the field that requested them.
+	// HeldCertificates are the ARNs of live certificates, by listener port, that were imported or requested for the member
+	// and are held while the flag for that is not set. HeldField is the field of the member that asks for them.
 	HeldCertificates map[int32][]string
 	HeldField        string
 }
@@ -63,7 +64,7 @@ func (m *Member) IsFromClass(o finding.Origin) bool {
 	return !o.Object.IsZero() && o.Object == m.Set.Class.Origin.Object
 }
 
-// HoldCertificates adds the ARNs of live certificates of a port to HeldCertificates.
+// HoldCertificates adds the ARNs of live certificates on a port to HeldCertificates.
 func (m *Member) HoldCertificates(port int32, arns []string, field string) {
 	if m.HeldCertificates == nil {
 		m.HeldCertificates = map[int32][]string{}
@@ -76,22 +77,22 @@ func (m *Member) HoldCertificates(port int32, arns []string, field string) {
 	}
 }
 
-// Translation is the state of one translation of a stack that is common to all kinds of objects.
+// Translation is the state of the translation of a stack that all kinds of objects have in common.
 type Translation struct {
 	ID model.StackID
 	// Live is the observed state of the stack; nil if it is not known yet.
 	Live *observed.Stack
-	// Members are in their order of precedence. Previous are objects that have the finalizer of the stack and are no
-	// longer accepted.
+	// Members are in order of precedence. Previous are objects that have the finalizer of the stack but are no longer
+	// accepted.
 	Members, Previous []*Member
-	// ClassField is the field of a member that names its class, ClassKind the kind of class parameters.
+	// ClassField is the field of a member that names its class. ClassKind is the kind of class parameters.
 	ClassField, ClassKind string
 	// Isolated reports whether tenancy is isolated: a single class decides the load-balancer-wide settings.
 	Isolated bool
-	// Owner is the namespace that owns the load balancer: only its members decide the load-balancer-wide settings. It is
-	// "" if no member may decide them, and nil if each member may.
+	// Owner is the namespace that owns the load balancer: only members of this namespace decide the load-balancer-wide
+	// settings. It is "" if no member may decide them, and nil if each member may.
 	Owner *string
-	// BackendSecurityGroup is the id of the shared backend security group that the operator provides, if any.
+	// BackendSecurityGroup is the id of a shared backend security group that the operator provides; "" if there is none.
 	BackendSecurityGroup string
 
 	// Stack and Found are the results of the translation.
@@ -102,9 +103,9 @@ type Translation struct {
 
 	// unanswered is the number of values that could not be compared with the live values, because AWS did not answer.
 	unanswered int
-	// memberWithoutClass is a previous member that is still served and whose class cannot be read. Each live value may
-	// come from this member or its class.
+	// memberWithoutClass is a previous member that is still served and whose class cannot be read. Any live value may have
+	// been set by this member or its class.
 	memberWithoutClass *Member
-	// decidingClass has the class parameters that alone decide in isolated tenancy; nil until classDecides needs them.
+	// decidingClass is the class parameters that alone decide in isolated tenancy; nil until classDecides is called.
 	decidingClass *finding.Ref
 }

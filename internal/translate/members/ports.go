@@ -11,25 +11,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Port is one listener port with the members that listen on it, in their order. ConflictingMembers have another
-// protocol for the port; their rules are held.
+// Port is a listener port with the members that listen on it, in their order. ConflictingMembers set another protocol for
+// the port; their rules are held.
 type Port struct {
 	Number             int32
 	BaseProtocol       model.BaseProtocol
 	TLS                bool
 	Members            []*Member
 	ConflictingMembers []*Member
-	// Held reports whether the port keeps a live protocol that none of its members has, because a previous member whose
+	// Held reports whether the port keeps a live protocol that none of its members sets, because a previous member whose
 	// class cannot be read is served with this protocol.
 	Held bool
 }
 
-// ListenPort returns the port number with its protocol.
+// ListenPort returns the port in the form of settings.
 func (p *Port) ListenPort() settings.ListenPort {
 	return settings.ListenPort{Port: p.Number, BaseProtocol: p.BaseProtocol, TLS: p.TLS}
 }
 
-// MembersWithRules returns the members that have rules on the port, ConflictingMembers included, in the order given.
+// MembersWithRules returns the members that have rules on the port, including ConflictingMembers, in the order of order.
 func (p *Port) MembersWithRules(order []*Member) []*Member {
 	if len(p.ConflictingMembers) == 0 {
 		return p.Members
@@ -42,7 +42,7 @@ func (p *Port) MembersWithRules(order []*Member) []*Member {
 }
 
 // MergePorts sets Ports from the ports of all members. If members disagree on the protocol of a port, the live protocol
-// stays as long as a member has it; otherwise the first member decides.
+// stays as long as a member sets it; otherwise the first member decides.
 func (t *Translation) MergePorts() {
 	byNumber := map[int32]*Port{}
 	for _, m := range t.Members {
@@ -66,7 +66,7 @@ func (t *Translation) MergePorts() {
 	}
 }
 
-// chooseProtocol chooses the protocol of a port on which members disagree, and adds a finding for each member with
+// chooseProtocol chooses the protocol of a port on which members disagree, and adds a finding for each member that sets
 // another protocol.
 func (t *Translation) chooseProtocol(p *Port) {
 	same, known := t.matchesLiveProtocol(p.ListenPort())

@@ -8,13 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// CompareAge orders members by creation time, the oldest first, and then by name. It determines which member gets a port,
-// a host or capacity for its rules first. It does not determine whose setting has precedence: see MergeSetting.
+// CompareAge orders members by creation time, the oldest first, and then by name. It decides which member first gets a port,
+// a host, or capacity for its rules. It does not decide whose setting has precedence: see MergeSetting.
 func CompareAge(a, b *Member) int { return cmp.Or(a.Created.Compare(b.Created), a.Ref.Compare(b.Ref)) }
 
-// classDecides reports whether the class of a member decides the load-balancer-wide settings in isolated tenancy. The
-// deciding class is the class of the member with the oldest claim to the stack. If there are members that are served,
-// only these are considered.
+// classDecides reports whether the class of a member decides the load-balancer-wide settings in isolated tenancy. The class
+// of the member with the oldest claim to the stack decides. If some members are served, only these are considered.
 func (t *Translation) classDecides(m *Member) bool {
 	if t.decidingClass == nil {
 		first := slices.MinFunc(t.Members, func(a, b *Member) int {
@@ -36,8 +35,8 @@ func claimsBefore(a, b *Member) bool {
 	return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), CompareAge(a, b)) < 0
 }
 
-// filterByClass returns the values of a setting that are used in isolated tenancy: the values of the deciding class,
-// and the live value if that class sets none. Other values are reported.
+// filterByClass returns the values of a setting that count in isolated tenancy: the values of the deciding class, or, if
+// that class sets none, values that are equal to the live value. Other values are reported.
 func filterByClass[T any](t *Translation, what string, asks []memberValue[T], live LiveValue[T]) []memberValue[T] {
 	ofClass := func(a memberValue[T]) bool { return a.member.IsFromClass(a.setting.Origin) && t.classDecides(a.member) }
 	byClass := slices.ContainsFunc(asks, ofClass)

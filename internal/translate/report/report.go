@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// The reasons of events. They are the same as in older controllers, because alerts match them; the message begins with
-// the reason of the finding.
+// Reasons of events. They are the same as in older controllers, because alerts match them. The message of an event begins
+// with the reason of the finding.
 const (
 	EventReconciled      = "SuccessfullyReconciled" // AWS has the desired state of the stack
 	eventFailedLoad      = "FailedLoadGroupID"
@@ -21,32 +21,32 @@ const (
 	eventFailedDeploy    = "FailedDeployModel"
 	eventFailedRelease   = "FailedRemoveFinalizer"
 	eventFailedStatus    = "FailedUpdateStatus"
-	eventFailedCleanup   = "FailedCleanupStatus" // eventFailedStatus of a Service that releases its load balancer
+	eventFailedCleanup   = "FailedCleanupStatus" // replaces eventFailedStatus for a Service that releases its load balancer
 )
 
-// ShownLoadBalancer is the content of a status: the DNS name of the load balancer, the DNS name of its frontend NLB, ""
-// if there is none, and the listener ports.
+// ShownLoadBalancer is what the status of a member shows: the DNS name of the load balancer, the DNS name of its frontend
+// NLB, "" if there is none, and the listener ports.
 type ShownLoadBalancer struct {
 	LoadBalancer, Frontend string
 	Ports                  []int32
 }
 
-// StatusReporter has the parts of reporting that depend on the kind of object.
+// StatusReporter has the functions of reporting that depend on the kind of object.
 type StatusReporter interface {
-	// Status returns the fields of the status of a member that show the load balancer, in the form of the API type; nil
-	// if the status of the member is not written.
+	// Status returns the status fields of a member that show the load balancer, in the form of the API type; nil if the
+	// status of the member is not changed.
 	Status(v *cluster.View, m model.Member, n ShownLoadBalancer) any
 	// ShowsLoadBalancer reports whether the status of a member shows a load balancer.
 	ShowsLoadBalancer(v *cluster.View, m model.Member) bool
 }
 
-// Patches returns the events about the outcome of a run and the status of the members. There is an event for each
-// finding, and an event about success for each member if AWS was changed.
+// Patches returns the patches for events about the outcome of a run, and for the status of the members. There is an event
+// for each finding, and, if AWS was changed, an event about success for each member.
 func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
-		// An event that is neither a warning nor reported once only reports that the run waits. It is repeated only after
-		// a change.
+		// An event that is neither a warning nor reported only once just informs that the run waits. It is repeated only
+		// after a change.
 		if e, ok := Event(x, o.Stack.Leaving); ok && (e.Warning || e.Once || o.Changed) {
 			out = append(out, e)
 		}
@@ -67,15 +67,15 @@ func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patc
 	return out
 }
 
-// hasFault reports whether there is a finding of severity error about the object, or a step for it failed.
+// hasFault reports whether there is a finding of severity Error about the object, or a step for the object failed.
 func hasFault(o engine.Outcome, ref finding.Ref) bool {
 	return slices.ContainsFunc(o.Findings.About(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.FailedSteps, func(f engine.FailedStep) bool {
 		return slices.Contains(f.Step.Blames, ref)
 	})
 }
 
-// Event returns the event about a finding; false if it is not about an object with a namespace. leaving are members that
-// leave the stack.
+// Event returns the event about a finding; false if its object has no namespace, because then there is no event. leaving are
+// the members that leave the stack.
 func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false
@@ -106,15 +106,15 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 		e.Reason = string(x.Reason)
 	default:
 		if x.Severity == finding.Warning && x.Blocks == finding.BlocksNothing {
-			// Advice must not match alerts for events with eventFailedBuild.
+			// Advice must not have the reason eventFailedBuild, because alerts match it.
 			e.Reason = string(x.Reason)
 		}
 	}
 	return e, true
 }
 
-// statusPatches returns patches that show the load balancer in the status of each member. The status of a blocked member
-// that shows no load balancer yet stays empty, because the member is not served.
+// statusPatches returns patches that show the load balancer in the status of each member. If a blocked member shows no load
+// balancer yet, its status stays empty, because the load balancer does not serve it.
 func statusPatches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patch {
 	n := ShownLoadBalancer{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
 	n.Ports = ListenerPorts(o)
@@ -145,7 +145,7 @@ func ListenerPorts(o engine.Outcome) []int32 {
 	return ports
 }
 
-// PlanTooLarge returns the event about a plan that is too large for the annotations of an object. size is in bytes.
+// PlanTooLarge returns the event about a plan that is too large for an annotation of an object. size is in bytes.
 func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) cluster.Event {
 	e, _ := Event(finding.Finding{
 		Object: ref, Field: annotation, Reason: finding.PlanTooLarge,
@@ -162,8 +162,8 @@ func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 		slices.ContainsFunc(o.Stack.MovesOut, func(d model.MoveOut) bool { return d.Member == ref })
 }
 
-// isNotCreated reports whether a desired listener was not created, because AWS refused it or an earlier step, or
-// because its creation waits.
+// isNotCreated reports whether the listener of a port is desired but was not created, because AWS refused it or an earlier
+// step, or because its creation is delayed.
 func isNotCreated(o engine.Outcome, port int32) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		do, ok := s.Do.(plan.CreateListener)

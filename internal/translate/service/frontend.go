@@ -19,9 +19,9 @@ type Frontend struct{ opt Options }
 // New returns the frontend with the options.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
-// Stacks returns the stacks that an object belongs to. A Service belongs to the stack that its annotations select, and
-// to the stacks whose finalizers it has. Stacks that use a Service only as a weighted backend are not included; the view
-// finds them.
+// Stacks returns the stacks to which an object belongs. A Service belongs to the stack that its annotations select, and to
+// the stacks whose finalizers it has. Stacks in which a Service is only a weighted backend are not returned: the view
+// records that these stacks have read the Service.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {
@@ -42,7 +42,7 @@ func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	return len(g.members)+len(g.leaving) > 0 || g.excluded
 }
 
-// ownStack returns the stack of a Service that shares no load balancer.
+// ownStack returns the stack that a Service has if it does not share a load balancer.
 func ownStack(svc *corev1.Service) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}
 }
@@ -59,9 +59,9 @@ const (
 	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
 )
 
-// changedControllerByEdit reports whether the fields that select the controller of a Service were edited since the Service
-// got the finalizer. The Service is no longer accepted; if it was not edited, the flags of the controller exclude it. A
-// flag never excludes a Service that selects no controller.
+// changedControllerByEdit reports whether the fields that select the controller of a Service were edited after the Service
+// got the finalizer. It is for a Service that is no longer accepted: if the Service was not edited, the flags of the
+// controller exclude it. A Service that selects no controller counts as edited, because no flag excludes it.
 func changedControllerByEdit(svc *corev1.Service) bool {
 	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {
 		return true
@@ -73,7 +73,8 @@ func changedControllerByEdit(svc *corev1.Service) bool {
 	return !edited.Before(cluster.FinalizersEditedAt(svc).Add(time.Second)) // the API server stores times in whole seconds
 }
 
-// excludedServiceFinding returns the finding about a Service with a load balancer that the flags of the controller exclude.
+// excludedServiceFinding returns the finding about a Service that has a load balancer and that the flags of the controller
+// exclude.
 func excludedServiceFinding(svc *corev1.Service) finding.Finding {
 	return finding.Finding{
 		Object: ownership.RefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// buildListener builds the listener of a port. A fault holds the whole listener, because a network load balancer has no fixed
-// responses for the faulty part.
+// buildListener builds the listener of a port. A fault holds the whole listener, because a network load balancer cannot
+// answer with a fixed response in place of a forward.
 func (t *translation) buildListener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{p.owner.Ref}, DefaultOf: p.at}
 	key := p.ListenPort().Key()
@@ -46,7 +46,7 @@ func (t *translation) buildListener(p *port) model.Listener {
 	}
 	forward, ok := t.buildForward(p, key)
 	if named := p.owner.set.Actions[key]; slices.ContainsFunc(named.Value.Targets, func(to settings.NetworkTarget) bool { return to.ARN != "" }) {
-		l.DefaultOf.Field = named.Origin.Field // if AWS refuses the ARN, the refusal is reported on the annotation
+		l.DefaultOf.Field = named.Origin.Field // if AWS refuses the ARN, this annotation is reported
 	}
 	if !ok || p.held || p.owner.Blocked {
 		l.DefaultHeld = model.HeldInvalid
@@ -56,8 +56,8 @@ func (t *translation) buildListener(p *port) model.Listener {
 	return l
 }
 
-// buildForward returns the default action of a port: a forward to the target group of the port, and to the weighted target
-// groups of its actions annotation. It returns false if a target group cannot be built.
+// buildForward returns the default action of a port: a forward to the target group of the port and to the weighted target
+// groups in its actions annotation. It returns false if one of the target groups cannot be built.
 func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
 	action := p.owner.set.Actions[key]
 	if f := action.Check(); f != nil {
@@ -84,7 +84,7 @@ func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
 	return out, ok
 }
 
-// weightedTarget returns the target group of entry i of a weighted forward.
+// weightedTarget returns the target group for the entry with index i of a weighted forward.
 func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.GroupRef, bool) {
 	if to.ARN != "" {
 		return model.GroupRef{ARN: to.ARN}, true
@@ -135,7 +135,7 @@ type target struct {
 	at          finding.Origin
 }
 
-// targetGroup returns the handle by which actions refer to the target group of a target; false if the target group has a
+// targetGroup returns the handle of the target group for a target, for use in actions; false if the target group has a
 // fault.
 func (t *translation) targetGroup(a target) (handle string, ok bool) {
 	name := a.svc.Name
@@ -179,8 +179,8 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 		name.BaseUID = string(m.svc.UID)
 	}
 	if t.shared {
-		// The name differs from the name of the target group on a load balancer that only this Service uses. The ID differs
-		// from the ID of a weighted backend of another Service.
+		// The name differs from that of the target group on a load balancer that only this Service uses. The id differs from
+		// that of the target group for the same Service as a weighted backend of another Service.
 		name.BaseUID = t.ID.String() + name.BaseUID
 		if a.svc != m.svc {
 			g.ID = naming.DistinctID(g.ID, m.Ref.String())
@@ -205,8 +205,8 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	return &g.TargetGroup
 }
 
-// clientRanges returns the address ranges of the clients of a backend: the ranges in its own spec, otherwise the ranges of
-// the Service with the load balancer.
+// clientRanges returns the address ranges of the clients of a backend: those in its own spec, otherwise those of the Service
+// that has the load balancer.
 func clientRanges(svc *corev1.Service, owner *member) []string {
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		return svc.Spec.LoadBalancerSourceRanges

@@ -20,13 +20,13 @@ type member struct {
 	svc   *corev1.Service
 	set   settings.LoadBalancerService
 	ports []*port
-	// movesAway reports whether the annotation of the Service names another stack, and this stack serves the Service
-	// until clients use the other load balancer.
+	// movesAway reports whether the annotation of the Service names another stack, and this stack serves the Service until
+	// clients use the load balancer of the other stack.
 	movesAway bool
-	// hasLostPort reports whether another Service has a port of this Service.
+	// hasLostPort reports whether a port number of this Service is assigned to another Service.
 	hasLostPort bool
-	// onlyByFinalizer reports whether the Service is a member of the load balancer of another namespace only because of
-	// its finalizer, which every user of its namespace can write.
+	// onlyByFinalizer reports whether only its finalizer makes the Service a member of a load balancer of another namespace.
+	// This is not sufficient, because every user of the namespace of the Service can write a finalizer.
 	onlyByFinalizer bool
 }
 
@@ -35,7 +35,7 @@ type stackServices struct {
 	members       []*member
 	leaving       []model.Member
 	deletionGuard *finding.Finding
-	// unprotected reports whether an annotation of a leaving Service disables deletion protection.
+	// unprotected reports whether a leaving Service explicitly disables deletion protection.
 	unprotected bool
 	found       finding.List
 	// excluded reports whether the flags of the controller exclude a Service that has a load balancer.
@@ -53,7 +53,7 @@ func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices
 	return g
 }
 
-// addCandidate adds a Service to the members or to the leaving members, unless it belongs to neither.
+// addCandidate adds a Service to the members or to the leaving members, if it is one of these.
 func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.StackID, svc *corev1.Service) {
 	claim := ownership.ClaimOn(v, svc, id)
 	claimed := claim.HasOrHadFinalizer

@@ -6,20 +6,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// DefaultClass is the spec.loadBalancerClass that the controller serves by default.
+// DefaultClass is the spec.loadBalancerClass of the Services that the controller serves by default.
 const DefaultClass = "service.k8s.aws/nlb"
 
-// Options are the operator's settings that affect the translation. The zero value has the documented defaults of the
+// Options are the operator's settings that affect the translation. The zero value means the documented defaults of the
 // flags.
 type Options struct {
 	assemble.Options
 
-	// Class is the spec.loadBalancerClass that the controller serves.
+	// Class is the spec.loadBalancerClass of the Services that the controller serves.
 	Class string
-	// OnlyLoadBalancers serves only Services of type LoadBalancer.
+	// OnlyLoadBalancers excludes Services of types other than LoadBalancer.
 	OnlyLoadBalancers bool
-	// MergeTCPUDP creates one listener for a TCP and a UDP port with the same number. An annotation of the Service
-	// overrides it.
+	// MergeTCPUDP creates one listener for a TCP port and a UDP port with the same number. An annotation of the Service has
+	// precedence over it.
 	MergeTCPUDP bool
 	// BasicHealthChecks ignores the success codes and the timeout of health checks. It is true if feature gate
 	// NLBHealthCheckAdvancedConfig is off.

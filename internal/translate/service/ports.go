@@ -16,16 +16,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// port is a listener of a Service: one of its ports, or a TCP and a UDP port with the same number.
+// port is a port of a Service for which there is a listener: one port of the spec, or a TCP port and a UDP port with the
+// same number.
 type port struct {
 	*members.Port
 	owner *member
-	// first is the first Service port of the listener in the order of the spec, and at is the field of this Service port.
+	// first is the first of these ports in the spec, and at is its field.
 	first *corev1.ServicePort
 	at    finding.Origin
 	// targetProtocol is the protocol of the target group of the port.
 	targetProtocol string
-	// held reports whether the port has a fault. The live listener of such a port is held.
+	// held reports whether the port has a fault, so that its live listener is held.
 	held bool
 	// assignedElsewhere reports whether the port number is assigned to another Service.
 	assignedElsewhere bool
@@ -45,12 +46,12 @@ func (t *translation) holdListener(p *port, field string, reason finding.Reason,
 	})
 }
 
-// listenerPorts returns the ports of a Service as listeners, in ascending order.
+// listenerPorts returns the ports of a Service for which there are listeners, in ascending order.
 func (t *translation) listenerPorts(m *member) []*port {
 	specPorts := m.svc.Spec.Ports
 	switch {
 	case m.Oversized && t.shared:
-		specPorts = specPorts[:t.opt.MaxListeners] // the live listeners of the first ports are kept
+		specPorts = specPorts[:t.opt.MaxListeners] // the live listeners of the first ports stay
 	case m.Oversized:
 		return nil
 	}
@@ -80,7 +81,7 @@ func (t *translation) listenerPorts(m *member) []*port {
 	return out
 }
 
-// baseProtocolOf returns the protocol of a listener for one port of a Service, without regard to TLS and QUIC.
+// baseProtocolOf returns the protocol of the listener for one port of a Service, before TLS and QUIC are considered.
 func baseProtocolOf(p *corev1.ServicePort) model.BaseProtocol {
 	if p.Protocol == "" {
 		return model.TCP
@@ -88,10 +89,10 @@ func baseProtocolOf(p *corev1.ServicePort) model.BaseProtocol {
 	return model.BaseProtocol(p.Protocol)
 }
 
-// mergeAnnotation is the annotation that merges a TCP and a UDP port to one listener.
+// mergeAnnotation is the annotation that merges a TCP port and a UDP port with the same number into one listener.
 const mergeAnnotation = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
 
-// reportUnmerged reports ports without a listener because an earlier port with the same number has it.
+// reportUnmerged reports ports that have no listener, because an earlier port with the same number has it.
 func (t *translation) reportUnmerged(p *port, others []int) {
 	for _, i := range others {
 		other := &p.owner.svc.Spec.Ports[i]
@@ -100,13 +101,13 @@ func (t *translation) reportUnmerged(p *port, others []int) {
 			Message: fmt.Sprintf("port %d has a listener for %s; no listener is created for %s", p.Number, p.BaseProtocol, baseProtocolOf(other)),
 			Fix:     "set " + mergeAnnotation + ` to "true", or use another port`,
 		})
-		// The managed security group admits clients over both protocols, like the security groups of older controllers.
+		// The managed security group admits clients over both protocols, as with older controllers.
 		t.Ports = append(t.Ports, &members.Port{Number: p.Number, BaseProtocol: baseProtocolOf(other), Members: p.Members})
 	}
 }
 
-// mergeTCPUDP merges the ports with the same number to one listener, if they are a TCP and a UDP port with the same
-// targets.
+// mergeTCPUDP merges the ports with the same number into one listener, if they are one TCP port and one UDP port with the
+// same targets.
 func (t *translation) mergeTCPUDP(p *port, same []int) {
 	other := &p.owner.svc.Spec.Ports[same[1]]
 	field := fmt.Sprintf("spec.ports[%d]", same[1])
@@ -127,7 +128,7 @@ func (t *translation) mergeTCPUDP(p *port, same []int) {
 	}
 }
 
-// targetType returns the type of the targets of a Service.
+// targetType returns the target type of a Service.
 func (t *translation) targetType(m *member) model.TargetType {
 	return m.set.Target.Type.ValueOr(t.opt.DefaultTargetType)
 }
@@ -165,7 +166,7 @@ func (t *translation) chooseProtocol(p *port) {
 }
 
 // holdForMistypedTLSPorts holds the TCP ports without TLS if the list of TLS ports names a port that the Service does not
-// have. The unknown port is probably a spelling mistake for one of the TCP ports, which must not be served without TLS.
+// have. This entry is probably a spelling mistake for one of the TCP ports, and that port must not be served without TLS.
 func (t *translation) holdForMistypedTLSPorts(m *member) {
 	list := m.set.TLSPorts
 	var wrong []string

@@ -41,8 +41,8 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	})
 }
 
-// The translation depends only on objects that the view has recorded as read, such as the Service of a weighted
-// backend. Changes of other objects do not trigger a new translation.
+// TestTranslationDependsOnlyOnRecordedReads checks that the translation depends only on objects that the view has recorded
+// as read, such as the Service of a weighted backend, because changes of other objects start no new translation.
 func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
@@ -58,8 +58,8 @@ func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	})
 }
 
-// FuzzOnePortNeverStopsTheOther checks that for any annotation of one port the other port is served, unless the
-// annotation concerns the whole Service. In this case nothing is removed.
+// FuzzOnePortNeverStopsTheOther checks, for any annotation of one port, that the other port is served, unless the annotation
+// concerns the whole Service. In that case, nothing is removed.
 func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 	rows := settings.ServiceAnnotations.Rows()
 	for i := range rows {
@@ -120,7 +120,7 @@ func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 	})
 }
 
-// The cost of one Service is bounded.
+// TestHostileSizesAreBounded checks that the cost of one Service is limited.
 func TestHostileSizesAreBounded(t *testing.T) {
 	list := func(n int, format string) string {
 		var out []string
@@ -194,8 +194,8 @@ func TestHostileSizesAreBounded(t *testing.T) {
 	}
 }
 
-// The client ranges of a weighted backend are limited like those of the Service itself, because each range needs a rule
-// in the security groups of nodes and pods.
+// TestClientRangesOfABackendAreBounded checks that the client ranges of a weighted backend are limited like those of the
+// Service itself, because each range needs a rule in the security groups of nodes and pods.
 func TestClientRangesOfABackendAreBounded(t *testing.T) {
 	class := service.DefaultClass
 	for name, c := range map[string]struct {

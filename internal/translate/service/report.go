@@ -20,9 +20,9 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 // serviceStatusReporter implements report.StatusReporter for the Services of a stack.
 type serviceStatusReporter struct{ stack model.Stack }
 
-// Status implements report.StatusReporter. The status has the load balancer with the ports of the Service that have a
-// listener. It is nil if the type of the Service is not LoadBalancer, because the API server removes the status of other
-// types.
+// Status implements report.StatusReporter. The status shows the load balancer with those ports of the Service that have a
+// listener. It is nil if the type of the Service is not LoadBalancer, because the API server removes the status of Services
+// of other types.
 func (k serviceStatusReporter) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -35,12 +35,12 @@ func (k serviceStatusReporter) Status(v *cluster.View, m model.Member, n report.
 		}
 	}
 	if len(lb.Ports) == 0 {
-		return nil // other Services have all ports of this Service
+		return nil // other Services have the listeners of all its ports
 	}
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{lb}}}
 }
 
-// listenerServesPort reports whether a listener of the member serves a port.
+// listenerServesPort reports whether a listener of the member serves a port of the Service.
 func listenerServesPort(stack model.Stack, m model.Member, p corev1.ServicePort) bool {
 	if stack.LoadBalancer == nil {
 		return false
@@ -50,7 +50,7 @@ func listenerServesPort(stack model.Stack, m model.Member, p corev1.ServicePort)
 	})
 }
 
-// acceptsProtocol reports whether a listener accepts traffic that clients send over TCP or UDP.
+// acceptsProtocol reports whether a listener accepts traffic over the protocol sent, which is TCP or UDP.
 func acceptsProtocol(listener, sent model.BaseProtocol) bool {
 	switch listener {
 	case model.TCPUDP, model.TCPQUIC:
@@ -60,7 +60,7 @@ func acceptsProtocol(listener, sent model.BaseProtocol) bool {
 	case model.TCP, model.UDP:
 		return listener == sent
 	}
-	return false // a port with another protocol has a fault and no listener of its own
+	return false // a port with another protocol has a fault and no listener
 }
 
 // ShowsLoadBalancer implements report.StatusReporter.

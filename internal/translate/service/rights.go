@@ -6,7 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// WithdrawnParts returns no rules: a Service does not refer to objects in other namespaces, and its class cannot be changed.
+// WithdrawnParts returns no rules, because a Service does not refer to objects in other namespaces, and its class cannot be
+// changed.
 func (*Frontend) WithdrawnParts(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
 	return model.Withdrawn{}, nil
 }

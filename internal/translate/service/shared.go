@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// stackOf returns the stack of an accepted Service: its own stack, or the shared stack that its annotation names. If
-// the annotation is not valid, it returns the stack whose finalizer the Service has, and the fault.
+// stackOf returns the stack of an accepted Service: its own stack, or the shared stack that its annotation names. If the
+// annotation is not valid, it returns the stack whose finalizer the Service has, and the fault.
 func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
 	name, shares := svc.Annotations[cluster.LoadBalancerGroupAnnotation]
 	if !shares {
@@ -44,7 +44,7 @@ func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID,
 	}
 }
 
-// candidates returns the Services that may belong to a stack, or may have belonged to it before.
+// candidates returns the Services that may belong, or may have belonged, to a stack.
 func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	name, shared := naming.SharedName(id)
 	if !shared {
@@ -65,9 +65,9 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	})
 }
 
-// removeForeignMembers removes members of other namespaces that the load balancer does not serve. Members that it serves
-// have joined while sharing was permitted, and remain members. removeForeignMembers reports whether there are members of
-// other namespaces.
+// removeForeignMembers removes members that have onlyByFinalizer set, unless the live load balancer serves them: such
+// members have joined while sharing was permitted, so they stay. It reports whether there are members with onlyByFinalizer
+// set.
 func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
 	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
@@ -94,8 +94,8 @@ func (g *stackServices) sortMembers() {
 // the load balancer.
 type sharedBuilder struct{ *translation }
 
-// assignPorts assigns each port number to one Service: the Service with the live listener, otherwise the oldest
-// Service. It returns the ports that were assigned to their Service.
+// assignPorts assigns each port number to one Service: the Service that the live listener serves, otherwise the oldest
+// Service. It returns the ports whose number is assigned to their Service.
 func (t sharedBuilder) assignPorts(ports []*port) []*port {
 	byNumber := map[int32][]*port{}
 	for _, p := range ports {
@@ -122,12 +122,12 @@ func (t sharedBuilder) assignPorts(ports []*port) []*port {
 	return slices.DeleteFunc(ports, func(p *port) bool { return p.assignedElsewhere })
 }
 
-// isServed reports whether the live listener of a port forwards to the target group of its Service for that port.
+// isServed reports whether the live listener of a port forwards to the target group of the Service of the port.
 func (t sharedBuilder) isServed(p *port) bool {
 	return t.Live != nil && servesPort(t.Live, p.owner.svc, p.Number)
 }
 
-// servesPort reports whether a live listener forwards to the target group of a Service for the port.
+// servesPort reports whether the live listener of a port forwards to the target group of a Service for that port.
 func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	t := members.Translation{Live: live}
 	l := t.LiveLoadBalancer().ListenerOnPort(port)
@@ -140,7 +140,7 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
-// removeLostPort removes port p from its Service because the port number is assigned to another Service, and reports the
+// removeLostPort removes port p from its Service, because its number is assigned to the Service of port to, and reports the
 // conflict.
 func (t sharedBuilder) removeLostPort(p, to *port) {
 	p.assignedElsewhere, p.owner.hasLostPort = true, true
@@ -158,7 +158,7 @@ func (t sharedBuilder) removeLostPort(p, to *port) {
 
 // setOwner sets Owner if Services of several namespaces share the load balancer. The owner is the namespace in the name of
 // the stack. If this namespace has no member, no member decides the settings of a live load balancer, and the namespace of
-// the oldest Service decides the settings of a new load balancer.
+// the oldest Service decides those of a new one.
 func (t sharedBuilder) setOwner() {
 	isForeign := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
 	if !t.shared || !slices.ContainsFunc(t.services, isForeign) {
@@ -175,8 +175,8 @@ func (t sharedBuilder) setOwner() {
 	t.Owner = &owner
 }
 
-// retainScheme sets the live scheme on members without a scheme. Otherwise one new member could expose an internal load
-// balancer of other members to the internet.
+// retainScheme sets the live scheme on members without a scheme. Otherwise a single new member could change an internal load
+// balancer of other members to internet-facing.
 func (t sharedBuilder) retainScheme() {
 	live := t.LiveLoadBalancer()
 	if !t.shared || live == nil || live.Scheme == "" {
@@ -192,9 +192,9 @@ func (t sharedBuilder) retainScheme() {
 	}
 }
 
-// retainPreviousScheme sets the scheme of members without a scheme that move here from another stack, if a new load
-// balancer is created. It uses the scheme of the load balancer that serves the members now, because the same clients must
-// reach the new load balancer. Later, retainScheme keeps the scheme.
+// retainPreviousScheme sets the scheme of members without a scheme that move to this stack from another one, if the load
+// balancer does not exist yet. They get the scheme of the load balancer that serves them now, because the same clients must
+// reach the new one. Later, retainScheme retains it.
 func (t sharedBuilder) retainPreviousScheme() {
 	if t.LiveLoadBalancer() != nil {
 		return
@@ -214,8 +214,8 @@ func (t sharedBuilder) retainPreviousScheme() {
 	}
 }
 
-// previousScheme returns the scheme of the load balancer in the status of a member, if the load balancer belongs to another
-// stack; "" if it does not, or if the scheme is not known yet.
+// previousScheme returns the scheme of the load balancer that the status of a member shows, if it belongs to another stack;
+// "" if it does not, or if the scheme is not known yet.
 func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.ClaimedStacks(t.view, m.svc) {
 		shown := m.statusLoadBalancer()
@@ -235,7 +235,7 @@ func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	return ""
 }
 
-// statusLoadBalancer returns the DNS name in the status of a Service, "" if there is none.
+// statusLoadBalancer returns the DNS name in the status of a Service; "" if there is none.
 func (m *member) statusLoadBalancer() string {
 	if at := m.svc.Status.LoadBalancer.Ingress; len(at) > 0 {
 		return at[0].Hostname
@@ -243,8 +243,8 @@ func (m *member) statusLoadBalancer() string {
 	return ""
 }
 
-// addMoves adds to the stack the members that move to it from another stack, and the members that move to another
-// stack.
+// addMoves adds to the stack the MoveIn of each member that moves to it, and the MoveOut of each member that moves to
+// another stack.
 func (t sharedBuilder) addMoves() {
 	for _, m := range t.services {
 		shown := m.statusLoadBalancer()
@@ -270,7 +270,7 @@ func (t sharedBuilder) addMoves() {
 	}
 }
 
-// isStackDNSName reports whether a DNS name belongs to a load balancer of the stack.
+// isStackDNSName reports whether a load balancer of the stack has a DNS name.
 func (t sharedBuilder) isStackDNSName(name string) bool {
 	for _, lb := range t.Live.LoadBalancers {
 		if name != "" && strings.EqualFold(name, lb.DNSName) {

@@ -42,9 +42,9 @@ spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [%s]}
 `, s.name, s.name, s.day, annotations, strings.Join(ports, ", "))
 }
 
-// TestSharedPortHasTheSameServiceInAnyOrder checks random Services: each port number has one listener, which belongs to
-// the oldest Service without a fault that needs this port. The order in which Services are found makes no difference,
-// and neither do Services that lose all of their ports.
+// TestSharedPortHasTheSameServiceInAnyOrder checks, for random Services, that each port number has one listener, which
+// belongs to the oldest Service without a fault that has this port. The order in which Services are listed makes no
+// difference, and neither do Services that lose all of their ports.
 func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 	id := naming.SharedStack("shop", "g")
 	for seed := range uint64(60) {

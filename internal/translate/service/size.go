@@ -7,19 +7,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Limits for the resources of one Service on a load balancer. The number of rules is the product of listeners and
-// client ranges, so without limits a small object could exhaust the memory.
+// Limits for the resources of one Service on a load balancer. The number of rules is the product of listeners and client
+// ranges, so without limits a small object could exhaust the memory.
 const (
 	// defaultMaxListeners is the maximum number of ports of a Service. AWS allows 50 listeners unless the quota is raised.
 	defaultMaxListeners = 100
 	// maxSecurityGroupRules is the maximum number of rules of a security group in AWS, which no quota can raise.
 	maxSecurityGroupRules = 1000
-	// maxAttributes is the maximum number of attributes in an annotation. It is far above the number of attributes of a
-	// target group or listener.
+	// maxAttributes is the maximum number of attributes in an annotation. It is far above the number of attributes that a
+	// target group or listener has.
 	maxAttributes = 100
 )
 
-// limitSize holds a Service that exceeds a limit, before its resources are built.
+// limitSize holds a Service that exceeds a limit, before any of its resources is built.
 func (t *translation) limitSize(m *member) {
 	ports := len(m.svc.Spec.Ports)
 	clients := ports * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
@@ -46,8 +46,8 @@ func (t *translation) limitSize(m *member) {
 	m.Set.InboundCIDRs, m.Set.PrefixLists = settings.Opt[[]string]{}, settings.Opt[[]string]{}
 }
 
-// reportTooManyClients reports a Service that is a weighted backend and has too many client ranges, because each range
-// needs a rule on nodes and pods. limitSize reports the Service of the load balancer itself.
+// reportTooManyClients holds a listener with a weighted backend that has too many client ranges, because each range needs a
+// rule in the security groups of nodes and pods. For the Service of the load balancer itself, limitSize does this.
 func (t *translation) reportTooManyClients(a target, n int) {
 	if a.svc == a.port.owner.svc {
 		return

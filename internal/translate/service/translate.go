@@ -56,7 +56,7 @@ type translation struct {
 	view *cluster.View
 	// services has an entry for each of Members, with its Service.
 	services []*member
-	// shared reports whether the load balancer is one that several Services can share.
+	// shared reports whether several Services can share the load balancer of the stack.
 	shared       bool
 	targetGroups assemble.TargetGroups
 }
@@ -95,8 +95,8 @@ func (t *translation) build() {
 	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
-// removeUnusedTargetGroups removes the target groups of held listeners from the stack: live target groups are kept, and
-// new target groups are not created.
+// removeUnusedTargetGroups removes from the stack the target groups that no listener uses, because their listener is held:
+// live ones are kept, and new ones are not created.
 func (t *translation) removeUnusedTargetGroups() {
 	used := map[string]bool{}
 	for _, l := range t.Stack.LoadBalancer.Listeners {
@@ -107,8 +107,7 @@ func (t *translation) removeUnusedTargetGroups() {
 	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
 }
 
-// reportUnreachableRanges reports IPv6 client ranges if the load balancer has only IPv4 addresses. Such ranges are left
-// out.
+// reportUnreachableRanges reports IPv6 client ranges, which are left out if the load balancer has only IPv4 addresses.
 func (t *translation) reportUnreachableRanges(lb *model.LoadBalancer) {
 	if _, managed := lb.SecurityGroups.(model.GroupsManaged); !managed || lb.AddressType.HasIPv6() {
 		return

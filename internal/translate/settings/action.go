@@ -11,16 +11,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Action is the parsed value of an actions annotation: a redirect or fixed response in Direct, or a forward to Targets if
-// Direct is nil.
+// Action is the parsed value of an actions annotation: a redirect or fixed response in Direct, or, if Direct is nil, a
+// forward to Targets.
 type Action struct {
 	Direct     model.Action // Redirect or FixedResponse
 	Targets    []ActionTarget
 	Stickiness *model.GroupStickiness
 }
 
-// ActionTarget is a port of a Service in the namespace of the Ingress, or a target group that the controller does not
-// own, by ARN or name.
+// ActionTarget is a target of a forward: a port of a Service in the namespace of the Ingress, or a target group that the
+// controller does not own, by ARN or name.
 type ActionTarget struct {
 	Service   string
 	Port      intstr.IntOrString
@@ -58,7 +58,7 @@ type actionTargetJSON struct {
 
 var actionTypes = []string{"forward", "redirect", "fixed-response"}
 
-// parseAction reads an actions annotation.
+// parseAction parses the value of an actions annotation of an Ingress.
 func parseAction(raw string) (Action, error) {
 	var in actionJSON
 	if err := decodeAnnotation(raw, &in, actionForm); err != nil {
@@ -139,13 +139,13 @@ func parseTarget(t actionTargetJSON) (ActionTarget, error) {
 	}
 	port := *t.ServicePort
 	if port.Type == intstr.String {
-		// A port number in quotes is the same port as one without quotes, and must result in the same target group.
+		// A port number in quotes means the same port as a number without quotes, and must result in the same target group.
 		port = intstr.Parse(port.StrVal)
 	}
 	return ActionTarget{Service: t.ServiceName, Port: port, Weight: t.Weight}, nil
 }
 
-// externalTarget returns a target that is a target group which the controller does not own. An ARN has precedence over a
+// externalTarget returns the ActionTarget for a target group that the controller does not own. An ARN has precedence over a
 // name.
 func externalTarget(arn, name string, weight *int32) ActionTarget {
 	if arn != "" {

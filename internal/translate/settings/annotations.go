@@ -9,17 +9,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Annotations are all annotations that the controller reads from objects of a kind.
+// Annotations describes all annotations that the controller reads from objects of one kind.
 type Annotations struct {
-	// Prefix is the prefix of each key in rows without a prefix of its own.
+	// Prefix is the prefix of each key whose row has no other prefix.
 	Prefix string
 	rows   []Row
-	// ownKeyPrefixes limits which unknown keys are reported if other vendors also use Prefix: only keys that begin with
-	// one of these after Prefix. If empty, all unknown keys are reported.
+	// ownKeyPrefixes restricts which unknown keys are reported, because other vendors use Prefix too: only keys that begin,
+	// after Prefix, with one of ownKeyPrefixes. If it is empty, all unknown keys are reported.
 	ownKeyPrefixes []string
 }
 
-// The annotations of each kind of object. They never change.
+// The annotations of each kind of object. Nothing changes these values after initialization.
 var (
 	IngressAnnotations = Annotations{Prefix: Prefix, rows: documentedRows(ingressTable)}
 	ServiceAnnotations = Annotations{Prefix: ServicePrefix, rows: documentedRows(serviceTable), ownKeyPrefixes: []string{"aws-", "actions."}}
@@ -39,8 +39,8 @@ func (a Annotations) Rows() []Row { return slices.Clone(a.rows) }
 // IngressRows returns the rows of all annotations of Ingresses in the order of the reference page.
 func IngressRows() []Row { return IngressAnnotations.Rows() }
 
-// Advice returns findings about probable mistakes in the annotations of an object: keys that have no effect, and values
-// that are read in an unexpected way.
+// Advice returns findings about probable mistakes in the annotations of an object: keys that have no effect, and values that
+// probably mean something other than the user intended.
 func (a Annotations) Advice(annotations map[string]string, object finding.Ref) finding.List {
 	var found finding.List
 	advise := func(key, message, fix string) {
@@ -74,11 +74,10 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	return found
 }
 
-// maxSuggestions is the maximum number of unknown annotations of an object for which the nearest known annotation is
-// searched.
+// maxSuggestions is the maximum number of unknown annotations of an object for which a similar known annotation is searched.
 const maxSuggestions = 32
 
-// Row returns the row of an annotation.
+// Row returns the row that describes an annotation; false if there is none.
 func (a Annotations) Row(annotation string) (Row, bool) {
 	for _, r := range a.rows {
 		if _, ok := r.matchAnnotation(annotation); ok {
@@ -88,7 +87,7 @@ func (a Annotations) Row(annotation string) (Row, bool) {
 	return Row{}, false
 }
 
-// isUnknown reports whether an annotation has the prefix, but no row.
+// isUnknown reports whether an annotation has the prefix of the controller, but no row describes it.
 func (a Annotations) isUnknown(annotation string) bool {
 	key, prefixed := strings.CutPrefix(annotation, a.Prefix)
 	if !prefixed || len(a.ownKeyPrefixes) > 0 && !slices.ContainsFunc(a.ownKeyPrefixes, func(head string) bool { return strings.HasPrefix(key, head) }) {
@@ -104,15 +103,16 @@ func (a Annotations) isIgnored(annotation string) bool {
 	return ok && r.Ignored
 }
 
-// hasMistypedPrefix reports whether an annotation differs from a known one only by a prefix that is nearly Prefix.
+// hasMistypedPrefix reports whether an annotation would be a known one if its prefix, which is similar to Prefix, were
+// Prefix.
 func (a Annotations) hasMistypedPrefix(annotation string) bool {
 	prefix, key, _ := strings.Cut(annotation, "/")
 	_, known := a.Row(a.Prefix + key)
 	return known && finding.NearestWord(prefix+"/", []string{a.Prefix}) != ""
 }
 
-// nearestKey returns the key, without prefix, that the author of an unknown annotation probably intended; "" if no key
-// is similar. If a key ends in a name that users choose, only the part before that name is compared.
+// nearestKey returns the known key, without prefix, that the author of an unknown annotation probably intended; "" if no key
+// is similar. For a key that ends in a name that users choose, only the text before that name is compared.
 func (a Annotations) nearestKey(annotation string) string {
 	key := strings.TrimPrefix(annotation, a.Prefix)
 	var whole, heads []string
@@ -133,8 +133,8 @@ func (a Annotations) nearestKey(annotation string) string {
 	return ""
 }
 
-// hasTrailingComma reports whether an annotation is a valid map with a comma at the end. The comma becomes part of the last
-// value.
+// hasTrailingComma reports whether the value of an annotation is a valid map that ends in a comma. The comma becomes part of
+// the last value of the map.
 func (a Annotations) hasTrailingComma(annotation, value string) bool {
 	value = strings.TrimSpace(value)
 	if !strings.HasSuffix(value, ",") || strings.HasSuffix(value, `\,`) {

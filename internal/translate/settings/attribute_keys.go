@@ -8,11 +8,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// AttributeKeys are the keys of attributes that AWS documents for a kind of resource. AWS adds keys over time, so an
-// unknown key is not reported, unless it is similar to a known key and thus probably a spelling mistake.
+// AttributeKeys are the attribute keys that AWS documents for a kind of resource. AWS adds keys over time, so an unknown key
+// is reported only if it is similar to a known key, and thus probably a spelling mistake.
 type AttributeKeys []string
 
-// The keys of each kind of resource.
+// The attribute keys of each kind of resource.
 var (
 	ALBAttributeKeys = append(AttributeKeys{
 		"client_keep_alive.seconds",
@@ -84,7 +84,7 @@ var (
 	}
 )
 
-// attributeKeysByRow are the attribute keys that are valid in an annotation, by the key of its row.
+// attributeKeysByRow has the attribute keys that are valid in an annotation, by the key of its row.
 var attributeKeysByRow = map[string]AttributeKeys{
 	"load-balancer-attributes":            ALBAttributeKeys,
 	"frontend-nlb-attributes":             NLBAttributeKeys,
@@ -100,8 +100,8 @@ var attributeKeysByRow = map[string]AttributeKeys{
 // maxMistypedKeys is the maximum number of unknown keys that are checked for spelling mistakes in one map of attributes.
 const maxMistypedKeys = 10
 
-// Advice returns findings about attribute keys that are probably misspelled. field is the annotation or configuration
-// field with the attributes, and reason the reason of the findings.
+// Advice returns findings, with reason reason, about attribute keys that are probably spelling mistakes. field is the
+// annotation or configuration field with the attributes.
 func (known AttributeKeys) Advice(attributes map[string]string, object finding.Ref, field string, reason finding.Reason) finding.List {
 	var found finding.List
 	unknown := 0
@@ -123,7 +123,7 @@ func (known AttributeKeys) Advice(attributes map[string]string, object finding.R
 	return found
 }
 
-// attributeAdvice returns findings about attribute keys in annotations that are probably misspelled.
+// attributeAdvice returns findings about attribute keys in annotations that are probably spelling mistakes.
 func (a Annotations) attributeAdvice(annotations map[string]string, object finding.Ref) finding.List {
 	var found finding.List
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {

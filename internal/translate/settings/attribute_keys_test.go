@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// For each attribute key without its last letter, the finding suggests the correct key of the same kind of resource.
+// TestMistypedAttributeKeys checks, for each attribute key without its last letter, that the finding suggests the correct
+// key.
 func TestMistypedAttributeKeys(t *testing.T) {
 	for _, known := range []AttributeKeys{ALBAttributeKeys, NLBAttributeKeys, ListenerAttributeKeys, TargetGroupAttributeKeys} {
 		for _, key := range known {
@@ -31,7 +32,7 @@ func TestMistypedAttributeKeys(t *testing.T) {
 	}
 }
 
-// The number of findings about unknown attribute keys is bounded, however many keys there are.
+// TestAdviceAboutAttributesIsBounded checks that the number of findings about unknown attribute keys is limited.
 func TestAdviceAboutAttributesIsBounded(t *testing.T) {
 	many := map[string]string{}
 	for i := range 1000 {
@@ -42,7 +43,7 @@ func TestAdviceAboutAttributesIsBounded(t *testing.T) {
 	}
 }
 
-// Each annotation in attributeKeysByRow exists and is a map.
+// TestAttributeKeysBelongToMapAnnotations checks that each annotation in attributeKeysByRow exists and is a map.
 func TestAttributeKeysBelongToMapAnnotations(t *testing.T) {
 	for key := range attributeKeysByRow {
 		if !slices.ContainsFunc(slices.Concat(IngressAnnotations.Rows(), ServiceAnnotations.Rows()), func(r Row) bool { return r.Key == key && r.Type == "map" }) {

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AuthType is the method by which requests are authenticated before a rule forwards, redirects or answers them.
+// AuthType is how requests are authenticated before a rule forwards, redirects or answers them.
 type AuthType string
 
 // The values of the auth-type annotation.
@@ -17,7 +17,7 @@ const (
 	AuthCognito AuthType = "cognito"
 )
 
-// Auth are the settings of authentication.
+// Auth has the settings for the authentication of users.
 type Auth struct {
 	Type              Opt[AuthType]
 	Cognito           Opt[CognitoIDP]
@@ -31,17 +31,17 @@ type Auth struct {
 // WithDefaults returns a copy of a with the settings of defaults where a has none.
 func (a Auth) WithDefaults(defaults Auth) Auth { return overrideSettings(a, defaults) }
 
-// Faults returns the faults of the settings that are not valid.
+// Faults returns the faults of all settings of a.
 func (a Auth) Faults() []Fault { return faultsOf(a) }
 
-// CognitoIDP is a Cognito user pool in the form of the auth-idp-cognito annotation.
+// CognitoIDP is an Amazon Cognito user pool, in the form of annotation auth-idp-cognito.
 type CognitoIDP struct {
 	UserPoolARN, UserPoolClientID, UserPoolDomain string
 	AuthenticationRequestExtraParams              map[string]string
 }
 
-// OIDCIDP is an OpenID Connect provider in the form of the auth-idp-oidc annotation. The Secret with the name SecretName
-// has the client ID and the client secret.
+// OIDCIDP is an OpenID Connect provider, in the form of annotation auth-idp-oidc. SecretName names the Secret with the
+// client id and the client secret.
 type OIDCIDP struct {
 	Issuer, AuthorizationEndpoint, TokenEndpoint, UserInfoEndpoint, SecretName string
 	AuthenticationRequestExtraParams                                           map[string]string
@@ -55,7 +55,7 @@ type jwtJSON struct {
 	}
 }
 
-// ParseJWT reads a jwt-validation annotation.
+// ParseJWT parses the value of a jwt-validation annotation.
 func ParseJWT(raw string) (model.ValidateJWT, error) {
 	var in jwtJSON
 	if err := decodeAnnotation(raw, &in, jwtForm); err != nil {

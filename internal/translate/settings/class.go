@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// WithClass overlays class parameters on the annotations: a parameter that is set replaces the whole annotation,
-// including its faults.
+// WithClass replaces settings from annotations by those from class parameters. A parameter that is set replaces the whole
+// annotation, including its faults.
 func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	if p == nil {
 		return in
@@ -20,7 +20,7 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 }
 
 // withParams implements WithClass for parameters that are not nil. It is a separate function because it copies the large
-// settings to the heap, which WithClass avoids for Ingresses without class parameters.
+// settings to the heap, which is not needed for Ingresses without class parameters.
 func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	c := classOverlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
 	s := p.Spec
@@ -62,8 +62,8 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	return in
 }
 
-// WithoutClassSettings returns the settings without those that class parameters can replace. It is for an Ingress whose class
-// parameters cannot be read, because annotations that the parameters may override must not take effect.
+// WithoutClassSettings returns the settings without those that class parameters can replace. It is for an Ingress whose
+// class parameters cannot be read: annotations that the parameters may replace must not take effect.
 func (in Ingress) WithoutClassSettings() Ingress {
 	in.GroupName, in.Tags, in.faults = Opt[string]{}, Opt[map[string]string]{}, nil
 	in.LoadBalancer = LoadBalancer{SecurityGroups: in.SecurityGroups, ManageBackendRules: in.ManageBackendRules, CoIPPool: in.CoIPPool}
@@ -73,7 +73,7 @@ func (in Ingress) WithoutClassSettings() Ingress {
 	return in
 }
 
-// classOverlay has the settings that a call of WithClass changes, and the IngressClassParams that replace them.
+// classOverlay has the settings that WithClass changes. object is the IngressClassParams that replaces them.
 type classOverlay struct {
 	in     *Ingress
 	object finding.Ref
@@ -83,15 +83,15 @@ func (c classOverlay) origin(field string) finding.Origin {
 	return finding.Origin{Object: c.object, Field: field}
 }
 
-// replaceSetting sets a setting from a class parameter instead of an annotation. A class parameter that is not valid holds the
-// member, like an annotation that is not valid.
+// replaceSetting sets a setting from a class parameter instead of an annotation. A class parameter that is not valid holds
+// the member, like an annotation that is not valid.
 func replaceSetting[T any](c classOverlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
 	c.in.dropFault(key)
 	*at = parseSetting(parse, raw, c.origin(field))
 	c.in.faults = append(c.in.faults, NonNilFaults(at.Check())...)
 }
 
-// replaceClientRanges replaces the annotations for address ranges and prefix lists of clients.
+// replaceClientRanges replaces the annotations for address ranges and prefix lists of clients by class parameters.
 func (c classOverlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 	if len(s.InboundCIDRs) > 0 {
 		from := c.origin("spec.inboundCIDRs")
@@ -100,7 +100,7 @@ func (c classOverlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 		for _, cidr := range s.InboundCIDRs {
 			one := parseSetting(parseOneCIDR, cidr, from)
 			if one.Fault != nil {
-				// Without this range, the remaining ranges would not be what the operator intended.
+				// The valid ranges alone would not be what the operator intended.
 				c.in.InboundCIDRs = one
 				c.in.faults = append(c.in.faults, *one.Check())
 				break
@@ -117,7 +117,7 @@ func (c classOverlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 	}
 }
 
-// parseOneCIDR reads CIDRs with exactly one address range.
+// parseOneCIDR is like ParseCIDRs, but requires exactly one address range.
 func parseOneCIDR(raw string) ([]string, error) {
 	ranges, err := ParseCIDRs(raw)
 	if err == nil && len(ranges) != 1 {
@@ -126,7 +126,7 @@ func parseOneCIDR(raw string) ([]string, error) {
 	return ranges, err
 }
 
-// replaceSubnets replaces the annotation for subnets with the subnet selector of the class.
+// replaceSubnets replaces the annotation for subnets by the subnet selector of the class parameters.
 func (c classOverlay) replaceSubnets(s *v1beta1.SubnetSelector) {
 	if s == nil {
 		return
@@ -145,7 +145,7 @@ func (c classOverlay) replaceSubnets(s *v1beta1.SubnetSelector) {
 	c.in.Subnets = Opt[[]string]{}
 }
 
-// selectorFault returns the reason why a selector does not choose subnets in exactly one way.
+// selectorFault returns the reason why a selector does not select subnets either by ids or by tags; nil if it does.
 func selectorFault(s *v1beta1.SubnetSelector) error {
 	switch {
 	case len(s.IDs) > 0 && len(s.Tags) > 0:
@@ -156,7 +156,7 @@ func selectorFault(s *v1beta1.SubnetSelector) error {
 	return nil
 }
 
-// addKeyValues sets the tags and attributes of the class, which replace single keys of annotations.
+// addKeyValues sets the tags and attributes of the class parameters. They replace single keys of annotations.
 func (c classOverlay) addKeyValues(s v1beta1.IngressClassParamsSpec) {
 	c.in.Class.Tags = map[string]string{}
 	for _, t := range s.Tags {
@@ -180,8 +180,8 @@ func (c classOverlay) addKeyValues(s v1beta1.IngressClassParamsSpec) {
 	}
 }
 
-// replaceWebACL replaces both web ACL annotations if the class sets a web ACL by ARN or by name, so that users cannot
-// remove the web ACL of the class.
+// replaceWebACL replaces both web ACL annotations if the class parameters set a web ACL by ARN or by name, so that users
+// cannot remove the web ACL of the class.
 func (c classOverlay) replaceWebACL(s v1beta1.IngressClassParamsSpec) {
 	if s.WAFv2ACLArn == "" && s.WAFv2ACLName == "" {
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// paramsWithAllFields returns parameters with a value in every field, except the older form of prefix lists and fields
-// that exclude other fields (subnets, web ACL).
+// paramsWithAllFields returns class parameters with a value in every field, except for the older form of prefix lists, and
+// for fields that exclude other fields (subnets, web ACL).
 func paramsWithAllFields() *v1beta1.IngressClassParams {
 	p := &v1beta1.IngressClassParams{}
 	p.Name = "all"
@@ -33,8 +33,8 @@ func paramsWithAllFields() *v1beta1.IngressClassParams {
 	return p
 }
 
-// annotationOfClassParameter has the annotations that class parameters can override, with values that differ from those
-// of paramsWithAllFields.
+// annotationOfClassParameter has the annotations that class parameters can replace, with other values than those in
+// paramsWithAllFields.
 var annotationOfClassParameter = map[string]string{
 	"group.name": "mine", "load-balancer-name": "mine", "certificate-arn": "arn:mine", "scheme": "internal", "inbound-cidrs": "0.0.0.0/0",
 	"ssl-policy": "mine", "ssl-redirect": "443", "subnets": "subnet-2", "ip-address-type": "ipv4", "tags": "k=mine", "target-type": "instance",
@@ -84,7 +84,7 @@ func TestClassParametersReplaceAnnotations(t *testing.T) {
 
 func TestEmptyClassParametersReplaceNothing(t *testing.T) {
 	empty := &v1beta1.IngressClassParams{}
-	// Older clients write empty lists.
+	// Older clients write empty lists instead of omitting the fields.
 	empty.Spec.CertificateArn, empty.Spec.InboundCIDRs, empty.Spec.PrefixListsIDs = []string{}, []string{}, []string{}
 	got, want := parseAnnotations(annotationOfClassParameter).WithClass(empty), parseAnnotations(annotationOfClassParameter)
 	got.Class, want.Class = Class{}, Class{}
@@ -105,7 +105,7 @@ func TestTheOlderSpellingOfPrefixListsCountsAlone(t *testing.T) {
 	}
 }
 
-// Every field of the class parameters is covered by the tests here, also new fields.
+// TestAllClassParametersAreKnown checks that the tests here cover every field of the class parameters, including new fields.
 func TestAllClassParametersAreKnown(t *testing.T) {
 	spec := reflect.ValueOf(paramsWithAllFields().Spec)
 	elsewhere := []string{"NamespaceSelector", "PrefixListsIDsLegacy", "WAFv2ACLArn"}
@@ -117,7 +117,8 @@ func TestAllClassParametersAreKnown(t *testing.T) {
 	}
 }
 
-// If the parameters cannot be read, no annotation that they might override has an effect.
+// TestWithoutClassRemovesAllClassSettings checks that no annotation that class parameters could replace has an effect if the
+// parameters cannot be read.
 func TestWithoutClassRemovesAllClassSettings(t *testing.T) {
 	left := parseAnnotations(annotationOfClassParameter).WithoutClassSettings()
 	if d := cmp.Diff(Ingress{}, left, cmp.AllowUnexported(Ingress{})); d != "" {

@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// fuzzRows tests any text as the value of the annotations of one type: no parser panics, the same text is parsed to the
-// same value twice, and a fault names its annotation and the text.
+// fuzzRows checks, for any text as the value of annotations of one type, that no parser panics, that the same text gives the
+// same result twice, and that a fault names its annotation and the text.
 func fuzzRows(f *testing.F, of func(Row) bool, seeds ...string) {
 	fuzzTable(f, ingressTable, of, seeds)
 }
 
-// fuzzServiceRows does the same for annotations of Services with a load balancer.
+// fuzzServiceRows is like fuzzRows, for annotations of Services that have a load balancer.
 func fuzzServiceRows(f *testing.F, of func(Row) bool, seeds ...string) {
 	fuzzTable(f, serviceTable, of, seeds)
 }
@@ -123,7 +123,7 @@ func TestEveryRowIsFuzzed(t *testing.T) {
 	json := []string{"listen-ports", "mutual-authentication", "actions.", "conditions.", "transforms.", "auth-", "jwt-validation"}
 	for _, r := range ingressTable {
 		if r.read == nil || r.Type != "json" {
-			continue // not read, or fuzzed with the rows of its type
+			continue // without a parser, or covered by fuzzing the rows of its type
 		}
 		found := false
 		for _, key := range json {

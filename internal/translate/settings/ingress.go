@@ -7,14 +7,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Prefix is the prefix of every annotation that is read from Ingresses, and from Services as their backends.
+// Prefix is the prefix of the annotations that are read from Ingresses, and from Services that are their backends.
 const Prefix = "alb.ingress.kubernetes.io/"
 
-// Ingress has the settings of one Ingress, from its annotations; WithClass overlays them with the class parameters. A
-// Service can also have the settings of the embedded Backend.
+// Ingress has the settings of one Ingress from its annotations. WithClass replaces some of them by class parameters. The
+// settings in Backend can also come from a Service.
 type Ingress struct {
-	// Placement.
-	GroupName  Opt[string] // as written, not checked
+	// The IngressGroup, and the position in it.
+	GroupName  Opt[string] // as in the annotation, not checked
 	GroupOrder Opt[int32]
 
 	Shared
@@ -25,8 +25,8 @@ type Ingress struct {
 	faults []Fault
 }
 
-// Shared has the settings of one object for the resources that the members of a stack share. The type is the same for
-// all kinds of objects.
+// Shared has the settings of one object for resources that several members of a stack share. All kinds of objects use this
+// type.
 type Shared struct {
 	LoadBalancer
 	Listeners
@@ -38,13 +38,13 @@ type Shared struct {
 	Class Class
 }
 
-// LoadBalancer has the settings of the whole load balancer.
+// LoadBalancer has the load-balancer-wide settings.
 type LoadBalancer struct {
 	Name        Opt[string]
 	Scheme      Opt[model.Scheme]
 	AddressType Opt[model.AddressType]
 	Subnets     Opt[[]string]
-	// SubnetTags choose subnets by their tags.
+	// SubnetTags select subnets by their tags.
 	SubnetTags         Opt[map[string][]string]
 	SecurityGroups     Opt[[]string]
 	ManageBackendRules Opt[bool]
@@ -56,9 +56,9 @@ type LoadBalancer struct {
 
 // Network has the settings that only network load balancers have.
 type Network struct {
-	// ElasticAddresses are allocation ids, in the order of the subnets.
+	// ElasticAddresses are allocation ids of Elastic IP addresses, in the order of the subnets.
 	ElasticAddresses Opt[[]string]
-	// PrivateIPv4 and IPv6 are canonical addresses in any order.
+	// PrivateIPv4 and IPv6 are addresses in canonical form, in any order.
 	PrivateIPv4, IPv6 Opt[[]string]
 	// SourceNAT is "on" or "off". SourceNATPrefixes are IPv6 /80 ranges or auto_assigned, in the order of the
 	// subnets.
@@ -66,13 +66,13 @@ type Network struct {
 	SourceNATPrefixes Opt[[]string]
 	// PrivateLinkRules is "on" or "off".
 	PrivateLinkRules Opt[string]
-	// NoSecurityGroups is true for a load balancer without security groups.
+	// NoSecurityGroups requests a load balancer without security groups.
 	NoSecurityGroups Opt[bool]
-	// PathMTU is "on" if the managed security group admits the ICMP messages of path MTU discovery, otherwise "off".
+	// PathMTU is "on" if the managed security group must admit the ICMP messages of path MTU discovery, otherwise "off".
 	PathMTU Opt[string]
 }
 
-// Listeners has the settings of the ports that a member listens on.
+// Listeners has the settings of the ports on which a member listens.
 type Listeners struct {
 	ListenPorts Opt[[]ListenPort]
 	SSLRedirect Opt[int32]
@@ -84,12 +84,12 @@ type Listeners struct {
 	CertificateCA     Opt[string]
 	InboundCIDRs      Opt[[]string]
 	PrefixLists       Opt[[]string]
-	// ListenerAttributes are keyed by protocol and port, such as "HTTPS-443".
+	// ListenerAttributes has protocol and port of the listener as key, such as "HTTPS-443".
 	ListenerAttributes map[string]Opt[map[string]string]
 }
 
-// Rules has the settings of the rules of one Ingress. Actions, Conditions and Transforms are keyed by the name of the
-// backend that uses them.
+// Rules has the settings of the rules of one Ingress. The keys of Actions, Conditions and Transforms are the names of the
+// backends that use them.
 type Rules struct {
 	Actions    map[string]Opt[Action]
 	Conditions map[string]Opt[[]model.Condition]
@@ -98,7 +98,7 @@ type Rules struct {
 	JWT        Opt[model.ValidateJWT]
 }
 
-// Backend has settings that a Service behind an Ingress may also have; settings of the Service have precedence.
+// Backend has the settings that can also come from a Service behind the Ingress. Settings of the Service have precedence.
 type Backend struct {
 	Tags   Opt[map[string]string]
 	Target TargetGroup
@@ -113,7 +113,7 @@ type TargetGroup struct {
 	ProtocolVersion Opt[string]
 	Attributes      Opt[map[string]string]
 	MultiCluster    Opt[bool]
-	// ControlPorts are keyed by Service name and port, such as "web.80".
+	// ControlPorts has "SERVICE.PORT" as key, such as "web.80".
 	ControlPorts map[string]Opt[int32]
 
 	HealthPort         Opt[string] // traffic-port, a number or a port name
@@ -139,10 +139,10 @@ func (t TargetGroup) WithDefaults(defaults TargetGroup) TargetGroup {
 	return out
 }
 
-// Faults returns the faults of all settings except ControlPorts, which are checked for each port that uses them.
+// Faults returns the faults of all settings except ControlPorts, because only the ports that rules use are checked.
 func (t TargetGroup) Faults() []Fault { return faultsOf(t) }
 
-// AddOns has the settings of associations with other AWS services.
+// AddOns has the settings for associations of the load balancer with other AWS services.
 type AddOns struct {
 	WAFv2ARN   Opt[string]
 	WAFv2Name  Opt[string]
@@ -156,51 +156,51 @@ type Frontend struct {
 	FrontendScheme         Opt[model.Scheme]
 	FrontendSubnets        Opt[[]string]
 	FrontendSecurityGroups Opt[[]string]
-	FrontendPorts          Opt[map[int32]int32] // port of the frontend NLB -> port of the application load balancer
-	FrontendAddresses      Opt[[]string]        // allocation ids
+	FrontendPorts          Opt[map[int32]int32] // port of the frontend NLB -> port of the ALB
+	FrontendAddresses      Opt[[]string]        // allocation ids of Elastic IP addresses
 	FrontendAttributes     Opt[map[string]string]
 	FrontendTags           Opt[map[string]string]
 	FrontendHealth         FrontendHealth
 }
 
-// FrontendHealth is the health check of the frontend NLB for the application load balancer. Interval and Timeout are
-// in seconds.
+// FrontendHealth has the settings of the health checks by which the frontend NLB checks the ALB. Interval and Timeout are in
+// seconds.
 type FrontendHealth struct {
 	Port, Protocol, Path, Codes           Opt[string]
 	Interval, Timeout, Healthy, Unhealthy Opt[int32]
 }
 
-// Faults returns the faults of all settings of the frontend NLB except FrontendNLB, which enables it.
+// Faults returns the faults of all settings of the frontend NLB except FrontendNLB, the setting that enables it.
 func (f Frontend) Faults() []Fault {
 	f.FrontendNLB = Opt[bool]{}
 	return append(faultsOf(f), faultsOf(f.FrontendHealth)...)
 }
 
-// Class has the class parameters that replace single keys of an annotation, the class parameters that also have precedence
-// over annotations of Services, and the class parameters without an annotation.
+// Class has the class parameters that replace single keys of an annotation, that have precedence over annotations of
+// Services too, or that have no annotation.
 type Class struct {
 	Origin     finding.Origin
 	Tags       map[string]string
 	TargetType Opt[model.TargetType]
 	// Attributes are the attributes of the load balancer.
 	Attributes map[string]string
-	// ListenerAttributes are keyed by protocol and port, such as "HTTPS-443".
+	// ListenerAttributes has protocol and port of the listener as key, such as "HTTPS-443".
 	ListenerAttributes map[string]map[string]string
 	Capacity           *int32
 	IPAMPool           string
-	// SubnetIDs or SubnetTags select the subnets; both are empty if the class selects none.
+	// SubnetIDs or SubnetTags select the subnets; both are empty if the class parameters select none.
 	SubnetIDs  []string
 	SubnetTags map[string][]string
 }
 
-// ParseIngress reads the annotations of an Ingress.
+// ParseIngress parses the annotations of an Ingress.
 func ParseIngress(annotations map[string]string, object finding.Ref) Ingress {
 	var in Ingress
 	in.faults = readAnnotations(&in, ingressTable, annotations, object)
 	return in
 }
 
-// ParseService reads the annotations of a Service that configure it as a backend of an Ingress.
+// ParseService parses those annotations of a Service that configure it as a backend of an Ingress.
 func ParseService(annotations map[string]string, object finding.Ref) Backend {
 	var in Ingress
 	readAnnotations(&in, backendTable, annotations, object)

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// An example of each annotation with JSON. Errors about JSON that is not valid show the example.
+// An example for each annotation with a JSON value. Error messages about invalid JSON show it.
 const (
 	listenPortsForm = `[{"HTTP":80},{"HTTPS":443}]`
 	mutualAuthForm  = `[{"port":443,"mode":"verify","trustStore":"NAME"}]`
@@ -23,8 +23,8 @@ const (
 	jwtForm         = `{"jwksEndpoint":"URL","issuer":"URL"}`
 )
 
-// decodeAnnotation decodes exactly one JSON value. Object keys are not case-sensitive and unknown keys are ignored, as in
-// aws-load-balancer-controller. form is a valid example, which the error shows.
+// decodeAnnotation decodes exactly one JSON value. Object keys are not case-sensitive, and unknown keys are ignored, as in
+// aws-load-balancer-controller. form is a valid example, which the error message shows.
 func decodeAnnotation(raw string, into any, form string) error {
 	if err := decodeJSON(raw, into); err != nil {
 		return fmt.Errorf("not the expected JSON: %w; write it like %s", err, form)
@@ -32,7 +32,7 @@ func decodeAnnotation(raw string, into any, form string) error {
 	return nil
 }
 
-// jsonParser returns a parser that decodes JSON without further checks. form is as in decode.
+// jsonParser returns a parser that decodes JSON without further checks. form is as in decodeAnnotation.
 func jsonParser[T any](form string) func(string) (T, error) {
 	return func(raw string) (T, error) {
 		var v T
@@ -52,7 +52,7 @@ func decodeJSON(raw string, into any) error {
 	return nil
 }
 
-// jsonError describes what is wrong with JSON, and where, without Go's terms.
+// jsonError returns an error that describes what is wrong in JSON text, and where, without terms of Go.
 func jsonError(raw string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -81,10 +81,10 @@ func jsonError(raw string, err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// maxContextRunes is the number of characters before a mistake in JSON that the error shows.
+// maxContextRunes is the maximum number of characters before a JSON error that the message shows.
 const maxContextRunes = 24
 
-// textBefore returns the text before a mistake, "" if there is none.
+// textBefore returns the text before a JSON error, in the form " after ..."; "" if there is none.
 func textBefore(raw string, offset int64) string {
 	before := []rune(strings.ToValidUTF8(raw[:min(max(offset, 0), int64(len(raw)))], "?"))
 	switch {
@@ -96,7 +96,7 @@ func textBefore(raw string, offset int64) string {
 	return " after " + quoteValue(string(before))
 }
 
-// fieldPath returns a path of Go fields and indexes as users write it in JSON.
+// fieldPath converts a path of Go fields and indexes to the form in which users write it in JSON.
 func fieldPath(path string) string {
 	var out strings.Builder
 	for _, p := range strings.Split(path, ".") {

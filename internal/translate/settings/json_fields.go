@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// jsonTypes are the types into which annotations with JSON objects are decoded, by the key of their row.
+// jsonTypes has the type into which an annotation with a JSON object is decoded, by the key of its row.
 var jsonTypes = map[string]reflect.Type{
 	"actions.<name>":        reflect.TypeFor[actionJSON](),
 	networkActionsKey:       reflect.TypeFor[networkActionJSON](),
@@ -26,16 +26,16 @@ var jsonTypes = map[string]reflect.Type{
 
 // unknownField is a field in the JSON of an annotation that no parser reads.
 type unknownField struct {
-	Annotation string // the key of the annotation with its prefix
-	Field      string // the path of the field, such as redirectConfig.prot
-	Suggestion string // the result of finding.DidYouMean
+	Annotation string // key of the annotation with its prefix
+	Field      string // path of the field, such as redirectConfig.prot
+	Suggestion string // result of finding.DidYouMean
 }
 
 // maxUnknownFields is the maximum number of unknown fields that are reported for an object.
 const maxUnknownFields = 10
 
-// unknownFields returns the fields in the JSON of annotations that have no effect. They are probably spelling mistakes.
-// Annotations without valid JSON are skipped, because their parser reports them.
+// unknownFields returns the fields in the JSON of annotations that have no effect, because they are probably spelling
+// mistakes. Annotations with invalid JSON are skipped, because their parsers report them.
 func (a Annotations) unknownFields(annotations map[string]string) []unknownField {
 	var out []unknownField
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -57,8 +57,8 @@ func (a Annotations) unknownFields(annotations map[string]string) []unknownField
 	return out
 }
 
-// collectUnknownFields calls found for each field of a JSON value that the type t does not have. The value is decoded into
-// t. The second argument of found is the result of finding.DidYouMean.
+// collectUnknownFields calls found for each field of the JSON value raw that the type t, into which raw is decoded, does not
+// have. The second argument of found is the result of finding.DidYouMean.
 func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, meant string)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -73,7 +73,7 @@ func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, 
 		}
 	case map[string]any:
 		if t.Kind() != reflect.Struct {
-			return // a map, whose keys users choose
+			return // a map: users choose its keys
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			path := strings.TrimPrefix(at+"."+key, ".")

@@ -49,7 +49,8 @@ func TestUnknownFieldsSuggestTheNearest(t *testing.T) {
 	}
 }
 
-// Every annotation that is read as JSON either has named fields or is listed here as having none.
+// TestEveryJSONAnnotationHasAType checks that each annotation that is parsed as JSON has a type in jsonTypes, or is listed
+// here as having no named fields.
 func TestEveryJSONAnnotationHasAType(t *testing.T) {
 	for _, r := range ingressTable {
 		if _, ok := jsonTypes[r.Key]; r.Type == "json" && !ok && r.Key != "listen-ports" && r.Key != "dry-run-plan" {
@@ -58,8 +59,8 @@ func TestEveryJSONAnnotationHasAType(t *testing.T) {
 	}
 }
 
-// The number and length of reported unknown fields are bounded, although users can write very many and very long
-// fields.
+// TestUnknownFieldsAreBounded checks that the number and length of reported unknown fields are limited, although users can
+// write very many and very long fields.
 func TestUnknownFieldsAreBounded(t *testing.T) {
 	var fields []string
 	for i := range 5000 {

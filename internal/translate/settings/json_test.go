@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// checkParser calls a parser for texts. A nil want means that the text must be rejected.
+// checkParser checks the results of a parser for several texts. A nil result means that the parser must reject the text.
 func checkParser[T any](t *testing.T, parse func(string) (T, error), cases map[string]*T) {
 	t.Helper()
 	for raw, want := range cases {

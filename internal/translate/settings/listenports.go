@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ListenPort is a port that a member listens on.
+// ListenPort is a port on which a member listens, with its protocol.
 type ListenPort struct {
 	Port         int32
 	BaseProtocol model.BaseProtocol
@@ -27,10 +27,10 @@ func (p ListenPort) Protocol() string {
 	return l.Protocol()
 }
 
-// Key returns the protocol and the port, as in listener-attributes.HTTPS-443.
+// Key returns protocol and port, such as HTTPS-443 in listener-attributes.HTTPS-443.
 func (p ListenPort) Key() string { return fmt.Sprintf("%s-%d", p.Protocol(), p.Port) }
 
-// ParseListenPorts reads a listen-ports annotation, such as [{"HTTP":80},{"HTTPS":443}]. It returns the ports in ascending
+// ParseListenPorts parses a listen-ports annotation, such as [{"HTTP":80},{"HTTPS":443}]. It returns the ports in ascending
 // order without duplicates.
 func ParseListenPorts(raw string) ([]ListenPort, error) {
 	var entries []map[string]int64
@@ -73,8 +73,8 @@ type mutualAuthJSON struct {
 	AdvertiseTrustStoreCaNames    string
 }
 
-// ParseMutualAuth reads a mutual-authentication annotation, such as [{"port":443,"mode":"verify","trustStore":"..."}], by
-// port. If a port has several entries, the last entry is used.
+// ParseMutualAuth parses a mutual-authentication annotation, such as [{"port":443,"mode":"verify","trustStore":"..."}], and
+// returns the settings by port. If a port has several entries, the last one is used.
 func ParseMutualAuth(raw string) (map[int32]model.MutualAuth, error) {
 	var entries []mutualAuthJSON
 	if err := decodeAnnotation(raw, &entries, mutualAuthForm); err != nil {

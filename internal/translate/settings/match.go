@@ -10,7 +10,7 @@ import (
 
 type valuesJSON struct{ Values, RegexValues []string }
 
-// checkExactlyOne returns an error unless v has either values or regexValues.
+// checkExactlyOne returns an error unless v has either values or regexValues, and not both.
 func (v *valuesJSON) checkExactlyOne() error {
 	if v == nil || (len(v.Values) == 0) == (len(v.RegexValues) == 0) {
 		return errors.New("needs a config with either values or regexValues")
@@ -33,11 +33,11 @@ type conditionJSON struct {
 	SourceIPConfig *struct{ Values []string }
 }
 
-// maxConditionValues is the maximum number of conditions and values in an annotation. It is far above what AWS accepts
-// in a rule (5 unless the quota is raised) and bounds memory: each path of a backend gets a copy of the conditions.
+// maxConditionValues is the maximum number of conditions and values in an annotation. It is far above what AWS accepts in a
+// rule (5 unless the quota is raised). It limits the memory, because each path of a backend gets a copy of the conditions.
 const maxConditionValues = 100
 
-// ParseConditions reads a conditions annotation. The result has the order of the annotation.
+// ParseConditions parses a conditions annotation. The result is in the order of the annotation.
 func ParseConditions(raw string) ([]model.Condition, error) {
 	var in []conditionJSON
 	if err := decodeAnnotation(raw, &in, conditionsForm); err != nil {
@@ -58,7 +58,7 @@ func ParseConditions(raw string) ([]model.Condition, error) {
 	return out, nil
 }
 
-// countValues returns the number of the values of a condition.
+// countValues returns the number of values of a condition.
 func (c conditionJSON) countValues() (n int) {
 	for _, v := range []*valuesJSON{c.HostHeaderConfig, c.PathConfig} {
 		if v != nil {
@@ -144,7 +144,7 @@ type rewritesJSON struct {
 	Rewrites []struct{ Regex, Replace string }
 }
 
-// ParseTransforms reads a transforms annotation. The result has the order of the annotation.
+// ParseTransforms parses a transforms annotation. The result is in the order of the annotation.
 func ParseTransforms(raw string) ([]model.Transform, error) {
 	var in []transformJSON
 	if err := decodeAnnotation(raw, &in, transformsForm); err != nil {

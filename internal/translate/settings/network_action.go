@@ -22,16 +22,16 @@ type NetworkForward struct {
 // NetworkTarget is a port of another Service in the namespace, or a target group that the controller does not own.
 type NetworkTarget struct {
 	Service string
-	// Port is a port number, or a port name if the annotation has it in quotes.
+	// Port is a port number, or a port name if the annotation has the port in quotes.
 	Port   intstr.IntOrString
 	ARN    string
 	Weight int32
-	// Decrypt reports whether targets behind a TLS listener receive plain TCP; nil means the same as for the Service
-	// itself.
+	// Decrypt reports whether targets behind a TLS listener receive plain TCP. If nil, they receive the same as the targets
+	// of the Service itself.
 	Decrypt *bool
 }
 
-// networkActionForm is an example of the annotation.
+// networkActionForm is a valid example of the annotation, for error messages.
 const networkActionForm = `{"type":"forward","forwardConfig":{"baseServiceWeight":90,"targetGroups":[{"serviceName":"NAME","servicePort":80,"weight":10}]}}`
 
 type networkActionJSON struct {
@@ -54,7 +54,7 @@ type networkTargetJSON struct {
 // maxWeight is the maximum weight of a target group in AWS.
 const maxWeight = 999
 
-// parseNetworkAction reads an actions annotation of a Service.
+// parseNetworkAction parses the value of an actions annotation of a Service.
 func parseNetworkAction(raw string) (NetworkForward, error) {
 	var in networkActionJSON
 	if err := decodeAnnotation(raw, &in, networkActionForm); err != nil {

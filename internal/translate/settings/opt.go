@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Opt is a setting in one of three states: unset (the zero value), set to a Value, or present but not valid. In the
-// last state, Fault has the reason, and Value has no meaning.
+// Opt is a setting in one of three states: unset (the zero value), set to Value, or set to a value that is not valid. In the
+// last state, Fault is the reason, and Value has no meaning.
 type Opt[T any] struct {
 	Value  T
 	Set    bool
@@ -21,7 +21,7 @@ type Opt[T any] struct {
 // NewOpt returns a setting that is set to v.
 func NewOpt[T any](v T, from finding.Origin) Opt[T] { return Opt[T]{Value: v, Set: true, Origin: from} }
 
-// IsPresent reports whether the user has set the setting, to a valid value or not.
+// IsPresent reports whether the user has set the setting, even to a value that is not valid.
 func (o Opt[T]) IsPresent() bool { return o.Set || o.Fault != nil }
 
 // ValueOr returns the value of the setting, or def if the setting has no value.
@@ -32,7 +32,7 @@ func (o Opt[T]) ValueOr(def T) T {
 	return def
 }
 
-// FirstPresent returns the first setting that is present. A setting with a value that is not valid is present, because the
+// FirstPresent returns the first setting that is present. This includes a setting whose value is not valid, because the
 // value of another source must not replace it.
 func FirstPresent[T any](opts ...Opt[T]) Opt[T] {
 	for _, o := range opts {
@@ -43,7 +43,7 @@ func FirstPresent[T any](opts ...Opt[T]) Opt[T] {
 	return Opt[T]{}
 }
 
-// NonEmpty returns the setting, or an unset setting if its text is empty.
+// NonEmpty returns the setting, or an unset setting if the value is empty.
 func NonEmpty(o Opt[string]) Opt[string] {
 	if o.Value == "" {
 		return Opt[string]{}
@@ -51,7 +51,7 @@ func NonEmpty(o Opt[string]) Opt[string] {
 	return o
 }
 
-// NonEmptyList returns the setting, or an unset setting if its list is empty.
+// NonEmptyList returns the setting, or an unset setting if the list is empty.
 func NonEmptyList(o Opt[[]string]) Opt[[]string] {
 	if o.Set && len(o.Value) == 0 {
 		return Opt[[]string]{}
@@ -59,13 +59,13 @@ func NonEmptyList(o Opt[[]string]) Opt[[]string] {
 	return o
 }
 
-// Fault is a setting with a value that is not valid.
+// Fault is the fault of a setting whose value is not valid.
 type Fault struct {
 	Origin finding.Origin
 	Err    error
 }
 
-// consequenceByReach is the end of the message about a setting that is not valid, by the resources that the fault blocks.
+// consequenceByReach has the end of the message about a setting that is not valid, by what the fault blocks.
 var consequenceByReach = map[finding.Reach]string{
 	finding.BlocksRule:     "; its rule stays unchanged in AWS",
 	finding.BlocksListener: "; its listener stays unchanged in AWS",
@@ -90,14 +90,14 @@ func (o Opt[T]) Check() *Fault {
 	return &Fault{Origin: o.Origin, Err: o.Fault}
 }
 
-// setting is an Opt of any type.
+// setting is an Opt with a value of any type.
 type setting interface {
 	IsPresent() bool
 	Check() *Fault
 }
 
-// overrideSettings returns a copy of base with the settings that are present in top. Fields that are not settings keep the
-// value of base.
+// overrideSettings returns a copy of base in which settings that are present in top replace those of base. Fields that are
+// not settings are those of base.
 func overrideSettings[S any](top, base S) S {
 	from, to := reflect.ValueOf(top), reflect.ValueOf(&base).Elem()
 	for i := range from.NumField() {
@@ -108,7 +108,7 @@ func overrideSettings[S any](top, base S) S {
 	return base
 }
 
-// faultsOf returns the faults of the settings among the fields of a struct, in the order of the fields.
+// faultsOf returns the faults of those fields of a struct that are settings, in the order of the fields.
 func faultsOf[S any](s S) []Fault {
 	var out []Fault
 	for _, field := range reflect.ValueOf(s).Fields() {
@@ -130,7 +130,7 @@ func NonNilFaults(checks ...*Fault) []Fault {
 	return out
 }
 
-// invalidValue wraps the error of a parser with the value that is not valid. It shortens the value to a readable length.
+// invalidValue returns the error of a parser with the value that is not valid before it. A long value is shortened.
 func invalidValue(raw string, err error) error {
 	return fmt.Errorf("%s: %w", quoteValue(shortValue(raw)), err)
 }
@@ -143,7 +143,7 @@ func shortValue(s string) string {
 	return s
 }
 
-// quoteValue returns a value in double quotes, or in backquotes if the value contains double quotes, like JSON.
+// quoteValue returns a value in double quotes, or in backquotes if the value itself has double quotes, as in JSON.
 func quoteValue(s string) string {
 	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
 		return "`" + s + "`"

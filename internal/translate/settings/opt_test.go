@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// settingsWithFields returns a struct whose settings are all present, or all have a fault.
+// settingsWithFields returns a struct in which every setting is set, or, if fault is not nil, has the fault. The origin of
+// each setting is field.
 func settingsWithFields[S any](t *testing.T, field string, fault error) (out S) {
 	t.Helper()
 	n := 0
@@ -29,7 +30,7 @@ func settingsWithFields[S any](t *testing.T, field string, fault error) (out S) 
 	return out
 }
 
-// checkOrigins checks the origin of each setting.
+// checkOrigins checks that each setting of a struct has the origin want.
 func checkOrigins[S any](t *testing.T, what string, got S, want string) {
 	t.Helper()
 	v := reflect.ValueOf(got)
@@ -43,8 +44,8 @@ func checkOrigins[S any](t *testing.T, what string, got S, want string) {
 	}
 }
 
-// checkOverlay checks each setting of a struct that has defaults: the setting in top has precedence, even if it has a
-// fault, and the setting in base is used if top has none.
+// checkOverlay checks each setting of a struct that has defaults: the setting in top has precedence, even if its value is
+// not valid, and the setting in base is used if top has none.
 func checkOverlay[S any](t *testing.T, over func(top, base S) S) {
 	t.Helper()
 	var none S
@@ -55,13 +56,13 @@ func checkOverlay[S any](t *testing.T, over func(top, base S) S) {
 	checkOrigins(t, "unreadable on top", overrideSettings(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
 }
 
-// Every setting, also a new one, is overridden by that of a Service or class.
+// TestEachSettingIsOverlaid checks that a setting of a Service or of a class replaces each setting, including new ones.
 func TestEachSettingIsOverlaid(t *testing.T) {
 	checkOverlay(t, TargetGroup.WithDefaults)
 	checkOverlay(t, Auth.WithDefaults)
 }
 
-// checkFaultsOf checks that the fault of each setting in a struct is reported.
+// checkFaultsOf checks that faults reports the fault of each setting in a struct, apart from a number of settings without.
 func checkFaultsOf[S any](t *testing.T, faults func(S) []Fault, without int) {
 	t.Helper()
 	all := settingsWithFields[S](t, "bad", errors.New("bad"))

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The values of Row.Merge describe how the settings of several members of a stack are merged.
+// Values of Row.Merge: how the values of several members of a stack are merged.
 const (
 	mergeOne   = "one"   // members that set the annotation must agree
 	mergePort  = "port"  // members on the same port that set the annotation must agree
@@ -93,7 +93,7 @@ func parseNonEmpty(raw string) (string, error) {
 // CapacityUnits is the only key of a capacity reservation.
 const CapacityUnits = "CapacityUnits"
 
-// parseCapacity reads a Map with CapacityUnits, a whole number of 32 bits, as its only valid key.
+// parseCapacity parses a map whose only valid key is CapacityUnits, with a whole number of at most 32 bits as value.
 func parseCapacity(raw string) (map[string]string, error) {
 	m, err := ParseMap(raw)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// readWebACLID reads web-acl-id, the older name of waf-acl-id. waf-acl-id has precedence. It has already been read, because
+// readWebACLID reads web-acl-id, the older name of waf-acl-id. waf-acl-id has precedence; it has already been read, because
 // keys are read in ascending order.
 func readWebACLID(in *Ingress, _, raw string, from finding.Origin) error {
 	if !in.WAFClassic.IsPresent() {
@@ -20,7 +20,8 @@ func readWebACLID(in *Ingress, _, raw string, from finding.Origin) error {
 	return nil
 }
 
-// parsePortMap reads a map of ports, such as "80=443,8080=80": ports of the frontend NLB, and the ports that they forward to.
+// parsePortMap parses a map such as "80=443,8080=80" from ports of the frontend NLB to the ports of the ALB to which they
+// forward.
 func parsePortMap(raw string) (map[int32]int32, error) {
 	m, err := ParseMap(raw)
 	if err != nil {
@@ -39,7 +40,7 @@ func parsePortMap(raw string) (map[int32]int32, error) {
 	return out, nil
 }
 
-// ParsePort accepts a port number.
+// ParsePort parses a port number from 1 to 65535.
 func ParsePort(raw string) (int32, error) {
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if err != nil || n < 1 || n > 65535 {
@@ -60,10 +61,10 @@ func parseFrontendCheckPort(raw string) (string, error) {
 	return strconv.Itoa(int(n)), nil
 }
 
-// routingPolicyAttribute is the only load balancer attribute whose value is checked here; AWS checks the others.
+// routingPolicyAttribute is the only load balancer attribute whose value the controller checks. AWS checks the others.
 const routingPolicyAttribute = "dns_record.client_routing_policy"
 
-// parseNLBAttributes reads a Map of attributes of a network load balancer.
+// parseNLBAttributes parses a map of attributes of a network load balancer.
 func parseNLBAttributes(raw string) (map[string]string, error) {
 	m, err := ParseMap(raw)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The values of the annotation that chooses the controller of a Service.
+// Values of annotation aws-load-balancer-type that select this controller.
 const (
 	typeNLBIP    = "nlb-ip"
 	typeExternal = "external"
@@ -209,7 +209,7 @@ func serviceHealthRows() []row[LoadBalancerService] {
 	}
 }
 
-// inTreeRows returns the annotations that only the in-tree controller of Kubernetes reads.
+// inTreeRows returns the rows of annotations that only the in-tree cloud provider of Kubernetes reads.
 func inTreeRows() []row[LoadBalancerService] {
 	const group = "Ignored"
 	var out []row[LoadBalancerService]

@@ -9,19 +9,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ServicePrefix is the prefix of the annotations that are read from Services with a load balancer of their own.
+// ServicePrefix is the prefix of the annotations that are read from Services that have a load balancer.
 const ServicePrefix = "service.beta.kubernetes.io/"
 
-// LoadBalancerService has the settings in the annotations of a Service with a network load balancer of its own, without
-// the settings in the spec of the Service.
+// LoadBalancerService has the settings in the annotations of a Service that has a network load balancer. Settings in the
+// spec of the Service are not included.
 type LoadBalancerService struct {
 	Shared
 	ServicePorts
 	Tags   Opt[map[string]string]
 	Target NetworkTargets
 
-	// deprecatedScheme and deprecatedAttributes are deprecated annotations. The scheme is used only if Scheme is not
-	// present; the attributes have precedence over Attributes.
+	// deprecatedScheme and deprecatedAttributes are the values of deprecated annotations. The scheme is used only if Scheme
+	// is not present; the attributes have precedence over Attributes.
 	deprecatedScheme     Opt[model.Scheme]
 	deprecatedAttributes deprecatedAttributes
 	// faults are the faults that hold all resources of the Service.
@@ -30,29 +30,30 @@ type LoadBalancerService struct {
 
 // ServicePorts has the settings of the ports of a Service.
 type ServicePorts struct {
-	// TLSPorts and QUICPorts are names or numbers of ports.
+	// TLSPorts and QUICPorts are names or numbers of ports of the Service.
 	TLSPorts, QUICPorts Opt[[]string]
-	// BackendProtocol enables TLS for connections to targets if it is BackendTLS. Other values have no effect.
+	// BackendProtocol enables TLS between the load balancer and the targets if it is BackendTLS. Other values have no
+	// effect.
 	BackendProtocol Opt[string]
-	// ALPN affects only TLS listeners.
+	// ALPN is the ALPN policy of TLS listeners.
 	ALPN Opt[string]
 	// MergeTCPUDP creates one listener for a TCP and a UDP port with the same number.
 	MergeTCPUDP Opt[bool]
-	// Actions are keyed by protocol and port of the listener, such as "TLS-443".
+	// Actions has protocol and port of the listener as key, such as "TLS-443".
 	Actions map[string]Opt[NetworkForward]
 }
 
 // BackendTLS is the only value of BackendProtocol that has an effect.
 const BackendTLS = "ssl"
 
-// BackendProtocols are the values of BackendProtocol that are not reported as mistakes: BackendTLS, and the values for
-// classic load balancers, with which connections to targets do not use TLS.
+// BackendProtocols are the values of BackendProtocol that are not reported as mistakes: BackendTLS, and values for Classic
+// Load Balancers, which do not enable TLS between the load balancer and the targets.
 var BackendProtocols = []string{BackendTLS, "tcp", "http", "https"}
 
 // NetworkTargets has the settings of the target groups of a Service.
 type NetworkTargets struct {
 	TargetGroup
-	// PortAttributes are keyed by the number of the Service port. Attributes with an empty value are left out.
+	// PortAttributes has the number of the Service port as key. Attributes with an empty value are left out.
 	PortAttributes map[string]Opt[map[string]string]
 	// ProxyProtocol enables proxy protocol for all ports. ProxyProtocolPorts enables it for these Service ports and
 	// disables it for all others.
@@ -60,13 +61,13 @@ type NetworkTargets struct {
 	ProxyProtocolPorts Opt[[]int32]
 }
 
-// Faults returns the faults of the settings that all target groups of the Service share.
+// Faults returns the faults of the settings that apply to all target groups of the Service.
 func (t NetworkTargets) Faults() []Fault {
 	return append(t.TargetGroup.Faults(), faultsOf(t)...)
 }
 
-// ParseLoadBalancerService reads the annotations of a Service that has a load balancer of its own. ParseService reads the
-// annotations of a Service behind an Ingress.
+// ParseLoadBalancerService parses the annotations of a Service that has a load balancer. For a Service behind an Ingress,
+// see ParseService.
 func ParseLoadBalancerService(annotations map[string]string, object finding.Ref) LoadBalancerService {
 	var in LoadBalancerService
 	in.faults = readAnnotations(&in, serviceTable, annotations, object)
@@ -81,7 +82,7 @@ func ParseLoadBalancerService(annotations map[string]string, object finding.Ref)
 	return in
 }
 
-// MemberFaults returns the faults that hold all resources of the Service, because they concern its ports or the whole load
+// MemberFaults returns the faults that hold all resources of the Service: faults that concern its ports or the whole load
 // balancer.
 func (in LoadBalancerService) MemberFaults() []Fault { return in.faults }
 
@@ -91,7 +92,7 @@ func (in *LoadBalancerService) addFault(f *Fault) {
 	}
 }
 
-// parseInternalSwitch reads the deprecated annotation aws-load-balancer-internal, a boolean, as a scheme.
+// parseInternalSwitch parses the deprecated annotation aws-load-balancer-internal, which is a boolean, into a scheme.
 func parseInternalSwitch(raw string) (model.Scheme, error) {
 	internal, err := ParseBool(raw)
 	switch {
@@ -103,8 +104,8 @@ func parseInternalSwitch(raw string) (model.Scheme, error) {
 	return model.InternetFacing, nil
 }
 
-// deprecatedAttributes has the values of deprecated annotations for single attributes of the load balancer. They override
-// the annotation aws-load-balancer-attributes.
+// deprecatedAttributes has the values of deprecated annotations, each of which sets one attribute of the load balancer. They
+// have precedence over annotation aws-load-balancer-attributes.
 type deprecatedAttributes struct {
 	accessLogs     Opt[bool]
 	bucket, prefix Opt[string]
@@ -144,7 +145,7 @@ func (in *LoadBalancerService) addDeprecatedAttributes() {
 	*at = NewOpt(all, from)
 }
 
-// parseHealthProtocol accepts the protocols of health checks in upper and lower case.
+// parseHealthProtocol parses the protocol of health checks, in upper or lower case.
 func parseHealthProtocol(raw string) (string, error) {
 	return EnumParser("TCP", "HTTP", "HTTPS")(strings.ToUpper(raw))
 }

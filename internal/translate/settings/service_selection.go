@@ -8,11 +8,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ServiceTypes are the values of aws-load-balancer-type with which this controller serves a Service. The first value
-// also requires aws-load-balancer-nlb-target-type.
+// ServiceTypes are the values of annotation aws-load-balancer-type with which this controller serves a Service. The first
+// value requires annotation aws-load-balancer-nlb-target-type too.
 var ServiceTypes = []string{typeExternal, typeNLBIP}
 
-// ServiceSelection has the settings of the operator that select the Services that get a load balancer.
+// ServiceSelection has the operator's settings that select the Services for which this controller creates a load balancer.
 type ServiceSelection struct {
 	// Class is the spec.loadBalancerClass of the Services that are served.
 	Class string
@@ -21,7 +21,7 @@ type ServiceSelection struct {
 	LoadBalancersOnly bool
 }
 
-// Serves reports whether this controller creates a load balancer for a Service. If spec.loadBalancerClass is set, it
+// Serves reports whether this controller creates a load balancer for a Service. If spec.loadBalancerClass is set, it alone
 // decides; otherwise the annotations decide, for a Service of any type.
 func (s ServiceSelection) Serves(svc *corev1.Service) bool {
 	switch {

@@ -23,7 +23,7 @@ func TestServiceSelectionServes(t *testing.T) {
 		annotations map[string]string
 		deleting    bool
 		want        bool
-		// only is the wanted result with LoadBalancersOnly.
+		// only is the expected result with LoadBalancersOnly.
 		only bool
 	}{
 		"our class":                               {kind: balancer, class: new(ours), want: true, only: true},

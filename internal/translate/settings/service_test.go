@@ -20,7 +20,7 @@ func parseService(kv ...string) LoadBalancerService {
 	return ParseLoadBalancerService(m, webService)
 }
 
-// TestServiceValues parses one annotation at a time. A nil want means a fault.
+// TestServiceValues checks the result of parsing one annotation at a time. A nil want means a fault.
 func TestServiceValues(t *testing.T) {
 	for _, c := range []struct {
 		key, raw string
@@ -94,7 +94,7 @@ func TestServiceValues(t *testing.T) {
 	}
 }
 
-// settingReader returns a function that reads one setting.
+// settingReader returns a function that returns the value or the fault of one setting.
 func settingReader[T any](get func(LoadBalancerService) Opt[T]) func(LoadBalancerService) (any, error) {
 	return func(s LoadBalancerService) (any, error) {
 		o := get(s)

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// parseOnOff accepts "on" and "off".
+// parseOnOff parses a value that is "on" or "off".
 func parseOnOff(raw string) (string, error) { return EnumParser("on", "off")(raw) }
 
-// PreserveClientIPAttribute is the only attribute of target groups whose value is checked here; AWS checks the others.
+// PreserveClientIPAttribute is the only target group attribute whose value the controller checks. AWS checks the others.
 const PreserveClientIPAttribute = "preserve_client_ip.enabled"
 
 func parseTargetGroupAttributes(raw string) (map[string]string, error) {
@@ -30,7 +30,8 @@ func checkPreserveClientIP(m map[string]string) error {
 	return nil
 }
 
-// parsePortAttributes reads a Map and leaves out keys with empty values. For these keys the attribute of all ports is used.
+// parsePortAttributes parses a map, and leaves out keys with an empty value. For these keys, the port has the attribute that
+// is set for all ports.
 func parsePortAttributes(raw string) (map[string]string, error) {
 	m, err := ParseMap(raw)
 	if err != nil {
@@ -51,7 +52,7 @@ func parseProxyProtocol(raw string) (bool, error) {
 	return true, nil
 }
 
-// parsePortNumbers reads a List of port numbers.
+// parsePortNumbers parses a list of port numbers.
 func parsePortNumbers(raw string) ([]int32, error) {
 	items, _ := ParseList(raw)
 	out := make([]int32, 0, len(items))
@@ -65,7 +66,8 @@ func parsePortNumbers(raw string) ([]int32, error) {
 	return out, nil
 }
 
-// addressListParser returns a parser for a List of addresses of one family, which returns them in canonical form.
+// addressListParser returns a parser for a list of addresses of one address family. The parser returns the addresses in
+// canonical form.
 func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]string, error) {
 	return func(raw string) ([]string, error) {
 		items, _ := ParseList(raw)
@@ -80,10 +82,10 @@ func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]
 	}
 }
 
-// AutoAssigned is the value for a source NAT prefix that AWS chooses.
+// AutoAssigned is a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
-// parseSourceNATPrefixes reads a List whose items are IPv6 /80 ranges or AutoAssigned, and returns the items unchanged.
+// parseSourceNATPrefixes parses a list whose items are IPv6 /80 ranges or AutoAssigned, and returns the items unchanged.
 func parseSourceNATPrefixes(raw string) ([]string, error) {
 	items, _ := ParseList(raw)
 	for _, item := range items {

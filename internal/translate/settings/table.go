@@ -9,24 +9,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Row documents one annotation. The reference page is generated from these rows.
+// Row documents one annotation. The reference page is generated from the rows.
 type Row struct {
-	Group   string // heading of the page
-	Key     string // without the prefix of the table, or with another prefix; "<name>" is a part that users choose
+	Group   string // heading on the reference page
+	Key     string // without Prefix, unless it has another prefix; "<name>" stands for text that users choose
 	Type    string // string, bool, int, list, map, json, or the allowed values
 	Default string
-	Service bool   // a Service behind an Ingress can also have the annotation, with precedence over the Ingress
+	Service bool   // a Service behind an Ingress can also have the annotation; it has precedence over that of the Ingress
 	Merge   string // how the values of several members of a stack are merged: one, port, key, union, own
 	Doc     string
 	// Ignored reports whether only another controller reads the annotation.
 	Ignored bool
-	// fixedKey is the key with its prefix, without the part that users choose. hasName reports whether the key has such
-	// a part at its end.
+	// fixedKey is the key with its prefix and without the text that users choose. hasName reports whether the key ends in
+	// such text.
 	fixedKey string
 	hasName  bool
 }
 
-// matchAnnotation reports whether the row describes an annotation, and returns the text at the position of "<name>".
+// matchAnnotation reports whether the row describes an annotation, and returns the text in place of "<name>".
 func (r Row) matchAnnotation(annotation string) (name string, ok bool) {
 	if !r.hasName {
 		return "", annotation == r.fixedKey
@@ -35,7 +35,7 @@ func (r Row) matchAnnotation(annotation string) (name string, ok bool) {
 	return name, ok && name != ""
 }
 
-// row is a Row with the function that reads its annotation into the settings of an object.
+// row is a Row with the function that parses its annotation into the settings of an object.
 type row[S any] struct {
 	Row
 	// read parses raw into in; name is the text in place of "<name>".
@@ -44,7 +44,7 @@ type row[S any] struct {
 	holdsMember bool
 }
 
-// newTable returns the rows of all parts, with their keys completed by the prefix.
+// newTable returns the rows of all parts, and sets their fixedKey and hasName.
 func newTable[S any](prefix string, parts ...[]row[S]) []row[S] {
 	out := slices.Concat(parts...)
 	for i := range out {
@@ -57,8 +57,8 @@ func newTable[S any](prefix string, parts ...[]row[S]) []row[S] {
 	return out
 }
 
-// readAnnotations parses the annotations that have a row into in, including faults. It returns the faults that hold all
-// resources of the member.
+// readAnnotations parses the annotations that have a row into in. A value that is not valid becomes a fault in in. It
+// returns the faults that hold all resources of the member.
 func readAnnotations[S any](in *S, table []row[S], annotations map[string]string, object finding.Ref) []Fault {
 	var faults []Fault
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -76,7 +76,7 @@ func readAnnotations[S any](in *S, table []row[S], annotations map[string]string
 	return faults
 }
 
-// parseSetting returns a setting with the value that parse reads from raw, or with the fault of raw.
+// parseSetting returns a setting that is set to the result of parse, or has the fault that parse returns.
 func parseSetting[T any](parse func(string) (T, error), raw string, from finding.Origin) Opt[T] {
 	v, err := parse(raw)
 	if err != nil {
@@ -85,7 +85,7 @@ func parseSetting[T any](parse func(string) (T, error), raw string, from finding
 	return NewOpt(v, from)
 }
 
-// valueReader returns the read function of a row for a setting with one value. at returns the field for the value.
+// valueReader returns the read function of a row, for a setting with a single value. at returns the field of the settings.
 func valueReader[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) func(*S, string, string, finding.Origin) error {
 	return func(in *S, _, raw string, from finding.Origin) error {
 		o := parseSetting(parse, raw, from)
@@ -94,7 +94,7 @@ func valueReader[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) f
 	}
 }
 
-// keyedReader returns the read function of a row for a setting with one value for each name.
+// keyedReader returns the read function of a row, for a setting with one value for each name in place of "<name>".
 func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[string]Opt[T]) func(*S, string, string, finding.Origin) error {
 	return func(in *S, name, raw string, from finding.Origin) error {
 		m := at(in)
@@ -107,11 +107,11 @@ func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[strin
 	}
 }
 
-// MemberFaults returns the faults that hold all resources of the member, because they concern its ports or the whole
-// load balancer. Annotations that class parameters replace have no fault.
+// MemberFaults returns the faults that hold all resources of the member: faults that concern its ports or the whole load
+// balancer. Annotations that class parameters replace have no fault.
 func (in Ingress) MemberFaults() []Fault { return in.faults }
 
-// dropFault removes the fault of an annotation that a class parameter replaces.
+// dropFault removes the fault of an annotation because a class parameter replaces the annotation.
 func (in *Ingress) dropFault(key string) {
 	in.faults = slices.DeleteFunc(slices.Clone(in.faults), func(f Fault) bool { return f.Origin.Field == Prefix+key })
 }

@@ -14,7 +14,7 @@ import (
 // ParseString accepts any text and returns it unchanged.
 func ParseString(raw string) (string, error) { return raw, nil }
 
-// ParseBool accepts the spellings of Go's ParseBool, without trimming.
+// ParseBool parses a boolean in any form that strconv.ParseBool accepts. Spaces are not removed.
 func ParseBool(raw string) (bool, error) {
 	b, err := strconv.ParseBool(raw)
 	if err != nil {
@@ -23,7 +23,7 @@ func ParseBool(raw string) (bool, error) {
 	return b, nil
 }
 
-// ParseInt accepts a whole decimal number of 32 bits, without trimming.
+// ParseInt parses a whole decimal number of at most 32 bits. Spaces are not removed.
 func ParseInt(raw string) (int32, error) {
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if err != nil {
@@ -32,7 +32,7 @@ func ParseInt(raw string) (int32, error) {
 	return int32(n), nil
 }
 
-// ParseInt64 accepts a whole decimal number of 64 bits, without trimming.
+// ParseInt64 parses a whole decimal number of at most 64 bits. Spaces are not removed.
 func ParseInt64(raw string) (int64, error) {
 	n, err := strconv.ParseInt(raw, 10, 64)
 	if err != nil {
@@ -41,7 +41,7 @@ func ParseInt64(raw string) (int64, error) {
 	return n, nil
 }
 
-// EnumParser returns a parser that accepts one of the words, compared exactly.
+// EnumParser returns a parser that accepts only the words, with the same case.
 func EnumParser[T ~string](words ...T) func(string) (T, error) {
 	return func(raw string) (T, error) {
 		if slices.Contains(words, T(raw)) {
@@ -55,7 +55,7 @@ func EnumParser[T ~string](words ...T) func(string) (T, error) {
 	}
 }
 
-// ParseList splits text at commas, trims the items and skips empty items.
+// ParseList splits a text at commas, removes spaces around the items, and leaves out empty items.
 func ParseList(raw string) ([]string, error) {
 	items := []string{}
 	for item := range strings.SplitSeq(raw, ",") {
@@ -66,7 +66,7 @@ func ParseList(raw string) ([]string, error) {
 	return items, nil
 }
 
-// ParseCIDRs reads a List of address ranges. Host bits are allowed, and cleared in the result.
+// ParseCIDRs parses a list of address ranges. A range may have host bits, which are set to zero in the result.
 func ParseCIDRs(raw string) ([]string, error) {
 	items, _ := ParseList(raw)
 	for i, item := range items {
@@ -79,9 +79,9 @@ func ParseCIDRs(raw string) ([]string, error) {
 	return items, nil
 }
 
-// ParseMap reads "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can have a comma. A comma at
-// the end, followed only by spaces, is part of the last value. If a key occurs several times, the last value is used.
-// Empty text is an empty map; text with only spaces is an error.
+// ParseMap parses a text such as "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can have a
+// comma. A comma at the end, followed only by spaces, belongs to the last value. If a key occurs several times, the last
+// value is used. Empty text is an empty map; text with only spaces is an error.
 func ParseMap(raw string) (map[string]string, error) {
 	out := map[string]string{}
 	if raw == "" {
@@ -98,7 +98,7 @@ func ParseMap(raw string) (map[string]string, error) {
 	return out, nil
 }
 
-// mapItems splits the text of a Map into its items at commas, and resolves backslashes.
+// mapItems splits the text of a map at commas into its items, and resolves backslashes.
 func mapItems(raw string) []string {
 	var items []string
 	var item strings.Builder

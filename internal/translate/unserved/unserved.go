@@ -1,5 +1,5 @@
-// Package unserved finds objects that are probably intended for this controller but are not served because a name in
-// them, or in their class, is mistyped. Objects that another controller serves are not reported.
+// Package unserved finds objects that users probably intended for this controller, but that no controller serves because a
+// name in them, or in their class, is mistyped. Objects that another controller serves are not reported.
 package unserved
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Options are the settings of the operator.
+// Options are the settings of the operator that affect which objects are served.
 type Options struct {
-	// IngressClass is the class that the class annotation of an Ingress must name; with "" an Ingress needs no class.
+	// IngressClass is the class that the class annotation of an Ingress must name; if it is "", an Ingress needs no class.
 	IngressClass string
-	// Services selects the Services that are served; nil if no Services are served.
+	// Services selects the Services that the controller serves; nil if it serves none.
 	Services *settings.ServiceSelection
 	// Gateways reports whether Gateways are served.
 	Gateways bool
 }
 
 const (
-	// maxObjects is the maximum number of objects of a class on which a fault of the class is reported.
+	// maxObjects is the maximum number of objects with the same class on which a fault of the class is reported.
 	maxObjects = 20
 
 	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
@@ -41,7 +41,7 @@ const (
 	targetTypeAnnotation   = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
 )
 
-// Items returns the object itself if there is a finding about it.
+// Items returns a reference to the object if there is a finding about it, and nothing otherwise.
 func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 	if len(findingsAbout(v, obj, opt)) == 0 {
 		return nil
@@ -58,8 +58,8 @@ func FindingFor(v *cluster.View, obj cluster.Object, opt Options) (finding.Findi
 	return found[0], true
 }
 
-// Report returns the findings about an object. It does not report a new object yet: wait is the time after which the object
-// must be checked again.
+// Report returns the findings about an object. A new object is not reported yet; for it, wait is the time after which Report
+// must be called again.
 func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found finding.List, wait time.Duration) {
 	obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
 	if obj == nil || err != nil {
@@ -99,18 +99,18 @@ func findingsAbout(v *cluster.View, obj cluster.Object, opt Options) finding.Lis
 	return nil
 }
 
-// notServedFinding returns a finding about an object that is not served.
+// notServedFinding returns the finding that an object is not served.
 func notServedFinding(obj cluster.Object, field, message, fix string) finding.Finding {
 	return finding.Finding{Object: cluster.RefOf(obj).FindingRef(), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
 }
 
-// isMistyped reports whether a value is similar to a known value, but not equal to one.
+// isMistyped reports whether a value is similar to a known value but equal to none.
 func isMistyped(value string, known ...string) bool {
 	return !slices.Contains(known, value) && finding.NearestWord(value, known) != ""
 }
 
-// mistypedText returns the beginning of a message about a mistyped value, with the known value that the user probably
-// intended.
+// mistypedText returns the beginning of a message about a mistyped value, with a suggestion of the known value that the user
+// probably intended.
 func mistypedText(value string, known ...string) string {
 	return fmt.Sprintf("%q is not one of this controller%s", finding.TruncateValue(value), finding.DidYouMean(value, known))
 }
@@ -132,12 +132,13 @@ func ingressClassFindings(v *cluster.View, c *networkingv1.IngressClass) finding
 	return out
 }
 
-// classFinding returns the finding about an object of a class with a mistyped controller.
+// classFinding returns the finding about an object whose class has a mistyped controller.
 func classFinding(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
 	return notServedFinding(obj, field, fmt.Sprintf("%s %s: %s; nothing is created", kind, name, wrong), "correct the class, or name another one")
 }
 
-// isServed reports whether a controller serves an Ingress.
+// isServed reports whether an Ingress shows signs that a controller serves it: a status, a finalizer or a class annotation.
+// It is true for an Ingress that is being deleted.
 func isServed(ing *networkingv1.Ingress) bool {
 	return ing.DeletionTimestamp != nil || len(ing.Status.LoadBalancer.Ingress)+len(ing.Finalizers) > 0 || ing.Annotations[cluster.ClassAnnotation] != ""
 }
@@ -165,9 +166,8 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 		"use a class with spec.controller "+cluster.IngressControllerName+", or mark one as default")}
 }
 
-// gatewayClasses returns the names of the classes of this controller. It does not subscribe to changes of these
-// classes, because a tenant can create any number of Gateways without a class, and each change would enqueue all of
-// them.
+// gatewayClasses returns the names of the GatewayClasses of this controller, without subscribing to their changes: a tenant
+// can create any number of Gateways without a class, and each change would enqueue all of them.
 func gatewayClasses(v *cluster.View) (out []string) {
 	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {
 		if slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName) {
@@ -256,7 +256,7 @@ func gatewayFindings(v *cluster.View, gw *gwv1.Gateway) finding.List {
 	return finding.List{classFinding(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+mistypedText(string(class.Spec.ControllerName), known...))}
 }
 
-// missingServiceFindings reports a TargetGroupConfiguration for a Service that does not exist.
+// missingServiceFindings returns a finding if a TargetGroupConfiguration is for a Service that does not exist.
 func missingServiceFindings(v *cluster.View, o *gwconfig.TargetGroupConfiguration) finding.List {
 	ref := o.Spec.TargetReference
 	if ref == nil || ref.Kind != nil && *ref.Kind != "" && *ref.Kind != string(cluster.KindService) {

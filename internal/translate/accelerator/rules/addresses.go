@@ -11,8 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// invalidAddresses finds the entries of spec.ipAddresses that are not valid. Only IPv4 addresses of the account (BYOIP) can
-// be used.
+// invalidAddresses checks spec.ipAddresses. Only IPv4 addresses of the account (BYOIP) are possible.
 func invalidAddresses(s Subject) (out []Violation) {
 	for k, text := range s.Spec.IPAddresses {
 		wrong := ""
@@ -38,8 +37,8 @@ func invalidAddresses(s Subject) (out []Violation) {
 const maxAddresses = 2
 
 // ImmutableFieldChanges returns violations for changes of fields that cannot be changed: addresses take effect only when the
-// accelerator is created. Naming the addresses that the accelerator has, or removing addresses that had no effect, is no
-// violation.
+// accelerator is created. It is no violation to name the addresses that the accelerator has, or to remove addresses that had
+// no effect.
 func ImmutableFieldChanges(was, now *aga.GlobalAccelerator) []Violation {
 	if was.Status.AcceleratorARN == "" || sameAddresses(was.Spec.IPAddresses, now.Spec.IPAddresses) {
 		return nil
@@ -95,5 +94,5 @@ func wrongEndpointRegions(s Subject) (out []Violation) {
 	return out
 }
 
-// maxARNLength is the maximum length of an ARN in messages.
+// maxARNLength is the length to which an ARN is shortened in messages.
 const maxARNLength = 255

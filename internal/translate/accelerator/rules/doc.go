@@ -1,4 +1,4 @@
-// Package rules checks a GlobalAccelerator by itself, without AWS and other objects. Admission denies objects with
-// violations, except violations that are only advice: the translation decides about these, because it has more facts.
-// The cost of the checks grows linearly with the size of the object, which users control.
+// Package rules checks a GlobalAccelerator alone, without AWS and without other objects. Admission denies objects with
+// violations, except for violations that are only advice: about these the translation decides, because it has more facts.
+// The cost of the checks grows only linearly with the size of the object, because users choose the size.
 package rules

@@ -8,7 +8,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// portSpan is a range of ports with its position in the spec.
+// portSpan is a port range with its position in the spec.
 type portSpan struct {
 	from, to        int32
 	listener, index int
@@ -25,14 +25,14 @@ func (s portSpan) String() string {
 	return fmt.Sprintf("%d-%d", s.from, s.to)
 }
 
-// portSpans are ranges sorted by their first ports.
+// portSpans are port ranges, sorted by their first port.
 type portSpans struct {
 	sorted []portSpan
-	// widest has, for each index in sorted, the range with the greatest last port up to that index.
+	// widest has, for each index of sorted, the port range with the highest last port up to that index.
 	widest []portSpan
 }
 
-// portSpansOf returns the ranges of the listeners for which counts is true.
+// portSpansOf returns the port ranges of the listeners for which counts returns true.
 func portSpansOf(s Subject, counts func(aga.Listener) bool) portSpans {
 	var out portSpans
 	for i, l := range s.Spec.Listeners {
@@ -55,7 +55,7 @@ func portSpansOf(s Subject, counts func(aga.Listener) bool) portSpans {
 	return out
 }
 
-// spanContaining returns a port range that contains a port.
+// spanContaining returns a port range that contains a port; false if there is none.
 func (s portSpans) spanContaining(port int32) (portSpan, bool) {
 	n, _ := slices.BinarySearchFunc(s.sorted, port, func(r portSpan, p int32) int {
 		if r.from <= p {
@@ -69,8 +69,8 @@ func (s portSpans) spanContaining(port int32) (portSpan, bool) {
 	return s.widest[n-1], true
 }
 
-// overlappingPairs returns pairs of overlapping ranges: one pair for each range that overlaps another range, in the order of
-// the spec.
+// overlappingPairs returns pairs of overlapping port ranges: one pair for each range that overlaps another one, in the order
+// of the spec.
 func (s portSpans) overlappingPairs() [][2]portSpan {
 	var out [][2]portSpan
 	for i, r := range s.sorted {
@@ -87,8 +87,8 @@ func (s portSpans) overlappingPairs() [][2]portSpan {
 	return out
 }
 
-// overlappingPortRanges finds ranges that overlap another range of the same protocol. Listeners without a protocol take
-// it from their endpoint and are not checked.
+// overlappingPortRanges finds port ranges that overlap another one of the same protocol. A listener without a protocol takes
+// it from its endpoint and is not checked.
 func overlappingPortRanges(s Subject) (out []Violation) {
 	for _, protocol := range []aga.Protocol{aga.ProtocolTCP, aga.ProtocolUDP} {
 		for _, pair := range portSpansOf(s, func(l aga.Listener) bool { return l.Protocol == protocol }).overlappingPairs() {
@@ -114,7 +114,7 @@ func eachOverride(s Subject, visit func(i, j, k int, o aga.PortOverride)) {
 
 func overridePath(i, j, k int) string { return fmt.Sprintf("%s.portOverrides[%d]", groupPath(i, j), k) }
 
-// duplicateOverrides finds ports that overrides of one endpoint group name twice.
+// duplicateOverrides finds ports that two overrides of one endpoint group name.
 func duplicateOverrides(s Subject) (out []Violation) {
 	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		listener, endpoint := map[int32]int{}, map[int32]int{}
@@ -137,8 +137,8 @@ func duplicateOverrides(s Subject) (out []Violation) {
 	return out
 }
 
-// invalidPortOverrides finds overrides that do not match the ports of listeners. Listeners without port ranges take the ports
-// from their endpoint and are not checked.
+// invalidPortOverrides finds port overrides that do not match the ports of listeners. A listener without port ranges takes
+// them from its endpoint and is not checked.
 func invalidPortOverrides(s Subject) (out []Violation) {
 	all := portSpansOf(s, func(aga.Listener) bool { return true })
 	type use struct{ listener, group, index int }

@@ -8,11 +8,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Check is the name of a check, which is a label value of a metric about denied objects. The first two names are those of
-// older controllers.
+// Check is the name of a check. It is a label value of the metric about denied objects. The first two names are the same as
+// in older controllers.
 type Check string
 
-// The checks, in the order in which violations are reported.
+// The checks, in the order in which their violations are reported.
 const (
 	DuplicateEndpoints    Check = "checkForDuplicateEndpoints"
 	OverlappingPortRanges Check = "checkForOverlappingPortRanges"
@@ -22,20 +22,20 @@ const (
 	EndpointRegions       Check = "checkEndpointRegions"
 	ImmutableFields       Check = "checkImmutableFields"
 
-	// PortOverrides and Quotas are advice.
+	// PortOverrides and Quotas are checks whose violations are only advice.
 	PortOverrides Check = "checkPortOverrides"
 	Quotas        Check = "checkQuotas"
 )
 
-// Violation is a field that is not valid.
+// Violation is a field of a GlobalAccelerator that is not valid.
 type Violation struct {
 	Check Check
 	// Field is the path of the field, Value its value.
 	Field, Value string
-	// Message describes what is wrong, with the value, and Fix what to do.
+	// Message describes what is wrong, with the value. Fix describes what to do.
 	Message, Fix string
-	// IsAdvice reports whether admission does not deny the object, because more must be known to decide, such as the ports
-	// of an endpoint or quotas that AWS has raised.
+	// IsAdvice reports whether admission permits the object in spite of the violation, because it lacks facts to decide,
+	// such as the ports of an endpoint, or quotas that AWS has raised.
 	IsAdvice bool
 
 	// identity identifies the violation regardless of its position in the object.
@@ -47,10 +47,10 @@ func (v Violation) Text() string {
 	return finding.Printable(v.Field + ": " + v.Message + "; " + v.Fix)
 }
 
-// Subject is the object that is checked.
+// Subject is the GlobalAccelerator that is checked.
 type Subject struct {
 	Spec *aga.GlobalAcceleratorSpec
-	// Namespace is the namespace of the object, Region that of the cluster; empty if it is not known.
+	// Namespace is the namespace of the object, Region the region of the cluster; empty if it is not known.
 	Namespace, Region string
 }
 
@@ -75,7 +75,7 @@ func FindViolations(s Subject) []Violation {
 	return out
 }
 
-// NewViolations returns the violations in now that are not in was, regardless of their position in the object.
+// NewViolations returns the violations in now that are not in was, regardless of their positions in the object.
 func NewViolations(was, now []Violation) []Violation {
 	type kind struct {
 		check Check
@@ -108,8 +108,8 @@ func eachEndpointGroup(s Subject, visit func(i, j int, group *aga.EndpointGroup)
 	}
 }
 
-// endpointKey returns a text that identifies an endpoint: EndpointID/ID, or TYPE/NAMESPACE/NAME. namespace is that of the
-// GlobalAccelerator, for endpoints without a namespace.
+// endpointKey returns a text that identifies an endpoint: EndpointID/ID, or TYPE/NAMESPACE/NAME. namespace is the namespace
+// of the GlobalAccelerator, which an endpoint without a namespace has.
 func endpointKey(e aga.Endpoint, namespace string) string {
 	if e.Type == aga.EndpointTypeEndpointID {
 		return string(e.Type) + "/" + e.EndpointID

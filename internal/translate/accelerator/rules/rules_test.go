@@ -27,7 +27,7 @@ func findViolations(t *testing.T, doc string) []rules.Violation {
 	return rules.FindViolations(rules.Subject{Spec: parseSpec(t, doc), Namespace: "shop", Region: "eu-west-1"})
 }
 
-// violationLines returns violations as "check field value", with a question mark after advice.
+// violationLines returns violations as "check field value". Advice ends in a question mark.
 func violationLines(all []rules.Violation) []string {
 	out := []string{}
 	for _, v := range all {
@@ -40,7 +40,7 @@ func violationLines(all []rules.Violation) []string {
 	return out
 }
 
-// listenersYAML returns the YAML of listeners, each given as "PROTOCOL ranges".
+// listenersYAML returns the YAML of listeners. Each item of list is "PROTOCOL ranges".
 func listenersYAML(list ...string) string {
 	var b strings.Builder
 	b.WriteString("listeners:\n")
@@ -135,7 +135,8 @@ func numberedTexts(format string, n int) (out []string) {
 	return out
 }
 
-// If the region of the cluster is unknown, no violation about regions is reported.
+// TestUnknownRegionsAreNotReported checks that no violation about regions is reported if the region of the cluster is not
+// known.
 func TestUnknownRegionsAreNotReported(t *testing.T) {
 	spec := parseSpec(t, fmt.Sprintf(endpointGroupsFormat, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}]}]"))
 	if got := rules.FindViolations(rules.Subject{Spec: spec, Namespace: "shop"}); len(got) > 0 {
@@ -143,7 +144,8 @@ func TestUnknownRegionsAreNotReported(t *testing.T) {
 	}
 }
 
-// A violation that the old object already has is not returned for the new object, even if its position has changed.
+// TestAddedReturnsOnlyNewViolations checks that NewViolations does not return a violation that the old object already has,
+// even if its position has changed.
 func TestAddedReturnsOnlyNewViolations(t *testing.T) {
 	twice := func(names ...string) string {
 		var all []string
@@ -172,8 +174,8 @@ func TestAddedReturnsOnlyNewViolations(t *testing.T) {
 	}
 }
 
-// For random ranges, NewViolations returns no overlap exactly if each pair of overlapping ranges also existed in the old
-// object.
+// TestAddedOverlapsAreExact checks for random port ranges that NewViolations returns no overlap exactly if each pair of
+// overlapping ranges also overlaps in the old object.
 func TestAddedOverlapsAreExact(t *testing.T) {
 	type r struct {
 		udp      bool
@@ -246,7 +248,7 @@ func TestAddedOverlapsAreExact(t *testing.T) {
 	}
 }
 
-// The addresses of an accelerator can be changed only before the accelerator is created.
+// TestAddressesOfAnAcceleratorCannotChange checks that addresses can be changed only before the accelerator is created.
 func TestAddressesOfAnAcceleratorCannotChange(t *testing.T) {
 	object := func(arn string, has []string, addresses ...string) *aga.GlobalAccelerator {
 		out := &aga.GlobalAccelerator{}
@@ -279,8 +281,8 @@ func TestAddressesOfAnAcceleratorCannotChange(t *testing.T) {
 	}
 }
 
-// BenchmarkFindInTheLargestObject measures the checks of a hostile object of maximum size. They take far less time than
-// the timeout of the API server for a webhook.
+// BenchmarkFindInTheLargestObject measures the checks of the most expensive object of maximum size. They must take far less
+// time than the timeout of the API server for a webhook.
 func BenchmarkFindInTheLargestObject(b *testing.B) {
 	spec := &aga.GlobalAcceleratorSpec{}
 	for i := range 4000 {

@@ -14,8 +14,8 @@ import (
 // maxMessage is the maximum length of the message of a condition, in bytes; the API server accepts 32768.
 const maxMessage = 32700
 
-// newCondition returns a condition. Unprintable characters in the message, which may come from values of users, are
-// replaced.
+// newCondition returns a condition. Characters in the message that are not printable, which may come from values of users,
+// are escaped.
 func newCondition[T, R ~string](of T, status metav1.ConditionStatus, reason R, message string, generation int64) metav1.Condition {
 	message = finding.Printable(message)
 	if len(message) > maxMessage {
@@ -24,9 +24,9 @@ func newCondition[T, R ~string](of T, status metav1.ConditionStatus, reason R, m
 	return metav1.Condition{Type: string(of), Status: status, Reason: string(reason), Message: message, ObservedGeneration: generation}
 }
 
-// mergeConditions returns the desired conditions, followed by the existing conditions of other types. A condition keeps
-// its transition time if its status is unchanged. PartiallyInvalid is removed unless it is desired, because it is never
-// False.
+// mergeConditions returns the desired conditions, followed by the existing conditions of other types. A condition keeps its
+// transition time if its status does not change. PartiallyInvalid is removed unless it is desired, because the Gateway API
+// does not permit status False for it.
 func mergeConditions(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
 	out := slices.Clone(want)
 	for i := range out {
@@ -45,7 +45,7 @@ func mergeConditions(have, want []metav1.Condition, now metav1.Time) []metav1.Co
 	return out
 }
 
-// sameConditions reports whether conditions are equal apart from their order and times.
+// sameConditions reports whether conditions are equal, except for their order and times.
 func sameConditions(a, b []metav1.Condition) bool {
 	return equality.Semantic.DeepEqual(withoutTimes(a), withoutTimes(b))
 }
@@ -59,8 +59,8 @@ func withoutTimes(all []metav1.Condition) []metav1.Condition {
 	return out
 }
 
-// mergeListeners returns the desired entries with the transition times of existing entries, and reports whether an
-// entry differs. The order of entries, and of kinds in them, does not matter.
+// mergeListeners returns the desired entries, with the transition times of the existing entries, and reports whether the two
+// lists differ. The order of entries, and of kinds in an entry, does not matter.
 func mergeListeners(have, want []gwv1.ListenerStatus, now metav1.Time) (out []gwv1.ListenerStatus, differ bool) {
 	differ = len(have) != len(want)
 	for _, w := range want {

@@ -97,8 +97,8 @@ func (r *Status) acceptedCondition() metav1.Condition {
 }
 
 // programmedCondition returns the condition Programmed of the Gateway. If it is True, its message is the ARN of the load
-// balancer, which Gateways in front of this one read. It returns false, so that the condition stays unchanged, if the state
-// of the load balancer is not known.
+// balancer, which a Gateway in front of this one reads. If the state of the load balancer is not known, it returns false, so
+// that the condition does not change.
 func (r *Status) programmedCondition() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.liveLoadBalancer()
@@ -133,7 +133,7 @@ func (r *Status) isProgrammed() bool {
 	})
 }
 
-// BecomesProgrammed reports whether the load balancer is active, but the status does not show it yet.
+// BecomesProgrammed reports whether the load balancer is active but the status does not show that yet.
 func (r *Status) BecomesProgrammed() bool {
 	lb, live := r.liveLoadBalancer()
 	return live && lb.Active && !r.IsBlocked() && !r.isProgrammed() && listenerReport{r}.nothingServedReason().Reason == ""

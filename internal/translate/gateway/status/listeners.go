@@ -15,18 +15,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// listenerResult has the problems of a listener by condition. A zero Problem means that there is none.
+// listenerResult has the problem of a listener for each of its conditions. A zero Problem means that there is none.
 type listenerResult struct {
 	accepted, resolved, programmed attach.Problem
-	// stopProblem is the reason why a listener cannot be served although it is accepted and its references are valid.
+	// stopProblem is the reason why a listener is not served although it is accepted and its references are valid.
 	stopProblem attach.Problem
-	// valid reports whether the listener is served, although references may be missing.
+	// valid reports whether the listener is served, even if some of its references cannot be used.
 	valid bool
 	// attached is the number of routes that are attached and accepted.
 	attached int32
 }
 
-// problem returns the message of the first problem of a listener, "" if there is none.
+// problem returns the message of the first problem of a listener; "" if there is none.
 func (v listenerResult) problem() string {
 	return firstProblem(v.accepted, v.resolved, v.stopProblem).Message
 }
@@ -60,11 +60,11 @@ func (r *Status) evaluateListeners() {
 	}
 }
 
-// listenerReport makes the status of listeners.
+// listenerReport builds the status of listeners.
 type listenerReport struct{ *Status }
 
-// applyFindings adds the findings on a listener to the problems of its conditions, and reports whether they prevent
-// serving the listener.
+// applyFindings adds the findings about a listener to the problems of its conditions, and reports whether a finding prevents
+// that the listener is served.
 func (r listenerReport) applyFindings(l *attach.Listener, v *listenerResult) (stops bool) {
 	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
 	for _, x := range r.found[l.Parent] {
@@ -89,7 +89,7 @@ func (r listenerReport) applyFindings(l *attach.Listener, v *listenerResult) (st
 	return stops || r.hasNoCertificate(l)
 }
 
-// hasNoCertificate reports whether a listener may use none of the Secrets that it names and has no other certificate.
+// hasNoCertificate reports whether a listener may use none of the Secrets that it names, and has no other certificate.
 func (r listenerReport) hasNoCertificate(l *attach.Listener) bool {
 	switch l.RefProblem.Reason {
 	case string(gwv1.ListenerReasonInvalidCertificateRef), string(gwv1.ListenerReasonRefNotPermitted):
@@ -103,15 +103,16 @@ func (r listenerReport) hasNoCertificate(l *attach.Listener) bool {
 	return r.Imports || !slices.Contains(r.ports, int32(l.Spec.Port))
 }
 
-// hasConfiguredCertificate reports whether the configuration has certificates for a listener, so that it needs no others.
+// hasConfiguredCertificate reports whether the configuration has certificates for a listener, so that its Secrets are not
+// needed.
 func (r listenerReport) hasConfiguredCertificate(l *attach.Listener) bool {
 	entry, _ := r.Config.Listener(r.ref(), string(l.Spec.Protocol), int32(l.Spec.Port))
 	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
 }
 
-// refusesConnections reports whether connections to a port of a network load balancer are refused because its routes
-// have no backend; AWS has no listener without a target group. Such a port is reported as programmed, except for
-// classes of older controllers, which did not report it so.
+// refusesConnections reports whether connections to a port of a network load balancer are refused because its routes have no
+// backend: AWS does not permit a listener without a target group. Such a port is reported as programmed, except for classes
+// of older controllers, which did not report it as programmed.
 func (r listenerReport) refusesConnections(port int32) bool {
 	lb := r.Outcome.Stack.LoadBalancer
 	return r.Controller == gatewayconfig.AnyController && r.Outcome.ID.Kind == model.NLBGateway && lb != nil &&
@@ -139,8 +140,8 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResul
 	return attach.Problem{}
 }
 
-// firstError returns the first error on the Gateway or on a route of the port, which is probably the reason why the load
-// balancer does not listen there.
+// firstError returns the message of the first error about the Gateway or about a route of the port. It is probably the
+// reason why the load balancer does not listen on the port.
 func (r listenerReport) firstError(port int32) string {
 	refs := []finding.Ref{r.ref()}
 	for _, a := range r.Attached.RoutesOnPort(gwv1.PortNumber(port)) {
@@ -150,7 +151,7 @@ func (r listenerReport) firstError(port int32) string {
 		for _, x := range r.found[ref] {
 			switch {
 			case x.Severity != finding.Error || x.Reason == finding.GatewayFieldIgnored || x.Port != 0 && x.Port != port:
-			case ref.Namespace != r.Gateway.Namespace: // the owner of the Gateway must not see the details of the object
+			case ref.Namespace != r.Gateway.Namespace: // the owner of the Gateway must not see details of an object in another namespace
 				return "see the status of " + ref.String()
 			default:
 				return x.TextWithField()
@@ -160,15 +161,15 @@ func (r listenerReport) firstError(port int32) string {
 	return "see the events of the Gateway and the status of the routes"
 }
 
-// nothingServedReason returns the reason why no listener is served although the load balancer exists; the zero Problem
-// if a listener is served, or if no listener has a route.
+// nothingServedReason returns the reason why no listener is served although the load balancer exists. It returns the zero
+// Problem if a listener is served, or if no listener has a route.
 func (r listenerReport) nothingServedReason() attach.Problem {
 	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
 		return attach.Problem{}
 	}
 	for i, v := range r.listeners {
-		// In the Gateway API, a Gateway is programmed even if references of its listeners are missing. The conditions of
-		// the listeners report missing references.
+		// By the Gateway API, a Gateway is programmed even if its listeners have references that cannot be used. The
+		// conditions of the listeners report these references.
 		lacksReferenceOnly := r.Controller == gatewayconfig.AnyController && v.resolved.Reason != ""
 		if v.programmed.Reason != "" && !lacksReferenceOnly {
 			return attach.Problem{Reason: string(gwv1.GatewayReasonInvalid), Message: fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, v.programmed.Message)}

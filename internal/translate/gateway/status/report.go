@@ -1,4 +1,4 @@
-// Package status reports in the status of a Gateway, its ListenerSets and its routes, and in events, the result of a run.
+// Package status reports the result of a run in the status of a Gateway, its ListenerSets and its routes, and in events.
 package status
 
 import (
@@ -17,19 +17,19 @@ import (
 	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Report has the input for the status of a Gateway that is served.
+// Report is the input for the status of a Gateway that is served.
 type Report struct {
 	View       *cluster.View
 	Outcome    engine.Outcome
 	Gateway    *gwv1.Gateway
 	Controller gwv1.GatewayController
-	// ListenerSets reports whether ListenerSets are read, Imports whether TLS Secrets are imported.
+	// ListenerSets reports whether ListenerSets are read. Imports reports whether TLS Secrets are imported.
 	ListenerSets, Imports bool
 	Attached              attach.Result
 	Config                gatewayconfig.Configuration
 }
 
-// New evaluates the outcome of a run, for the status.
+// New returns the Status that reports the outcome of a run.
 func New(from Report) *Status {
 	r := &Status{Report: from, found: map[finding.Ref]finding.List{}, ports: shared.ListenerPorts(from.Outcome)}
 	for _, x := range from.Outcome.Findings {
@@ -50,7 +50,7 @@ type Status struct {
 	listeners []listenerResult // by index in Attached.Listeners
 }
 
-// RouteAndSetEdits returns the patches for the status of routes and ListenerSets.
+// RouteAndSetEdits returns the patches for the status of routes and of ListenerSets.
 func (r *Status) RouteAndSetEdits() []cluster.Patch {
 	return append(r.routeEdits(), r.listenerSetEdits()...)
 }
@@ -63,7 +63,7 @@ func (r *Status) liveLoadBalancer() (engine.LiveLoadBalancer, bool) {
 	return lb, ok
 }
 
-// blocksGateway reports whether a finding holds the whole Gateway, not only a listener.
+// blocksGateway reports whether a finding holds the whole Gateway and not only one listener.
 func blocksGateway(x finding.Finding) bool { return x.Blocks >= finding.BlocksMember && x.Port == 0 }
 
 // IsBlocked reports whether the Gateway is held as a whole, because its desired state cannot be determined.
@@ -71,13 +71,13 @@ func (r *Status) IsBlocked() bool {
 	return slices.ContainsFunc(r.found[r.ref()], blocksGateway)
 }
 
-// IsRefused reports whether the condition Accepted of the Gateway is False.
+// IsRefused reports whether condition Accepted in the status of the Gateway is False.
 func (r *Status) IsRefused() bool {
 	return meta.IsStatusConditionFalse(r.Gateway.Status.Conditions, string(gwv1.GatewayConditionAccepted))
 }
 
-// Events returns the events about findings on the Gateway and about success. Findings on routes and ListenerSets are in their
-// conditions.
+// Events returns the events about findings on the Gateway and about success. Findings on routes and ListenerSets have no
+// events, because their conditions report them.
 func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) []cluster.Patch {
 	if gw == nil {
 		return nil

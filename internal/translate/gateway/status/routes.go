@@ -19,18 +19,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// routeResult has the problems of a route by condition, without the problems of a parent. A zero Problem means that
-// there is none.
+// routeResult has the problem of a route for each of its conditions, apart from problems with a single parent. A zero
+// Problem means that there is none.
 type routeResult struct {
 	accepted, resolved attach.Problem
 	// partial is the reason why some rules are not served, if the route is accepted for its other rules.
 	partial attach.Problem
-	// advice is about fields that have no effect, or another effect than intended.
+	// advice describes fields that have no effect, or another effect than the user intended.
 	advice string
 }
 
-// resultOnPorts returns the problems of a route on listeners of the ports. A problem on some ports is only advice if the
-// route is served on another port.
+// resultOnPorts returns the problems of a route on listeners of the ports. A problem that exists only on some of the ports
+// is treated as advice if the route is served on another port.
 func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 	route := r.Attached.Routes[i].Object
 	found := r.found[ownership.RefOf(route)]
@@ -77,8 +77,8 @@ func ruleCount(route cluster.Object) int {
 	return 1 // routes of other kinds have one rule
 }
 
-// acceptPartially accepts a route if only some of its rules have problems, as the Gateway API requires. It is not
-// called for classes of older controllers, which accept either the whole route or nothing.
+// acceptPartially accepts a route if only some of its rules have problems, as the Gateway API requires. It is not called for
+// classes of older controllers, which accept either the whole route or nothing.
 func (v *routeResult) acceptPartially(found finding.List, rules int) {
 	wrong := map[int]bool{}
 	for _, x := range found {
@@ -145,7 +145,7 @@ func firstProblem(all ...attach.Problem) attach.Problem {
 	return attach.Problem{}
 }
 
-// parentKey identifies a parentRef of a route, with section and port.
+// parentKey identifies a parentRef of a route, including its sectionName and port.
 type parentKey struct {
 	group   string
 	parent  cluster.Ref
@@ -167,10 +167,10 @@ func parentKeyOf(p gwv1.ParentReference, namespace string) parentKey {
 	return k
 }
 
-// routeEdits returns the patches that write the entries of the Gateway into the status of its routes, and remove those of
-// parentRefs that routes do not have any more.
+// routeEdits returns the patches that write the entries of the Gateway into the status of its routes, and remove the entries
+// of parentRefs that the routes no longer have.
 func (r *Status) routeEdits() []cluster.Patch {
-	// The Gateway may have had another class of this controller before, and a ListenerSet another Gateway.
+	// Another class of this controller may have served the Gateway before, and a ListenerSet may have named another Gateway.
 	own := entrySelector{gatewayconfig.Controllers, map[cluster.Ref]bool{cluster.RefOf(r.Gateway): true}}
 	for _, s := range r.Attached.Sets {
 		own.parents[cluster.RefOf(s.Object)] = true
@@ -184,7 +184,7 @@ func (r *Status) routeEdits() []cluster.Patch {
 	return sortedEdits(append(out, own.removalPatches(r.View, attached)...))
 }
 
-// routeEntries returns the status entries of a route for the Gateway and its ListenerSets, one for each different parentRef.
+// routeEntries returns the status entries of a route for the Gateway and its ListenerSets, one for each distinct parentRef.
 func (r *Status) routeEntries(i int) []gwv1.RouteParentStatus {
 	route := r.Attached.Routes[i]
 	refs, _ := cluster.RouteParents(route.Object)
@@ -203,7 +203,7 @@ func (r *Status) routeEntries(i int) []gwv1.RouteParentStatus {
 	return out
 }
 
-// sortedEdits sorts edits by their objects.
+// sortedEdits sorts patches by their objects.
 func sortedEdits(all []cluster.Patch) []cluster.Patch {
 	slices.SortStableFunc(all, func(a, b cluster.Patch) int {
 		x, y := a.(cluster.StatusEdit).Ref, b.(cluster.StatusEdit).Ref
@@ -212,13 +212,13 @@ func sortedEdits(all []cluster.Patch) []cluster.Patch {
 	return all
 }
 
-// entrySelector selects entries in the status of routes: those that some controllers wrote for some parents.
+// entrySelector selects the entries in the status of routes that certain controllers wrote for certain parents.
 type entrySelector struct {
 	controllers []gwv1.GatewayController
 	parents     map[cluster.Ref]bool
 }
 
-// removalPatches returns patches that remove the entries from the status of all routes except some.
+// removalPatches returns patches that remove the selected entries from the status of all routes, except for those in except.
 func (own entrySelector) removalPatches(v *cluster.View, except map[cluster.Ref]bool) []cluster.Patch {
 	var out []cluster.Patch
 	for parent := range own.parents {
@@ -232,8 +232,8 @@ func (own entrySelector) removalPatches(v *cluster.View, except map[cluster.Ref]
 	return out
 }
 
-// editPatch returns a patch that replaces the entries in the status of a route with the desired entries. Other entries stay
-// unchanged.
+// editPatch returns a patch that replaces the selected entries in the status of a route by the desired ones. Other entries
+// stay unchanged.
 func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParentStatus) cluster.StatusEdit {
 	namespace, generation := route.GetNamespace(), route.GetGeneration()
 	return cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: func(obj cluster.Object, now metav1.Time) any {
@@ -252,7 +252,7 @@ func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParent
 			case i < 0 || used[i]:
 				differ = true
 			case len(h.Conditions) > 0 && h.Conditions[0].ObservedGeneration > generation:
-				used[i], out = true, append(out, h) // the entry is about a later generation of the route than the one that was read
+				used[i], out = true, append(out, h) // the entry is about a later generation of the route than the one that this run has read
 			default:
 				used[i] = true
 				w := want[i]
@@ -275,9 +275,9 @@ func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParent
 	}}
 }
 
-// RemovalPatches returns patches that remove the entries of previous controller names from the status of the routes of a
-// Gateway and of its ListenerSets. If the Gateway is no longer served at all, the status of its ListenerSets is reset
-// to the initial status.
+// RemovalPatches returns patches that remove the entries under previous controller names from the status of the routes of a
+// Gateway and of its ListenerSets. If no class of this controller serves the Gateway any more, the status of its
+// ListenerSets is reset to the initial status.
 func RemovalPatches(v *cluster.View, gateway cluster.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
 	own := entrySelector{previous, map[cluster.Ref]bool{gateway: true}}
 	var out []cluster.Patch

@@ -25,7 +25,7 @@ func (r *Status) listenerSetEdits() []cluster.Patch {
 	return out
 }
 
-// listenerSetEdit returns a patch for the conditions and listeners in the status of a ListenerSet.
+// listenerSetEdit returns a patch that sets the conditions and listeners in the status of a ListenerSet.
 func listenerSetEdit(set *gwv1.ListenerSet, conditions []metav1.Condition, entries []gwv1.ListenerStatus) cluster.StatusEdit {
 	return cluster.StatusEdit{Ref: cluster.RefOf(set), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.ListenerSet).Status

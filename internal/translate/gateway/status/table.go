@@ -16,13 +16,13 @@ const (
 	addsAdvice                                   // message of condition Accepted, which stays True
 )
 
-// conditionRow is the effect of a finding on a condition, with the reason of the condition.
+// conditionRow is the condition that a finding changes, and the reason of the condition.
 type conditionRow struct {
 	effect conditionEffect
 	reason string
 }
 
-// Rows of conditionTable.
+// Rows that conditionTable uses several times.
 var (
 	unsupportedValue = conditionRow{setsAcceptedFalse, string(gwv1.RouteReasonUnsupportedValue)}
 	incompatible     = conditionRow{setsAcceptedFalse, string(gwv1.RouteReasonIncompatibleFilters)}
@@ -31,7 +31,7 @@ var (
 	advice           = conditionRow{addsAdvice, ""}
 )
 
-// conditionTable has the condition for each reason of a finding on a route or a listener.
+// conditionTable has the row for each reason of a finding about a route or a listener.
 var conditionTable = map[finding.Reason]conditionRow{
 	finding.BackendNotFound:          backendNotFound,
 	finding.BackendPortNotFound:      backendNotFound,
@@ -74,7 +74,7 @@ var conditionTable = map[finding.Reason]conditionRow{
 	finding.MoreFindings:             advice,
 }
 
-// listenerReasons are the reasons of condition ResolvedRefs of a listener for findings on it.
+// listenerReasons has the reasons of condition ResolvedRefs of a listener, by the reasons of findings about the listener.
 var listenerReasons = map[finding.Reason]string{
 	finding.ReferenceNotPermitted: string(gwv1.ListenerReasonRefNotPermitted),
 	finding.SecretNotFound:        string(gwv1.ListenerReasonInvalidCertificateRef),
@@ -84,8 +84,7 @@ var listenerReasons = map[finding.Reason]string{
 }
 
 // conditionRowOf returns the effect of a finding on the conditions of a route or a listener. An error that is not in the
-// table sets Accepted to False with the reason of the error, because AWS refused the change and references are not the
-// cause.
+// table sets Accepted to False, with the reason of the finding: AWS refused a change, and no reference is the cause.
 func conditionRowOf(x finding.Finding) conditionRow {
 	row, ok := conditionTable[x.Reason]
 	switch {
@@ -99,7 +98,7 @@ func conditionRowOf(x finding.Finding) conditionRow {
 	return conditionRow{setsAcceptedFalse, string(x.Reason)}
 }
 
-// gatewayReason returns the reason of condition Accepted of a Gateway that a finding blocks.
+// gatewayReason returns the reason of condition Accepted of a Gateway for a finding that blocks the Gateway.
 func gatewayReason(reason finding.Reason) string {
 	switch reason {
 	case finding.ParametersInvalid, finding.AnnotationInvalid, finding.TagReserved, finding.TagInvalid:

@@ -26,13 +26,14 @@ var gatewayOnlyReasons = []finding.Reason{
 	finding.DriftFound, finding.DriftRepaired, finding.ChangeNotKept, finding.ChangedTooOften,
 }
 
-// unchangedReasons are reasons that conditions use unchanged, because the Gateway API has no reason for them.
+// unchangedReasons are reasons of findings that conditions have unchanged, because the Gateway API has no reason for them.
 var unchangedReasons = []finding.Reason{
 	finding.GatewayTooLarge, finding.QuotaReached, finding.AccessDenied, finding.CallFailed, finding.NameTaken,
 	finding.CertificateNotFound, finding.CertificateMissing,
 }
 
-// Every reason that the frontend or its dependencies can report has a row, or is listed as needing none.
+// TestEveryReasonHasARow checks that each reason that the frontend or its dependencies can report has a row in
+// conditionTable, or is listed here as needing none.
 func TestEveryReasonHasARow(t *testing.T) {
 	known := map[string]finding.Reason{}
 	for _, e := range finding.Reasons {
@@ -86,7 +87,7 @@ func TestEveryReasonHasARow(t *testing.T) {
 	}
 }
 
-// TestConditionsOfFindings checks which condition and reason a finding has in the Gateway API status.
+// TestConditionsOfFindings checks which condition and which reason a finding causes in the status.
 func TestConditionsOfFindings(t *testing.T) {
 	for _, c := range []struct {
 		reason   finding.Reason
