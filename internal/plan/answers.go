@@ -7,9 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The field Held of model.Stack, and of rules and default actions, records which parts of a stack are held. Translation and
-// the engine set them, and planner.resolve adds the parts that cannot be resolved. No other code decides that a part is
-// held.
+// The field Held of model.Stack, and of rules and default actions, records what of a stack is held. Translation and the
+// engine set it, and planner.resolve adds what cannot be resolved. No other code decides what is held.
 
 // NotFoundResponse is the default action of an ALB listener that has no default backend: requests that match no rule
 // are answered with 404.

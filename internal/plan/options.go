@@ -13,12 +13,12 @@ type Options struct {
 	// SubnetClusterCheck and SingleSubnet are the feature gates SubnetsClusterTagCheck and ALBSingleSubnet.
 	SubnetClusterCheck bool
 	SingleSubnet       bool
-	// EnhancedDefaults resets listener settings to the AWS defaults when they are not desired any more.
+	// EnhancedDefaults is set if listener settings that are not desired any more are reset to the AWS defaults.
 	EnhancedDefaults bool
 	// ReplaceForHealthChecks replaces a target group of a network load balancer if protocol, success codes, interval or
 	// timeout of its health check change. In the past, AWS could not change these in place.
 	ReplaceForHealthChecks bool
-	// StrictGroups holds a whole stack if one of its members has a fault.
+	// StrictGroups is set if a whole stack is held when one of its members has a fault.
 	StrictGroups bool
 	// AllowedCAs are the ARNs of the private CAs whose certificates certificate discovery may choose; if empty, discovery
 	// may choose the certificates of all CAs.
@@ -26,11 +26,10 @@ type Options struct {
 	// SkipManagedCertificates excludes certificates that a controller has requested, identified by their tracking tags, from
 	// certificate discovery. Imported certificates are always excluded.
 	SkipManagedCertificates bool
-	// ManageCertificates permits that the controller requests certificates from ACM where members ask for it, and deletes
-	// them.
+	// ManageCertificates is set if the controller requests certificates from ACM where members ask for it, and deletes them.
 	ManageCertificates bool
-	// ImportCertificates permits that the controller imports the certificates of the TLS Secrets that members name into ACM,
-	// and deletes the imported certificates.
+	// ImportCertificates is set if the controller imports the certificates of TLS Secrets that members name into ACM, and
+	// deletes these imported certificates.
 	ImportCertificates bool
 	// AccountImports is the quota of imported certificates of the account; 0: DefaultAccountImports.
 	AccountImports int

@@ -38,7 +38,7 @@ const (
 // resource that it changes or creates. Signs: + create, ~ change, - delete, . wait.
 func (p Plan) Text() string { return p.TextWith(ResourceNames{}) }
 
-// TextWith is Text with names in place of ARNs and ids.
+// TextWith returns the same text as Text, with names in place of ARNs and ids.
 func (p Plan) TextWith(names ResourceNames) string {
 	if p.Empty() {
 		return "no changes\n"

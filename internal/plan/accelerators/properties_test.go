@@ -107,8 +107,8 @@ func hasServingEndpoint(g *observed.EndpointGroup) bool {
 	return g != nil && slices.ContainsFunc(g.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy })
 }
 
-// portsServedThroughout returns the ports that the same listener serves before and after, each with the regions that
-// serve before and are still desired after.
+// portsServedThroughout returns the ports that belong to the same listener before and after, each with the regions that have
+// a healthy endpoint before and are still desired after.
 func portsServedThroughout(have observed.Stack, final observed.Stack) map[protocolPort]map[string]bool {
 	out := map[protocolPort]map[string]bool{}
 	for _, a := range have.Accelerators {

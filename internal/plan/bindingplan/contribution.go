@@ -113,7 +113,7 @@ type RequestedRules struct {
 	Contribution
 	Complete           bool         // all rules are known
 	Faulty             bool         // some rules are unknown until a user corrects the binding
-	Findings           finding.List // why the rules are not complete
+	Findings           finding.List // why some rules are unknown
 	PendingENIFindings finding.List // see RulesResult
 }
 
@@ -156,7 +156,7 @@ func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	}
 }
 
-// addUnknownSecurityGroup adds the finding about an endpoint whose security group is unknown. AWS may not show the address
+// addUnknownSecurityGroup adds the finding about an endpoint whose security group is unknown. AWS may not return the address
 // of a new or terminating pod for some seconds.
 func (o RuleOptions) addUnknownSecurityGroup(a *RequestedRules, n targets.EndpointDemand, f finding.Finding, err error) {
 	to := &a.Findings

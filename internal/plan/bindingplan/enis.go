@@ -52,7 +52,7 @@ func unknownSecurityGroupFinding(b finding.Ref, err error) finding.Finding {
 	}
 }
 
-// errNoENI is the error for an endpoint whose address no ENI has. AWS shows new addresses after a delay.
+// errNoENI is the error for an endpoint whose address no ENI has. AWS returns new addresses after a delay.
 var errNoENI = errors.New("AWS has no network interface with the address")
 
 // ENIQueryFor returns one query for the ENIs of all pods of some bindings; see NewNodeSecurityGroups for nodes.

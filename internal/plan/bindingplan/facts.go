@@ -92,13 +92,13 @@ type Memory struct {
 	// RefusedTargets has the targets that AWS has refused and that must not be sent again yet, by identity.
 	RefusedTargets map[string]RefusedTarget
 	// FlappingTargets has the ids of targets that were registered and deregistered repeatedly. They are not changed for
-	// FlappingDelay, or for FlappingDelayIfAlone if no other target can serve.
+	// FlappingDelay, or for FlappingDelayIfAlone if no other target can answer requests.
 	FlappingTargets                     map[string]bool
 	FlappingDelay, FlappingDelayIfAlone time.Duration
 	// SuccessPending is set if an earlier run has changed AWS, but has not reported success yet because a call was
 	// postponed.
 	SuccessPending bool
-	// FaultTextReportedAt is the time at which the text of a fault was last written.
+	// FaultTextReportedAt is the time at which the text of a fault was last written to the status.
 	FaultTextReportedAt time.Time
 }
 
@@ -219,7 +219,7 @@ type Refusal struct {
 // ReportedState has what a run has reported.
 type ReportedState struct {
 	Findings         finding.List
-	StatusHasFault   bool // the status has a fault of this run
+	StatusHasFault   bool // this run has written a fault to the status
 	PodConditionsSet bool // the run has written the health of targets into pod conditions
 	AWSChanged       bool // AWS was changed
 	// RetryAfter is the time until the next run, zero if none is requested.

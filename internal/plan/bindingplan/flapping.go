@@ -21,9 +21,9 @@ type delayedChanges struct {
 func (d delayedChanges) isEmpty() bool { return len(d.endpoints)+len(d.targets) == 0 }
 
 // delayFlapping moves flapping targets from the changes to m.delayed: they are neither registered nor deregistered for some
-// time. While an endpoint is delayed, all old targets that can serve are retained. Targets that cannot serve are
-// deregistered at once. If no target can serve, the delay is short. Nodes are never delayed, because tenants cannot change
-// them. It reports whether the plan can go on.
+// time. While an endpoint is delayed, all old targets with ready pods are retained. Targets without a ready pod are
+// deregistered at once. If no target has a ready pod, the delay is short. Nodes are never delayed, because tenants cannot
+// change them. It reports whether the plan can go on.
 func (p targetPlanner) delayFlapping(m *targetMoves) bool {
 	if p.Memory.FlappingDelay <= 0 || targets.HasInstanceTargets(p.CompletedBinding) {
 		return true
@@ -57,8 +57,8 @@ func (p targetPlanner) delayFlapping(m *targetMoves) bool {
 	return true
 }
 
-// unservingTargets returns the old targets that cannot serve because their pods are not ready or are terminating; false if
-// the plan needs an answer first.
+// unservingTargets returns the old targets that cannot answer requests because their pods are not ready or are terminating;
+// false if the plan needs an answer first.
 func (p targetPlanner) unservingTargets(old []*observed.Target) ([]*observed.Target, bool) {
 	if len(old) == 0 {
 		return nil, true

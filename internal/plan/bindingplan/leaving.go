@@ -188,7 +188,7 @@ func (p *planner) deregisterAbsentTargets() {
 	}
 	known := p.Memory.RegisteredTargets
 	// If another binding has precedence, or the binding is not supported, only targets that this process has registered are
-	// deregistered, because it is unknown which binding registered the others.
+	// deregistered, because it is unknown which binding registered the other targets.
 	limited := p.Conflict.exists() || p.CompletedBinding.Spec.TargetType != nil && UnsupportedFinding(p.CompletedBinding) != nil
 	if limited && known == nil || !p.readRecordAndHealth(durations.HealthAge) {
 		return

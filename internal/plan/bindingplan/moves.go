@@ -126,7 +126,7 @@ func (p targetPlanner) planAfterRegistration(m *targetMoves) {
 }
 
 // deregisterOld plans to deregister old targets after new ones were registered. If no new target could be registered, it
-// retains the old ones that can still serve.
+// retains the old ones whose pods are still ready.
 func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 	a := m.attempt
 	if a != nil && a.LastFailure != nil && !a.isOverCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.ToRegister, a.Refusals)) == 0 {
@@ -145,8 +145,8 @@ func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 	}
 }
 
-// splitReplacedTargets splits the old targets into those with the address and port of a new one, and the rest. Targets with
-// the address and port of a new one have to be deregistered before it is registered, because AWS identifies targets by
+// splitReplacedTargets splits the old targets into those with the address and port of a new one, and all others. Targets
+// with the address and port of a new one have to be deregistered before it is registered, because AWS identifies targets by
 // address and port.
 func splitReplacedTargets(d targets.Diff) (first, rest []*observed.Target) {
 	for _, t := range d.ToDeregister {
@@ -173,7 +173,8 @@ func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoin
 	return slices.DeleteFunc(slices.Clone(all), func(e targets.Endpoint) bool { return identities[e.Identity()] })
 }
 
-// targetsUnableToServe returns the targets that cannot serve any more: those without a ready pod. Nodes can always serve.
+// targetsUnableToServe returns the targets that cannot answer requests any more: those without a ready pod. Nodes are never
+// among them.
 func (p targetPlanner) targetsUnableToServe(list []*observed.Target) ([]*observed.Target, bool) {
 	if targets.HasInstanceTargets(p.CompletedBinding) {
 		return nil, true
@@ -272,9 +273,9 @@ func (p targetPlanner) mayOpenGate(d targets.Diff) bool {
 }
 
 // retainServingTargets moves old targets from ToDeregister to retainedTargets if all new targets are still in their first
-// health checks, as after the selector of a Service was changed. Otherwise no target could serve. An old target is retained
-// while its pod is ready, and until the first health checks of the new ones end. It is not retained if the target group has
-// no capacity for both. It reports whether the plan can go on.
+// health checks, as after the selector of a Service was changed. Otherwise no target could answer requests. An old target is
+// retained while its pod is ready, and until the first health checks of the new ones end. It is not retained if the target
+// group has no capacity for both. It reports whether the plan can go on.
 func (p targetPlanner) retainServingTargets(m *targetMoves) bool {
 	serving, ok := p.servingOldTargets(m.Diff)
 	if !ok || len(serving) == 0 {
@@ -292,7 +293,7 @@ func (p targetPlanner) retainServingTargets(m *targetMoves) bool {
 	return true
 }
 
-// servingOldTargets returns the pods of old targets that can still serve, by address; none if the matched targets
+// servingOldTargets returns the pods of old targets that can still answer requests, by address; none if the matched targets
 // are sufficient. It reports false if the plan needs an answer first.
 func (p targetPlanner) servingOldTargets(d targets.Diff) (map[string]*corev1.Pod, bool) {
 	if targets.HasInstanceTargets(p.CompletedBinding) || len(d.OverCapacity) > 0 || len(d.ToDeregister) == 0 || len(d.ToRegister)+len(d.MatchedPairs) == 0 {

@@ -47,7 +47,7 @@ func NewNodeSecurityGroups(list *targets.NodeList, old *NodeSecurityGroups, now 
 	return g, q
 }
 
-// AddENIs completes the security groups with the answer to the query.
+// AddENIs determines the missing security groups from the answer to the query.
 func (g *NodeSecurityGroups) AddENIs(found ENIs, o RuleOptions) {
 	last := ""
 	for i, group := range g.byNode {

@@ -14,7 +14,7 @@ import (
 
 // removableTargets returns the targets that may be deregistered. It excludes targets that another binding needs, because the
 // runs of that binding would not register them again. In a shared target group without a record, it returns only targets
-// that this process has registered, because it is unknown which cluster registered the others.
+// that this process has registered, because it is unknown which cluster registered the other targets.
 func (f *Facts) removableTargets(list []*observed.Target) []*observed.Target {
 	r := f.Record
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool {

@@ -115,7 +115,7 @@ func TestConflictOf(t *testing.T) {
 		mine   func(*elbv2.TargetGroupBinding)
 		other  func(*elbv2.TargetGroupBinding)
 		owners []string
-		want   bool // whether this binding gives precedence to the other
+		want   bool // whether the other binding has precedence
 	}{
 		"to an older one":                      {other: older, want: true},
 		"not to a younger one":                 {other: func(b *elbv2.TargetGroupBinding) { b.CreationTimestamp = metav1.NewTime(now) }},

@@ -267,7 +267,7 @@ func (r *reporter) endAfterAttempt(f Failure, a *RegistrationAttempt) {
 	if x.Reason == finding.TargetGroupNotFound {
 		switch age := r.Now.Sub(r.StoredBinding.CreationTimestamp.Time); {
 		case age < durations.DeniedWait:
-			r.RetryAfter = r.Options.Requeue // AWS may not show a new target group yet
+			r.RetryAfter = r.Options.Requeue // AWS may not return a new target group yet
 		case age < durations.StableFactAge:
 			r.RetryAfter = durations.MissingWait
 		}

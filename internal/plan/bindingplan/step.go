@@ -41,7 +41,7 @@ type Deregister struct {
 // is set, the rules that this binding requests are not counted. See RuleAggregate.
 type SyncRules struct {
 	ExcludeBinding bool
-	// RetainPreviousRules is set if the previous rules of the binding are retained, because old targets still serve.
+	// RetainPreviousRules is set if the previous rules of the binding are retained, because old targets still get requests.
 	RetainPreviousRules bool
 	// OnlyIfRequested is set if the step does nothing for a binding that has not requested rules before.
 	OnlyIfRequested bool

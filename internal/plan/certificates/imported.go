@@ -205,7 +205,7 @@ func interimCertificateText(live []observed.OwnCertificate) string {
 	switch serves := servingIdentity(live); {
 	case serves == nil:
 		return "no certificate serves it yet"
-	case serves.NotAfter == 0: // ACM did not show the certificate
+	case serves.NotAfter == 0: // ACM did not return the certificate
 		return "the certificate that was imported before stays"
 	default:
 		return "the certificate that was imported before stays, and is valid until " + time.Unix(serves.NotAfter, 0).UTC().Format(time.RFC3339)

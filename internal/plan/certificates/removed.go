@@ -51,7 +51,7 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 		free = append(free, c)
 	}
 	// The records are deleted first, because they cannot be found without the certificate. Until both are deleted, each
-	// attempt finds the certificate and deletes the rest.
+	// attempt finds the certificate and deletes what remains.
 	needed := m.neededDomains(free)
 	for _, c := range free {
 		m.Add(m.deletionStep(c, append(slices.Clone(after), m.removeRecords(c, needed, after)...)))

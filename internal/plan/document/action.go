@@ -2,7 +2,7 @@ package document
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// redacted stands in documents in place of client ids and client secrets, which are confidential.
+// redacted replaces client ids and client secrets in documents, because these are confidential.
 const redacted = "[REDACTED]"
 
 // actionSpec is an action of a listener or rule in a document. Only the config field for its type is set.

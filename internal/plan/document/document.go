@@ -92,7 +92,7 @@ func (d *Describer) addResource(t ResourceType, id string, spec any) {
 	d.addValue(t, id, resource{spec})
 }
 
-// addValue adds a value to the document at the place of a resource, without a spec around it.
+// addValue adds a value to the document under a resource type and an id, without wrapping it in a spec.
 func (d *Describer) addValue(t ResourceType, id string, value any) {
 	if d.Doc.Resources[t] == nil {
 		d.Doc.Resources[t] = map[string]any{}

@@ -80,9 +80,9 @@ func namespacesOfClaims(shares Shares, claims [][]string) []string {
 	return out
 }
 
-// OrderStepsByShare sorts the steps that create resources with a quota by the shares of namespaces, beginning at
-// the step with index from. Each step remains behind its dependencies. claim returns the namespaces that claim the
-// resource that a step creates; nil if the step creates none.
+// OrderStepsByShare sorts the steps that create resources with a quota by the shares of namespaces, beginning at the step
+// with index from. Each step remains after its dependencies. claim returns the namespaces that claim the resource that a
+// step creates; nil if the step creates none.
 func (st *Steps) OrderStepsByShare(shares Shares, from int, claim func(plan.Step) []string) {
 	steps := st.Plan.Steps[from:]
 	var creates []int

@@ -11,7 +11,7 @@ const (
 	// the longest time for which a call to register targets waits for the rate limiter.
 	ShortestInterval = time.Second
 	// RecheckInterval is the interval for conditions that end without a change of input, and for changes that users watch: a
-	// resource in use, an import of a certificate, new targets while the previous ones still serve.
+	// resource in use, an import of a certificate, new targets while the previous ones still get requests.
 	RecheckInterval = 2 * time.Second
 	// FirstPoll is the first interval for changes that take some seconds, such as targets that become healthy or drain.
 	// Later intervals grow with the elapsed time, up to LastPoll.
@@ -50,7 +50,7 @@ const (
 	// this time are not a burst.
 	ShortWait = 10 * time.Second
 	// EndedTargetDeadline is the time for which the deregistration of targets whose pods have ended may be postponed. It is
-	// shorter than the half minute after which a VPC gives the address to another pod.
+	// shorter than the half minute after which a VPC may assign the address to another pod.
 	EndedTargetDeadline = 25 * time.Second
 	// FollowUpTime is the time after which the missing consequence of a change in Kubernetes, which usually takes seconds,
 	// is reported or not awaited any longer: EndpointSlices and ENIs for pods, the deregistration of targets by bindings, a
@@ -59,8 +59,8 @@ const (
 	// RunningTargetDeadline is the time for which the deregistration of targets whose pods still run may be postponed. When
 	// one of these pods ends, EndedTargetDeadline applies from then on.
 	RunningTargetDeadline = 45 * time.Second
-	// SettleWindow is the settle window: the time that AWS may need to show a change. It is also the maximum age of facts
-	// that many runs share after the controller starts, and the time after the start in which only changed stacks are
+	// SettleWindow is the settle window: the time until AWS returns a change in its answers. It is also the maximum age of
+	// facts that many runs share after the controller starts, and the time after the start in which only changed stacks are
 	// reconciled.
 	SettleWindow = time.Minute
 	// DeadlineMargin is added to the time that a change should take according to the settings, because pods have to start

@@ -214,7 +214,7 @@ func appendSet(to []byte, texts []string, fold bool) []byte {
 	return to
 }
 
-// appendText appends a text with its length, so that two different lists of texts never give the same result.
+// appendText appends a text with its length, so that two different lists of texts never have the same result.
 func appendText(to []byte, s string) []byte {
 	return append(append(strconv.AppendInt(to, int64(len(s)), 10), ':'), s...)
 }

@@ -112,7 +112,7 @@ func (s StateFacts) hasWithdrawn() bool {
 	return !isHeldEntirely(s.Gateway) && (!s.isRequested() || s.Gateway.DryRun)
 }
 
-// isHeldEntirely reports whether a stack is held as a whole because no part of it can be built.
+// isHeldEntirely reports whether a stack is held as a whole because its desired state cannot be determined.
 func isHeldEntirely(s model.Stack) bool { return s.Held.Everything && s.IsEmpty() }
 
 // TakeOverObstacles returns the findings that prevent a take-over.

@@ -80,7 +80,7 @@ func (p *listenerPlanner) changeProtocol(from string, settings plan.ListenerSett
 }
 
 // changeProtocolWhenReady plans to change the protocol of a listener together with its target groups, when the new target
-// groups are ready.
+// groups have registered targets.
 func (p *listenerPlanner) changeProtocolWhenReady(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
 	a := p.listener.Address()
 	p.ReportTargetWait(p.listener.Desired.DefaultOf, p.listener.Desired.Members, fmt.Sprintf("the protocol of port %d", p.listener.Desired.Port), wait, true)

@@ -70,7 +70,7 @@ func simpleGlobMatches(pattern, text string) bool {
 	return text != "" && (pattern[0] == '?' || pattern[0] == text[0]) && simpleGlobMatches(pattern[1:], text[1:])
 }
 
-// randomConditions returns random conditions with few different parts, so that they often overlap.
+// randomConditions returns random conditions with few different hosts and paths, so that they often overlap.
 func randomConditions(r *rand.Rand) []model.Condition {
 	text := func(letters string) string {
 		var b strings.Builder

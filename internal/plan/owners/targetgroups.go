@@ -161,8 +161,8 @@ func (tg *TargetGroups) IsOwnedByOtherNamespace(arn, namespace string) bool {
 	})
 }
 
-// FaultObjects returns the objects on which faults of a live target group are reported: its owners, or all members if the
-// owners are not known.
+// FaultObjects returns the objects on which findings about a live target group are reported: its owners, or all members if
+// the owners are not known.
 func (tg *TargetGroups) FaultObjects(arn string) []finding.Ref {
 	if of := tg.TargetGroupOwners(arn); len(of) > 0 {
 		return of

@@ -18,8 +18,8 @@
 // finalizers. It needs only the tags in AWS. Deletion protection is disabled only if a member disables it, never if a user
 // has only enabled it in AWS.
 //
-// A Service that changes to another stack, because it starts or stops to share a load balancer, is a member of both
-// stacks during the move. In the new stack (model.MoveIn) its status is not written until listeners and healthy targets
-// exist (plan.Plan.MembersWithKeptStatus). The old stack (model.MoveOut) serves it until its status has shown the new load
-// balancer for the time of --replacement-deletion-delay, according to the managed fields of the status.
+// A Service that changes to another stack, because it starts or stops to share a load balancer, is a member of both stacks
+// during the move. In the new stack (model.MoveIn) its status is not written until listeners and healthy targets exist
+// (plan.Plan.MembersWithKeptStatus). The old stack (model.MoveOut) retains its resources until the status of the Service has
+// shown the new load balancer for the time of --replacement-deletion-delay, according to the managed fields of the status.
 package planner

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// matchLive decides which live load balancers are kept for the desired ones, and which are replaced or deleted.
+// matchLive decides which live load balancers and target groups are kept for the desired ones, and which load balancers are
+// replaced or deleted.
 func (r *resolution) matchLive() {
 	for i := range r.Have.LoadBalancers {
 		lb := &r.Have.LoadBalancers[i]

@@ -53,7 +53,7 @@ type outcome int
 
 const (
 	outcomeUnchanged outcome = iota // live resources are neither changed nor deleted
-	outcomeOfPath                   // the stack is changed to its desired state, which has a load balancer
+	outcomeServed                   // the stack is changed to its desired state, which has a load balancer
 	outcomeRetained                 // no member is accepted, but resources of held members are retained
 	outcomeRemoved                  // everything is deleted
 )

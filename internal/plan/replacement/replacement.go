@@ -134,7 +134,8 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 	return p.traffic.AwaitTargets("serve "+live.ARN, "healthy targets", pending, finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name)
 }
 
-// missingParts describes what a new load balancer lacks before it can replace the old one; empty if it is complete.
+// missingParts returns, for messages, what a new load balancer still lacks before it can replace the old one; empty if it
+// lacks nothing.
 func missingParts(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps []plan.Step) string {
 	for _, l := range lb.Listeners {
 		if l.Live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.Desired.Port }) {

@@ -18,10 +18,10 @@ import (
 //
 // AWS can change neither the scheme nor the type of a load balancer, so that another one has to replace it. The new one is
 // created in addition to the live one, which is then called the previous load balancer. The new one gets target groups of
-// its own, because a target group can serve only one load balancer. The status shows the previous load balancer until the
-// new one is ready for requests. Then the status shows the new one, and the previous one is deleted when clients have had
-// time to resolve the new DNS name. In the meantime the previous one is not changed, except that rules of members that leave
-// are deleted. Bindings still register pods in the target groups of the previous load balancer.
+// its own, because AWS admits a target group on only one load balancer. The status shows the previous load balancer until
+// the new one is ready for requests. Then the status shows the new one, and the previous one is deleted when clients have
+// had time to resolve the new DNS name. In the meantime the previous one is not changed, except that rules of members that
+// leave are deleted. Bindings still register pods in the target groups of the previous load balancer.
 //
 // The progress of a replacement is recorded only in AWS: by the load balancers that exist, and by two tags
 // (naming.SuccessorTag and naming.ReplacedTag). An edit during a replacement therefore needs no special case: the load
@@ -166,8 +166,7 @@ func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 	return tags
 }
 
-// ShownPreviousARN returns the ARN of the previous load balancer that the status shows instead of this one; empty if the
-// status shows this one.
+// ShownPreviousARN returns the ARN of the previous load balancer that the status still shows; empty if the status shows lb.
 func (lb *LoadBalancer) ShownPreviousARN(have observed.Stack) string {
 	old := lb.ShownPrevious(have)
 	if old == nil || lb.StatusSwitched {

@@ -17,7 +17,7 @@ func (p *Rule) ConditionsKey() string {
 	return p.key
 }
 
-// KeepLiveRule gives a held rule the conditions, transforms and actions of a live rule.
+// KeepLiveRule sets the conditions, transforms and actions of a held rule to those of a live rule.
 func (p *Rule) KeepLiveRule(live *observed.Rule) {
 	p.KeptRule, p.key = live, ""
 	p.Desired.Conditions, p.Desired.Transforms, p.Desired.Actions = live.Conditions, live.Transforms, live.Actions
@@ -70,8 +70,8 @@ func (p *Rule) KeptOrReplaced() *observed.Rule {
 	return p.KeptRule
 }
 
-// ChangesInOneStep reports whether the rule has to be changed in place, because AWS has no room for the live and
-// the desired rule at the same time.
+// ChangesInOneStep reports whether the rule has to be changed in place, because a quota has no room for the live and the
+// desired rule at the same time.
 func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.NoRoom }
 
 // If the quota of rules of a load balancer is reached, a new rule replaces a live rule of its namespace that is not desired

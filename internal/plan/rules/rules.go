@@ -54,7 +54,7 @@ type ruleChange struct {
 	createAt     int32       // the priority at which a new rule is created
 	step         plan.StepID // the step that creates or changes the rule
 	isSplit      bool        // a new rule is created in addition to the live one, which is then deleted
-	// replaces is the live rule that is modified to become this one, because AWS has no room for both.
+	// replaces is the live rule that is modified to become the desired rule, because the AWS quota has no room for both.
 	replaces *observed.Rule
 	shape    *overlap.Shape
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Annotations that record which state of a binding was reconciled completely: a checkpoint with hashes, and its time. The
-// AWS Load Balancer Controller uses the same format, so that a controller that takes over need not change anything.
+// AWS Load Balancer Controller uses the same format, so that no checkpoint changes when one controller replaces the other.
 const (
 	CheckpointAnnotation     = "elbv2.k8s.aws/checkpoint"
 	CheckpointTimeAnnotation = "elbv2.k8s.aws/checkpoint-timestamp" // Unix seconds

@@ -28,7 +28,7 @@ type identityParts struct {
 	port       int32
 }
 
-// identityPartsOf returns the parts of an identity in canonical form.
+// identityPartsOf returns the identityParts of an id, a port and a QUIC server id, in canonical form.
 func identityPartsOf(id string, port int32, server string) identityParts {
 	if !strings.HasPrefix(id, "i-") { // an instance id has one form
 		id = cluster.CanonicalIP(id)
