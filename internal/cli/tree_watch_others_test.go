@@ -191,7 +191,7 @@ func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 	if err := cmd.ParseFlags(append([]string{"-f", objects}, emulatorFlags(t, o.em, o.vpc)...)); err != nil {
 		t.Fatal(err)
 	}
-	v.SetUnchangedAge(5 * time.Minute)
+	v.SetMaxCacheAgeWithoutSteps(5 * time.Minute)
 	look := func(after time.Duration) (text string, calls int) {
 		t.Helper()
 		now = now.Add(after)

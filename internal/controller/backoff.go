@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// stackBackOff has the back-off of stacks after failures. Accelerators have their own, longer back-off, because AWS takes
-// long to change them.
+// stackBackOff is the back-off of stacks after failures. Accelerators have their own, longer back-off, because AWS takes a
+// long time to change them.
 type stackBackOff struct {
 	accelerators, others workqueue.TypedRateLimiter[model.StackID]
 }

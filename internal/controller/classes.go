@@ -66,12 +66,12 @@ func (s *classReconciler) Tenant(r cluster.Ref) string { return r.Namespace }
 func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) *classReconciler {
 	key, value, _ := c.SecretsLabel()
 	s := &classReconciler{cluster: cl, metrics: m, fence: fence, clock: clock, versions: versions, statusCleared: map[cluster.Ref]time.Time{}, options: gatewayclass.Options{
-		ALB: c.Gates.Enabled(config.ALBGatewayAPI), NLB: c.Gates.Enabled(config.NLBGatewayAPI), ListenerSets: c.Gates.Enabled(config.GatewayListenerSet),
+		ALB: c.Gates.IsEnabled(config.ALBGatewayAPI), NLB: c.Gates.IsEnabled(config.NLBGatewayAPI), ListenerSets: c.Gates.IsEnabled(config.GatewayListenerSet),
 		SecretKey: key, SecretValue: value, ServiceAccount: c.Kubernetes.ServiceAccount,
 	}}
 	s.unserved = unserved.Options{IngressClass: c.Ingress.Class, Gateways: servesGateways(c.Gates)}
-	if c.Gates.Enabled(config.EnableServiceController) {
-		s.unserved.Services = &settings.ServiceSelection{Class: c.Service.Class, LoadBalancersOnly: c.Gates.Enabled(config.ServiceTypeLoadBalancerOnly)}
+	if c.Gates.IsEnabled(config.EnableServiceController) {
+		s.unserved.Services = &settings.ServiceSelection{Class: c.Service.Class, LoadBalancersOnly: c.Gates.IsEnabled(config.ServiceTypeLoadBalancerOnly)}
 	}
 	s.triggers = queue.NewTriggers(cl, nil, s)
 	return s

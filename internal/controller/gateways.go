@@ -32,7 +32,7 @@ func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager
 			return kube.ReadInstallation(ctx, d, mgr.GetAPIReader(), s.Config.Kubernetes.WatchNamespace, kinds)
 		},
 	}
-	if s.Config.Gates.Enabled(acceleratorFeature.gate) && !w.withAccelerators {
+	if s.Config.Gates.IsEnabled(acceleratorFeature.gate) && !w.withAccelerators {
 		w.log.Info("ignored feature gate: AWS Global Accelerator does not exist in this partition", "gate", acceleratorFeature.gate, "region", aws.Region, "partition", services.Partition(aws.Region))
 	}
 	if err := w.startInstalledKinds(ctx); err != nil {
@@ -104,7 +104,7 @@ func gatewayKinds() []cluster.Kind {
 // servesGateways reports whether a feature gate for Gateways is on, so that Gateways are served if their kinds are
 // installed.
 func servesGateways(g config.Gates) bool {
-	return g.Enabled(config.ALBGatewayAPI) || g.Enabled(config.NLBGatewayAPI)
+	return g.IsEnabled(config.ALBGatewayAPI) || g.IsEnabled(config.NLBGatewayAPI)
 }
 
 // acceleratorKinds returns the kinds that GlobalAccelerators need, or use if they are installed. The kind Gateway is among
@@ -135,7 +135,7 @@ func wantedKinds(g config.Gates, withAccelerators bool) []cluster.Kind {
 func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	out := []cluster.Kind{cluster.KindReferenceGrant}
 	for _, f := range []gatewayFeature{albGatewayFeature, nlbGatewayFeature, listenerSetFeature} {
-		if g.Enabled(f.gate) {
+		if g.IsEnabled(f.gate) {
 			out = append(out, f.kinds...)
 		}
 	}
@@ -163,7 +163,7 @@ func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind
 	var out []cluster.Kind
 	var errs []error
 	use := func(f gatewayFeature) {
-		if !g.Enabled(f.gate) {
+		if !g.IsEnabled(f.gate) {
 			return
 		}
 		fault := found.CheckServed(f.kinds)
@@ -293,7 +293,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) {
 	var on, off []string
 	for _, f := range []gatewayFeature{albGatewayFeature, nlbGatewayFeature, listenerSetFeature, acceleratorFeature} {
-		if !w.gates.Enabled(f.gate) || f.gate == acceleratorFeature.gate && !w.withAccelerators {
+		if !w.gates.IsEnabled(f.gate) || f.gate == acceleratorFeature.gate && !w.withAccelerators {
 			continue
 		}
 		if slices.Contains(kinds, f.kinds[len(f.kinds)-1]) && found.CheckServed(f.kinds) == nil {

@@ -33,11 +33,11 @@ import (
 // Frontends returns the frontends that the configuration switches on.
 func Frontends(c config.Config) engine.Frontends {
 	out := engine.Frontends{model.Ingress: ingress.New(ingressOptions(c))}
-	if c.Gates.Enabled(config.EnableServiceController) {
+	if c.Gates.IsEnabled(config.EnableServiceController) {
 		out[model.Service] = service.New(serviceOptions(c))
 	}
 	for kind, gate := range map[model.Kind]config.Gate{model.ALBGateway: config.ALBGatewayAPI, model.NLBGateway: config.NLBGatewayAPI} {
-		if c.Gates.Enabled(gate) {
+		if c.Gates.IsEnabled(gate) {
 			out[kind] = gateway.New(kind, gatewayOptions(c))
 		}
 	}
@@ -51,7 +51,7 @@ func Frontends(c config.Config) engine.Frontends {
 // frontends.
 func acceleratorOptions(c config.Config, frontends engine.Frontends) accelerator.Options {
 	return accelerator.Options{
-		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLowPriority: c.Gates.Enabled(config.EnableDefaultTagsLowPriority),
+		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLowPriority: c.Gates.IsEnabled(config.EnableDefaultTagsLowPriority),
 		AllowMassRemoval: c.AllowMassRemoval,
 		ExternalTags:     c.Defaults.ExternalManagedTags, Frontends: frontends,
 		EndpointIDs: c.Accelerators.EndpointIDs, AddressNamespaces: c.Accelerators.AddressNamespaces, MaxPerNamespace: c.Accelerators.MaxPerNamespace,
@@ -70,15 +70,15 @@ func sharedOptions(c config.Config) assemble.Options {
 		DefaultScheme:     model.Scheme(c.Defaults.Scheme),
 		DefaultTargetType: model.TargetType(c.Defaults.TargetType),
 		DefaultSSLPolicy:  c.Defaults.SSLPolicy,
-		DefaultTags:       c.Defaults.Tags, DefaultTagsLowPriority: c.Gates.Enabled(config.EnableDefaultTagsLowPriority),
+		DefaultTags:       c.Defaults.Tags, DefaultTagsLowPriority: c.Gates.IsEnabled(config.EnableDefaultTagsLowPriority),
 		ExternalTags:         c.Defaults.ExternalManagedTags,
 		BackendSecurityGroup: c.Security.BackendSecurityGroupID, NoBackendSecurityGroup: !c.Security.BackendSecurityGroup,
 		ManageBackendRules: c.Security.ManageBackendRules, UnrestrictedRules: c.Security.UnrestrictedRules,
-		NoSecurityGroups: !c.Gates.Enabled(config.NLBSecurityGroup),
-		NoIPTargets:      !c.Gates.Enabled(config.EnableIPTargetType), NoCapacity: !c.Gates.Enabled(config.LBCapacityReservation),
-		NoWeights: !c.Gates.Enabled(config.WeightedTargetGroups),
+		NoSecurityGroups: !c.Gates.IsEnabled(config.NLBSecurityGroup),
+		NoIPTargets:      !c.Gates.IsEnabled(config.EnableIPTargetType), NoCapacity: !c.Gates.IsEnabled(config.LBCapacityReservation),
+		NoWeights: !c.Gates.IsEnabled(config.WeightedTargetGroups),
 		NoWAFv2:   !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
-		ManageCertificates: c.Gates.Enabled(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
+		ManageCertificates: c.Gates.IsEnabled(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
 		StrictGroups: c.StrictIngressGroups, AllowMassRemoval: c.AllowMassRemoval,
 	}
 }
@@ -92,14 +92,14 @@ func ingressOptions(c config.Config) ingress.Options {
 		Tenancy: ingress.Tenancy(c.Ingress.Tenancy), MaxListeners: c.Ingress.MaxListeners, MaxRules: c.Ingress.MaxRules,
 		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards,
 		ExactRegexHosts: c.Ingress.ExactRegexHosts,
-		DescribePlan:    c.Gates.Enabled(config.IngressPlanAnnotation),
+		DescribePlan:    c.Gates.IsEnabled(config.IngressPlanAnnotation),
 	}
 }
 
 func serviceOptions(c config.Config) service.Options {
 	return service.Options{
-		Options: sharedOptions(c), Class: c.Service.Class, OnlyLoadBalancers: c.Gates.Enabled(config.ServiceTypeLoadBalancerOnly),
-		MergeTCPUDP: c.Gates.Enabled(config.EnableTCPUDPListener), BasicHealthChecks: !c.Gates.Enabled(config.NLBHealthCheckAdvancedConfig),
+		Options: sharedOptions(c), Class: c.Service.Class, OnlyLoadBalancers: c.Gates.IsEnabled(config.ServiceTypeLoadBalancerOnly),
+		MergeTCPUDP: c.Gates.IsEnabled(config.EnableTCPUDPListener), BasicHealthChecks: !c.Gates.IsEnabled(config.NLBHealthCheckAdvancedConfig),
 		CrossNamespaceGroups: c.Service.CrossNamespaceGroups,
 	}
 }
@@ -108,7 +108,7 @@ func gatewayOptions(c config.Config) gateway.Options {
 	shared := sharedOptions(c)
 	shared.ImportCertificates = c.ImportsSecretsOf(config.GatewaySecrets)
 	return gateway.Options{
-		Options: shared, ListenerSets: c.Gates.Enabled(config.GatewayListenerSet),
+		Options: shared, ListenerSets: c.Gates.IsEnabled(config.GatewayListenerSet),
 		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards, MaxRules: c.Ingress.MaxRules,
 	}
 }
@@ -117,14 +117,14 @@ func gatewayOptions(c config.Config) gateway.Options {
 func PlanOptions(c config.Config, vpc string) plan.Options {
 	return plan.Options{
 		Cluster: c.ClusterName, VPC: vpc, ExternalTags: c.Defaults.ExternalManagedTags,
-		RuleTags:           c.Gates.Enabled(config.ListenerRulesTagging),
-		SubnetClusterCheck: c.Gates.Enabled(config.SubnetsClusterTagCheck), ReplaceForHealthChecks: !c.Gates.Enabled(config.NLBHealthCheckAdvancedConfig),
-		SingleSubnet:       c.Gates.Enabled(config.ALBSingleSubnet),
-		EnhancedDefaults:   c.Gates.Enabled(config.EnhancedDefaultBehavior),
+		RuleTags:           c.Gates.IsEnabled(config.ListenerRulesTagging),
+		SubnetClusterCheck: c.Gates.IsEnabled(config.SubnetsClusterTagCheck), ReplaceForHealthChecks: !c.Gates.IsEnabled(config.NLBHealthCheckAdvancedConfig),
+		SingleSubnet:       c.Gates.IsEnabled(config.ALBSingleSubnet),
+		EnhancedDefaults:   c.Gates.IsEnabled(config.EnhancedDefaultBehavior),
 		StrictGroups:       c.StrictIngressGroups,
 		AllowedCAs:         c.Ingress.CertificateAuthorities,
-		ManageCertificates: c.Gates.Enabled(config.EnableCertificateManagement), ImportCertificates: len(c.ImportTLSSecrets) > 0,
-		SkipManagedCertificates: c.Gates.Enabled(config.EnableCertificateManagement),
+		ManageCertificates: c.Gates.IsEnabled(config.EnableCertificateManagement), ImportCertificates: len(c.ImportTLSSecrets) > 0,
+		SkipManagedCertificates: c.Gates.IsEnabled(config.EnableCertificateManagement),
 		CreateFirst:             c.Replacement.Order == config.CreateFirst, DeletionDelay: c.Replacement.DeletionDelay,
 		Accelerators: servesAccelerators(c),
 		Propagation:  awsdurations.PropagationDelay, Stabilization: max(c.AWS.Stabilization, 0),

@@ -31,7 +31,7 @@ func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Con
 	return bindings.Config{
 		ClusterName: c.ClusterName, VPC: vpc, Fence: fence,
 		Targets: targets.Options{
-			FailOpen: c.Gates.Enabled(config.EndpointsFailOpen), UseEndpointsObjects: !c.Targets.EndpointSlices, QUICVariable: c.Targets.QUICVariable,
+			FailOpen: c.Gates.IsEnabled(config.EndpointsFailOpen), UseEndpointsObjects: !c.Targets.EndpointSlices, QUICVariable: c.Targets.QUICVariable,
 		},
 		MaxTargets: c.Targets.MaxPerTargetGroup, GroupTags: c.Security.ENISecurityGroupTags,
 		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstComparisonDelay: c.Targets.ComparisonDeferral,

@@ -80,7 +80,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 		Worker: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.WorkerCount, Random: random},
 		Clock:  clock.RealClock{}, Random: random,
 	}
-	if s.Config.Gates.Enabled(config.ALBTargetControlAgent) {
+	if s.Config.Gates.IsEnabled(config.ALBTargetControlAgent) {
 		rules.AgentConfigs = agentConfigs{live}
 	}
 	for _, e := range webhook.Endpoints(rules) {

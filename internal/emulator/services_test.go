@@ -119,8 +119,8 @@ func TestUnsignedCallsAreRefused(t *testing.T) {
 	}
 }
 
-// allocateTagged allocates n Elastic IP addresses with tags and returns their ARNs.
-func allocateTagged(t *testing.T, c *ec2.Client, n int, tags ...string) []string {
+// allocateTaggedAddresses allocates n Elastic IP addresses with tags and returns their ARNs.
+func allocateTaggedAddresses(t *testing.T, c *ec2.Client, n int, tags ...string) []string {
 	t.Helper()
 	var list []ec2types.Tag
 	for i := 0; i < len(tags); i += 2 {
@@ -142,9 +142,9 @@ func allocateTagged(t *testing.T, c *ec2.Client, n int, tags ...string) []string
 func TestGetResources(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	network, c := ec2.NewFromConfig(clientConfig(em, testAccessKey)), rgt.NewFromConfig(clientConfig(em, testAccessKey))
-	a := allocateTagged(t, network, 3, "team", "a", "env", "test")
-	b := allocateTagged(t, network, 2, "team", "b")
-	allocateTagged(t, network, 1)
+	a := allocateTaggedAddresses(t, network, 3, "team", "a", "env", "test")
+	b := allocateTaggedAddresses(t, network, 2, "team", "b")
+	allocateTaggedAddresses(t, network, 1)
 	filter := func(key string, values ...string) rgttypes.TagFilter {
 		return rgttypes.TagFilter{Key: aws.String(key), Values: values}
 	}
@@ -196,7 +196,7 @@ func TestGetResourcesTokenExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
 		c := rgt.NewFromConfig(clientConfig(em, testAccessKey))
-		allocateTagged(t, ec2.NewFromConfig(clientConfig(em, testAccessKey)), 3, "team", "a")
+		allocateTaggedAddresses(t, ec2.NewFromConfig(clientConfig(em, testAccessKey)), 3, "team", "a")
 		out, err := c.GetResources(t.Context(), &rgt.GetResourcesInput{ResourcesPerPage: aws.Int32(2)})
 		if err != nil {
 			t.Fatal(err)

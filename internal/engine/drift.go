@@ -16,23 +16,22 @@ import (
 // DriftMode decides whether drift is corrected or reported.
 type DriftMode string
 
-// The drift modes.
+// The modes.
 const (
 	RepairDrift DriftMode = "repair" // restored and reported
 	ReportDrift DriftMode = "report" // reported, and left until the desired state changes
 	IgnoreDrift DriftMode = "off"    // not detected; restored without a report if a comparison finds it
 )
 
-// driftMemory is what is remembered about the drift of a stack.
+// driftMemory has what is remembered about the drift of a stack.
 type driftMemory struct {
 	// unrestoredTexts are the texts (stepText) of the steps that would correct drift that was reported and not corrected.
 	unrestoredTexts map[string]bool
-	// comparedAt is the time of the last observation that a plan was made from. That plan covers the outside changes before
-	// this time.
+	// comparedAt is the time of the last observation that a plan was made from. Foreign changes before it are in that plan.
 	comparedAt time.Time
 }
 
-// stepText returns a text that identifies a step and its changes.
+// stepText returns a key of a step with its changes.
 func stepText(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 
 // isUnrestored reports whether a step would correct drift that was reported and not corrected.
@@ -49,13 +48,13 @@ func (d *driftMemory) setUnrestored(steps []plan.Step) {
 	}
 }
 
-// unplannedChanges returns the outside changes that no plan has covered yet.
+// unplannedChanges returns the foreign changes that no plan has covered yet.
 func (d *driftMemory) unplannedChanges(all []observed.OutsideChange) []observed.OutsideChange {
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.OutsideChange) bool { return !f.ReadAt.After(d.comparedAt) })
 }
 
-// restoresDrift reports whether a step restores an outside change. alone reports whether the stack was as desired before, so
-// that the plan has no other steps: then any step for a changed kind of resource corrects drift. Together with an edit, or
+// restoresDrift reports whether a step restores a foreign change. alone reports that the stack was as desired before, so that
+// the plan has no other steps: then any step for a changed kind of resource corrects drift. Together with an edit, or
 // with steps that an earlier run has left, only a step for the changed resource itself corrects drift.
 func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.OutsideChange) bool {
 	if s.IsRevocation {
@@ -183,7 +182,7 @@ func resourceText(a plan.Address) string {
 	return fmt.Sprintf("%s %q", strings.ReplaceAll(string(a.Kind), "-", " "), a.ID)
 }
 
-// changesText joins the texts of the first maxNamedItems changes, and adds the number of the other changes.
+// changesText joins the texts of the first changes, with the number of the others.
 func changesText(changes []plan.Change, text func(plan.Change) string) string {
 	var out []string
 	for _, c := range changes[:min(len(changes), maxNamedItems)] {
@@ -204,8 +203,7 @@ type driftReport struct {
 	includesEdit bool
 	// repeatingSteps are steps that were carried out before. An external actor may undo them, or AWS may not keep them.
 	repeatingSteps map[plan.StepID]bool
-	// foreignRulesFinding is the finding of the plan about rules that other clients have added to a security group; zero if
-	// there is none.
+	// foreignRulesFinding is the finding of the plan about foreign rules of a security group; zero if there is none.
 	foreignRulesFinding finding.Finding
 }
 
@@ -236,7 +234,7 @@ func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 	return out
 }
 
-// text returns the text about the drift that a step restores, without values if the step also carries out an edit.
+// text returns the drift that a step restores, without values if the step also carries out an edit.
 func (d driftReport) text(s plan.Step) string {
 	switch {
 	case !d.includesEdit || s.Verb != plan.Update:
@@ -247,9 +245,8 @@ func (d driftReport) text(s plan.Step) string {
 	return changedResourceText(s, d.repeatingSteps[s.ID])
 }
 
-// changedResourceText returns the text about a resource that other clients have changed, deleted or added, without values.
-// repeated reports whether the step was carried out before, so that the reason may also be that AWS does not keep the
-// change.
+// changedResourceText returns which resource others have changed, deleted or added, without values. repeated reports that
+// the step was carried out before, so that the reason may also be that AWS does not keep the change.
 func changedResourceText(s plan.Step, repeated bool) string {
 	does, orElse := "changed", "AWS does not keep what was written"
 	switch s.Verb {
@@ -265,7 +262,7 @@ func changedResourceText(s plan.Step, repeated bool) string {
 	return text
 }
 
-// driftText returns the text about the drift that a step restores, with its values: each change of the step in reverse.
+// driftText returns the drift that a step restores, with its values: each change of the step in reverse.
 func driftText(s plan.Step, repeated bool) string {
 	text := changedResourceText(s, repeated)
 	if s.Verb != plan.Update {

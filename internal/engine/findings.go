@@ -157,7 +157,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		case f.Skipped:
 			message = fmt.Sprintf("%s is not tried now, because AWS refuses similar changes: %s", f.Step.Address, failure.CodeAndMessage(f.Err))
 		case ofAWS && f.Class == failure.Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
-			message = fmt.Sprintf("%s; %s", value.Text(""), refused.EffectText(p.Stack.Kind, f.Step, refused.NewListenerNeeds(p, f.Step.ID)))
+			message = fmt.Sprintf("%s; %s", value.Text(""), refused.EffectText(p.Stack.Kind, f.Step, refused.IsNeededByNewListener(p, f.Step.ID)))
 			field, fix = cmp.Or(value.Setting, field), failure.ChangeValueFix
 		case reason == finding.NameTaken:
 			return f.nameTakenFindings(p.Stack, message)

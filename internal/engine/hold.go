@@ -95,7 +95,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 		}
 		isFrontendNLB := s.Address.ID != model.LoadBalancerID
 		if !isFrontendNLB && invalid && len(lb.Tags) > 0 {
-			lb.Tags = nil // a load balancer needs no user tags to serve traffic; a later step sets them, and only that step is refused
+			lb.Tags = nil // a load balancer without user tags serves; a later step sets them, and is refused alone
 			return true
 		}
 		if !isFrontendNLB && s.Impact == plan.ReplaceImpact && !h.stack.Held.Replacement {
@@ -111,7 +111,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 		}
 		return invalid && (changeListeners(lb, isListener, withoutTags) || holdDefaultActions(lb, memberDefaultMatcher(s.Address)))
 	case plan.ModifyListener:
-		inPlace := func(l *model.Listener) bool { return setIfUnset(&l.DefaultInPlace) } // a quota leaves no room for a new target group beside the old one
+		inPlace := func(l *model.Listener) bool { return setIfUnset(&l.DefaultInPlace) } // a quota leaves no room for steps
 		if f.Class == failure.Quota && s.NeedsExtraQuota && changeListeners(lb, isListener, inPlace) {
 			return true
 		}
@@ -207,8 +207,7 @@ func changeListeners(lb *model.LoadBalancer, matches func(model.Listener) bool, 
 	return changed
 }
 
-// memberDefaultMatcher returns a function that reports whether a listener is at the address, and a member sets its default
-// action.
+// memberDefaultMatcher returns a function that reports whether a listener has the address and a default action of a member.
 func memberDefaultMatcher(a plan.Address) func(model.Listener) bool {
 	return func(l model.Listener) bool {
 		return a.ID == naming.ListenerID(l.Port) && !l.DefaultOf.Object.IsZero()

@@ -21,11 +21,10 @@ import (
 // which would then be repeated endlessly. So repetitions have an exponential back-off and a finding, and all other steps of
 // the stack are carried out.
 //
-// A change is identified by its operation, resource and content. Its streak ends when a comparison shows that AWS has kept
-// the change.
+// A change is identified by its operation, resource and content. Its streak ends when a comparison shows that AWS has kept it.
 type repeats map[string]*repeatedChange
 
-// repeatedChange is what is remembered about one change.
+// repeatedChange has what is remembered about one change.
 type repeatedChange struct {
 	streak    repeat.Streak
 	createdID string    // ID of the resource that the change created last, if any
@@ -34,7 +33,7 @@ type repeatedChange struct {
 	reportedFindings finding.List
 }
 
-// changeBackOff defines the delays between repetitions of one change.
+// changeBackOff has the delays between repetitions of one change.
 var changeBackOff = repeat.BackOff{FreeRepetitions: 2, FirstDelay: durations.DeadlineMargin, LongestDelay: durations.LongestBackOff, StreakTimeout: durations.RepeatWindow}
 
 // changeKey returns a key that identifies a change over several runs. The ARNs of the load balancer and of the target groups
@@ -49,7 +48,7 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	k := stepKeyOf(s, stack)
 	content := k.content
 	switch do := s.Do.(type) {
-	case plan.CreateRule: // without its priority, which changes with the rules of other members
+	case plan.CreateRule: // without its priority, which changes with the rules of others
 	case plan.ModifyRule: // with the weights, because traffic is moved in several changes
 		content = checkpoint.Digest(do.Conditions, do.Actions, do.Transforms)
 	case plan.CreateTargetGroup:
@@ -118,10 +117,10 @@ func (r repeats) findings() (out finding.List) {
 	return out.Sorted()
 }
 
-// repeatedSteps returns the steps of a plan that repeat a change (again), and which of these steps are delayed or reported
-// by findings. It forgets a change that AWS has kept: the plan lacks the change although it was made from reads (at the time
-// read) after the settle window of the change. edited reports whether the desired state has changed, so that a change that
-// the plan lacks is no longer desired and is forgotten too.
+// repeatedSteps returns the steps of a plan that repeat a change (again), and which of these steps are delayed or reported by
+// findings. It forgets a change that AWS has kept: the plan lacks the change although it was made from reads (at the time
+// read) after the settle window of the change. edited reports that the desired state has changed, so that a change that the
+// plan lacks is no longer desired and is forgotten too.
 func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
 		return nil, nil, nil
@@ -132,7 +131,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 		key := changeKey(d.Plan, s, stack)
 		planned[key] = true
 		if edited && s.Verb == plan.Create {
-			delete(r, key) // the edit requires that the resource is created again
+			delete(r, key) // the edit requires the resource once more
 		}
 		c := r[key]
 		if c == nil || s.IsRevocation || changeBackOff.HasEnded(c.streak, now) {
@@ -179,9 +178,8 @@ func (r repeats) isOfReportedChange(id string) bool {
 	return false
 }
 
-// createdResourceExists reports whether the target group or load balancer that an action created last still exists. No
-// external actor can change the properties for which it would be replaced, so AWS would return another new resource with the
-// same values.
+// createdResourceExists reports whether the target group or load balancer that an action created last still exists. No external
+// actor can change the properties for which it would be replaced, so AWS would show the next one in the same way.
 func createdResourceExists(do plan.Action, id string, have observed.Stack) bool {
 	switch do.(type) {
 	case plan.CreateTargetGroup:
@@ -192,7 +190,7 @@ func createdResourceExists(do plan.Action, id string, have observed.Stack) bool 
 	return false
 }
 
-// notPersistedFindings returns findings about a change that AWS does not show, with the values that AWS shows instead.
+// notPersistedFindings returns findings about a change that AWS does not show, with the values that it shows.
 func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (out finding.List) {
 	what := resourceText(s.Address)
 	if rule, ok := findRule(stack, s.Rule); ok {

@@ -8,7 +8,7 @@ import (
 )
 
 // waits are the times since which the plans of a stack have been waiting, by the key of the wait (plan.Plan.WaitKeys). They
-// are the waits of the last plan. After a restart each wait begins again, with its full deadline.
+// are those of the last plan. After a restart each wait begins once more, with its full deadline.
 type waits map[string]time.Time
 
 // waitedTimes returns how long the stack has been waiting, by the key of the wait.
@@ -23,8 +23,7 @@ func (w waits) waitedTimes(now time.Time) map[string]time.Duration {
 // otherStackKey is the key of the wait of a stack for the other stack with which it shares a load balancer.
 const otherStackKey = "other stack"
 
-// otherStackPollInterval returns the time until a stack that waits for another stack runs again. The longer it has waited,
-// the longer is this time.
+// otherStackPollInterval returns the time until a stack that waits for another stack runs again. The time grows with the wait.
 func (w waits) otherStackPollInterval(now time.Time) time.Duration {
 	return min(max(durations.FirstBackOff, w.waitedTimes(now)[otherStackKey]/4), durations.MissingWait)
 }

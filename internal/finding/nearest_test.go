@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNearest(t *testing.T) {
+func TestNearestWord(t *testing.T) {
 	known := []string{"scheme", "subnets", "security-groups", "healthcheck-path", "healthcheck-port", "tags", "80", "8080", "https"}
 	for word, want := range map[string]string{
 		"sheme":                           "scheme",

@@ -27,7 +27,7 @@ func optimizeByComparingEachRedirect(l Listener, s Shadowing) []Rule {
 	return kept
 }
 
-func TestOptimizeEqualsComparisonWithEachRedirect(t *testing.T) {
+func TestOptimizeRulesEqualsComparisonWithEachRedirect(t *testing.T) {
 	for seed := range uint64(20000) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		some := func(from ...string) []string {

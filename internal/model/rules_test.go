@@ -33,7 +33,7 @@ func ruleNames(rules []model.Rule) string {
 	return strings.Join(out, " ")
 }
 
-func TestOptimize(t *testing.T) {
+func TestOptimizeRules(t *testing.T) {
 	held := newRule("held", nil, pathCondition("/*"))
 	held.Held, held.Actions = model.HeldInvalid, nil
 	auth := newRule("auth", redirectToHTTPS, pathCondition("/*"))
@@ -207,7 +207,7 @@ func outcome(rules []model.Rule, r model.Request) string {
 	return "default"
 }
 
-func TestOptimizeChangesNoOutcome(t *testing.T) {
+func TestOptimizeRulesChangesNoOutcome(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		checkSameOutcome(t, r)

@@ -104,7 +104,7 @@ func checkReview(t *testing.T, name string, mem *cluster.Memory, stored cluster.
 
 // hasInvalidPath reports, without the translation, whether a path has an invalid backend or invalid conditions.
 func hasInvalidPath(ing *networkingv1.Ingress) bool {
-	return anyBackend(ing, func(b networkingv1.IngressBackend) bool {
+	return hasBackend(ing, func(b networkingv1.IngressBackend) bool {
 		if b.Service == nil {
 			return true
 		}
@@ -117,7 +117,7 @@ func hasInvalidPath(ing *networkingv1.Ingress) bool {
 	})
 }
 
-func anyBackend(ing *networkingv1.Ingress, is func(networkingv1.IngressBackend) bool) bool {
+func hasBackend(ing *networkingv1.Ingress, is func(networkingv1.IngressBackend) bool) bool {
 	for _, r := range ing.Spec.Rules {
 		if r.HTTP == nil {
 			continue
@@ -138,7 +138,7 @@ func changeRandomly(r *rand.Rand, ing *networkingv1.Ingress) {
 	}
 	const p = "alb.ingress.kubernetes.io/"
 	service := "web"
-	anyBackend(ing, func(b networkingv1.IngressBackend) bool {
+	hasBackend(ing, func(b networkingv1.IngressBackend) bool {
 		if b.Service != nil {
 			service = b.Service.Name
 		}

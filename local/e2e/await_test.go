@@ -107,7 +107,7 @@ func (s *scriptCluster) awaitCondition(ts *testscript.TestScript, args []string)
 		return func(ctx context.Context) error { return checkRecord(ctx, s, args[0], args[1]) }, nil
 	case what == "call" && len(args) == 1:
 		return func(context.Context) error {
-			lines, err := s.callLog(nil)
+			lines, err := s.readOrResetCallLog(nil)
 			if err == nil && !strings.Contains(lines, " "+args[0]+" \n") {
 				err = fmt.Errorf("%s has not been called", args[0])
 			}

@@ -155,7 +155,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			checkOutcome(ts, neg, scriptClusterOf(ts).cordon(args[0], false))
 		},
 		"calls": func(ts *testscript.TestScript, neg bool, args []string) {
-			text, err := scriptClusterOf(ts).callLog(args)
+			text, err := scriptClusterOf(ts).readOrResetCallLog(args)
 			io.WriteString(ts.Stdout(), text)
 			checkOutcome(ts, neg, err)
 		},
@@ -367,8 +367,8 @@ func replyLine(r scenario.Reply) string {
 	return text
 }
 
-// callLog reads and resets the emulator's log of calls.
-func (s *scriptCluster) callLog(args []string) (string, error) {
+// readOrResetCallLog reads and resets the emulator's log of calls.
+func (s *scriptCluster) readOrResetCallLog(args []string) (string, error) {
 	url := s.World.AWSEndpoint() + "/_fulcrum/calls"
 	switch strings.Join(args, " ") {
 	case "reset":

@@ -122,12 +122,12 @@ func checkUpgrade(t *testing.T, from earlierVersion) {
 	swap := func(when, program, command string) {
 		t.Helper()
 		chart(command)
-		_, err := s.callLog([]string{"reset"})
+		_, err := s.readOrResetCallLog([]string{"reset"})
 		sh.requireNoError(err)
 		startProgram(t, s, program)
 		checkUnchanged(t, s, runs)
 		same(when)
-		text, err := s.callLog(nil)
+		text, err := s.readOrResetCallLog(nil)
 		sh.requireNoError(err)
 		t.Logf("%s, in the first seconds: %s", when, strings.TrimSpace(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]))
 	}

@@ -194,7 +194,7 @@ func (c *console) refresh(ctx context.Context, full bool) (tree.Snapshot, []chan
 	defer cancel()
 	// Facts about unchanged stacks stay cached for more than the pause after an expensive refresh. Otherwise each refresh
 	// would read everything again.
-	c.view.SetUnchangedAge(min(2*refreshPause(c.maxRefreshCalls, c.budget), durations.LongInterval))
+	c.view.SetMaxCacheAgeWithoutSteps(min(2*refreshPause(c.maxRefreshCalls, c.budget), durations.LongInterval))
 	before := c.refreshCalls.Load()
 	update := c.view.Update
 	if full {

@@ -22,7 +22,7 @@ import (
 // checkAccelerators checks the permissions, endpoints and quotas of GlobalAccelerators if the feature gate is on.
 func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) {
 	const area = "accelerators"
-	if !d.Config.Gates.Enabled(config.GlobalAcceleratorController) {
+	if !d.Config.Gates.IsEnabled(config.GlobalAcceleratorController) {
 		return
 	}
 	partition := d.checker.Partition()

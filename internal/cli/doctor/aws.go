@@ -115,7 +115,7 @@ func (d *doctor) checkSubnets(ctx context.Context) {
 		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
 			Choice: model.SubnetsDiscovered{}, Scheme: scheme, AddressType: model.IPv4, ALB: true, Cluster: d.Config.ClusterName,
-			ClusterTagCheck: d.Config.Gates.Enabled(config.SubnetsClusterTagCheck), SingleSubnet: d.Config.Gates.Enabled(config.ALBSingleSubnet),
+			ClusterTagCheck: d.Config.Gates.IsEnabled(config.SubnetsClusterTagCheck), SingleSubnet: d.Config.Gates.IsEnabled(config.ALBSingleSubnet),
 		}, answer)
 		switch {
 		case fault != nil:

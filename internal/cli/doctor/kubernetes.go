@@ -102,7 +102,7 @@ func (d *doctor) checkDefinitions(ctx context.Context) {
 		gateways := strings.HasSuffix(want.GetName(), ".gateway.k8s.aws")
 		accelerators := strings.HasSuffix(want.GetName(), ".aga.k8s.aws")
 		switch {
-		case apierrors.IsNotFound(err) && accelerators && !d.Config.Gates.Enabled(config.GlobalAcceleratorController):
+		case apierrors.IsNotFound(err) && accelerators && !d.Config.Gates.IsEnabled(config.GlobalAcceleratorController):
 		case apierrors.IsNotFound(err) && accelerators:
 			d.addResult(area, resultError, "run \"kubectl apply -f config/crd\"", "%s is not installed, so GlobalAccelerators are not served", want.GetName())
 		case apierrors.IsNotFound(err) && gateways:

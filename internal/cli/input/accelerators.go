@@ -36,7 +36,7 @@ func EachDraftOutsideScope(ctx context.Context, d *Source, store *cluster.Memory
 
 // acceleratorsOffReason returns why GlobalAccelerators are not served, or "" if they are.
 func acceleratorsOffReason(c config.Config) string {
-	if c.Gates.Enabled(config.GlobalAcceleratorController) {
+	if c.Gates.IsEnabled(config.GlobalAcceleratorController) {
 		return ""
 	}
 	return fmt.Sprintf("feature gate %[1]s is off, so that GlobalAccelerators are not looked at; set --feature-gates=%[1]s=true on the controller", config.GlobalAcceleratorController)

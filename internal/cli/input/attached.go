@@ -24,7 +24,7 @@ func (d *Source) unattachedFindings(store *cluster.Memory, id model.StackID) (ou
 	add := func(ref finding.Ref, field string, p attach.Problem) {
 		out.Add(finding.Finding{Object: ref, Field: field, Reason: finding.Reason(p.Reason), Severity: finding.Error, Message: p.Message, Blocks: finding.BlocksMember})
 	}
-	attached := attach.Evaluate(cluster.NewView(store), gw, id.Kind, attach.Options{ListenerSets: d.Config.Gates.Enabled(config.GatewayListenerSet)})
+	attached := attach.Evaluate(cluster.NewView(store), gw, id.Kind, attach.Options{ListenerSets: d.Config.Gates.IsEnabled(config.GatewayListenerSet)})
 	for _, r := range attached.Routes {
 		ref := cluster.RefOf(r.Object)
 		for _, p := range r.Parents {

@@ -19,10 +19,10 @@ func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) 
 	out := cloud.Config{
 		Cluster: c.ClusterName, Region: c.AWS.Region, VPC: c.AWS.VPC, VPCTags: c.AWS.VPCTags,
 		Env: env.Getenv, Endpoints: c.AWS.Endpoints, MaxAttempts: c.AWS.MaxRetries, Version: env.Version,
-		RuleTags:            c.Gates.Enabled(config.ListenerRulesTagging),
-		TaggingAPI:          c.Gates.Enabled(config.EnableRGTAPI),
-		Reachability:        c.Gates.Enabled(config.SubnetDiscoveryByReachability),
-		ManagedCertificates: c.Gates.Enabled(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
+		RuleTags:            c.Gates.IsEnabled(config.ListenerRulesTagging),
+		TaggingAPI:          c.Gates.IsEnabled(config.EnableRGTAPI),
+		Reachability:        c.Gates.IsEnabled(config.SubnetDiscoveryByReachability),
+		ManagedCertificates: c.Gates.IsEnabled(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
 	}
 	if out.MaxAttempts <= 0 {
 		out.MaxAttempts = 3 // the default of the SDK for Go

@@ -64,7 +64,7 @@ func (d *Source) SetControllerFlags(ctx context.Context, rc *rest.Config, notes 
 		fmt.Fprintf(notes, "# the flags of the controller are not known: %s; defaults and the flags given here are used. Name its Deployment by --flags-from, or give --flags-from=%s\n", finding.Truncate(err.Error(), maxReasonLength), noController)
 		return nil
 	}
-	takeOver := config.TakeOver(d.flags, found.args)
+	takeOver := config.InheritFlags(d.flags, found.args)
 	if len(takeOver.Flags) > 0 {
 		fmt.Fprintf(notes, "# with the flags of %s: %s\n", found.source, flagTexts(takeOver.Flags))
 	}

@@ -200,7 +200,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 	}
 	from := &lister{Reader: c, watchedNamespace: d.Config.Kubernetes.WatchNamespace, namespace: d.singleNamespace()}
 	for _, typ := range cluster.Types() {
-		if typ.Kind == cluster.KindSecret || typ.Kind == cluster.KindGlobalAccelerator && !d.Config.Gates.Enabled(config.GlobalAcceleratorController) {
+		if typ.Kind == cluster.KindSecret || typ.Kind == cluster.KindGlobalAccelerator && !d.Config.Gates.IsEnabled(config.GlobalAcceleratorController) {
 			continue
 		}
 		list := typ.NewList()

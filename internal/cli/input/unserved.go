@@ -90,7 +90,7 @@ func MistypedNames(store *cluster.Memory, c config.Config) (out []finding.Findin
 func (u unservedReasons) options() unservedpkg.Options {
 	return unservedpkg.Options{
 		IngressClass: u.cfg.Ingress.Class, Gateways: true,
-		Services: &settings.ServiceSelection{Class: u.cfg.Service.Class, LoadBalancersOnly: u.cfg.Gates.Enabled(config.ServiceTypeLoadBalancerOnly)},
+		Services: &settings.ServiceSelection{Class: u.cfg.Service.Class, LoadBalancersOnly: u.cfg.Gates.IsEnabled(config.ServiceTypeLoadBalancerOnly)},
 	}
 }
 

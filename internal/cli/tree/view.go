@@ -32,9 +32,9 @@ func NewView(cmd *cobra.Command, env output.Environment) *View {
 	return v
 }
 
-// SetUnchangedAge sets the maximum age of cached facts about stacks whose plan has no steps, if that is longer than the
+// SetMaxCacheAgeWithoutSteps sets the maximum age of cached facts about stacks whose plan has no steps, if that is longer than the
 // maximum age for other stacks.
-func (v *View) SetUnchangedAge(age time.Duration) { v.unchangedAge = age }
+func (v *View) SetMaxCacheAgeWithoutSteps(age time.Duration) { v.unchangedAge = age }
 
 // Update reads the cluster and AWS. It returns the previous snapshot, which is empty the first time, and the new one.
 func (v *View) Update(ctx context.Context) (previous, current Snapshot, err error) {

@@ -69,7 +69,7 @@ func TestGatesAreParsedFromFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Gates.Enabled(WeightedTargetGroups) || !c.Gates.Enabled(EnableTCPUDPListener) || !c.Gates.Enabled(ALBSingleSubnet) || !c.Gates.Enabled(EndpointsFailOpen) {
+	if c.Gates.IsEnabled(WeightedTargetGroups) || !c.Gates.IsEnabled(EnableTCPUDPListener) || !c.Gates.IsEnabled(ALBSingleSubnet) || !c.Gates.IsEnabled(EndpointsFailOpen) {
 		t.Errorf("gates: %s", c.Gates.String())
 	}
 	if !c.Gates.IsSet(WeightedTargetGroups) || c.Gates.IsSet(EndpointsFailOpen) {

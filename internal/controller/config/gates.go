@@ -83,8 +83,8 @@ var gateAliases = map[string]Gate{
 // implements pflag.Value.
 type Gates struct{ set map[Gate]bool }
 
-// Enabled reports whether a feature gate is on.
-func (g Gates) Enabled(gate Gate) bool {
+// IsEnabled reports whether a feature gate is on.
+func (g Gates) IsEnabled(gate Gate) bool {
 	if v, ok := g.set[gate]; ok {
 		return v
 	}

@@ -52,8 +52,8 @@ func flagValue(f *pflag.Flag) string {
 	return v
 }
 
-// TakeOverResult is the result of TakeOver. Flags are --NAME=VALUE with the value of the controller.
-type TakeOverResult struct {
+// InheritedFlags is the result of InheritFlags. Flags are --NAME=VALUE with the value of the controller.
+type InheritedFlags struct {
 	// Flags are the flags that were set to the value of the controller.
 	Flags []string
 	// DifferingFlags are the flags that the command line sets to another value, which they keep.
@@ -63,10 +63,10 @@ type TakeOverResult struct {
 	UnavailableFlags []string
 }
 
-// TakeOver sets the flags of a command line that were not given to the values that they have in the arguments of a
+// InheritFlags sets the flags of a command line that were not given to the values that they have in the arguments of a
 // controller.
-func TakeOver(fs *pflag.FlagSet, args []string) TakeOverResult {
-	var out TakeOverResult
+func InheritFlags(fs *pflag.FlagSet, args []string) InheritedFlags {
+	var out InheritedFlags
 	given := map[string]bool{}
 	for _, arg := range joinFlagValues(args) {
 		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")

@@ -47,31 +47,31 @@ func TestPublishedFlagsAreTakenOver(t *testing.T) {
 		mine := Default()
 		of := pflag.NewFlagSet("", pflag.ContinueOnError)
 		mine.AddFlags(of)
-		took := TakeOver(of, published)
+		took := InheritFlags(of, published)
 		if d := cmp.Diff(theirs.PublishedFlags(), mine.PublishedFlags()); d != "" || len(took.Flags) != 1 || len(published) != 1 {
 			t.Errorf("%q: %+v %s", published, took, d)
 		}
 	})
 }
 
-func TestTakeOver(t *testing.T) {
+func TestInheritFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given, args []string
-		want        TakeOverResult
+		want        InheritedFlags
 		is          string // the published flags that the command uses
 	}{
-		"two words":          {nil, []string{"--cluster-name", "prod", "--enable-waf=false"}, TakeOverResult{Flags: []string{"--cluster-name=prod", "--enable-waf=false"}}, "--cluster-name=prod --enable-waf=false"},
-		"switch":             {nil, []string{"--strict-groups", "--cluster-name=c"}, TakeOverResult{Flags: []string{"--strict-groups=true", "--cluster-name=c"}}, "--cluster-name=c --strict-groups=true"},
-		"given":              {[]string{"--cluster-name=mine"}, []string{"--cluster-name=prod"}, TakeOverResult{DifferingFlags: []string{"--cluster-name=prod"}}, "--cluster-name=mine"},
-		"given the same":     {[]string{"--cluster-name=prod"}, []string{"--cluster-name=prod"}, TakeOverResult{}, "--cluster-name=prod"},
-		"given, not theirs":  {[]string{"--default-target-type=ip", "--aws-region=eu-west-1", "--kubeconfig=x"}, []string{"--cluster-name=prod"}, TakeOverResult{Flags: []string{"--cluster-name=prod"}, DifferingFlags: []string{"--default-target-type=instance"}}, "--aws-region=eu-west-1 --cluster-name=prod --default-target-type=ip"},
-		"a gate, not theirs": {[]string{"--feature-gates=NLBGatewayAPI=true"}, nil, TakeOverResult{}, "--feature-gates=NLBGatewayAPI=true"},
-		"given the default":  {[]string{"--default-target-type=instance"}, []string{"--default-target-type=ip"}, TakeOverResult{DifferingFlags: []string{"--default-target-type=ip"}}, ""},
-		"not known":          {nil, []string{"--future=1", "--sync-period=soon"}, TakeOverResult{UnavailableFlags: []string{"--future", "--sync-period"}}, ""},
-		"of the environment": {nil, []string{"--cluster-name=$(CLUSTER)"}, TakeOverResult{UnavailableFlags: []string{"--cluster-name"}}, ""},
-		"of the process":     {nil, []string{"--aws-api-endpoints=EC2=http://elsewhere", "--kubeconfig", "/x", "--log-level=debug"}, TakeOverResult{}, ""},
-		"gates":              {[]string{"--feature-gates=ALBSingleSubnet=true"}, []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}, TakeOverResult{DifferingFlags: []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}}, "--feature-gates=ALBSingleSubnet=true,NLBGatewayAPI=false"},
-		"no flags":           {nil, []string{"controller", "-v", "2"}, TakeOverResult{}, ""},
+		"two words":          {nil, []string{"--cluster-name", "prod", "--enable-waf=false"}, InheritedFlags{Flags: []string{"--cluster-name=prod", "--enable-waf=false"}}, "--cluster-name=prod --enable-waf=false"},
+		"switch":             {nil, []string{"--strict-groups", "--cluster-name=c"}, InheritedFlags{Flags: []string{"--strict-groups=true", "--cluster-name=c"}}, "--cluster-name=c --strict-groups=true"},
+		"given":              {[]string{"--cluster-name=mine"}, []string{"--cluster-name=prod"}, InheritedFlags{DifferingFlags: []string{"--cluster-name=prod"}}, "--cluster-name=mine"},
+		"given the same":     {[]string{"--cluster-name=prod"}, []string{"--cluster-name=prod"}, InheritedFlags{}, "--cluster-name=prod"},
+		"given, not theirs":  {[]string{"--default-target-type=ip", "--aws-region=eu-west-1", "--kubeconfig=x"}, []string{"--cluster-name=prod"}, InheritedFlags{Flags: []string{"--cluster-name=prod"}, DifferingFlags: []string{"--default-target-type=instance"}}, "--aws-region=eu-west-1 --cluster-name=prod --default-target-type=ip"},
+		"a gate, not theirs": {[]string{"--feature-gates=NLBGatewayAPI=true"}, nil, InheritedFlags{}, "--feature-gates=NLBGatewayAPI=true"},
+		"given the default":  {[]string{"--default-target-type=instance"}, []string{"--default-target-type=ip"}, InheritedFlags{DifferingFlags: []string{"--default-target-type=ip"}}, ""},
+		"not known":          {nil, []string{"--future=1", "--sync-period=soon"}, InheritedFlags{UnavailableFlags: []string{"--future", "--sync-period"}}, ""},
+		"of the environment": {nil, []string{"--cluster-name=$(CLUSTER)"}, InheritedFlags{UnavailableFlags: []string{"--cluster-name"}}, ""},
+		"of the process":     {nil, []string{"--aws-api-endpoints=EC2=http://elsewhere", "--kubeconfig", "/x", "--log-level=debug"}, InheritedFlags{}, ""},
+		"gates":              {[]string{"--feature-gates=ALBSingleSubnet=true"}, []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}, InheritedFlags{DifferingFlags: []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}}, "--feature-gates=ALBSingleSubnet=true,NLBGatewayAPI=false"},
+		"no flags":           {nil, []string{"controller", "-v", "2"}, InheritedFlags{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Default()
@@ -80,7 +80,7 @@ func TestTakeOver(t *testing.T) {
 			if err := fs.Parse(tc.given); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(tc.want, TakeOver(fs, tc.args)); d != "" {
+			if d := cmp.Diff(tc.want, InheritFlags(fs, tc.args)); d != "" {
 				t.Error(d)
 			}
 			if got := strings.Join(c.PublishedFlags(), " "); got != tc.is {

@@ -97,7 +97,7 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 		case types.TargetTypeEnumIp:
 			t.ID, t.Zone, err = checkIPTarget(p, g, t.ID, store.Value(d.AvailabilityZone))
 		case types.TargetTypeEnumLambda:
-			err = checkLambda(g, t.ID, d.Port != nil)
+			err = checkLambdaTarget(g, t.ID, d.Port != nil)
 			t.Port = 0
 		case types.TargetTypeEnumAlb:
 			err = s.checkALBTarget(p, g, t)
@@ -210,7 +210,7 @@ func isPrivateAddress(a netip.Addr) bool {
 	return a.Is6() && a.IsGlobalUnicast() || a.Is4() && (a.IsPrivate() || shared.Contains(a))
 }
 
-func checkLambda(g *store.TargetGroup, id string, port bool) error {
+func checkLambdaTarget(g *store.TargetGroup, id string, port bool) error {
 	if !lambdaPattern.MatchString(id) {
 		return validationError(store.Unproven, "Lambda function ARN '%s' is not valid", id)
 	}

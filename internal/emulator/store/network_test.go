@@ -49,7 +49,7 @@ func TestAddressesOfASubnet(t *testing.T) {
 	}
 }
 
-func TestServiceInterfaceOptions(t *testing.T) {
+func TestServiceENIOptions(t *testing.T) {
 	cases := map[string]struct {
 		in   store.ServiceENIOptions
 		want []string

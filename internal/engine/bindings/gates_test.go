@@ -244,7 +244,7 @@ func TestPodsThatAreNoEndpointsAreReported(t *testing.T) {
 		{"the Service was turned to others", bindingDoc("a", "web", "ip", 8080), nodesDoc, podDocs("other", orphan) + "---" + podDocs("web", p2), fmt.Sprintf(missing, "ipv4")},
 		{"the node is down", bindingDoc("a", "web", "ip", 8080), strings.Replace(nodesDoc, `"True"`, `"False"`, 1), podDocs("web", orphan), fmt.Sprintf(missing, "ipv4")},
 		{"nodes are registered", bindingDoc("a", "web", "instance", 8080), nodesDoc, podDocs("web", orphan), "False EndpointMissing: nodes are registered in the target group, not pods; remove the readiness gate from the pod"},
-		{"its containers are not ready", bindingDoc("a", "web", "ip", 8080), nodesDoc, podDocs("web", pod{name: "p1", ip: "10.0.1.1", node: "n1", gate: "a", containersNotReady: true}), "none"},
+		{"its containers are not ready", bindingDoc("a", "web", "ip", 8080), nodesDoc, podDocs("web", pod{name: "p1", ip: "10.0.1.1", node: "n1", gate: "a", hasUnreadyContainers: true}), "none"},
 		{"it is about to go", bindingDoc("a", "web", "ip", 8080), nodesDoc, strings.Replace(podDocs("other", orphan), "uid: uid-p1,", `uid: uid-p1, deletionTimestamp: "2026-01-02T03:04:00Z", finalizers: [x],`, 1), "none"},
 	}
 	for _, tt := range tests {

@@ -451,12 +451,12 @@ spec: {type: %s, ports: [{name: http, port: 80, targetPort: 8080, nodePort: 3008
 
 // pod describes a pod and its endpoint in an EndpointSlice.
 type pod struct {
-	name, ip, node     string
-	notReady           bool // the endpoint is not ready, although the containers are ready
-	containersNotReady bool // containers are not ready
-	terminating        bool
-	gate               string // name of the binding of its readiness gate
-	readyCondition     bool   // the Ready condition of the pod
+	name, ip, node       string
+	notReady             bool // the endpoint is not ready, although the containers are ready
+	hasUnreadyContainers bool // containers are not ready
+	terminating          bool
+	gate                 string // name of the binding of its readiness gate
+	readyCondition       bool   // the Ready condition of the pod
 }
 
 // podDocs returns the pods and the EndpointSlice of a Service.
@@ -475,7 +475,7 @@ endpoints:
 	}
 	for _, p := range pods {
 		fmt.Fprintf(&b, "- {addresses: [%q], conditions: {ready: %v, terminating: %v}, targetRef: {kind: Pod, namespace: ns, name: %s}}\n",
-			p.ip, !p.notReady && !p.containersNotReady && !p.terminating, p.terminating, p.name)
+			p.ip, !p.notReady && !p.hasUnreadyContainers && !p.terminating, p.terminating, p.name)
 	}
 	for _, p := range pods {
 		gates := ""
@@ -483,7 +483,7 @@ endpoints:
 			gates = fmt.Sprintf("readinessGates: [{conditionType: target-health.elbv2.k8s.aws/%s}], ", p.gate)
 		}
 		status := "True"
-		if p.containersNotReady {
+		if p.hasUnreadyContainers {
 			status = "False"
 		}
 		fmt.Fprintf(&b, `---

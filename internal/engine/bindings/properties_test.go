@@ -24,7 +24,7 @@ func randomPods(r *rand.Rand) []pod {
 		case 0:
 			p.notReady = true
 		case 1:
-			p.containersNotReady = true
+			p.hasUnreadyContainers = true
 		case 2:
 			p.terminating = true
 		}
@@ -41,7 +41,7 @@ func randomPods(r *rand.Rand) []pod {
 func desiredTargets(pods []pod) string {
 	var out []string
 	for _, p := range pods {
-		if !p.containersNotReady && !p.terminating {
+		if !p.hasUnreadyContainers && !p.terminating {
 			out = append(out, p.ip+":8080")
 		}
 	}

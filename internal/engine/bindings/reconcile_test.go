@@ -169,7 +169,7 @@ func TestRegisteredPods(t *testing.T) {
 	}{
 		{"ready", []pod{p1, p2}, "", "10.0.1.1:8080 10.0.2.1:8080"},
 		{"unready only by a gate", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}}, "", "10.0.1.1:8080"},
-		{"containers unready", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", containersNotReady: true}}, "", ""},
+		{"containers unready", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", hasUnreadyContainers: true}}, "", ""},
 		{"terminating", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", terminating: true}, p2}, "", "10.0.2.1:8080"},
 		{"node unknown, nothing better", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}}, "Unknown", "10.0.1.1:8080"},
 		{"node unknown, others there", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}, p2}, "Unknown", "10.0.2.1:8080"},

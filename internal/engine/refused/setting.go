@@ -150,8 +150,8 @@ func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 	return "what exists in AWS stays unchanged"
 }
 
-// NewListenerNeeds reports whether a new listener of a plan depends on a step.
-func NewListenerNeeds(p plan.Plan, id plan.StepID) bool {
+// IsNeededByNewListener reports whether a new listener of a plan depends on a step.
+func IsNeededByNewListener(p plan.Plan, id plan.StepID) bool {
 	for _, s := range p.Steps {
 		if _, ok := s.Do.(plan.CreateListener); !ok {
 			continue

@@ -50,8 +50,8 @@ func IAMAction(err error) string {
 	return policyPrefixes[call.Service()] + ":" + call.Operation()
 }
 
-// AddPermissionFix returns the fix for a finding about a call that is denied.
-func AddPermissionFix(err error) string {
+// PermissionFix returns the fix for a finding about a call that is denied.
+func PermissionFix(err error) string {
 	action := IAMAction(err)
 	if action == "" {
 		action = "the action"

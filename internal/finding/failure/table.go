@@ -74,7 +74,7 @@ func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
 		case c:
 			m := Meaning{r.reason, r.fix}
 			if m.Fix == "" {
-				m.Fix = AddPermissionFix(err)
+				m.Fix = PermissionFix(err)
 			}
 			return m, true
 		case Unknown:

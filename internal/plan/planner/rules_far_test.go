@@ -18,7 +18,7 @@ func withRulesAtLastPriorities(have observed.Stack, n int) observed.Stack {
 	for i := range have.LoadBalancers {
 		for j := range have.LoadBalancers[i].Listeners {
 			all := have.LoadBalancers[i].Listeners[j].Rules
-			p := int32(rules.TopPriority)
+			p := int32(rules.MaxPriority)
 			for k := len(all) - 1; k >= 0 && k >= len(all)-n; k-- {
 				all[k].Priority = p
 				p--

@@ -16,7 +16,7 @@ func (ro *Rollout) lowerHighPriorities() {
 		return
 	}
 	rules := slices.Clone(ro.Listener.Live.Rules)
-	if int(rules[len(rules)-1].Priority)+len(ro.Listener.Rules) <= TopPriority-len(rules) {
+	if int(rules[len(rules)-1].Priority)+len(ro.Listener.Rules) <= MaxPriority-len(rules) {
 		return
 	}
 	to := map[plan.Address]int32{}

@@ -73,7 +73,7 @@ func (s *ruleSet) rulesOutOfOrder() []bool {
 // 0 if there is none.
 func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	me := s.desired[i]
-	low, high := int32(0), int32(TopPriority+1)
+	low, high := int32(0), int32(MaxPriority+1)
 	for j, o := range s.desired {
 		if j == i || o.currentPriority() == 0 || !o.shape.Overlaps(me.shape) {
 			continue
@@ -97,7 +97,7 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 			p++
 		}
 	}
-	if p >= high || p > TopPriority {
+	if p >= high || p > MaxPriority {
 		return 0
 	}
 	return p

@@ -35,8 +35,8 @@ import (
 // deadline has passed. A changed action waits in the same way. Until then, a live rule of the same namespace for these
 // requests keeps its precedence. Rules that only move and rules of other members do not wait.
 
-// TopPriority is the highest priority number of a rule that AWS accepts.
-const TopPriority = 50000
+// MaxPriority is the highest priority number of a rule that AWS accepts.
+const MaxPriority = 50000
 
 // ruleChange has the desired rule, the live rule for it, and how the rule changes in this run.
 type ruleChange struct {

@@ -226,7 +226,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 // lowestPrioritiesBehind returns, for each desired rule, the lowest live priority number among the desired rules after it.
 func (s *ruleSet) lowestPrioritiesBehind() []int32 {
 	out := make([]int32, len(s.desired))
-	lowest := int32(TopPriority + 1)
+	lowest := int32(MaxPriority + 1)
 	for i, w := range slices.Backward(s.desired) {
 		out[i] = lowest
 		if w.live != nil {

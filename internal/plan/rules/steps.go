@@ -235,7 +235,7 @@ func (r *rulePlanner) reorderRules() {
 
 // moveDeletedLast moves rules that are deleted in this run after all other rules, and keeps their order.
 func (r *rulePlanner) moveDeletedLast(to map[plan.Address]int32) {
-	p := int32(TopPriority)
+	p := int32(MaxPriority)
 	for _, d := range slices.Backward(r.set.deleted) {
 		if d.wait.For == "" {
 			to[plan.RuleAddress(d.ARN)] = p

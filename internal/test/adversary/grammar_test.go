@@ -59,7 +59,7 @@ func (g *grammar) move() move {
 	case n < 85:
 		m.object = g.secret()
 	case n < 88 && g.access == classOwner:
-		m.object = g.class()
+		m.object = g.ingressClass()
 	case n < 96 && g.access == classOwner, n < 87:
 		if g.access == classOwner {
 			m.object = g.parameters()

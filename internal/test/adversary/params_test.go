@@ -114,8 +114,8 @@ func (g *grammar) parameters() cluster.Object {
 	return p
 }
 
-// class returns the attacker's own class.
-func (g *grammar) class() cluster.Object {
+// ingressClass returns the attacker's own class.
+func (g *grammar) ingressClass() cluster.Object {
 	c := &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: attackerClass}}
 	if g.chance(20) {
 		c.Annotations = map[string]string{"ingressclass.kubernetes.io/is-default-class": "true"}

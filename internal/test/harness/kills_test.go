@@ -40,11 +40,11 @@ func TestRandomKillsLeaveNothing(t *testing.T) {
 // killer runs one history of edits and kills.
 type killer struct {
 	walker
-	t            *testing.T
-	r            *Harness
-	docs         walkDocs
-	log          []string
-	isAllDeleted bool // all Ingresses are deleted
+	t             *testing.T
+	r             *Harness
+	docs          walkDocs
+	log           []string
+	areAllDeleted bool // all Ingresses are deleted
 }
 
 func runKillHistory(t *testing.T, seed uint64) {
@@ -68,7 +68,7 @@ func runKillHistory(t *testing.T, seed uint64) {
 	if k.chance(50) {
 		k.runFor(10 * time.Minute)
 	}
-	k.isAllDeleted = true
+	k.areAllDeleted = true
 	k.deleteIngresses(2)
 	k.deleteIngresses(len(walkIngresses))
 	k.checkNoDriftWarnings()
@@ -131,7 +131,7 @@ func (k *killer) edit() {
 	obj, _ := k.r.Store.Get(ref)
 	doc := k.ingress(in[0], in[1], true)
 	switch {
-	case obj == nil && k.isAllDeleted:
+	case obj == nil && k.areAllDeleted:
 	case obj == nil:
 		k.docs[name] = doc
 		k.r.Apply(doc)

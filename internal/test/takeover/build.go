@@ -143,29 +143,29 @@ func merge[V any](into *map[string]V, from map[string]V) {
 // variations are differences between existing resources and the resources that a controller would create. The
 // controller must not change existing resources because of them.
 type variations struct {
-	// otherNames gives load balancers, target groups and security groups names that differ from the computed names.
-	otherNames bool
-	// reversedOrder reverses conditions, their values and the target groups of an action.
-	reversedOrder bool
-	// explicitDefaults sets default values: all fields of a redirect, the weight of a single target group, disabled
+	// hasOtherNames gives load balancers, target groups and security groups names that differ from the computed names.
+	hasOtherNames bool
+	// hasReversedOrder reverses conditions, their values and the target groups of an action.
+	hasReversedOrder bool
+	// hasExplicitDefaults sets default values: all fields of a redirect, the weight of a single target group, disabled
 	// stickiness, the order of a single action. Otherwise they are omitted.
-	explicitDefaults bool
-	// legacyForward creates a forward to one target group in the legacy form.
-	legacyForward bool
-	// extraTags adds tags of other programs to all resources.
-	extraTags bool
-	// ruleDescriptions adds descriptions to security group rules, and a rule without a controller to the security group of
+	hasExplicitDefaults bool
+	// usesLegacyForward creates a forward to one target group in the legacy form.
+	usesLegacyForward bool
+	// hasExtraTags adds tags of other programs to all resources.
+	hasExtraTags bool
+	// hasRuleDescriptions adds descriptions to security group rules, and a rule without a controller to the security group of
 	// the nodes.
-	ruleDescriptions bool
-	// twoZones creates load balancers in two zones, as before a third zone was added to the cluster.
-	twoZones bool
-	// extraAttributes sets attributes that are not in annotations.
-	extraAttributes bool
+	hasRuleDescriptions bool
+	// hasTwoZones creates load balancers in two zones, as before a third zone was added to the cluster.
+	hasTwoZones bool
+	// hasExtraAttributes sets attributes that are not in annotations.
+	hasExtraAttributes bool
 	// taggingLag is the delay of the Resource Groups Tagging API through which the controller finds load balancers. With 0
 	// the controller does not use this API.
 	taggingLag time.Duration
-	// withoutCheckpoints creates bindings without a checkpoint, as after a change just before the take-over.
-	withoutCheckpoints bool
+	// lacksCheckpoints creates bindings without a checkpoint, as after a change just before the take-over.
+	lacksCheckpoints bool
 }
 
 const otherProgramTag = "cost-center"
@@ -286,7 +286,7 @@ func withHash(recorded, name string) string {
 }
 
 func (b *builder) resourceName(recorded string) string {
-	if !b.variations.otherNames {
+	if !b.variations.hasOtherNames {
 		return recorded
 	}
 	return "old" + strings.TrimPrefix(recorded, "k8s")
@@ -296,7 +296,7 @@ func (b *builder) tags(tags map[string]string) (out []elbtypes.Tag) {
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, elbtypes.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
 	}
-	if b.variations.extraTags {
+	if b.variations.hasExtraTags {
 		out = append(out, elbtypes.Tag{Key: aws.String(otherProgramTag), Value: aws.String("42")})
 	}
 	return out
@@ -313,7 +313,7 @@ func (b *builder) createLoadBalancer(key string, lb loadBalancer) {
 		IpAddressType: elbtypes.IpAddressType(lb.IpAddressType), Tags: b.tags(lb.Tags),
 	}
 	// Without security groups, bindings have the address ranges of the zones.
-	if len(lb.AvailabilityZones) > 2 && len(lb.SecurityGroups) > 0 && b.variations.twoZones {
+	if len(lb.AvailabilityZones) > 2 && len(lb.SecurityGroups) > 0 && b.variations.hasTwoZones {
 		lb.AvailabilityZones = lb.AvailabilityZones[:2]
 	}
 	lb.Attributes = b.withExtraAttribute(lb.Attributes, "routing.http.xff_client_port.enabled", "true", lb.Type == "application")
@@ -408,7 +408,7 @@ func (b *builder) createListener(lb *string, l listener) {
 
 // withExtraAttribute adds an attribute unless it is set.
 func (b *builder) withExtraAttribute(have map[string]string, key, value string, known bool) map[string]string {
-	if !b.variations.extraAttributes || !known || have[key] != "" {
+	if !b.variations.hasExtraAttributes || !known || have[key] != "" {
 		return have
 	}
 	out := map[string]string{key: value}

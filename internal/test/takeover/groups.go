@@ -67,7 +67,7 @@ func (b *builder) authorize(group string, permissions []ec2types.IpPermission) {
 
 func (b *builder) permission(protocol string, from, to int32, source, description string) ec2types.IpPermission {
 	b.t.Helper()
-	if b.variations.ruleDescriptions {
+	if b.variations.hasRuleDescriptions {
 		description = strings.TrimSpace("seen by audit " + description)
 	}
 	p := ec2types.IpPermission{IpProtocol: aws.String(protocol), FromPort: aws.Int32(from), ToPort: aws.Int32(to)}
@@ -94,7 +94,7 @@ func (b *builder) allowNodePorts() {
 		permissions = append(permissions, b.permission(protocol, r.from, r.to, "sg:backend", "elbv2.k8s.aws/targetGroupBinding=shared"))
 	}
 	permissions = append(permissions, b.cidrPermissions...)
-	if b.variations.ruleDescriptions {
+	if b.variations.hasRuleDescriptions {
 		permissions = append(permissions, b.permission("tcp", 22, 22, "192.0.2.0/24", ""))
 	}
 	b.authorize(b.site.Seeded.NodeSG, permissions)
@@ -111,7 +111,7 @@ func (b *builder) extendRange(protocol string, port int32) {
 
 func (b *builder) createTargetGroup(key string, g targetGroup, bound binding) {
 	b.t.Helper()
-	if b.variations.otherNames {
+	if b.variations.hasOtherNames {
 		b.nameCount++
 		g.Name = strings.Replace(g.Name, "#", fmt.Sprintf("%010d", b.nameCount), 1)
 	}

@@ -111,7 +111,7 @@ func (b *builder) createBinding(key string, bound binding) {
 		},
 		Spec: spec, Status: elbv2.TargetGroupBindingStatus{ObservedGeneration: aws.Int64(1)},
 	}
-	if b.variations.withoutCheckpoints {
+	if b.variations.lacksCheckpoints {
 		stored.Annotations = nil
 	}
 	must(b.t, 0, b.site.Objects.Put(stored))

@@ -22,7 +22,7 @@ func (b *builder) createRule(listener *string, priority string, r rule) {
 
 func (b *builder) conditions(list []elbtypes.RuleCondition) []elbtypes.RuleCondition {
 	out := slices.Clone(list)
-	if !b.variations.reversedOrder {
+	if !b.variations.hasReversedOrder {
 		return out
 	}
 	slices.Reverse(out)
@@ -56,13 +56,13 @@ func (b *builder) actions(list []elbtypes.Action) []elbtypes.Action {
 	out := slices.Clone(list)
 	for i := range out {
 		a := &out[i]
-		if len(out) > 1 || b.variations.explicitDefaults {
+		if len(out) > 1 || b.variations.hasExplicitDefaults {
 			a.Order = aws.Int32(int32(i + 1))
 		}
 		if a.ForwardConfig != nil {
 			b.resolveForward(a)
 		}
-		if a.RedirectConfig != nil && b.variations.explicitDefaults {
+		if a.RedirectConfig != nil && b.variations.hasExplicitDefaults {
 			a.RedirectConfig = explicitRedirect(*a.RedirectConfig)
 		}
 	}
@@ -76,7 +76,7 @@ func (b *builder) resolveForward(a *elbtypes.Action) {
 	for i := range f.TargetGroups {
 		f.TargetGroups[i].TargetGroupArn = aws.String(b.id(aws.ToString(f.TargetGroups[i].TargetGroupArn)))
 	}
-	if b.variations.reversedOrder {
+	if b.variations.hasReversedOrder {
 		slices.Reverse(f.TargetGroups)
 	}
 	a.ForwardConfig = &f
@@ -84,9 +84,9 @@ func (b *builder) resolveForward(a *elbtypes.Action) {
 		return
 	}
 	switch {
-	case b.variations.legacyForward && f.TargetGroupStickinessConfig == nil:
+	case b.variations.usesLegacyForward && f.TargetGroupStickinessConfig == nil:
 		a.TargetGroupArn, a.ForwardConfig = f.TargetGroups[0].TargetGroupArn, nil
-	case b.variations.explicitDefaults:
+	case b.variations.hasExplicitDefaults:
 		f.TargetGroups[0].Weight = aws.Int32(1)
 		if f.TargetGroupStickinessConfig == nil {
 			f.TargetGroupStickinessConfig = &elbtypes.TargetGroupStickinessConfig{Enabled: aws.Bool(false)}

@@ -85,7 +85,7 @@ func TestTakeOverFindsRealDifferences(t *testing.T) {
 func TestDeletionAfterTakeOver(t *testing.T) {
 	t.Parallel()
 	for _, f := range takeoverVariations {
-		if f.odd.ruleDescriptions {
+		if f.odd.hasRuleDescriptions {
 			continue // rules of other clients are kept
 		}
 		t.Run(f.name, func(t *testing.T) {

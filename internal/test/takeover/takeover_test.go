@@ -30,10 +30,10 @@ var takeoverVariations = []struct {
 	odd  variations
 }{
 	{"as recorded", variations{}},
-	{"other names", variations{otherNames: true}},
-	{"other orders and spellings", variations{reversedOrder: true, explicitDefaults: true, ruleDescriptions: true}},
-	{"fewer zones, tuned by hand", variations{twoZones: true, extraAttributes: true}},
-	{"short spellings, tags of others, no checkpoints", variations{legacyForward: true, extraTags: true, withoutCheckpoints: true}},
+	{"other names", variations{hasOtherNames: true}},
+	{"other orders and spellings", variations{hasReversedOrder: true, hasExplicitDefaults: true, hasRuleDescriptions: true}},
+	{"fewer zones, tuned by hand", variations{hasTwoZones: true, hasExtraAttributes: true}},
+	{"short spellings, tags of others, no checkpoints", variations{usesLegacyForward: true, hasExtraTags: true, lacksCheckpoints: true}},
 	{"by a tagging service that does not know it yet", variations{taggingLag: 12 * time.Minute}},
 }
 
@@ -72,7 +72,7 @@ const blockedIngressGroupCase = "ingress-group-conflict-scheme"
 func newTakeoverHarness(t *testing.T, odd variations, strict bool) *harness.Harness {
 	t.Helper()
 	var external []string
-	if odd.extraTags {
+	if odd.hasExtraTags {
 		external = []string{otherProgramTag}
 	}
 	return cases.NewHarness(t, harness.Options{
@@ -92,7 +92,7 @@ func takeOver(t *testing.T, odd variations, names ...string) {
 	if odd == (variations{}) {
 		checkCreatedEqualsRecord(t, r, names)
 	}
-	checkNoChanges(t, r, odd.withoutCheckpoints)
+	checkNoChanges(t, r, odd.lacksCheckpoints)
 }
 
 // newHarnessWithExistingResources returns a harness in which another controller has created its resources and has been removed.

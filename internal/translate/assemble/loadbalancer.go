@@ -21,7 +21,7 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	if b.Owner != nil && live != nil {
 		// A live load balancer that guests share changes its scheme only if every member sets another scheme, and its
 		// address type only if its owner sets one.
-		agreeScheme, defaultAddressType = members.MergeSettingOfAll[model.Scheme], live.AddressType
+		agreeScheme, defaultAddressType = members.MergeSettingWithGuests[model.Scheme], live.AddressType
 	}
 	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
 		members.LiveField(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))

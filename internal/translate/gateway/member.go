@@ -126,7 +126,7 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	return ownership.MassRemoval(v, gw, gatewaysOfSameClass{v, gw}, ownership.ClassTexts{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
 }
 
-// gatewaysOfSameClass has the Gateways with the same class as gateway. It implements ownership.Class.
+// gatewaysOfSameClass has the Gateways with the same class as gateway. It implements ownership.ControllerSelector.
 type gatewaysOfSameClass struct {
 	view    *cluster.View
 	gateway *gwv1.Gateway

@@ -21,7 +21,7 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 }
 
 // ingressesOfSameClass has the Ingresses that name the same class as ingress in the same field. It implements
-// ownership.Class.
+// ownership.ControllerSelector.
 type ingressesOfSameClass struct {
 	frontend *Frontend
 	view     *cluster.View

@@ -49,12 +49,12 @@ func MergeSetting[T any](t *Translation, members []*Member, what string, get fun
 	return mergeMemberValues(t, members, t.guestsAmong(members), what, get, same, current)
 }
 
-// MergeSettingOfAll is like MergeSetting, but treats the values of guests like those of other members.
-func MergeSettingOfAll[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
+// MergeSettingWithGuests is like MergeSetting, but treats the values of guests like those of other members.
+func MergeSettingWithGuests[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	return mergeMemberValues(t, members, false, what, get, same, current)
 }
 
-// mergeMemberValues implements MergeSetting and MergeSettingOfAll. guests reports whether the values of guests have lower
+// mergeMemberValues implements MergeSetting and MergeSettingWithGuests. guests reports whether the values of guests have lower
 // precedence.
 func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	var asks []memberValue[T]

@@ -144,9 +144,9 @@ func TestUnknownRegionsAreNotReported(t *testing.T) {
 	}
 }
 
-// TestAddedReturnsOnlyNewViolations checks that NewViolations does not return a violation that the old object already has,
+// TestNewViolationsReturnsOnlyNewOnes checks that NewViolations does not return a violation that the old object already has,
 // even if its position has changed.
-func TestAddedReturnsOnlyNewViolations(t *testing.T) {
+func TestNewViolationsReturnsOnlyNewOnes(t *testing.T) {
 	twice := func(names ...string) string {
 		var all []string
 		for _, n := range names {
@@ -174,9 +174,9 @@ func TestAddedReturnsOnlyNewViolations(t *testing.T) {
 	}
 }
 
-// TestAddedOverlapsAreExact checks for random port ranges that NewViolations returns no overlap exactly if each pair of
+// TestNewOverlapsAreExact checks for random port ranges that NewViolations returns no overlap exactly if each pair of
 // overlapping ranges also overlaps in the old object.
-func TestAddedOverlapsAreExact(t *testing.T) {
+func TestNewOverlapsAreExact(t *testing.T) {
 	type r struct {
 		udp      bool
 		from, to int32
