@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -32,7 +33,10 @@ type sourceComment struct {
 // TestDocCommentsBeginWithTheirName checks that no doc comment begins with the name of another function or type of its
 // package, as after an incomplete rename.
 func TestDocCommentsBeginWithTheirName(t *testing.T) {
-	d := readDeclarations(t)
+	d, err := readDeclarations()
+	if err != nil {
+		t.Fatal(err)
+	}
 	checked := 0
 	for _, c := range d.comments {
 		if len(c.names) == 0 {
@@ -53,7 +57,10 @@ func TestDocCommentsBeginWithTheirName(t *testing.T) {
 // TestNamesInCommentsAndPagesExist checks that each qualified name, such as plan.Memory, in a comment or in a page names a
 // declaration of a package of the repository.
 func TestNamesInCommentsAndPagesExist(t *testing.T) {
-	d := readDeclarations(t)
+	d, err := readDeclarations()
+	if err != nil {
+		t.Fatal(err)
+	}
 	inComment := regexp.MustCompile(`(^|[\s(\[])([a-z][a-z0-9]+)\.([A-Z]\w*)((?:\.[A-Z]\w*)*)`)
 	inPage := regexp.MustCompile("(`)([a-z][a-z0-9]+)\\.([A-Z]\\w*)((?:\\.[A-Z]\\w*)*)(?:\\([^`]*\\))?`")
 	found := 0
@@ -102,8 +109,8 @@ func isMixedCase(word string) bool {
 	return len(word) > 1 && strings.ToLower(word[1:]) != word[1:] && token.IsIdentifier(word)
 }
 
-func readDeclarations(t *testing.T) declarations {
-	t.Helper()
+// readDeclarations reads all Go files of the repository once.
+var readDeclarations = sync.OnceValues(func() (declarations, error) {
 	d := declarations{byPackage: map[string]map[string]bool{}, functionsAndTypes: map[string]map[string]bool{}}
 	fset := token.NewFileSet()
 	err := filepath.WalkDir("..", func(p string, entry fs.DirEntry, err error) error {
@@ -123,11 +130,8 @@ func readDeclarations(t *testing.T) declarations {
 		d.readFile(fset, filepath.Dir(p), file)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
+	return d, err
+})
 
 func (d *declarations) readFile(fset *token.FileSet, directory string, file *ast.File) {
 	add := func(to map[string]map[string]bool, key, name string) {

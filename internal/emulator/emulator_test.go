@@ -88,12 +88,12 @@ func TestUnknownAccessKeysCanBeRejected(t *testing.T) {
 	em.Store().Lock()
 	em.Store().Config.RequireKnownKeys = true
 	em.Store().Unlock()
-	stranger := clientConfig(em, "nobody")
-	_, err := ec2.NewFromConfig(stranger).DescribeVpcs(t.Context(), nil)
+	unknown := clientConfig(em, "unknown")
+	_, err := ec2.NewFromConfig(unknown).DescribeVpcs(t.Context(), nil)
 	if code(err) != "AuthFailure" {
 		t.Errorf("EC2: %v", err)
 	}
-	_, err = elasticloadbalancingv2.NewFromConfig(stranger).DescribeLoadBalancers(t.Context(), nil)
+	_, err = elasticloadbalancingv2.NewFromConfig(unknown).DescribeLoadBalancers(t.Context(), nil)
 	if code(err) != "InvalidClientTokenId" {
 		t.Errorf("ELBv2: %v", err)
 	}

@@ -313,7 +313,7 @@ func TestTrustStores(t *testing.T) {
 	drop := &elb.DeleteTrustStoreInput{TrustStoreArn: store.TrustStoreArn}
 	_, err = r.elb.DeleteTrustStore(r.ctx, drop)
 	checkError(t, err, "TrustStoreInUse", "")
-	_, err = r.elb.DescribeTrustStores(r.ctx, &elb.DescribeTrustStoresInput{Names: []string{"nobody"}})
+	_, err = r.elb.DescribeTrustStores(r.ctx, &elb.DescribeTrustStoresInput{Names: []string{"missing"}})
 	checkError(t, err, "TrustStoreNotFound", "")
 	must(r.elb.AddTrustStoreRevocations(r.ctx, &elb.AddTrustStoreRevocationsInput{TrustStoreArn: store.TrustStoreArn, RevocationContents: []types.RevocationContent{{S3Bucket: aws.String("b"), S3Key: aws.String("crl")}}}))(t)
 	lists := must(r.elb.DescribeTrustStoreRevocations(r.ctx, &elb.DescribeTrustStoreRevocationsInput{TrustStoreArn: store.TrustStoreArn}))(t)

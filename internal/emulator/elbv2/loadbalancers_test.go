@@ -130,8 +130,8 @@ func TestLoadBalancerReadsBack(t *testing.T) {
 	}
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("Web"), Subnets: r.subnets, SecurityGroups: []string{r.securityGroupID}})
 	checkError(t, err, "DuplicateLoadBalancerName", "exists, but with different settings")
-	_, err = r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{Names: []string{"nobody"}})
-	checkError(t, err, "LoadBalancerNotFound", "[nobody]")
+	_, err = r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{Names: []string{"missing"}})
+	checkError(t, err, "LoadBalancerNotFound", "[missing]")
 	_, err = r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{"arn:nonsense"}})
 	checkError(t, err, "ValidationError", "'arn:nonsense' is not a valid load balancer ARN")
 	r.checkState()

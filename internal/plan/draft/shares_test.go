@@ -18,7 +18,7 @@ func TestNamespaceWithTheSmallestShareIsFirst(t *testing.T) {
 		claims string
 		want   string
 	}{
-		"nobody has any, and they take turns":          {nil, "aaabbb", "ababab"},
+		"no namespace has any, and they take turns":    {nil, "aaabbb", "ababab"},
 		"one has three and waits for the other":        {map[string]Share{"a": {Retained: 3}}, "aaabbbbb", "bbbabab" + "a"},
 		"what one gives up is its own to fill":         {map[string]Share{"a": {Retained: 9, ToBeDeleted: 2}}, "bbaaa", "aabba"},
 		"both give up some":                            {map[string]Share{"a": {ToBeDeleted: 1}, "b": {Retained: 5, ToBeDeleted: 2}}, "aabbb", "abb" + "ab"},

@@ -37,21 +37,21 @@ func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 		taken    bool // whether another rule already uses the live rule
 		stays    bool
 	}{
-		"one with its tag":                             {live: forwardAction("own"), held: all, stays: true},
-		"one with the tag of another":                  {live: forwardAction("of another"), held: all},
-		"one of a namespace that begins with its":      {live: forwardAction("of shopping"), held: all},
-		"a host of another namespace":                  {live: forwardAction("own"), held: all, foreign: []string{"a.example.com"}},
-		"a host within a wildcard of another":          {live: forwardAction("own"), held: all, foreign: []string{"*.example.com"}},
-		"another host of another namespace":            {live: forwardAction("own"), held: all, foreign: []string{"b.example.com"}, stays: true},
-		"what an accepted member asks for":             {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("a.example.com", answer)}},
-		"an accepted rule for another host":            {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("b.example.com", answer)}, stays: true},
-		"what is spoken for":                           {live: forwardAction("own"), held: all, taken: true},
-		"what it translates to":                        {live: answer, held: does(answer), stays: true},
-		"another answer than it translates to":         {live: model.FixedResponse{Status: "404"}, held: does(answer)},
-		"what it translates to, for a host of another": {live: answer, held: does(answer), foreign: []string{"a.example.com"}},
-		"a target group by ARN that nobody here has":   {live: forwardAction("elsewhere"), held: does(forwardAction("elsewhere")), stays: true},
-		"one by ARN that is another's":                 {live: forwardAction("of another"), held: does(forwardAction("of another"))},
-		"one by ARN of a namespace that begins so":     {live: forwardAction("of shopping"), held: does(forwardAction("of shopping"))},
+		"one with its tag":                              {live: forwardAction("own"), held: all, stays: true},
+		"one with the tag of another":                   {live: forwardAction("of another"), held: all},
+		"one of a namespace that begins with its":       {live: forwardAction("of shopping"), held: all},
+		"a host of another namespace":                   {live: forwardAction("own"), held: all, foreign: []string{"a.example.com"}},
+		"a host within a wildcard of another":           {live: forwardAction("own"), held: all, foreign: []string{"*.example.com"}},
+		"another host of another namespace":             {live: forwardAction("own"), held: all, foreign: []string{"b.example.com"}, stays: true},
+		"what an accepted member asks for":              {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("a.example.com", answer)}},
+		"an accepted rule for another host":             {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("b.example.com", answer)}, stays: true},
+		"what is spoken for":                            {live: forwardAction("own"), held: all, taken: true},
+		"what it translates to":                         {live: answer, held: does(answer), stays: true},
+		"another answer than it translates to":          {live: model.FixedResponse{Status: "404"}, held: does(answer)},
+		"what it translates to, for a host of another":  {live: answer, held: does(answer), foreign: []string{"a.example.com"}},
+		"a target group by ARN that no member here has": {live: forwardAction("elsewhere"), held: does(forwardAction("elsewhere")), stays: true},
+		"one by ARN that is another's":                  {live: forwardAction("of another"), held: does(forwardAction("of another"))},
+		"one by ARN of a namespace that begins so":      {live: forwardAction("of shopping"), held: does(forwardAction("of shopping"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.held.ForeignHosts = c.foreign

@@ -183,7 +183,7 @@ func TestListenersStayWhenTheCRDDropsTheField(t *testing.T) {
 		r.Apply(accelerator("shop", "edge", ""))
 		r.Settle(time.Hour)
 		if left := acceleratorState(r); len(left) != 1 {
-			t.Errorf("listeners that nobody asks for: %v", left)
+			t.Errorf("listeners that no object requests: %v", left)
 		}
 	})
 }

@@ -202,7 +202,7 @@ func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 	for name, of := range map[string]map[string]string{
 		"of another namespace": tags("bank", ClusterName),
 		"of another cluster":   tags("shop", "other"),
-		"of nobody":            {},
+		"of no owner":          {},
 		"without region":       {"elbv2.k8s.aws/cluster": ClusterName, "aga.k8s.aws/stack": "shop/edge", "aga.k8s.aws/resource": "GlobalAccelerator"},
 	} {
 		t.Run(name, func(t *testing.T) {

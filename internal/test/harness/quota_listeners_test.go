@@ -86,7 +86,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 			}
 		})
 	})
-	t.Run("that nobody needs any more", func(t *testing.T) {
+	t.Run("that no member needs any more", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 4)
