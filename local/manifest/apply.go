@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/retry"
 )
 
 // fieldManager is the field manager of all fields that an Applier writes.
@@ -72,21 +74,20 @@ func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructure
 	return a.waitForCRDs(ctx, crds)
 }
 
-// maxAttempts is how often an object is applied that the API server does not apply in time, as just after its start on a
-// busy machine.
-const maxAttempts = 3
+// applyBackoff is the back-off of an object that the API server does not apply in time, as just after its start on a busy
+// machine.
+var applyBackoff = wait.Backoff{Steps: 3, Duration: time.Second, Factor: 2}
 
 func (a *Applier) applyOne(ctx context.Context, u *unstructured.Unstructured) error {
 	resource, err := a.resource(u)
 	if err != nil {
 		return err
 	}
-	for n := 1; ; n++ {
-		_, err = resource.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-		if n == maxAttempts || !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
-			return err
-		}
-	}
+	isTimeout := func(err error) bool { return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) }
+	return retry.OnError(applyBackoff, isTimeout, func() error {
+		_, err := resource.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		return err
+	})
 }
 
 // Delete deletes the objects in reverse order and ignores those that do not exist. It does not wait for finalizers.
