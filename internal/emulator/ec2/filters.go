@@ -1,10 +1,10 @@
 package ec2
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -79,35 +79,32 @@ func filterValues[T any](item T, name string, known filters[T], tags func(T) map
 }
 
 // matchesWildcard reports whether a filter value matches a text. In the value, "*" matches any characters, "?" any single
-// character, and a backslash escapes them.
+// character, and a backslash escapes the next character. A regular expression takes linear time for any number of "*".
 func matchesWildcard(pattern, s string) bool {
-	for pattern != "" {
-		switch pattern[0] {
-		case '*':
-			for i := 0; i <= len(s); i++ {
-				if matchesWildcard(pattern[1:], s[i:]) {
-					return true
-				}
-			}
-			return false
-		case '?':
-			if s == "" {
-				return false
-			}
-			_, size := utf8.DecodeRuneInString(s)
-			pattern, s = pattern[1:], s[size:]
-			continue
-		case '\\':
-			if len(pattern) > 1 {
-				pattern = pattern[1:]
-			}
-		}
-		if s == "" || s[0] != pattern[0] {
-			return false
-		}
-		pattern, s = pattern[1:], s[1:]
+	if !strings.ContainsAny(pattern, `*?\`) {
+		return pattern == s
 	}
-	return s == ""
+	var re strings.Builder
+	escaped := false
+	for _, c := range pattern {
+		switch {
+		case !escaped && c == '\\':
+			escaped = true
+			continue
+		case !escaped && c == '*':
+			re.WriteString(".*")
+		case !escaped && c == '?':
+			re.WriteString(".")
+		default:
+			re.WriteString(regexp.QuoteMeta(string(c)))
+		}
+		escaped = false
+	}
+	if escaped { // a backslash at the end stands for itself
+		re.WriteString(`\\`)
+	}
+	matched, err := regexp.MatchString(`(?s)\A`+re.String()+`\z`, s)
+	return err == nil && matched
 }
 
 // textValue returns a string as the values of a filter, or no value for "".

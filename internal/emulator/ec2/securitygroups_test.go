@@ -327,7 +327,9 @@ func TestSecurityGroupFilters(t *testing.T) {
 		"both":                {[]types.Filter{newFilter("tag:team", "*"), newFilter("tag:env", "test")}, []string{a}},
 		"peer block":          {[]types.Filter{newFilter("ip-permission.cidr", "10.0.0.0/8")}, []string{a}},
 		"peer group":          {[]types.Filter{newFilter("ip-permission.group-id", b)}, []string{a}},
+		"escaped character":   {[]types.Filter{newFilter("group-name", `\web-?`)}, []string{a, b}},
 		"escaped wildcard":    {[]types.Filter{newFilter("group-name", `web-\*`)}, nil},
+		"many wildcards":      {[]types.Filter{newFilter("group-name", strings.Repeat("*", 100)+strings.Repeat("?*", 6)+"x")}, nil},
 		"one character":       {[]types.Filter{newFilter("group-name", "web-?")}, []string{a, b}},
 		"group of all owners": {[]types.Filter{newFilter("vpc-id", vpc), newFilter("group-id", a, b)}, []string{a, b}},
 	}
