@@ -138,7 +138,7 @@ func (tab *Tab) pollUntil(expression string, act func(waited time.Duration)) tim
 		if time.Since(began) > actionTimeout {
 			tab.t.Fatalf("not within %s: %s; the page:\n%s", actionTimeout, expression, Eval[string](tab, "document.body.innerText"))
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 
