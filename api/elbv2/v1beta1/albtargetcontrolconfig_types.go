@@ -29,15 +29,15 @@ type ALBTargetControlConfigSpec struct {
 	// +optional
 	MaxConcurrency *int32 `json:"maxConcurrency,omitempty"`
 
-	// TLSCertPath is the path of the certificate.
+	// TLSCertPath is the path of the file with the certificate that the agent presents to the load balancer.
 	// +optional
 	TLSCertPath *string `json:"tlsCertPath,omitempty"`
 
-	// TLSKeyPath is the path of the key.
+	// TLSKeyPath is the path of the file with the private key of the certificate.
 	// +optional
 	TLSKeyPath *string `json:"tlsKeyPath,omitempty"`
 
-	// TLSSecurityPolicy of the agent.
+	// TLSSecurityPolicy is the name of the ELB security policy that the agent applies to TLS connections.
 	// +optional
 	TLSSecurityPolicy *string `json:"tlsSecurityPolicy,omitempty"`
 

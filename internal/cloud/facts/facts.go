@@ -49,8 +49,8 @@ func (f *Facts) Reset() {
 	f.targets.Reset()
 }
 
-// Answer adds the facts that a question asks for to out, and omits resources that do not exist. Facts that the plan compares
-// with the desired state are read again if they were read before since.
+// Answer reads the facts that question q needs, and stores them in out. Resources that do not exist are omitted. Facts that
+// the plan compares with the desired state are read again if they were read earlier than the time since.
 func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	facts := &out.Facts
 	switch q := q.(type) {

@@ -44,7 +44,7 @@ type Store struct {
 	awsPartition       AWSPartition
 	seed               uint64
 	partitions         map[partitionKey]*Partition
-	accessKeys         map[string]string
+	accessKeys         map[string]string // account ID, by access key ID
 	secrets            map[string]string // never exported
 	principals         map[string]Principal
 	serviceLinkedRoles map[string]bool // account and service, see AddServiceLinkedRole

@@ -262,7 +262,7 @@ func (c *comparison) compareCertificates(a, b model.Listener) {
 	fromARNs, fromHosts := describe(a.TLS)
 	toARNs, toHosts := describe(b.TLS)
 	c.compareText(a.Port, "certificates", fromARNs, toARNs)
-	c.compareText(a.Port, "certificates that are imported, and hosts for which others are looked for", fromHosts, toHosts)
+	c.compareText(a.Port, "imported certificates, and hosts whose certificates are discovered", fromHosts, toHosts)
 }
 
 // compareAnswers compares the answers of two listeners to requests.

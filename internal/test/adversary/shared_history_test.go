@@ -17,8 +17,8 @@ import (
 // sharedHistories is the default number of histories of attacks on a shared NLB.
 const sharedHistories = 6
 
-// sharedWorld is a cluster with an NLB of namespace pay that a Service of blog shares and that other namespaces may
-// join.
+// sharedWorld is a cluster with an NLB of namespace "pay". A Service of namespace "blog" shares the NLB, and Services of
+// other namespaces can join it.
 type sharedWorld struct {
 	*gatewayWorld
 	// isGuestAway is set while the Service of blog has its own load balancer.

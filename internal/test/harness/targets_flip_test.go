@@ -25,7 +25,8 @@ type flipper struct {
 	on       bool
 }
 
-// flipModes are ways to switch, by name. Each returns the pods that must be registered in the on state.
+// flipModes has, by name, the ways in which a flipper changes the targets of its Service. Each function sets switchTo and
+// returns the pods that must be registered while the flipper is on.
 var flipModes = map[string]func(f *flipper) (on []int){
 	"a selector": func(f *flipper) []int {
 		blue, green := f.pods[:3], f.pods[3:]

@@ -64,7 +64,7 @@ func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) 
 	}
 	return classificationFault(ing, finding.IngressClassInvalid, classNameField,
 		fmt.Sprintf("IngressClass %s does not exist%s; resources in AWS stay unchanged, and no new ones are created", name, finding.DidYouMean(name, ours)),
-		"use a class with spec.controller "+controllerName+", or create this one with it")
+		"use an IngressClass with spec.controller "+controllerName+", or create IngressClass "+name+" with it")
 }
 
 // classifyByDefault classifies an Ingress without a class by the default class. If there are several default classes, and

@@ -51,8 +51,8 @@ func (t *translation) limitSize(m *member) {
 		f.Fix = "use fewer ranges, or a prefix list"
 	default:
 		f.Field = "spec.rules"
-		f.Message = fmt.Sprintf("%d paths or hosts of spec.tls on %d ports need %d rules; with the %d rules of other Ingresses of namespace %s they exceed the limit of %d rules for a namespace in one IngressGroup; its live rules stay unchanged",
-			max(paths, hosts), len(m.Ports), rules, t.ruleCounts[m.Ref.Namespace], m.Ref.Namespace, t.opt.MaxRules)
+		f.Message = fmt.Sprintf("%d paths and %d hosts of spec.tls on %d ports need %d rules, but %d of the %d rules of namespace %s in one IngressGroup are left; its live rules stay unchanged",
+			paths, hosts, len(m.Ports), rules, t.opt.MaxRules-t.ruleCounts[m.Ref.Namespace], t.opt.MaxRules, m.Ref.Namespace)
 		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
 	}
 	t.Found.Add(f)

@@ -180,7 +180,7 @@ func serviceTargetRows() []row[LoadBalancerService] {
 
 func serviceHealthRows() []row[LoadBalancerService] {
 	const group = "Health checks"
-	const local = " With instance targets and externalTrafficPolicy Local: "
+	const local = " With instance targets and externalTrafficPolicy: Local, the default is "
 	return []row[LoadBalancerService]{
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-protocol", Type: "TCP, HTTP, HTTPS", Default: "TCP", Merge: mergeOwn,
 			Doc: "Protocol of the health check, in upper or lower case." + local + "HTTP."},
