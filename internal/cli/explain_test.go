@@ -76,7 +76,7 @@ status: {conditions: [{type: Ready, status: "False", reason: AccessDenied, messa
 	server.addEvent("shop", "Ingress", "web", "Normal", "SuccessfullyReconciled", "done", "2026-01-02T04:04:05Z", 1)
 	server.addEvent("shop", "Ingress", "other", "Warning", "AccessDenied", "another one", "2026-01-02T04:04:05Z", 1)
 	for object, want := range map[string]string{
-		"ingress/web": "\nwarnings of the controller, the last first\n" +
+		"ingress/web": "\nwarnings about the object, newest first\n" +
 			"  2026-01-02T03:04:05Z event AccessDenied (7 times): AccessDenied: AWS denies elasticloadbalancing:CreateRule\n" +
 			"  2026-01-02T03:00:00Z event QuotaExceeded: QuotaExceeded: no more rules\n",
 		"httproute/web": "  2026-01-02T03:04:08Z parent Gateway shop/edge listener \"http\" condition Accepted NoMatchingParent: no listener\n" +

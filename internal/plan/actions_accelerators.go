@@ -15,20 +15,21 @@ const (
 	EndpointGroup       ResourceKind = "endpoint-group"
 )
 
-// AcceleratorAddress is the address of the accelerator of a stack.
+// AcceleratorAddress identifies the accelerator of a stack in a plan.
 var AcceleratorAddress = Address{Kind: Accelerator, ID: model.AcceleratorID}
 
-// IsAcceleratorPart reports whether k is the kind of an accelerator, of its listeners or of its endpoint groups. These
-// belong to the AWS service Global Accelerator, whose API is in another region than the load balancers.
+// IsAcceleratorPart reports whether k is the kind of an accelerator, of an accelerator listener or of an endpoint group. The
+// API of Global Accelerator for these resources is in one fixed region, which is not always the region of the load
+// balancers.
 func IsAcceleratorPart(k ResourceKind) bool {
 	return k == Accelerator || k == AcceleratorListener || k == EndpointGroup
 }
 
-// RecordAccelerator writes the ARN of an accelerator into the status of the GlobalAccelerator object Ref.
+// RecordAccelerator writes the ARN of an accelerator into the status of the GlobalAccelerator object that Ref identifies.
 type RecordAccelerator struct{ Ref finding.Ref }
 
-// CreateAccelerator creates an accelerator with all of its tags. AWS creates one accelerator for all calls with the
-// same Token.
+// CreateAccelerator creates an accelerator with all of its tags. Token is an idempotency token: repeated calls with the same
+// Token create only one accelerator.
 type CreateAccelerator struct {
 	Name        string
 	AddressType model.AddressType
@@ -48,15 +49,16 @@ type ChangeAccelerator struct {
 // DeleteAccelerator deletes an accelerator that is disabled and has no listeners.
 type DeleteAccelerator struct{ ARN string }
 
-// AcceleratorListenerSettings are the settings of a listener of an accelerator. SourceIPAffinity is set for the client
-// affinity SOURCE_IP.
+// AcceleratorListenerSettings are the settings of an accelerator listener. SourceIPAffinity selects the client affinity
+// SOURCE_IP instead of NONE.
 type AcceleratorListenerSettings struct {
 	Protocol         model.BaseProtocol
 	Ports            []model.PortRange
 	SourceIPAffinity bool
 }
 
-// CreateAcceleratorListener creates a listener of an accelerator. AWS creates one for all calls with the same Token.
+// CreateAcceleratorListener creates a listener of an accelerator. Token is an idempotency token: repeated calls with the
+// same Token create only one listener.
 type CreateAcceleratorListener struct {
 	Accelerator Address
 	Settings    AcceleratorListenerSettings
@@ -72,8 +74,8 @@ type ChangeAcceleratorListener struct {
 // DeleteAcceleratorListener deletes a listener of an accelerator that has no endpoint groups.
 type DeleteAcceleratorListener struct{ ARN string }
 
-// CreateEndpointGroup creates an endpoint group. TrafficDial is a percentage. AWS creates one for all calls with the
-// same Token.
+// CreateEndpointGroup creates an endpoint group. TrafficDial is a percentage. Token is an idempotency token: repeated calls
+// with the same Token create only one endpoint group.
 type CreateEndpointGroup struct {
 	Listener, Group Address
 	Region          string
@@ -90,7 +92,7 @@ type ChangeEndpointGroup struct {
 	Overrides   *[]model.PortOverride
 }
 
-// EndpointSettings are the settings of an endpoint. ID is the ARN or id of the resource that is the endpoint.
+// EndpointSettings are the settings of an endpoint. ID is the ARN or id of the resource to which the endpoint sends traffic.
 type EndpointSettings struct {
 	ID               string
 	Weight           int32
@@ -118,8 +120,8 @@ type RemoveEndpoints struct {
 // DeleteEndpointGroup deletes an endpoint group with its endpoints.
 type DeleteEndpointGroup struct{ ARN string }
 
-// Divide implements Divisible: the first part creates the endpoint group without endpoints, and each further part adds one
-// endpoint to it.
+// Divide implements Divisible. The first part creates the endpoint group without endpoints, and each further part adds one
+// endpoint. It returns nil if there are no endpoints.
 func (do CreateEndpointGroup) Divide() (out []ActionPart) {
 	if len(do.Endpoints) == 0 {
 		return nil
@@ -133,21 +135,21 @@ func (do CreateEndpointGroup) Divide() (out []ActionPart) {
 	return out
 }
 
-// Divide implements Divisible.
+// Divide implements Divisible: it returns one part for each endpoint, or nil if there are fewer than two endpoints.
 func (do AddEndpoints) Divide() []ActionPart {
 	return divideEndpoints(do.Endpoints, func(e EndpointSettings) Action {
 		return AddEndpoints{Group: do.Group, Endpoints: []EndpointSettings{e}}
 	})
 }
 
-// Divide implements Divisible.
+// Divide implements Divisible: it returns one part for each endpoint, or nil if there are fewer than two endpoints.
 func (do SetEndpoints) Divide() []ActionPart {
 	return divideEndpoints(do.Endpoints, func(e EndpointSettings) Action {
 		return SetEndpoints{Group: do.Group, Endpoints: []EndpointSettings{e}}
 	})
 }
 
-// divideEndpoints returns one part of an action for each endpoint; none if there are fewer than two endpoints.
+// divideEndpoints calls part for each endpoint and returns the resulting actions; nil if there are fewer than two endpoints.
 func divideEndpoints(list []EndpointSettings, part func(EndpointSettings) Action) (out []ActionPart) {
 	if len(list) < 2 {
 		return nil
@@ -184,7 +186,8 @@ func (RemoveEndpoints) action() {}
 
 func (DeleteEndpointGroup) action() {}
 
-// addAccelerator adds the fields of an accelerator, of its listener or of its endpoint group, that a step creates.
+// addAccelerator adds the fields of the accelerator, accelerator listener or endpoint group that the action creates, or of
+// the endpoints that it adds. For other actions it adds nothing.
 func (f *fields) addAccelerator(do Action) {
 	switch do := do.(type) {
 	case CreateAccelerator:

@@ -1,19 +1,20 @@
 package plan
 
-// ALBTarget is the kind of an ALB as the target of a target group.
+// ALBTarget is the resource kind of an ALB that is a target of a target group.
 const ALBTarget ResourceKind = "alb-target"
 
-// RegisterALB makes a port of a load balancer the target of a target group of type alb.
+// RegisterALB registers a load balancer and a port as the target of a target group of type alb.
 type RegisterALB struct {
 	Group        Address
 	LoadBalancer Address
-	// ARN is the ARN of a load balancer that belongs to another stack, and therefore has no address in this plan.
+	// ARN is set instead of LoadBalancer if the load balancer belongs to another stack and therefore has no address in this
+	// plan.
 	ARN  string
 	Port int32
 }
 
-// DeregisterALB removes a port of a load balancer from the targets of a target group of type alb. ARN is the ARN
-// of the load balancer.
+// DeregisterALB removes a load balancer and a port from the targets of a target group of type alb. ARN is the ARN of the
+// load balancer.
 type DeregisterALB struct {
 	Group Address
 	ARN   string

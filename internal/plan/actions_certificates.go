@@ -32,7 +32,7 @@ func DomainCovers(domain, host string) bool {
 
 // ImportCertificate imports the certificate of a TLS Secret into ACM.
 type ImportCertificate struct {
-	ARN     string // of the certificate in ACM whose content is replaced; empty to create a certificate
+	ARN     string // certificate in ACM whose content is replaced; empty to create a certificate
 	Secret  string // namespace/name
 	Content model.CertificateContent
 	Tags    Tags // of the certificate, if the import creates it
@@ -44,28 +44,28 @@ type ImportCertificate struct {
 
 func (ImportCertificate) action() {}
 
-// ImportPause is the time until a certificate may be imported again: DurationIfExpiring if the certificate in use would
-// expire before UsualDuration has passed, and UsualDuration otherwise.
+// ImportPause limits how often a certificate is imported again. The pause is usually UsualDuration. If the certificate in
+// use expires earlier, it is shorter, but at least DurationIfExpiring.
 type ImportPause struct{ UsualDuration, DurationIfExpiring time.Duration }
 
-// TimeUntilAllowed returns the time until a certificate may be imported. ends is the time at which the replaced certificate
-// expires.
+// TimeUntilAllowed returns the time until the certificate may be imported again; 0 if it may be imported now. ends is the
+// time at which the certificate in use expires. The import is allowed durations.LongestBackOff before this time.
 func (p ImportPause) TimeUntilAllowed(now, ends time.Time) time.Duration {
 	return min(p.UsualDuration, max(ends.Add(-durations.LongestBackOff).Sub(now), p.DurationIfExpiring))
 }
 
 const (
-	// MaxCertificatesPerLoadBalancer is the default AWS quota of certificates per load balancer, without default
-	// certificates.
+	// MaxCertificatesPerLoadBalancer is the default AWS quota of certificates per load balancer. Default certificates do not
+	// count.
 	MaxCertificatesPerLoadBalancer = 25
 	// DefaultAccountImports is AWS's default quota of imported certificates per account.
 	DefaultAccountImports = 2500
 )
 
-// Certificate is the kind of certificates that are requested from ACM or imported into it.
+// Certificate is the resource kind of a certificate that the controller requests from ACM or imports into it.
 const Certificate ResourceKind = "certificate"
 
-// RequestCertificate requests a certificate from ACM. ACM issues the certificate some time after the step.
+// RequestCertificate requests a certificate from ACM. ACM issues the certificate later, after the step has succeeded.
 type RequestCertificate struct {
 	Domain string
 	Hosts  []string
@@ -81,7 +81,7 @@ func (RequestCertificate) action() {}
 
 func (DeleteCertificate) action() {}
 
-// ValidationRecord is the kind of a DNS record with which ACM validates that the account owns a domain.
+// ValidationRecord is the resource kind of a DNS record with which ACM validates that the account controls a domain.
 const ValidationRecord ResourceKind = "validation-record"
 
 // CreateRecord creates the CNAME record with which ACM validates a certificate. It succeeds if the record exists already.

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The field Held of model.Stack, and of rules and default actions, records what of a stack is held. Translation and the
-// engine set it, and planner.resolve adds what cannot be resolved. No other code decides what is held.
+// The fields named Held of model.Stack, of rules and of default actions record which parts of a stack are held. Translation
+// and the engine set these fields. The planner adds what it cannot resolve. No other code decides what is held.
 
 // NotFoundResponse is the default action of an ALB listener that has no default backend: requests that match no rule
 // are answered with 404.
@@ -39,6 +39,6 @@ func ForwardsTo(actions []model.Action, arn string) bool {
 	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ARN == arn })
 }
 
-// RefusedResponse is the response to requests for backends that the route may not reference. The Gateway API
-// requires status 500.
+// RefusedResponse is the response to requests for backends that the route may not reference. The Gateway API requires status
+// 500.
 var RefusedResponse = model.FixedResponse{Status: "500", ContentType: "text/plain"}

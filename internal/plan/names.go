@@ -14,12 +14,12 @@ import (
 // ResourceNames replaces AWS ARNs and ids in texts by human-readable names. The zero value replaces nothing.
 type ResourceNames struct{ replacer *strings.Replacer }
 
-// maxRuleNameLength is the maximum number of characters that the conditions of a rule take in its name.
+// maxRuleNameLength is the maximum length, in characters, of the conditions that are part of the name of a rule.
 const maxRuleNameLength = 80
 
-// ResourceNamesOf returns the names of the observed resources: the name of a load balancer, protocol and port of a listener;
-// listener, priority and conditions of a rule; resource id and name of a target group; name and id of a security
-// group.
+// ResourceNamesOf returns names for the observed resources. The name of a listener has its protocol and port; that of a rule
+// also its priority and conditions. A target group is shown with resource id and name, a security group with name and id. An
+// endpoint group is shown with its listener and region, and load balancers and accelerators with their names.
 func ResourceNamesOf(have observed.Stack) ResourceNames {
 	byID := map[string]string{}
 	for _, lb := range have.LoadBalancers {
@@ -68,7 +68,7 @@ func ResourceNamesOf(have observed.Stack) ResourceNames {
 	return ResourceNames{strings.NewReplacer(list...)}
 }
 
-// Replace returns a text with names in place of ARNs and ids.
+// Replace returns the text with names in place of the ARNs and ids of observed resources.
 func (n ResourceNames) Replace(text string) string {
 	if n.replacer == nil {
 		return text

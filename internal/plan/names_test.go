@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestTextShowsNamesInsteadOfARNs checks that the text of a plan has names instead of ARNs and ids, except for resources
-// without a name.
+// TestTextShowsNamesInsteadOfARNs checks that the text of a plan has names instead of the ARNs and ids of observed
+// resources, and that other ARNs stay unchanged.
 func TestTextShowsNamesInsteadOfARNs(t *testing.T) {
 	have := observed.Stack{
 		LoadBalancers: []observed.LoadBalancer{{ARN: "arn:lb/1", Name: "k8s-web", Listeners: []observed.Listener{{

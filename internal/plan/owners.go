@@ -9,19 +9,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// An object that is retained as model.HeldMember contributes nothing to the desired state. Its live rules are retained,
+// An object that is retained as model.HeldMember contributes nothing to the desired state. Its observed rules are retained
 // unless an accepted member has a rule with the same conditions.
 
-// AreActionsOwnedBy reports whether live actions belong to the object ref: they forward only to target groups of the stack
-// whose resource ids name that object. The resource id is a tag, which only the controller writes, unlike finalizers, labels
-// and status.
+// AreActionsOwnedBy reports whether observed actions belong to the object ref: they forward only to target groups of the
+// stack whose resource ids name this object. The resource id is read from a tag, which only the controller writes. Users can
+// change finalizers, labels and status.
 func AreActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
 	return AreTargetGroupsOwnedBy(targetGroupIDs(have, actions), ref)
 }
 
-// OwnerNamespaces returns the namespaces whose objects may own all target groups to which the actions forward; none if the
-// target groups belong to several namespaces. The result usually has one namespace. It has several only if the resource id
-// of a target group does not show where the namespace of the Service ends.
+// OwnerNamespaces returns the namespaces that may own all target groups to which the actions forward; none if the target
+// groups belong to different namespaces. It returns several namespaces only if the resource id of a target group does not
+// show where the namespace of the Service ends.
 func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	var out []string
 	for i, id := range targetGroupIDs(have, actions) {
@@ -51,8 +51,8 @@ func targetGroupIDs(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// AreTargetGroupsOwnedBy reports whether ids is not empty and all of these resource ids of target groups name the object
-// ref.
+// AreTargetGroupsOwnedBy reports whether all of the given resource ids of target groups name the object ref. It reports
+// false for an empty list.
 func AreTargetGroupsOwnedBy(ids []string, ref finding.Ref) bool {
 	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !naming.IsTargetGroupOf(id, ref) })
 }

@@ -1,12 +1,12 @@
 package plan
 
-// Progress records which steps of a plan have succeeded, to determine which steps can be carried out next.
+// Progress records which steps of a plan have succeeded, and determines which steps can be carried out next.
 type Progress struct {
 	joins map[StepID][]StepID
 	done  map[StepID]bool
 }
 
-// NewProgress returns the progress of the plan before its first step.
+// NewProgress returns a Progress of the plan in which no step has succeeded yet.
 func (p Plan) NewProgress() *Progress {
 	return &Progress{joins: p.Joins, done: make(map[StepID]bool, len(p.Steps))}
 }
@@ -14,7 +14,7 @@ func (p Plan) NewProgress() *Progress {
 // MarkDone records that a step has succeeded.
 func (g *Progress) MarkDone(id StepID) { g.done[id] = true }
 
-// IsReady reports whether all steps that s needs have succeeded. It has to be called for the steps in the order of the
+// IsReady reports whether all steps on which s depends have succeeded. It must be called for the steps in the order of the
 // plan.
 func (g *Progress) IsReady(s Step) bool {
 	for _, id := range s.After {
@@ -26,7 +26,7 @@ func (g *Progress) IsReady(s Step) bool {
 }
 
 // isDone reports whether a step, or each step of a join, has succeeded. The result for a join is stored: it is final,
-// because all steps of a join come before the first step that needs the join.
+// because all steps of a join come before the first step that depends on the join.
 func (g *Progress) isDone(id StepID) bool {
 	if done, known := g.done[id]; known {
 		return done

@@ -6,9 +6,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ShownLoadBalancer returns the live load balancer with a resource id whose DNS name the status shows; nil if there is none.
-// During a replacement, several load balancers have the same resource id. A load balancer that neither replaces another one
-// nor is replaced comes first, then one that replaces another.
+// ShownLoadBalancer returns the observed load balancer that has the resource id and whose DNS name the status shows; nil if
+// there is none. During a replacement, several load balancers have the same resource id. A load balancer that is not part of
+// a replacement is preferred, then the new load balancer of a replacement.
 func ShownLoadBalancer(have observed.Stack, resourceID string) *observed.LoadBalancer {
 	rank := func(lb *observed.LoadBalancer) int {
 		switch {
@@ -29,19 +29,19 @@ func ShownLoadBalancer(have observed.Stack, resourceID string) *observed.LoadBal
 	return best
 }
 
-// LiveListenerSettings returns the settings of a live listener, with the given default actions in place of the live ones.
+// LiveListenerSettings returns the settings of an observed listener, but with the given default actions.
 func LiveListenerSettings(l *observed.Listener, actions []model.Action) ListenerSettings {
 	return ListenerSettings{
 		Port: l.Port, Protocol: l.Protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: l.Certificate, MutualAuth: l.MutualAuth, Default: actions,
 	}
 }
 
-// AWS never returns the client secret of an OpenID Connect action. The engine therefore records a hash, which is called a
-// mark, of the secret that was last written to each listener and rule. If no mark is recorded, for example because another
-// controller created the rule, the live secret is assumed to be the desired one.
+// AWS never returns the client secret of an OpenID Connect action. The engine therefore records a hash of the secret that
+// was last written to each listener and rule. If no hash is recorded, for example because another controller created the
+// rule, the secret in AWS is assumed to be the desired one.
 
-// SecretMark returns the mark of the client secret in the actions of the listener or rule with this ARN; empty if there is
-// no secret, or if the actions have only the live secret.
+// SecretMark returns the hash of the client secret in the actions of the listener or rule with this ARN; empty if the
+// actions have no secret, or only the unknown secret that AWS has already.
 func SecretMark(arn string, actions []model.Action) string {
 	for _, a := range actions {
 		if oidc, ok := a.(model.AuthOIDC); ok {
@@ -51,11 +51,12 @@ func SecretMark(arn string, actions []model.Action) string {
 	return ""
 }
 
-// ProtectionAttribute is the attribute with which AWS refuses to delete the load balancer.
+// ProtectionAttribute is the load balancer attribute that makes AWS refuse to delete the load balancer.
 const ProtectionAttribute = "deletion_protection.enabled"
 
-// IsProtected reports whether a load balancer of the stack is protected from deletion in AWS. If the attributes were not
-// read yet, it returns the questions for them. A load balancer whose attributes cannot be read is treated as protected.
+// IsProtected reports whether a load balancer of the stack has deletion protection in AWS. If some attributes have not been
+// read yet, it returns the questions that read them. A load balancer whose attributes cannot be read is treated as
+// protected.
 func IsProtected(have observed.Stack) (bool, []model.Question) {
 	var unknown []model.Question
 	for _, lb := range have.LoadBalancers {

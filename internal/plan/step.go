@@ -12,7 +12,8 @@ import (
 // ResourceKind is the kind of the resource that a step changes, such as a listener or a security group.
 type ResourceKind string
 
-// The resource kinds, in the order in which a plan is printed.
+// The resource kinds of stacks with a load balancer. Other files of this package have the kinds of certificates, add-ons and
+// accelerators.
 const (
 	Finalizer     ResourceKind = "finalizer"
 	BackendGroup  ResourceKind = "backend-security-group"
@@ -24,8 +25,8 @@ const (
 	Binding       ResourceKind = "binding"
 )
 
-// Address identifies a resource within a stack: its kind, and an ID that does not change as long as the resource is desired.
-// If a live resource is not desired any more, the ID is its ARN or security group id.
+// Address identifies a resource within a stack: its kind, and an ID that does not change while the resource is desired. If
+// an observed resource is not desired any more, the ID is its ARN or security group id.
 type Address struct {
 	Kind ResourceKind
 	ID   string
@@ -52,21 +53,21 @@ const (
 // Impact is the effect that a step may have on traffic.
 type Impact string
 
-// The impacts of steps on traffic, from none to lost requests.
+// The impacts of steps on traffic, from the least to the most severe.
 const (
 	NoImpact      Impact = "none"
 	BriefImpact   Impact = "brief"   // some requests may be answered differently for a moment
-	ReplaceImpact Impact = "replace" // another resource replaces this one
+	ReplaceImpact Impact = "replace" // another resource replaces this resource
 	DeleteImpact  Impact = "delete"  // requests that depend on the resource fail
 )
 
 // Change is one field that a step changes, with the old and the new value as human-readable text.
 type Change struct{ Path, From, To string }
 
-// StepID identifies a step within its plan: the operation and the address.
+// StepID identifies a step within its plan. It has the operation and the address.
 type StepID string
 
-// Step is one write to AWS or Kubernetes. Steps can be carried out in the order of the plan; After has the dependencies,
+// Step is one write to AWS or Kubernetes. The steps of a plan can be carried out in order. After lists the dependencies,
 // which matter if an earlier step fails.
 type Step struct {
 	ID      StepID
@@ -76,25 +77,25 @@ type Step struct {
 	Changes []Change
 	Why     string
 	Impact  Impact
-	// After are steps, or joins of steps, that must have succeeded.
+	// After has the ids of the steps and joins that must succeed before this step.
 	After []StepID
 	// Wait is the reason why the step is not carried out in this run; zero if the step is carried out.
 	Wait Wait
-	// Blames are the objects that request the change. If AWS refuses the step, the refusal is reported on them.
+	// Blames are the objects that requested the change. If AWS refuses the step, the refusal is reported on these objects.
 	Blames []finding.Ref
 	// Rule identifies the desired rule that the step creates or changes; zero if the step neither creates nor changes a
 	// rule.
 	Rule model.RuleKey
-	// NameOrigin is the origin of the name of the load balancer that the step creates; zero if the controller computes
-	// the name.
+	// NameOrigin is the field or annotation that sets the name of the load balancer that the step creates; zero if the
+	// controller computes the name.
 	NameOrigin finding.Origin
-	// NeedsExtraQuota is set if the step needs additional quota, such as one more rule or target group, for a change without an
-	// interruption. If the quota is reached, the change can be made in place (Rule.InPlace, Listener.DefaultInPlace).
+	// NeedsExtraQuota is set if the step needs additional quota, such as one more rule or target group, to avoid an
+	// interruption. If the quota is exhausted, the change can be made in place (Rule.InPlace, Listener.DefaultInPlace).
 	NeedsExtraQuota bool
 	// ReplacedLoadBalancer is the name of the load balancer whose replacement the step is part of; empty if it is part of none.
 	ReplacedLoadBalancer string
-	// IsRevocation is set if the step removes a resource or setting that its member no longer has the right to use. Such a
-	// step never waits.
+	// IsRevocation is set if the step removes a resource or setting that its member may not use any more. Such a step never
+	// waits.
 	IsRevocation bool
 }
 
@@ -102,40 +103,41 @@ type Step struct {
 type Plan struct {
 	Stack model.StackID
 	Steps []Step
-	// Joins maps an id that stands for several steps to these steps. A join has succeeded when all of its steps have.
+	// Joins maps the id of a join to the steps that it represents. A join has succeeded when all of its steps have succeeded.
 	Joins map[StepID][]StepID
-	// WaitKeys identify the waits with a deadline, including those whose deadline has passed. For the next plan,
-	// Memory.WaitedTimes must have the time for which each key has been in the plans of the stack.
+	// WaitKeys identify the waits with a deadline, including those whose deadline has passed. The engine records how long each
+	// key has been in the plans of the stack, and passes these times to the next plan in Memory.WaitedTimes.
 	WaitKeys []string
 	// RulesOverCapacity are listener rules that are omitted because a quota of AWS is reached.
 	RulesOverCapacity map[model.RuleKey]bool
-	// Questions ask for facts that the plan needs. The caller observes again with these questions and makes the plan again.
+	// Questions are for facts that the plan needs but that were not read. The caller reads the facts and makes the plan again.
 	Questions []model.Question
-	// KnownIDs has the ARNs and ids of the resources that exist already.
+	// KnownIDs has the ARNs and ids of the resources that already exist.
 	KnownIDs KnownIDs
-	// LoadBalancers are the load balancers whose DNS names the status shows: that of the stack and its frontend NLB.
+	// LoadBalancers are the addresses of the load balancers whose DNS names the status shows: the load balancer of the stack
+	// and its frontend NLB.
 	LoadBalancers []Address
-	// ShownARNs has, by address, the ARN of the live load balancer whose DNS name the status shows until the load balancer
+	// ShownARNs has, by address, the ARN of the existing load balancer whose DNS name the status shows until the load balancer
 	// at the address is ready for requests.
 	ShownARNs map[Address]string
-	// Ports are the ports on which the load balancer of the stack listens when the plan is done, ascending. If the status
-	// shows another load balancer instead, they are the ports of that load balancer.
+	// Ports are the ports on which the load balancer of the stack listens when the plan is completed, in ascending order. If
+	// the status shows another load balancer instead, they are the ports of that load balancer.
 	Ports []int32
 	// MembersWithKeptStatus are members whose status is not written, because it still shows the load balancer of another stack.
 	MembersWithKeptStatus []finding.Ref
-	// AssumedSecrets has, by the ARN of a listener or rule, the mark of the client secret that it is assumed to have,
-	// because no mark is recorded for it.
+	// AssumedSecrets has, by the ARN of a listener or rule without a recorded hash, the hash of the client secret that it is
+	// assumed to have.
 	AssumedSecrets map[string]string
-	// HasRetainedParts is set if the plan retains a live resource or setting that differs from the desired state, possibly
-	// only for some time. Such a plan is carried out only after Facts.Withdrawn was determined, so that nothing is retained
-	// that the members may not use any more.
+	// HasRetainedParts is set if the plan retains, permanently or for some time, an observed resource or setting that differs
+	// from the desired state. Such a plan is carried out only after Facts.Withdrawn is determined. Otherwise it could retain
+	// something that the members may not use any more.
 	HasRetainedParts bool
-	// RetryAfter is the time after which the plan is made again at the latest, because AWS did not answer an optional
+	// RetryAfter is the time after which the plan must be made again at the latest, because AWS did not answer an optional
 	// question or because members move between stacks; 0 if there is no such reason.
 	RetryAfter time.Duration
 }
 
-// Empty reports whether the plan has no steps; a step that waits counts as a step.
+// Empty reports whether the plan has no steps. A step that waits counts as a step.
 func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 
 // KnownIDs maps addresses to the identifiers of the resources in AWS: ARNs and security group ids.
@@ -151,27 +153,27 @@ type StepResult struct {
 	Note string
 }
 
-// Action is the write that a step makes. It has all parameters of the call, except ids of resources that earlier steps
-// create: these are looked up by address in KnownIDs.
+// Action is the write that a step makes. It has all parameters of the call except the ids of resources that earlier steps
+// create. These ids are looked up in KnownIDs by address.
 type Action interface{ action() }
 
-// Divisible is an action with several values, of which AWS may refuse a single one. After a refusal, the action is carried
-// out in parts, so that the other values are applied.
+// Divisible is an action that sets several values. AWS refuses all values if it refuses one of them. After a refusal, the
+// action is carried out in parts, so that the other values are applied.
 type Divisible interface {
 	Action
-	// Divide returns the parts of the action in order; none if the action has a single value.
+	// Divide returns the parts of the action in order; none if the action cannot be divided.
 	Divide() []ActionPart
 }
 
-// ActionPart is a part of a Divisible action. Name is the last element of the path of the field changes that it carries
-// out. If Required is set, the later parts are only carried out after it has succeeded.
+// ActionPart is a part of a Divisible action. Name is the last element of the path (Change.Path) of the fields that the part
+// changes. If Required is set, the later parts are carried out only after this part has succeeded.
 type ActionPart struct {
 	Name     string
 	Do       Action
 	Required bool
 }
 
-// TargetGroupAddress returns the address of a target group of the stack, by its id in the stack.
+// TargetGroupAddress returns the address of the target group of the stack that has the given resource id.
 func TargetGroupAddress(id string) Address { return Address{Kind: TargetGroup, ID: id} }
 
 // Tags are all desired tags of a resource, including the tracking tags of the controller.
@@ -207,12 +209,12 @@ type PutBinding struct {
 	LabelsToRemove []string
 	// KeepNetworking leaves spec.networking of an existing binding as it is.
 	KeepNetworking bool
-	// BackendGroup and ManagedGroup are the addresses of the security groups that peers of the binding refer to.
+	// BackendGroup and ManagedGroup are the addresses of the security groups to which networking peers of the binding refer.
 	BackendGroup Address
 	ManagedGroup Address
 }
 
-// DeleteBinding deletes a TargetGroupBinding. Because of its finalizer, the binding exists until its own reconcile has
+// DeleteBinding deletes a TargetGroupBinding. Because of its finalizer, the binding exists until its reconcile has
 // deregistered the targets.
 type DeleteBinding struct{ Namespace, Name string }
 
@@ -229,7 +231,7 @@ type ChangeIngress struct {
 	Group     Address
 	Authorize []model.IngressRule
 	Revoke    []model.IngressRule
-	// Total is how many inbound rules the security group has afterwards. The default quota of AWS is 60.
+	// Total is the number of inbound rules of the security group after the change. The default quota of AWS is 60.
 	Total int
 }
 
@@ -253,7 +255,7 @@ type CreateLoadBalancer struct {
 	Tags           Tags
 }
 
-// SubnetMapping is a subnet of a load balancer with the addresses that the load balancer has there.
+// SubnetMapping is a subnet of a load balancer with the addresses of the load balancer in this subnet.
 type SubnetMapping = model.SubnetMapping
 
 // SecurityGroupRef identifies a security group: by id, or by address if an earlier step creates it.
@@ -309,7 +311,8 @@ type SetTags struct {
 	Resource Address
 	Put      Tags
 	Remove   []string
-	// RemoveFirst is set if tags must be removed before others are added, because the resource has no room for more tags.
+	// RemoveFirst is set if tags must be removed before others are added, because the resource has reached the maximum number
+	// of tags.
 	RemoveFirst bool
 }
 
@@ -331,7 +334,7 @@ type SetHealthCheck struct {
 // DeleteTargetGroup deletes a target group. If AWS answers that the target group is in use, the step is repeated later.
 type DeleteTargetGroup struct{ ARN string }
 
-// ListenerSettings are the parameters of AWS's calls CreateListener and ModifyListener.
+// ListenerSettings are the parameters of the AWS calls CreateListener and ModifyListener.
 type ListenerSettings struct {
 	Port        int32
 	Protocol    string
@@ -392,8 +395,8 @@ type ModifyRule struct {
 	Transforms []model.Transform
 }
 
-// SetPriorities changes the priorities of several listener rules in one call. Priorities has the new priority by the address
-// of the rule.
+// SetPriorities changes the priorities of several listener rules in one call. Priorities has the new priority of each rule,
+// by the address of the rule.
 type SetPriorities struct{ Priorities map[Address]int32 }
 
 // ChangesRouting reports whether an action changes which target group a request goes to.
@@ -489,8 +492,8 @@ func WritesToKubernetes(a Action) bool {
 	return false
 }
 
-// NewStepID returns the id of a step, made from its operation and address. If several steps of a plan have the same
-// operation and address, parts distinguish them.
+// NewStepID returns the id of a step, which consists of its operation, its address and the parts. Parts are needed only if
+// several steps of a plan have the same operation and address.
 func NewStepID(operation string, a Address, parts ...string) StepID {
 	return StepID(strings.Join(append([]string{operation, a.String()}, parts...), " "))
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Summary counts the resources that plans change. A resource that several steps change counts once.
+// Summary has the numbers of resources that plans change. A resource that several steps change counts once.
 type Summary struct {
 	Create int `json:"create"`
 	Change int `json:"change"`
-	// Replace counts live resources that are deleted and replaced by new ones.
+	// Replace counts existing resources that are deleted and replaced by new ones.
 	Replace int `json:"replace"`
 	Delete  int `json:"delete"`
 	// Waiting counts steps that are not carried out in this run.
 	Waiting int `json:"waiting"`
 }
 
-// Summary counts the resources that the plan changes. have is the observed state from which the plan was made.
+// Summary counts the resources that the plan changes. have is the observed state for which the plan was made.
 func (p Plan) Summary(have observed.Stack) Summary {
 	verbs := map[Address]Verb{}
 	out := Summary{}
@@ -46,7 +46,8 @@ func (p Plan) Summary(have observed.Stack) Summary {
 	return out
 }
 
-// logicalIDs returns the resource ids that observed resources have within the stack, by ARN or security group id.
+// logicalIDs returns the resource ids of the observed resources, by ARN or security group id. A resource id identifies a
+// resource within the stack and does not change if the resource is replaced.
 func logicalIDs(have observed.Stack) map[string]string {
 	out := map[string]string{}
 	for _, lb := range have.LoadBalancers {
@@ -61,7 +62,7 @@ func logicalIDs(have observed.Stack) map[string]string {
 	return out
 }
 
-// Add returns the sum of two summaries.
+// Add returns the sum of both summaries.
 func (s Summary) Add(o Summary) Summary {
 	return Summary{s.Create + o.Create, s.Change + o.Change, s.Replace + o.Replace, s.Delete + o.Delete, s.Waiting + o.Waiting}
 }

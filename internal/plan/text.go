@@ -28,14 +28,14 @@ func CountText(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Limits of the output of a plan. Users choose the values in it, which may be long.
+// Limits for the text of a plan. Users control the values in the text, which may be long.
 const (
 	maxValueLength = 300 // characters of a value
 	maxFields      = 40  // fields of a step
 )
 
-// Text returns the plan as human-readable text: a line for each step with its reason, and a line for each field of the
-// resource that it changes or creates. Signs: + create, ~ change, - delete, . wait.
+// Text returns the plan as human-readable text: one line for each step with its reason, followed by one line for each field
+// that the step changes, or that the new resource gets. A step begins with a sign: + create, ~ change, - delete, . wait.
 func (p Plan) Text() string { return p.TextWith(ResourceNames{}) }
 
 // TextWith returns the same text as Text, with names in place of ARNs and ids.
@@ -71,7 +71,7 @@ func (p Plan) TextWith(names ResourceNames) string {
 	return b.String()
 }
 
-// String returns the change as human-readable text, in one line. Paths and values are clipped.
+// String returns the change as one line of human-readable text. It truncates long paths and values.
 func (c Change) String() string {
 	path, from, to := clip(c.Path), clip(c.From), clip(c.To)
 	switch {
@@ -88,11 +88,11 @@ func (c Change) withNames(n ResourceNames) Change {
 	return Change{n.Replace(c.Path), n.Replace(c.From), n.Replace(c.To)}
 }
 
-// clip returns a text without unprintable characters and at most maxValueLength characters long.
+// clip removes unprintable characters and truncates the text to maxValueLength characters (see clipToLength).
 func clip(s string) string { return clipToLength(maxValueLength, s) }
 
-// clipToLength returns a text without unprintable characters. If the text has more than most characters, the rest is
-// replaced by the total length.
+// clipToLength removes unprintable characters. If the text is then longer than most characters, the rest is replaced by "…"
+// and the total length.
 func clipToLength(most int, s string) string {
 	s = finding.Printable(s)
 	n := utf8.RuneCountInString(s)
@@ -102,7 +102,7 @@ func clipToLength(most int, s string) string {
 	return fmt.Sprintf("%s… (%d characters)", string([]rune(s)[:most]), n)
 }
 
-// SecurityGroupsText returns the ids of security groups, and the addresses of those that are not created yet.
+// SecurityGroupsText returns a list of security groups: their ids, or their addresses if they do not exist yet.
 func SecurityGroupsText(groups []SecurityGroupRef) string {
 	var out []string
 	for _, g := range groups {
@@ -111,7 +111,7 @@ func SecurityGroupsText(groups []SecurityGroupRef) string {
 	return strings.Join(out, ", ")
 }
 
-// TargetGroupNamesText returns the names of target groups, joined by "and".
+// TargetGroupNamesText returns the names of target groups, separated by "and".
 func TargetGroupNamesText(groups []model.GroupRef) string {
 	var out []string
 	for _, g := range groups {
@@ -120,7 +120,7 @@ func TargetGroupNamesText(groups []model.GroupRef) string {
 	return strings.Join(out, " and ")
 }
 
-// TargetGroupsText returns "target group" and the quoted names of target groups, joined by "or".
+// TargetGroupsText returns "target group" and the quoted names of target groups, separated by "or".
 func TargetGroupsText(groups []model.GroupRef) string {
 	out := "target group"
 	for i, g := range groups {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Fields returns the fields that a step changes or, if it creates a resource, the fields that the resource gets. The
-// attributes of a new resource are not among them, because a separate step sets attributes.
+// Fields returns the fields that a step changes. If the step creates a resource, it returns the fields of the new resource,
+// without its attributes, which a separate step sets.
 func (s Step) Fields() []Change {
 	if len(s.Changes) > 0 {
 		return s.Changes
@@ -90,7 +90,7 @@ func (f *fields) addLoadBalancer(do CreateLoadBalancer) {
 	f.addTags(do.Tags)
 }
 
-// removeEmpty deletes empty texts from a list, in place.
+// removeEmpty removes empty strings from a list, in place.
 func removeEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
@@ -145,7 +145,7 @@ func (f *fields) addTransforms(ts []model.Transform) {
 	}
 }
 
-// healthCheckText returns a human-readable text of a health check, without settings that are not set, for which AWS uses its
+// healthCheckText returns a human-readable text of a health check. It omits settings without a value, for which AWS uses its
 // defaults.
 func healthCheckText(h model.HealthCheck) string {
 	var out []string

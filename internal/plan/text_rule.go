@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ConditionsText returns a human-readable text of the conditions of a rule, in one line; "always" if there are
-// none.
+// ConditionsText returns a human-readable text of the conditions of a rule, in one line; "always" if there are none. A long
+// text is truncated.
 func ConditionsText(conditions []model.Condition) string {
 	var parts []string
 	for _, c := range conditions {
@@ -37,8 +37,8 @@ func ConditionsText(conditions []model.Condition) string {
 	return clip(strings.Join(parts, ", "))
 }
 
-// hostTexts returns regular expressions for hosts as text. An expression that was made from a hostname is shown as the hostname
-// and "(any port)", because it also matches a Host header with a port, which plain values of a host condition do not.
+// hostTexts returns regular expressions for hosts as text. An expression that was made from a hostname is shown as this
+// hostname and "(any port)", because it also matches a Host header with a port. Plain values of a host condition do not.
 func hostTexts(expressions []string) []string {
 	out := slices.Clone(expressions)
 	for i, expr := range out {
@@ -49,8 +49,8 @@ func hostTexts(expressions []string) []string {
 	return out
 }
 
-// joinAlternatives joins the values of a condition, of which a request has to match one. At most 50 plain values and 50
-// regular expressions are shown: AWS admits far fewer, but users may write more.
+// joinAlternatives joins the values of a condition with "or". At most 50 plain values and 50 regular expressions are shown:
+// AWS admits far fewer, but users may write more.
 func joinAlternatives(values, regex []string) string {
 	const most = 50
 	var out []string

@@ -22,8 +22,8 @@ func (c Change) DifferenceText() string {
 	return clip(c.Path) + ": desired " + value(c.To) + ", AWS returns " + value(c.From)
 }
 
-// ShownDifferences returns the differences between the resource that an action has created and the resource with that ARN in
-// the observed state. It returns none if AWS does not return the resource yet.
+// ShownDifferences returns the differences between the rule or target group that an action has created and the resource with
+// this ARN in the observed state. It returns none if AWS does not return the resource yet, or for other actions.
 func ShownDifferences(do Action, arn string, have observed.Stack) (out []Change) {
 	differ := func(path, asked, shown string) {
 		if asked != shown {
@@ -83,7 +83,7 @@ func liveRule(have observed.Stack, arn string) (observed.Rule, bool) {
 	return observed.Rule{}, false
 }
 
-// liveTargetGroupARN returns the ARN of the live target group that a forward action refers to; empty if there is none.
+// liveTargetGroupARN returns the ARN of the target group that a forward action refers to; empty if it does not exist.
 func liveTargetGroupARN(have observed.Stack, g model.GroupRef) string {
 	switch {
 	case g.ARN != "":
@@ -107,8 +107,8 @@ func conditionTexts(conditions []model.Condition) (out []string) {
 	return out
 }
 
-// withTargetGroupIDs returns live actions in which the ARNs of target groups are replaced by their resource ids, as in
-// desired actions, so that both can be compared.
+// withTargetGroupIDs returns observed actions in which resource ids replace the ARNs of target groups. Desired actions have
+// resource ids too, so that the texts of both can be compared.
 func withTargetGroupIDs(actions []model.Action, have observed.Stack) []model.Action {
 	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
 		at := slices.IndexFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return t.ARN == g.ARN && t.ResourceID != "" })

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestTextIsBoundedAndShowsNoSecret checks that, for any user input, the text of a step has few lines, that each line is
-// short and printable, and that it contains no secret.
+// TestTextIsBoundedAndShowsNoSecret checks that the text of a plan stays short for very long user input: it has few lines,
+// and each line is short and printable. It also checks that the text contains no secret.
 func TestTextIsBoundedAndShowsNoSecret(t *testing.T) {
 	const secret = "hunter2"
 	long := strings.Repeat("é", 5000)

@@ -1,5 +1,5 @@
-// Package explain has the command explain. It shows the decisions about an object with their reasons, the meaning of the
-// reason of a finding, and the listener rule that answers a request.
+// Package explain implements the command "fulcrum explain". The command shows the decisions about an object with their
+// reasons, the meaning of the reason of a finding, and the listener rule that answers a request.
 package explain
 
 import (
@@ -72,12 +72,12 @@ type reasonDocument struct {
 	Blocks string `json:"blocks"`
 }
 
-// ReasonsDocument is the output of the command explain without an object, as JSON or YAML.
+// ReasonsDocument is the output of "fulcrum explain" and "fulcrum explain REASON" as JSON or YAML.
 type ReasonsDocument struct {
 	Reasons []reasonDocument `json:"reasons"`
 }
 
-// showReason prints the meaning of a reason. It ignores the case of the reason.
+// showReason prints the meaning of the reason word. It ignores the case of word.
 func (e *explainCommand) showReason(cmd *cobra.Command, word string) error {
 	i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return strings.EqualFold(string(r.Reason), word) })
 	if means, ok := SharedReasons[strings.ToLower(word)]; i < 0 && ok {
@@ -99,7 +99,8 @@ func (e *explainCommand) showReason(cmd *cobra.Command, word string) error {
 	return e.showReasons(finding.Reasons[i : i+1])
 }
 
-// SharedReasons has the reasons of events and conditions that many findings share, in lower case, with their meanings.
+// SharedReasons maps the reasons of events and conditions that many findings share to their meanings. The keys are in lower
+// case.
 var SharedReasons = map[string]string{
 	"failedbuildmodel":      sharedEventMeaning,
 	"faileddeploymodel":     sharedEventMeaning,
@@ -128,7 +129,8 @@ const (
 	sharedConditionMeaning = "A reason of the Gateway API, which many faults share. The message of the condition names the field, what happens and how to fix it; explain KIND/NAME shows the finding."
 )
 
-// showReasonList prints all reasons: as text by subject, as JSON or YAML in alphabetical order.
+// showReasonList prints the meanings of all reasons. Text groups them by subject; JSON and YAML have them in alphabetical
+// order.
 func (e *explainCommand) showReasonList() error {
 	if !e.form.IsText() {
 		return e.showReasons(finding.Reasons)
@@ -167,7 +169,7 @@ func (e *explainCommand) showReasons(reasons []finding.Explanation) error {
 	return e.form.PrintDocument(doc)
 }
 
-// completeReasons returns the reasons of findings that begin with a prefix.
+// completeReasons returns the reasons of findings that begin with typed, in any case.
 func completeReasons(typed string) []string {
 	var out []string
 	for _, r := range finding.Reasons {

@@ -49,13 +49,13 @@ type explainedStack struct {
 	Members []explainedMember `json:"members"`
 	// Findings are the findings about the object.
 	Findings []explainedFinding `json:"findings"`
-	// Others are the findings about other members.
+	// Others are the findings about other objects.
 	Others []explainedFinding `json:"others"`
 
 	LoadBalancers []explainedLoadBalancer `json:"loadBalancers"`
-	// Accelerator is in place of load balancers in a stack of kind GlobalAccelerator.
+	// Accelerator replaces LoadBalancers in a stack of kind GlobalAccelerator.
 	Accelerator *explainedAccelerator `json:"accelerator,omitempty"`
-	// TargetGroups are the target groups of the load balancer, with their targets as AWS shows them.
+	// TargetGroups are the target groups of the stack, with their targets as AWS shows them.
 	TargetGroups []tree.TargetGroup `json:"targetGroups"`
 	// Summary counts the steps that "fulcrum plan" shows.
 	Summary plan.Summary `json:"summary"`
@@ -75,7 +75,7 @@ type explainedFinding struct {
 	WayOut string `json:"wayOut,omitempty"`
 }
 
-// explainedLoadBalancer is a load balancer with the choices of the plan.
+// explainedLoadBalancer is a load balancer with the choices of its plan, such as its subnets and certificates.
 type explainedLoadBalancer struct {
 	// ID is the id of the load balancer in the stack.
 	ID      string       `json:"id"`
@@ -122,24 +122,25 @@ type explainedSecurityGroup struct {
 	From string `json:"from,omitempty"`
 }
 
-// explainedListener is a listener with the choices of the plan.
+// explainedListener is a listener with the choices of its plan.
 type explainedListener struct {
 	Port     int32  `json:"port"`
 	Protocol string `json:"protocol"`
 	// InAWS reports whether the listener exists in AWS.
 	InAWS bool `json:"inAWS"`
-	// Made reports whether the plan creates or updates the listener. The listener is held if InAWS and Made are false.
+	// Made reports whether the plan creates or updates the listener. If InAWS is true and Made is false, the listener is
+	// held.
 	Made         bool                   `json:"made"`
 	Members      []output.Object        `json:"members"`
 	Certificates []explainedCertificate `json:"certificates,omitempty"`
 	Rules        []explainedRule        `json:"rules"`
-	// Default is the default action.
+	// Default is the default action as text.
 	Default string `json:"default"`
 	// DefaultFrom is the object and field that the default action comes from.
 	DefaultFrom string `json:"defaultFrom,omitempty"`
 }
 
-// explainedCertificate is a certificate of a listener, or one that is missing.
+// explainedCertificate is a certificate of a listener, or a search that found no certificate.
 type explainedCertificate struct {
 	// ARN is missing if no certificate was found.
 	ARN     string `json:"arn,omitempty"`
@@ -162,7 +163,7 @@ type explainedRule struct {
 	Actions    string `json:"actions"`
 	// From is the object and field that the rule comes from.
 	From string `json:"from"`
-	// Own reports whether the rule comes from the object on the command line, or forwards to that Service.
+	// Own reports whether the rule comes from the object on the command line, or forwards to it if it is a Service.
 	Own bool `json:"own"`
 	// Note is the reason why the rule is held or not created.
 	Note string `json:"note,omitempty"`
@@ -221,7 +222,7 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	if len(doc.Stacks)+len(doc.Bindings) == 0 {
 		doc.NotServed = input.UnservedReason(store, e.Config, e.Named[0])
 	}
-	if doc.Warnings, err = controllerWarnings(ctx, &e.Source, store, e.Named[0]); err != nil {
+	if doc.Warnings, err = warningsAbout(ctx, &e.Source, store, e.Named[0]); err != nil {
 		return err
 	}
 	if !e.form.IsText() {
@@ -231,7 +232,8 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// addBindings adds the bindings of the object on the command line, which is a Service or a TargetGroupBinding.
+// addBindings adds the TargetGroupBindings of the object on the command line, which is a Service or a TargetGroupBinding.
+// plans has the plans of all bindings in the scope of the command.
 func (doc *Document) addBindings(store *cluster.Memory, plans input.BindingPlans, e *explainCommand) {
 	endpoints := tree.EndpointsByTargetGroup(store, e.Config)
 	for _, b := range plans.Bindings {
@@ -257,7 +259,8 @@ func (doc *Document) addBindings(store *cluster.Memory, plans input.BindingPlans
 	}
 }
 
-// explainStack returns the choices of the plan of a stack. object is the object on the command line.
+// explainStack returns the choices of the plan of a stack. object is the object on the command line; findings about it are
+// listed separately.
 func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	out := explainedStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Members: explainMembers(d.Stack),
@@ -280,8 +283,8 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	return out
 }
 
-// ownRulePredicate returns a function that reports whether a rule comes from an object, or forwards to it if the object is
-// a Service.
+// ownRulePredicate returns a function that reports whether a rule comes from object, or forwards to it if object is a
+// Service.
 func ownRulePredicate(s model.Stack, object finding.Ref) func(model.Rule) bool {
 	groups := map[string]bool{}
 	for _, g := range s.TargetGroups {
@@ -322,7 +325,7 @@ func explainMembers(s model.Stack) []explainedMember {
 	return out
 }
 
-// explainFindings returns findings, sorted, with their usual fixes.
+// explainFindings returns findings with the usual fixes for their reasons, sorted by object.
 func explainFindings(list finding.List) []explainedFinding {
 	out := []explainedFinding{}
 	for _, f := range output.Findings(list) {
@@ -335,7 +338,7 @@ func explainFindings(list finding.List) []explainedFinding {
 	return out
 }
 
-// explainLoadBalancer returns the choices of a plan for a load balancer.
+// explainLoadBalancer returns the choices of a plan for a load balancer. isOwn decides the field Own of each rule.
 func explainLoadBalancer(c resolved.LoadBalancerChoices, isOwn func(model.Rule) bool, facts observed.Facts) explainedLoadBalancer {
 	desired := c.Desired
 	out := explainedLoadBalancer{
@@ -359,7 +362,7 @@ func explainLoadBalancer(c resolved.LoadBalancerChoices, isOwn func(model.Rule) 
 	return out
 }
 
-// explainSubnets returns the choice of the subnets of a load balancer.
+// explainSubnets returns which subnets the plan chose and refused for a load balancer, and why.
 func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 	out := explainedSubnets{How: "discovered", Chosen: []explainedSubnet{}, Refused: []explainedSubnet{}}
 	switch choice := c.Desired.Subnets.(type) {
@@ -386,7 +389,8 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 // heldRuleNote is the note of a rule that answers 503 because the desired rule is held and does not exist in AWS.
 const heldRuleNote = "held: answers 503 in place of the desired rule"
 
-// explainListener returns the choices of a plan for a listener. The first rules are those of c.Rules, in the same order.
+// explainListener returns the choices of a plan for a listener. Its rules begin with those of c.Rules, in the same order.
+// isOwn decides the field Own of each rule.
 func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts observed.Facts) explainedListener {
 	l := c.Desired
 	out := explainedListener{
@@ -423,7 +427,7 @@ func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts obs
 	return out
 }
 
-// explainRule returns a rule for a document. priority is 0 if the rule is not created.
+// explainRule converts a rule for a document. priority is 0 if the rule is not created. isOwn decides the field Own.
 func explainRule(r model.Rule, priority int32, isOwn func(model.Rule) bool, note string) explainedRule {
 	if len(r.Actions) == 0 && note == heldRuleNote {
 		note = "held: its settings cannot be read"

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// TestOrderOfTargetGroupsIsIgnored checks that the order of target groups in a weighted action is ignored, because AWS does
-// not preserve it; a changed weight is a difference.
+// TestOrderOfTargetGroupsIsIgnored checks that two weighted forward actions are equal if only the order of their target
+// groups differs, because AWS does not preserve the order. A changed weight is a difference.
 func TestOrderOfTargetGroupsIsIgnored(t *testing.T) {
 	weighted := func(refs []model.GroupRef, weights ...int32) []model.Action {
 		var f model.Forward

@@ -78,7 +78,7 @@ type webRequest struct {
 	text    string // method and URL
 }
 
-// defaultPorts are the ports of URLs without a port, by scheme.
+// defaultPorts are the ports of URLs that name no port, by URL scheme.
 var defaultPorts = map[string]int32{"http": 80, "https": 443}
 
 // RequestDocument is the output of the command explain request as JSON or YAML.
@@ -134,7 +134,7 @@ type requestTargets struct {
 	TargetGroup string `json:"targetGroup"`
 	// Health is the number of targets in each state, as AWS shows it.
 	Health string `json:"health"`
-	// Note is the reason why no pod answers the request.
+	// Note explains the state of the target group, for example why no pod is ready to serve.
 	Note string `json:"note,omitempty"`
 }
 
@@ -213,9 +213,9 @@ type answerCollector struct {
 	*input.Source
 	tree.ClusterTargets
 	store   *cluster.Memory
-	drafts  []engine.Draft // of the stacks whose answers were added
+	drafts  []engine.Draft // of the stacks whose answers are in answers
 	answers []requestAnswer
-	// onlyARN is the ARN of the only load balancer whose answers are added, "" for all.
+	// onlyARN is the ARN of the only load balancer whose answers are added, or "" for all load balancers.
 	onlyARN string
 	// byDNSName is the answer of the load balancer whose DNS name is the host of the request, or nil if there is none.
 	byDNSName *requestAnswer
@@ -227,12 +227,12 @@ type answerCollector struct {
 	needsClientAddress bool
 }
 
-// addAnswers adds the answers of the load balancers of a stack.
+// addAnswers adds the answers of the load balancers of a stack, and the notes about them.
 func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error {
 	if d.Stack.Held.Everything && a.mayNameHost(d.Stack) {
 		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so its new settings have no effect; see \"explain\" about it", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID))
 	}
-	// The comparer replaces ARNs of target groups in live actions by the ids that desired actions have.
+	// The comparer replaces ARNs of target groups in the actions of AWS by ids, as in the desired actions.
 	c := tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})
 	for _, lb := range d.Choices().LoadBalancers {
 		if a.onlyARN != "" && (lb.Live == nil || lb.Live.ARN != a.onlyARN) {
@@ -266,8 +266,8 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 	return nil
 }
 
-// mayNameHost reports whether a member of a stack may name the host of the request. It compares only the hosts of Ingresses;
-// any other object may name the host.
+// mayNameHost reports whether a member of a stack may name the host of the request. It reads only the hosts of Ingresses,
+// and returns true for any other object.
 func (a *answerCollector) mayNameHost(s model.Stack) bool {
 	var refs []finding.Ref
 	for _, m := range s.Members {
@@ -288,7 +288,7 @@ func (a *answerCollector) mayNameHost(s model.Stack) bool {
 	})
 }
 
-// addTargets adds the health of the targets to which the request is forwarded.
+// addTargets adds to answer the health of the targets to which the request is forwarded.
 func (a *answerCollector) addTargets(ctx context.Context, d engine.Draft, answer *requestAnswer) error {
 	var questions []model.Question
 	for _, g := range d.Have.TargetGroups {
@@ -334,7 +334,7 @@ func (a *answerCollector) answerOfListener(l resolved.Listener, c *tree.Comparer
 	return out
 }
 
-// rulesOf returns the rules in the form of the model.
+// rulesOf returns the desired rules of resolved rules, in the same order.
 func rulesOf(rules []resolved.Rule) []model.Rule {
 	out := make([]model.Rule, len(rules))
 	for i, r := range rules {
@@ -343,8 +343,8 @@ func rulesOf(rules []resolved.Rule) []model.Rule {
 	return out
 }
 
-// coveredRules returns matching rules that are not created in AWS, because an earlier redirect answers all of their
-// requests.
+// coveredRules returns the rules that match the request but are not created in AWS, because an earlier redirect answers all
+// of their requests.
 func (a *answerCollector) coveredRules(l resolved.Listener, listener explainedListener) []explainedRule {
 	var out []explainedRule
 	for _, r := range listener.Rules[len(l.Rules)+len(l.OmittedRules):] {
@@ -387,7 +387,7 @@ func (a *answerCollector) currentAnswer(l resolved.Listener, c *tree.Comparer, d
 	return c.ActionsText(actions)
 }
 
-// redirectLocation returns the URL of a redirect, "" for other actions.
+// redirectLocation returns the URL to which actions redirect the request, or "" if they do not redirect.
 func (a *answerCollector) redirectLocation(actions []model.Action) string {
 	if len(actions) == 0 {
 		return ""
@@ -399,11 +399,12 @@ func (a *answerCollector) redirectLocation(actions []model.Action) string {
 	return redirect.Location(a.Request, a.scheme, a.port)
 }
 
-// noRuleMatches is a note of a document. The note is omitted if RequestDocument.Unserved explains why no rule matches.
+// noRuleMatches is a note for RequestDocument.Notes. It is omitted if RequestDocument.Unserved explains why no rule matches.
 const noRuleMatches = "no rule matches the request, so default actions answer"
 
-// buildDocument returns a document with the answers that a client may get: the answers of rules for the request and of
-// load balancers whose name is the host, or else all answers.
+// buildDocument returns a document with the answers that a client may get. If the host is the DNS name of a load balancer,
+// that is only the answer of this load balancer. Otherwise the document has the answers of rules, of load balancers that
+// something names for the host, and of NLBs. If there are none of these, it has all answers.
 func (a *answerCollector) buildDocument() RequestDocument {
 	doc := RequestDocument{Request: a.text, Answers: a.answers, Notes: []string{}}
 	note := func(format string, args ...any) {

@@ -38,10 +38,10 @@ type requestAccelerator struct {
 // requestEndpointGroup is an endpoint group of the listener that accepts a request.
 type requestEndpointGroup struct {
 	Region string `json:"region"`
-	// Owner is the owner of the endpoint group if the object does not own it. In that case the answers of its load balancers
-	// are not known.
+	// Owner is the owner of the endpoint group. It is missing if the object owns the endpoint group. The answers of the load
+	// balancers of other owners are not known.
 	Owner string `json:"owner,omitempty"`
-	// Dial is the traffic dial: the percentage of the clients of the region whose traffic goes to the endpoint group.
+	// Dial is the traffic dial: the percentage of the traffic for the region that the endpoint group receives.
 	Dial int32 `json:"dial"`
 	// Port is the port of the endpoints.
 	Port      int32             `json:"port"`
@@ -55,8 +55,8 @@ type requestEndpoint struct {
 	Share int32 `json:"share"`
 }
 
-// collectAnswers returns the answers of all load balancers. If the request goes to an accelerator, it returns those of the load
-// balancers behind the accelerator.
+// collectAnswers returns the answers of all load balancers. If the request goes to an accelerator, it returns only the
+// answers of the load balancers behind the accelerator.
 func (a *answerCollector) collectAnswers(ctx context.Context) (RequestDocument, error) {
 	var drafts []engine.Draft
 	if err := a.EachDraft(ctx, a.store, func(d engine.Draft) error {
@@ -107,7 +107,8 @@ func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts [
 	return nil, nil
 }
 
-// acceleratorsOf returns the accelerators of a stack in AWS, and the shared one in which it has endpoint groups.
+// acceleratorsOf returns the accelerators of a stack that exist in AWS, and the shared accelerator in which the stack owns
+// endpoint groups, if there is one.
 func acceleratorsOf(d engine.Draft) []observed.Accelerator {
 	if x := d.Have.SharedAccelerator; x != nil && x.DNSName != "" {
 		return append(slices.Clone(d.Have.Accelerators), *x)
@@ -115,7 +116,7 @@ func acceleratorsOf(d engine.Draft) []observed.Accelerator {
 	return d.Have.Accelerators
 }
 
-// isAddressOf reports whether the host of the URL is a DNS name or address of an accelerator.
+// isAddressOf reports whether the host of the URL is a DNS name or a static IP address of an accelerator.
 func (a *answerCollector) isAddressOf(x observed.Accelerator) bool {
 	name := strings.TrimSuffix(a.address, ".")
 	if name != "" && (strings.EqualFold(name, x.DNSName) || strings.EqualFold(name, x.DualStackDNSName)) {
@@ -124,7 +125,8 @@ func (a *answerCollector) isAddressOf(x observed.Accelerator) bool {
 	return slices.ContainsFunc(x.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, name) })
 }
 
-// explainAccelerator returns an accelerator with the listener that accepts the request and its endpoint groups.
+// explainAccelerator returns an accelerator as it is in AWS, with the listener that accepts the request and its endpoint
+// groups.
 func (a *answerCollector) explainAccelerator(d engine.Draft, live observed.Accelerator) *requestAccelerator {
 	out := &requestAccelerator{
 		Object: output.Object{Kind: string(d.Stack.ID.Kind), Namespace: d.Stack.ID.Namespace, Name: d.Stack.ID.Name}, Name: live.Name, Status: live.State,
@@ -153,8 +155,8 @@ func (a *answerCollector) explainAccelerator(d engine.Draft, live observed.Accel
 	return out
 }
 
-// explainEndpointGroup returns an endpoint group with the share of requests that each endpoint receives, from the weights of
-// the healthy endpoints.
+// explainEndpointGroup returns an endpoint group with the share of its requests that each endpoint receives. Only healthy
+// endpoints have a share, in proportion to their weights.
 func (a *answerCollector) explainEndpointGroup(c tree.AcceleratorComparer, g observed.EndpointGroup) requestEndpointGroup {
 	out := requestEndpointGroup{Region: g.Region, Dial: int32(g.Dial), Port: a.port, Endpoints: []requestEndpoint{}}
 	for _, o := range g.Overrides {
@@ -213,7 +215,21 @@ func (g requestEndpointGroup) isServing() bool {
 	return slices.ContainsFunc(g.Endpoints, func(e requestEndpoint) bool { return e.IsServing() })
 }
 
-// addEndpointAnswers adds the answers of the load balancers of the cluster that are endpoints of the accelerator.
+// mayAnswer reports whether an endpoint of the endpoint group is a load balancer of the cluster that receives requests. If no
+// endpoint is serving, all receive requests.
+func (g requestEndpointGroup) mayAnswer(e requestEndpoint) bool {
+	return e.LoadBalancer != nil && (e.IsServing() || !g.isServing())
+}
+
+// shareText returns the share of the requests of the endpoint group that the endpoint receives.
+func (e requestEndpoint) shareText() string {
+	if e.Share == 0 && e.IsServing() {
+		return "less than 1%"
+	}
+	return fmt.Sprintf("%d%%", e.Share)
+}
+
+// addEndpointAnswers adds to doc the answers of the load balancers of the cluster that are endpoints of the accelerator.
 func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDocument, drafts []engine.Draft) error {
 	draftOf := map[model.StackID]engine.Draft{}
 	for _, d := range drafts {
@@ -223,7 +239,7 @@ func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDo
 	for _, g := range doc.Accelerator.EndpointGroups {
 		for _, e := range g.Endpoints {
 			key := fmt.Sprint(e.ID, g.Port)
-			if e.LoadBalancer == nil || added[key] || g.isServing() && e.Share == 0 {
+			if !g.mayAnswer(e) || added[key] {
 				continue
 			}
 			added[key] = true
@@ -248,8 +264,8 @@ func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDo
 	return nil
 }
 
-// withEndpointDrafts returns drafts, and the drafts of other stacks whose load balancers are endpoints of the accelerator
-// that receives the request.
+// withEndpointDrafts returns drafts together with the drafts of other stacks: those whose load balancers are endpoints of
+// the accelerator that receives the request.
 func (a *answerCollector) withEndpointDrafts(ctx context.Context, drafts []engine.Draft) ([]engine.Draft, error) {
 	endpointStacks := map[model.StackID]bool{}
 	for _, d := range drafts {
@@ -294,7 +310,7 @@ func showAccelerator(w io.Writer, a *requestAccelerator) {
 		}
 		fmt.Fprintln(w)
 		output.ShowFirst(g.Endpoints, maxAnswers, func(e requestEndpoint) {
-			text := fmt.Sprintf("    %d%% to endpoint %s", e.Share, e.Text())
+			text := fmt.Sprintf("    %s to endpoint %s", e.shareText(), e.Text())
 			if e.LoadBalancer != nil {
 				text += " -> " + e.LoadBalancer.Text(len(e.Objects) == 0)
 			}

@@ -15,9 +15,8 @@ import (
 const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 
 // namingSource describes what names the host of the request, or returns "" if the load balancer accepts requests for any
-// host. It considers the rules of all listeners of the load balancer, because a listener that redirects to another port has
-// no rules. It also considers rules for the host with another path or method, because clients of the host reach this load
-// balancer.
+// host. It considers the rules of all listeners, because a listener that redirects to another port has no rules. It also
+// considers rules for the host that do not match the path or method, because clients of the host reach this load balancer.
 func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, listeners []resolved.Listener) string {
 	otherRule := ""
 	if answer.hostPattern != "" {

@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestPortInHostHeaderIsNoted checks that a note is added for a port other than the default of the scheme: clients send this
-// port in the Host header, and a rule for the host may not match the header.
+// TestPortInHostHeaderIsNoted checks that a note is added if the port is not the default port of the scheme. Clients send
+// this port in the Host header, and a rule for the host may not match such a header.
 func TestPortInHostHeaderIsNoted(t *testing.T) {
 	for port, want := range map[int32]int{80: 0, 8080: 1} {
 		a := answerCollector{
@@ -22,8 +24,8 @@ func TestPortInHostHeaderIsNoted(t *testing.T) {
 	}
 }
 
-// TestMatchingHostExpressionIsShown checks that the host or host pattern of a rule that matches the requested host is shown,
-// and not the others.
+// TestMatchingHostExpressionIsShown checks that hostOf returns the host, host pattern or regular expression of a rule that
+// matches the host of a request, and "" if none matches.
 func TestMatchingHostExpressionIsShown(t *testing.T) {
 	rule := model.Rule{Conditions: []model.Condition{model.HostHeader{
 		Values: []string{"a.example.com", "*.example.org"},
@@ -40,7 +42,7 @@ func TestMatchingHostExpressionIsShown(t *testing.T) {
 }
 
 // TestListenerThatIsNotCreatedAnswersNothing checks that the default action of a listener that is not created is shown for
-// an ALB and not for an NLB.
+// an ALB, but not for an NLB.
 func TestListenerThatIsNotCreatedAnswersNothing(t *testing.T) {
 	for protocol, want := range map[string]bool{"TCP": false, "TLS": false, "HTTP": true} {
 		var out strings.Builder
@@ -48,5 +50,33 @@ func TestListenerThatIsNotCreatedAnswersNothing(t *testing.T) {
 		if strings.Contains(out.String(), "answer 404") != want {
 			t.Errorf("%s: %s", protocol, out.String())
 		}
+	}
+}
+
+// TestEndpointWithASmallShareMayAnswer checks that an endpoint whose share is below 1% may answer a request, in contrast to an
+// endpoint that is not healthy. If no endpoint is healthy, all may answer.
+func TestEndpointWithASmallShareMayAnswer(t *testing.T) {
+	newEndpoint := func(health string, weight int32) requestEndpoint {
+		return requestEndpoint{Endpoint: tree.Endpoint{LoadBalancer: &tree.EndpointLoadBalancer{}, Health: health, Weight: weight}}
+	}
+	small, large, unhealthy := newEndpoint(observed.EndpointHealthy, 1), newEndpoint(observed.EndpointHealthy, 128), newEndpoint("UNHEALTHY", 128)
+	for name, c := range map[string]struct {
+		endpoint requestEndpoint
+		others   []requestEndpoint
+		want     bool
+	}{
+		"small share":          {small, []requestEndpoint{large, unhealthy}, true},
+		"unhealthy":            {unhealthy, []requestEndpoint{small}, false},
+		"all are unhealthy":    {unhealthy, []requestEndpoint{unhealthy}, true},
+		"not of this cluster":  {requestEndpoint{Endpoint: tree.Endpoint{Health: observed.EndpointHealthy, Weight: 1}}, nil, false},
+		"weight 0 beside some": {newEndpoint(observed.EndpointHealthy, 0), []requestEndpoint{small}, false},
+	} {
+		g := requestEndpointGroup{Endpoints: append(c.others, c.endpoint)}
+		if got := g.mayAnswer(c.endpoint); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+	if got := small.shareText(); got != "less than 1%" {
+		t.Errorf("share of a small endpoint: %q", got)
 	}
 }

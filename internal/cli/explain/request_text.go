@@ -15,7 +15,7 @@ import (
 // maxAnswers is the maximum number of answers, and of endpoints of an endpoint group, that are shown.
 const maxAnswers = 20
 
-// showAnswers prints the answers to a request. Load balancers that accept requests for any host share a line.
+// showAnswers prints the answers to a request. All load balancers that accept requests for any host are on one line.
 func showAnswers(w io.Writer, doc RequestDocument) {
 	fmt.Fprintln(w, finding.Printable(doc.Request))
 	showAccelerator(w, doc.Accelerator)

@@ -27,11 +27,11 @@ type requestUnserved struct {
 	Port int32 `json:"port"`
 	// Why is the reason why no rule names the host.
 	Why string `json:"why"`
-	// Objects are the objects that name the host, and whose rules for the host are not served.
+	// Objects are the objects that name the host, but have no rule for it on the port.
 	Objects []unservedObject `json:"objects"`
 }
 
-// unservedObject is an object that names a host and is not served for it.
+// unservedObject is an object that names the host of a request, but has no rule for it on the port.
 type unservedObject struct {
 	Object output.Object `json:"object"`
 	// Field is the field that names the host.
@@ -44,8 +44,8 @@ type unservedObject struct {
 // such as *.example.com.
 const maxUnservedObjects = 20
 
-// explainUnservedHost returns why no rule names the host of a request. It returns nil if a rule names it, or if it is the
-// DNS name of a load balancer.
+// explainUnservedHost returns the reason why no rule names the host of the request. It returns nil if something names the
+// host, such as a rule, the DNS name of a load balancer or an annotation.
 func (a *answerCollector) explainUnservedHost() *requestUnserved {
 	if a.byDNSName != nil || slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Named != "" }) {
 		return nil
@@ -113,7 +113,6 @@ func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 	return ""
 }
 
-// hostnameTexts returns hostnames as strings.
 func hostnameTexts(hosts []gwv1.Hostname) (out []string) {
 	for _, h := range hosts {
 		out = append(out, string(h))
@@ -174,8 +173,8 @@ func listenerPorts(d engine.Draft) []string {
 	return slices.Compact(out)
 }
 
-// showUnserved prints that no rule names the host, and the objects that name it. answers is the number of answers that
-// are printed below them.
+// showUnserved prints that no rule names the host, and lists the objects that name it. It prints nothing if u is nil.
+// answers is the number of answers that the caller prints after it.
 func showUnserved(w io.Writer, u *requestUnserved, answers int) {
 	if u == nil {
 		return

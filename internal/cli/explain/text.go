@@ -37,7 +37,7 @@ func showDocument(w io.Writer, doc Document) {
 		showExplainedBinding(w, b)
 	}
 	if len(doc.Warnings) > 0 {
-		fmt.Fprintln(w, "\nwarnings of the controller, the last first")
+		fmt.Fprintln(w, "\nwarnings about the object, newest first")
 	}
 	output.ShowFirst(doc.Warnings, maxWarnings, func(x warningDocument) { fmt.Fprintf(w, "  %s\n", x) },
 		func(n int) { fmt.Fprintf(w, "  … and %d more\n", n) })
@@ -114,7 +114,7 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 		func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
 }
 
-// securityGroupText returns why a load balancer has a security group.
+// securityGroupText returns the reason why a load balancer has a security group.
 func securityGroupText(g explainedSecurityGroup) string {
 	switch g.How {
 	case resolved.SecurityGroupOwn:
@@ -143,8 +143,8 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 		func(n int) { fmt.Fprintf(w, "      … and %d more certificates\n", n) })
 	output.ShowFirst(l.Rules, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more rules\n", n) })
-	// The listener of an NLB that is not created has no default action. The listener of an ALB that is not created answers
-	// 503.
+	// A listener of an NLB has no default action to show until it is created. A listener of an ALB shows its desired default
+	// action even if it is not created.
 	if isALB := strings.HasPrefix(l.Protocol, "HTTP"); l.Default != "" && (l.Made || l.InAWS || isALB) {
 		from := ""
 		if l.DefaultFrom != "" {
@@ -154,7 +154,7 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 	}
 }
 
-// certificateText returns a certificate with how it was found.
+// certificateText returns a certificate as text, with the way in which it was found.
 func certificateText(c explainedCertificate) string {
 	text := cmp.Or(c.ARN, "missing")
 	if c.Default {
@@ -177,7 +177,6 @@ func certificateText(c explainedCertificate) string {
 	return text + ", named   from " + c.From
 }
 
-// ruleText returns a rule in a line of text.
 func ruleText(r explainedRule) string {
 	mark, priority := " ", "-"
 	if r.Own {

@@ -23,7 +23,7 @@ import (
 
 // warningDocument is an event of type Warning about an object, or a condition that is not met.
 type warningDocument struct {
-	// In is "event", or the type of the condition.
+	// In is "event", or the condition with the parent or listener that has it, such as "listener http condition Accepted".
 	In      string `json:"in"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -45,12 +45,9 @@ func (w warningDocument) String() string {
 	return finding.Printable(finding.Truncate(out+": "+w.Message, input.MaxWarningLength))
 }
 
-// maxEvents is the maximum number of events that are read for an object.
-const maxEvents = 500
-
-// controllerWarnings returns the conditions of an object that are not met and, if a cluster is read, its events of type
-// Warning, newest first.
-func controllerWarnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref cluster.Ref) ([]warningDocument, error) {
+// warningsAbout returns the conditions of an object that are not met and, if a cluster is read, the events of type Warning
+// about the object, newest first. They may be of any controller.
+func warningsAbout(ctx context.Context, d *input.Source, store *cluster.Memory, ref cluster.Ref) ([]warningDocument, error) {
 	obj, err := store.Get(ref)
 	if err != nil {
 		return nil, err
@@ -67,32 +64,35 @@ func controllerWarnings(ctx context.Context, d *input.Source, store *cluster.Mem
 	if err != nil {
 		return nil, err
 	}
-	list, err := core.Events(ref.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.Set{"involvedObject.kind": string(ref.Kind), "involvedObject.name": ref.Name, "type": corev1.EventTypeWarning}.String(),
-		Limit:         maxEvents,
+	var events []*corev1.Event
+	selector := fields.Set{"involvedObject.kind": string(ref.Kind), "involvedObject.name": ref.Name, "type": corev1.EventTypeWarning}.String()
+	complete, err := input.ListEvents(ctx, core.Events(ref.Namespace), selector, func(e *corev1.Event) {
+		if e.InvolvedObject.Kind == string(ref.Kind) && e.InvolvedObject.Name == ref.Name && e.Type == corev1.EventTypeWarning && !isOfEarlierObject(e.InvolvedObject.UID, obj) {
+			events = append(events, e)
+		}
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return append(out, warningDocument{In: "event", Reason: "Unread", Message: "events cannot be read: " + err.Error()}), nil
+	case !complete:
+		out = append(out, warningDocument{In: "event", Reason: "Unread", Message: "the object has too many events to read all of them"})
 	}
-	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
-		return e.InvolvedObject.Kind != string(ref.Kind) || e.InvolvedObject.Name != ref.Name || e.Type != corev1.EventTypeWarning ||
-			isOfEarlierObject(e.InvolvedObject.UID, obj)
-	})
-	slices.SortStableFunc(events, func(a, b corev1.Event) int {
-		return cmp.Or(input.LastEventTime(&b).Compare(input.LastEventTime(&a)), cmp.Compare(a.Name, b.Name))
+	slices.SortStableFunc(events, func(a, b *corev1.Event) int {
+		return cmp.Or(input.LastEventTime(b).Compare(input.LastEventTime(a)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, e := range events {
-		out = append(out, warningDocument{In: "event", Reason: e.Reason, Message: e.Message, Last: input.LastEventTime(&e).UTC().Format(time.RFC3339), Count: e.Count})
+		out = append(out, warningDocument{In: "event", Reason: e.Reason, Message: e.Message, Last: input.LastEventTime(e).UTC().Format(time.RFC3339), Count: e.Count})
 	}
 	return out, nil
 }
 
-// isOfEarlierObject reports whether the UID in an event is that of a deleted object with the same name.
+// isOfEarlierObject reports whether uid is the UID of a deleted object with the same name as obj. It returns false if a UID
+// is missing.
 func isOfEarlierObject(uid types.UID, obj cluster.Object) bool {
 	return obj != nil && uid != "" && obj.GetUID() != "" && uid != obj.GetUID()
 }
 
-// parentText returns the parent of a route, with the section and port that the parentRef names.
+// parentText returns a parentRef as text: the parent of the route, with the section and port that the parentRef names.
 func parentText(namespace string, p gwv1.ParentReference) string {
 	text := cluster.ParentRef(namespace, p).String()
 	if p.SectionName != nil {
@@ -104,8 +104,8 @@ func parentText(namespace string, p gwv1.ParentReference) string {
 	return finding.Printable(text)
 }
 
-// unmetConditions returns the conditions that are not met: those in the status of an object, of its parents and of its
-// listeners.
+// unmetConditions returns the conditions in the status of an object, of its parents and of its listeners that are not met:
+// status False, or True for the condition Conflicted.
 func unmetConditions(obj cluster.Object) ([]warningDocument, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

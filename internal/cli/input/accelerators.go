@@ -12,9 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// EachDraftOutsideScope makes plans of stacks that have objects in store but are outside the scope of the command, and
-// passes the plans to show. include selects the stacks. It must be called after EachDraft. With --observed it does nothing,
-// because a recording contains only the stacks in the scope of a command.
+// EachDraftOutsideScope makes the plans of stacks that have objects in store but are outside the scope of the command, and
+// passes each plan to show. It makes only the plans of stacks for which include returns true. Call it after Open or
+// EachDraft; before that it does nothing. With --observed it does nothing either, because a recording contains only the
+// stacks in the scope of a command.
 func EachDraftOutsideScope(ctx context.Context, d *Source, store *cluster.Memory, include func(model.StackID) bool, show func(engine.Draft) error) error {
 	if d.ObservedFile != "" || d.draft == nil {
 		return nil
@@ -34,7 +35,7 @@ func EachDraftOutsideScope(ctx context.Context, d *Source, store *cluster.Memory
 	return nil
 }
 
-// acceleratorsOffReason returns why GlobalAccelerators are not served, or "" if they are.
+// acceleratorsOffReason returns why the controller does not serve GlobalAccelerators, or "" if it serves them.
 func acceleratorsOffReason(c config.Config) string {
 	if c.Gates.IsEnabled(config.GlobalAcceleratorController) {
 		return ""

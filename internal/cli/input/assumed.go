@@ -30,8 +30,9 @@ const (
 	assumedSubnets = 3
 )
 
-// assumedAWS is an AWS account without load balancers in which all other resources exist that objects name: a network,
-// security groups, target groups, web ACLs and trust stores with any name, and certificates for the hosts of the objects.
+// assumedAWS replaces AWS with --offline. The assumed account has no load balancers. It has all other resources that the
+// objects name: subnets, security groups, target groups, web ACLs and trust stores of any name, and certificates for the
+// hosts of the objects.
 type assumedAWS struct {
 	readOnlyCloud
 	region, vpc string
@@ -41,14 +42,14 @@ type assumedAWS struct {
 	Facts []string
 }
 
-// addFact adds a sentence to Facts, unless Facts has it.
+// addFact adds a sentence to Facts, unless Facts already contains it.
 func (a *assumedAWS) addFact(format string, args ...any) {
 	if fact := fmt.Sprintf(format, args...); !slices.Contains(a.Facts, fact) {
 		a.Facts = append(a.Facts, fact)
 	}
 }
 
-// showFacts prints the assumptions. It may be called on nil.
+// showFacts prints the assumptions. It prints nothing if a is nil.
 func (a *assumedAWS) showFacts(w io.Writer) {
 	if a == nil {
 		return
@@ -58,8 +59,8 @@ func (a *assumedAWS) showFacts(w io.Writer) {
 	}
 }
 
-// assumeOffline replaces AWS by an assumed account. It adds to store the objects to which the manifests refer but which they
-// do not contain.
+// assumeOffline replaces AWS by an assumed account. It adds to store the classes and namespaces to which the manifests refer
+// but which they do not contain.
 func (d *Source) assumeOffline(store *cluster.Memory) error {
 	if d.Config.ClusterName == "" {
 		d.Config.ClusterName = assumedCluster
@@ -71,7 +72,7 @@ func (d *Source) assumeOffline(store *cluster.Memory) error {
 	return err
 }
 
-// newAssumedAWS returns the assumed account for a configuration and the hosts in store.
+// newAssumedAWS returns the assumed account for a configuration. It has certificates for the hosts of the objects in store.
 func newAssumedAWS(c config.Config, store *cluster.Memory) *assumedAWS {
 	a := &assumedAWS{region: c.AWS.Region, vpc: c.AWS.VPC, hosts: hostsIn(store)}
 	if c.ClusterName == assumedCluster {
@@ -109,7 +110,7 @@ func (a *assumedAWS) Observe(_ context.Context, _ model.StackID, questions []mod
 	return observed.Stack{Facts: f}, nil
 }
 
-// addAnswer puts the assumed answer to a question into f.
+// addAnswer stores the assumed answer to question q in f, and adds a sentence about the assumption to a.Facts.
 func (a *assumedAWS) addAnswer(f *observed.Facts, q model.Question) {
 	switch q := q.(type) {
 	case model.AskScheme:
@@ -161,11 +162,11 @@ func (a *assumedAWS) addAnswer(f *observed.Facts, q model.Question) {
 			a.addFact("trust store %q exists", name)
 		}
 	}
-	// All other questions are about resources in AWS, of which the assumed account has none.
+	// All other questions are about resources that the assumed account does not have.
 }
 
-// subnets returns the subnets that a question names. If it names none, it returns three subnets as if they had been
-// discovered, each in a different availability zone.
+// subnets returns the subnets that a question names. If it names none, subnets returns three subnets, each in a different
+// availability zone.
 func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
 	var refs []string
 	for i := range assumedSubnets {
@@ -194,7 +195,8 @@ func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
 	return out
 }
 
-// endpointLoadBalancers returns the load balancer that an endpoint of an accelerator names, none for an Elastic IP address.
+// endpointLoadBalancers returns the load balancer that an endpoint of an accelerator names. It returns nil if the endpoint
+// is an Elastic IP address or a DNS name.
 func (a *assumedAWS) endpointLoadBalancers(q model.AskLoadBalancers) []observed.EndpointLoadBalancer {
 	typ, prefix := model.Application, "app"
 	if strings.Contains(q.ARN, ":loadbalancer/net/") || !q.Of.Kind.HasRules() && q.ARN == "" {
@@ -232,7 +234,7 @@ func (a *assumedAWS) securityGroups(q model.AskNamedSecurityGroups) observed.Sec
 	return out
 }
 
-// hostsIn returns the hosts of all Ingresses, Gateways and routes, sorted and once each.
+// hostsIn returns the hosts of all Ingresses, Gateways and routes, sorted and without duplicates.
 func hostsIn(store *cluster.Memory) []string {
 	var out []string
 	add := func(host string) {
@@ -265,8 +267,8 @@ func hostsIn(store *cluster.Memory) []string {
 	return slices.Compact(out)
 }
 
-// addAssumedObjects adds objects to which manifests of applications refer but which they seldom contain: classes, as classes
-// of this controller, and namespaces. It returns a sentence about each object that it added.
+// addAssumedObjects adds to store the IngressClasses, GatewayClasses and namespaces to which objects refer but which store
+// does not contain. The classes belong to this controller. It returns a sentence about each object that it added.
 func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 	missing := func(ref cluster.Ref) bool {
 		o, e := store.Get(ref)
@@ -310,7 +312,7 @@ func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 	return facts, err
 }
 
-// namespacesIn returns the namespaces of all objects, sorted and once each.
+// namespacesIn returns the namespaces of all objects, sorted and without duplicates.
 func namespacesIn(store *cluster.Memory) []string {
 	var out []string
 	for _, typ := range cluster.Types() {

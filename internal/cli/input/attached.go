@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// unattachedFindings returns a finding for each parentRef of a route that attaches to no listener of a Gateway, and for each
-// listener and ListenerSet that is not served. The controller writes these reasons to the status of the objects, but objects
-// in files have no status. It omits routes and ListenerSets outside the scope of the command.
+// unattachedFindings returns a finding for each parentRef of a route that attaches to no listener of the Gateway id, and for
+// each listener and ListenerSet that is not served. The controller writes these reasons to the status of the objects, but
+// objects in files have no status. It omits routes and ListenerSets outside the scope of the command.
 func (d *Source) unattachedFindings(store *cluster.Memory, id model.StackID) (out finding.List) {
 	gw, ok := cluster.Get[*gwv1.Gateway](cluster.NewView(store), cluster.KindGateway, id.Namespace, id.Name)
 	if !ok || !id.Kind.IsGateway() {
@@ -47,8 +47,8 @@ func (d *Source) unattachedFindings(store *cluster.Memory, id model.StackID) (ou
 	return out
 }
 
-// includesMember reports whether a scope includes a route or ListenerSet that refers to a Gateway: the command names one
-// of the two objects or its namespace.
+// includesMember reports whether a scope includes a route or ListenerSet that refers to a Gateway: the scope covers
+// everything, or it includes one of the two objects or its namespace.
 func (s *scope) includesMember(ref cluster.Ref, gateway model.StackID) bool {
 	isEither := func(o cluster.Ref) bool {
 		return o == ref || o == cluster.Ref{Kind: cluster.KindGateway, Namespace: gateway.Namespace, Name: gateway.Name}

@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-// CloudConfig returns the configuration of the AWS client of the controller. It fails if --aws-api-throttle is malformed.
+// CloudConfig returns the configuration of the AWS client of the controller. It returns an error if --aws-api-throttle is
+// malformed.
 func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) {
 	out := cloud.Config{
 		Cluster: c.ClusterName, Region: c.AWS.Region, VPC: c.AWS.VPC, VPCTags: c.AWS.VPCTags,
@@ -37,7 +38,7 @@ func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) 
 	return out, nil
 }
 
-// Connector connects the controller to AWS.
+// Connector connects the controller to AWS. It implements controller.Connector.
 type Connector struct {
 	Config config.Config
 	Env    output.Environment
@@ -74,7 +75,7 @@ func (m metricsRecorder) RecordAttempt(c cloud.Call) {
 	}
 }
 
-// rateLimits returns the rate limits of the AWS account of the controller, for its metrics.
+// rateLimits returns the current rate limits of calls to the AWS account of the controller, for its metrics.
 func rateLimits(c *cloud.Cloud) []controller.RateLimit {
 	var out []controller.RateLimit
 	for _, x := range c.RateLimits() {
@@ -83,7 +84,7 @@ func rateLimits(c *cloud.Cloud) []controller.RateLimit {
 	return out
 }
 
-// callOf converts a call for the metrics of the controller.
+// callOf converts a call to AWS for the metrics of the controller.
 func callOf(c cloud.Call) controller.Call {
 	return controller.Call{
 		Service: c.Service, Operation: c.Operation, Status: strconv.Itoa(c.Status), Code: c.Code, Cause: c.Cause,

@@ -18,12 +18,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// BindingPlans are the plans of the TargetGroupBindings that exist.
+// BindingPlans are the plans of the TargetGroupBindings in the scope of a command.
 type BindingPlans struct {
 	Bindings []BindingPlan
-	// Rules change the rules of the security groups of nodes and pods, for all bindings together.
+	// Rules are the changes of the rules of node and pod security groups, for all TargetGroupBindings together. It is empty
+	// if the scope has only some TargetGroupBindings.
 	Rules []bindingplan.PlanItem
-	// Notes are sentences about what has no plan, with the reasons.
+	// Notes are sentences about changes that were not planned, with the reasons.
 	Notes []string
 }
 
@@ -34,8 +35,9 @@ type BindingPlan struct {
 	Items    []bindingplan.PlanItem
 }
 
-// PlanBindings makes the plans of the bindings in the scope of the command. With a recording of AWS it makes none. Without a
-// cluster it plans no removal of targets and rules that no object in the files needs, because the files may be incomplete.
+// PlanBindings makes the plans of the TargetGroupBindings in the scope of the command. With --observed or --offline it makes
+// none. If no cluster was read, it omits the removal of targets and rules, because the files may lack the objects that need
+// them.
 func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (BindingPlans, error) {
 	var out BindingPlans
 	aws, ok := d.Cloud.(bindings.Cloud)
@@ -83,7 +85,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 	return out.withSkippedNote(skipped), nil
 }
 
-// withSkippedNote adds a note about n removals that are not planned.
+// withSkippedNote returns p with a note about n removals that are not planned, or p if n is 0.
 func (p BindingPlans) withSkippedNote(n int) BindingPlans {
 	if n > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%d targets and rules that no TargetGroupBinding needs are not planned for removal, because no cluster was read", n))
@@ -91,7 +93,7 @@ func (p BindingPlans) withSkippedNote(n int) BindingPlans {
 	return p
 }
 
-// plannedItems returns items. If no cluster was read, it omits those that remove targets or rules.
+// plannedItems returns items. If no cluster was read, it omits the items that remove targets or rules.
 func plannedItems(items []bindingplan.PlanItem, clusterRead bool) []bindingplan.PlanItem {
 	return slices.DeleteFunc(slices.Clone(items), func(i bindingplan.PlanItem) bool {
 		return !clusterRead && (i.Verb == "deregister" || i.Verb == "revoke")
@@ -106,12 +108,12 @@ type BindingDocument struct {
 	Steps     []output.Step    `json:"steps"`
 }
 
-// Document returns the plan for a JSON or YAML document.
+// Document converts the plan for a JSON or YAML document.
 func (b BindingPlan) Document() BindingDocument {
 	return BindingDocument{b.Key.Namespace, b.Key.Name, output.Findings(b.Findings), ItemDocuments(b.Items)}
 }
 
-// ItemDocuments returns a step for each item.
+// ItemDocuments returns a step for a JSON or YAML document for each item.
 func ItemDocuments(items []bindingplan.PlanItem) []output.Step {
 	out := []output.Step{}
 	for _, i := range items {

@@ -9,11 +9,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// ClusterNameFix is the fix for UnknownClusterWarning.
+// ClusterNameFix is the advice that is printed after the text of UnknownClusterWarning.
 const ClusterNameFix = "give the name that the controller of this cluster has in its flags"
 
-// UnknownClusterWarning returns a warning if the subnets of the VPC have tags of other clusters and none of the cluster
-// that --cluster-name names, "" otherwise.
+// UnknownClusterWarning returns a warning if subnets of the VPC have tags of other clusters, but none has a tag of the
+// cluster name. Otherwise it returns "". name is the value of --cluster-name.
 func UnknownClusterWarning(name string, answers map[string]observed.SubnetAnswer) string {
 	names := network.OtherClusterNames(name, answers)
 	if len(names) == 0 {

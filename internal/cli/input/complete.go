@@ -29,7 +29,7 @@ func (d *Source) registerCompletions(cmd *cobra.Command) {
 	}))
 }
 
-// CompleteObjects completes an argument KIND/NAME. It has the signature of cobra.Command.ValidArgsFunction.
+// CompleteObjects completes an argument KIND/NAME. Its signature is that of cobra.Command.ValidArgsFunction.
 func (d *Source) CompleteObjects(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	kind, _, named := strings.Cut(typed, "/")
 	if !named {
@@ -50,7 +50,7 @@ func (d *Source) CompleteObjects(_ *cobra.Command, _ []string, typed string) ([]
 	return WithPrefix(out, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
-// WithPrefix returns the words that begin with a prefix, ignoring case, sorted, at most maxCompletions.
+// WithPrefix returns the words that begin with typed, in any case. It sorts them and returns at most maxCompletions.
 func WithPrefix(words []string, typed string) []string {
 	var out []string
 	for _, w := range words {
@@ -62,8 +62,8 @@ func WithPrefix(words []string, typed string) []string {
 	return out[:min(len(out), maxCompletions)]
 }
 
-// objectNames returns the names of the objects of a kind, in the namespace of the command unless it selects all
-// namespaces. It returns none if the cluster cannot be read.
+// objectNames returns the names of the objects of a kind in the cluster. Unless the command selects all namespaces, it
+// returns those in the namespace of the command. It returns nil if the cluster cannot be read.
 func (d *Source) objectNames(kind cluster.Kind) []string {
 	typ, ok := cluster.TypeOf(kind)
 	rc, err := ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)

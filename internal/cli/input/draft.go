@@ -1,5 +1,5 @@
-// Package input reads the input of commands: objects from files and from a cluster, the flags of the controller, and AWS,
-// which can be live, recorded or assumed.
+// Package input reads the input of commands: objects from files and from a cluster, the flags of the controller, and the
+// state of AWS, which can be read from AWS, recorded in a file or assumed.
 package input
 
 import (
@@ -39,8 +39,8 @@ type Source struct {
 	Config config.Config
 	// flags are the flags of the command.
 	flags *pflag.FlagSet
-	// flagsFrom is the value of --flags-from. It names the controller whose flags are used where the command line does not
-	// set them.
+	// flagsFrom is the value of --flags-from. It names the controller that sets the flags that the command line does not
+	// set.
 	flagsFrom string
 	// controllerFlagsSet reports whether SetControllerFlags was called.
 	controllerFlagsSet bool
@@ -48,18 +48,18 @@ type Source struct {
 	Files []string
 	// FilesOnly reports whether no cluster is read.
 	FilesOnly bool
-	// ObservedFile is a recording of answers of AWS that is read in place of AWS. recordFile is the recording that is
-	// written.
+	// ObservedFile is the value of --observed: a file with recorded answers of AWS, which replaces AWS. recordFile is the
+	// value of --record: the file to which the answers of AWS are written. Either is "" if its flag is not set.
 	ObservedFile, recordFile string
-	// Offline reports whether neither AWS nor a cluster is read. AssumedAWS then replaces AWS.
+	// Offline reports whether the command reads neither AWS nor a cluster. In that case AssumedAWS replaces AWS.
 	Offline    bool
 	AssumedAWS *assumedAWS
 	// recorder stores the last questions and answers of each stack.
 	recorder *recorder
-	// Cloud is AWS: live, recorded or assumed. VPC is the id of the VPC of the cluster.
+	// Cloud observes AWS, a recording or the assumed account. VPC is the ID of the VPC of the cluster.
 	Cloud engine.Cloud
 	VPC   string
-	// secrets reads Secrets from the cluster; nil without a cluster.
+	// secrets reads Secrets from the cluster. It is nil if no cluster was read.
 	secrets client.Reader
 	// ClusterRead reports whether the objects of a cluster were read.
 	ClusterRead bool
@@ -72,16 +72,17 @@ type Source struct {
 	namespaceOnlyKinds []cluster.Kind
 	// selected are the stacks and bindings that the command is about.
 	selected selection
-	// draft makes the plan of a stack.
+	// draft makes the plan of a stack. It is nil before Open.
 	draft func(context.Context, model.StackID) (engine.Draft, error)
 	// MaxAge is the maximum age of cached facts about AWS, for a command that reads AWS more than once. 0 means any age.
 	MaxAge time.Duration
-	// MaxAgeOf returns the maximum age of cached facts about one stack; MaxAge if nil. Resources that are not known yet
-	// are listed again after MaxAge in any case.
+	// MaxAgeOf returns the maximum age of cached facts about one stack. If it is nil, MaxAge applies to all stacks. Lists
+	// that find new resources are never older than MaxAge.
 	MaxAgeOf func(model.StackID) time.Duration
 }
 
-// Bind registers the flags of the controller, which plans depend on, and the flags that name where objects are read from.
+// Bind registers the flags of the controller, because plans depend on them, and the flags that select objects and their
+// source.
 func (d *Source) Bind(cmd *cobra.Command) {
 	d.Config = config.Default()
 	d.Config.AddFlags(cmd.Flags())
@@ -111,8 +112,8 @@ func (d *Source) BindOffline(cmd *cobra.Command) {
 // read it.
 const clusterNameVariable = "FULCRUM_CLUSTER_NAME"
 
-// shownControllerFlags are the flags of the controller that the help of commands lists. Commands accept the other flags of
-// the controller too, which its own help lists.
+// shownControllerFlags are the flags of the controller that the help of commands lists. Commands also accept the other flags
+// of the controller, which only the help of the controller lists.
 var shownControllerFlags = []string{"cluster-name", "aws-region", "aws-vpc-id", "kubeconfig"}
 
 // hideControllerFlags hides the other flags of the controller from the help of a command.
@@ -123,8 +124,8 @@ func hideControllerFlags(fs *pflag.FlagSet) {
 	fs.Lookup("cluster-name").Usage = "name of the cluster; if empty, the environment variable " + clusterNameVariable + ", then the flag of the controller that runs"
 }
 
-// Open checks the flags, connects to AWS, selects the stacks of the command and enables DraftOf. SelectedStacks returns the
-// stacks even if AWS cannot be reached.
+// Open checks the flags, selects the stacks of the command, connects to AWS and enables DraftOf. If AWS cannot be reached,
+// it returns an error, but SelectedStacks returns the stacks.
 func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 	if err := d.Validate(); err != nil {
 		return err
@@ -140,7 +141,7 @@ func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 	}
 	rec := &recorder{Cloud: d.Cloud, answers: map[model.StackID]observed.Stack{}, questions: map[model.StackID][]model.Question{}}
 	if d.MaxAge > 0 {
-		// All stacks have the same start, so that nothing is read twice.
+		// All stacks have the same start time, so that facts that they share are read only once.
 		rec.start, rec.maxAge, rec.maxAgeOf = d.Env.Time(), d.MaxAge, d.MaxAgeOf
 	}
 	d.recorder = rec
@@ -161,7 +162,8 @@ func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 	return nil
 }
 
-// EachDraft makes the plans of the stacks that the command is about, in order, and passes each to show.
+// EachDraft makes the plans of the stacks that the command is about, in order, and passes each to show. After that it prints
+// a warning about an unknown cluster name and the assumptions of --offline, and writes the recording of --record.
 func (d *Source) EachDraft(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
 	if err := Open(ctx, d, store); err != nil {
 		return err
@@ -207,10 +209,10 @@ func (d *Source) ObserveWith(ctx context.Context, id model.StackID, more []model
 // errReadOnly is the error of each attempt to change a resource in AWS.
 var errReadOnly = errors.New("this command changes nothing")
 
-// readOnlyFence is the fence of commands, which admits no write.
+// readOnlyFence is the fence of commands. It admits no change in AWS.
 var readOnlyFence = engine.ReadOnly{Err: errReadOnly}
 
-// readOnlyCloud carries out no step. It is the part of engine.Cloud that a recorded and an assumed AWS share.
+// readOnlyCloud has the methods of engine.Cloud that a recorded and an assumed AWS share. Its Apply fails with errReadOnly.
 type readOnlyCloud struct{}
 
 // Apply implements engine.Cloud.
@@ -221,7 +223,7 @@ func (readOnlyCloud) Apply(context.Context, model.StackID, plan.Step, plan.Known
 // Class implements engine.Cloud.
 func (readOnlyCloud) Class(error) failure.Class { return failure.Unknown }
 
-// Connect returns AWS, live or recorded, and the id of the VPC of the cluster.
+// Connect returns AWS, or the recording of --observed, and the ID of the VPC of the cluster.
 func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 	if d.ObservedFile != "" {
 		return d.loadRecording()
@@ -237,9 +239,9 @@ func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 	return aws, aws.VPC(), nil
 }
 
-// CloudConfig returns the configuration of the AWS client of a command. It differs from that of the controller, because a
-// user waits for the command: it admits no write, has deadlines of seconds, and makes at most 3 attempts unless the user
-// has set --aws-max-retries.
+// CloudConfig returns the configuration of the AWS client of a command. Unlike the client of the controller, it admits no
+// change. Because a user waits for the command, its deadlines are seconds, and it makes at most 3 attempts unless
+// --aws-max-retries has a value other than the default.
 func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc, err := CloudConfig(d.Config, d.Env)
 	cc.Fence = readOnlyFence
@@ -255,7 +257,7 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 	return cc, err
 }
 
-// requestCounter counts requests to AWS in the environment of a command.
+// requestCounter counts the requests to AWS by env.CountRequest.
 type requestCounter struct{ env output.Environment }
 
 // RecordCall implements sdk.CallRecorder.
@@ -264,7 +266,7 @@ func (requestCounter) RecordCall(cloud.Call) {}
 // RecordAttempt implements sdk.CallRecorder.
 func (c requestCounter) RecordAttempt(cloud.Call) { c.env.CountRequest() }
 
-// loadRecording reads ObservedFile. It returns AWS as it was recorded, and the id of the VPC.
+// loadRecording reads ObservedFile. It returns a cloud that answers from the recording, and the recorded ID of the VPC.
 func (d *Source) loadRecording() (engine.Cloud, string, error) {
 	data, err := os.ReadFile(d.ObservedFile)
 	if err != nil {
@@ -283,7 +285,7 @@ func (d *Source) loadRecording() (engine.Cloud, string, error) {
 	return r, rec.VPC, nil
 }
 
-// saveRecording writes the answers of AWS for the selected stacks to recordFile, if that is set.
+// saveRecording writes the answers of AWS for the selected stacks to recordFile. It does nothing if recordFile is "".
 func (d *Source) saveRecording() error {
 	if d.recordFile == "" {
 		return nil
@@ -303,7 +305,7 @@ func (d *Source) saveRecording() error {
 	return os.WriteFile(d.recordFile, append(data, '\n'), 0o600)
 }
 
-// stacksOf returns the stacks of all objects, sorted and once each.
+// stacksOf returns the stacks of all objects in store, sorted and without duplicates.
 func stacksOf(store *cluster.Memory, frontends engine.Frontends) []model.StackID {
 	var out []model.StackID
 	for _, typ := range cluster.Types() {

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// TestCommandsTimeOutAfterSeconds checks that the timeouts of AWS calls are seconds for commands, and for the controller the
-// defaults, which are minutes.
+// TestCommandsTimeOutAfterSeconds checks that a command sets timeouts of seconds for calls to AWS, and at most 3 attempts
+// unless --aws-max-retries is set. The controller uses the default timeouts.
 func TestCommandsTimeOutAfterSeconds(t *testing.T) {
 	d := &Source{Env: output.Environment{Getenv: func(string) string { return "" }}}
 	d.Config.AWS.MaxRetries = 10

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// SelectedStacks returns the stacks that the command is about, in order, after Open.
+// SelectedStacks returns the stacks that the command is about, in order. It returns nil before Open.
 func SelectedStacks(d *Source) []model.StackID { return d.selected.stacks }
 
 // DraftOf makes the plan of one stack. It may be called only after Open has succeeded.
@@ -16,7 +16,7 @@ func DraftOf(ctx context.Context, d *Source, id model.StackID) (engine.Draft, er
 	return d.draft(ctx, id)
 }
 
-// NotInstalledKinds returns the kinds of a list that the API server does not serve.
+// NotInstalledKinds returns those of the given kinds that the API server does not serve.
 func NotInstalledKinds(d *Source, of ...cluster.Kind) []cluster.Kind {
 	return intersectKinds(d.notInstalledKinds, of)
 }

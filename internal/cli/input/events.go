@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Event is a Kubernetes event about an object that commands show. Its content cannot be trusted: any user with the right
-// to write events in a namespace may have written it.
+// Event is a Kubernetes event about an object that commands show. Its content cannot be trusted, because any user who may
+// write events in a namespace can write it.
 type Event struct {
 	Time            time.Time
 	Kind            string
@@ -35,8 +35,8 @@ type Event struct {
 	Component, Reason, Message string
 }
 
-// IsOfController reports whether an event names the controller as its reporting component. aws-load-balancer-controller
-// reports under the same names.
+// IsOfController reports whether an event names this controller as its reporting component. It is also true for events of
+// aws-load-balancer-controller, which has the same component names.
 func (e Event) IsOfController() bool { return slices.Contains(controllerComponents, e.Component) }
 
 // controllerComponents are the reporting components of the events of the controller.
@@ -45,21 +45,21 @@ var controllerComponents = []string{
 	string(gatewayconfig.ALBController), string(gatewayconfig.NLBController),
 }
 
-// IsReconciled reports whether an event reports that the desired state of an object was carried out.
+// IsReconciled reports whether an event reports that an object was reconciled.
 func (e Event) IsReconciled() bool { return e.Reason == report.EventReconciled }
 
-// EventHandler is called with the events of a cluster.
+// EventHandler has the functions that are called with the events of a cluster.
 type EventHandler struct {
 	// OnList is called each time before a watch begins, with the warnings and successes of the controller that the cluster
 	// stores. complete reports whether all events were listed.
 	OnList func(list []Event, complete bool)
 	// OnEvent is called with each event that is written during a watch.
 	OnEvent func(Event)
-	// OnError is called with the reason why events cannot be read. They are read again later.
+	// OnError is called with the reason why events cannot be read. The watch is started again after a while.
 	OnError func(error)
 }
 
-// Bounds of a list of events. They include events about objects of other controllers.
+// The maximum number of events in a page, and of pages in a list. Events of other controllers count too.
 const (
 	eventPageSize = 500
 	maxEventPages = 20
@@ -108,12 +108,12 @@ type eventWatcher struct {
 	handler EventHandler
 }
 
-// isOfWatchedKind reports whether an event is about an object of the watched kinds.
+// isOfWatchedKind reports whether an event is about an object of one of the watched kinds.
 func (r eventWatcher) isOfWatchedKind(e *corev1.Event) bool {
 	return slices.Contains(r.kinds, cluster.Kind(e.InvolvedObject.Kind))
 }
 
-// watch lists the events that the cluster stores, and watches new ones until the API server ends the watch.
+// watch lists the events that the cluster stores, and watches for new events until the API server ends the watch.
 func (r eventWatcher) watch(ctx context.Context) error {
 	newest, err := r.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -137,35 +137,45 @@ func (r eventWatcher) watch(ctx context.Context) error {
 	return nil
 }
 
-// list returns the warnings and successes of the controller. It leaves out events about Pods and Nodes, which are the
-// majority in many clusters, by a field selector.
+// list returns the warnings and successes of the controller. A field selector excludes events about Pods and Nodes, which
+// are the majority in many clusters. complete is false if there are more than maxEventPages pages.
 func (r eventWatcher) list(ctx context.Context) (out []Event, complete bool, err error) {
 	complete = true
 	for _, selector := range []string{"type=" + corev1.EventTypeWarning, "reason=" + report.EventReconciled} {
-		o := metav1.ListOptions{FieldSelector: selector + ",involvedObject.kind!=Pod,involvedObject.kind!=Node", Limit: eventPageSize}
-		for page := 0; ; page++ {
-			if page == maxEventPages {
-				complete = false
-				break
+		all, err := ListEvents(ctx, r, selector+",involvedObject.kind!=Pod,involvedObject.kind!=Node", func(event *corev1.Event) {
+			if e := eventOf(event); r.isOfWatchedKind(event) && e.IsOfController() && (e.Warning || e.IsReconciled()) {
+				out = append(out, e)
 			}
-			list, err := r.List(ctx, o)
-			if err != nil {
-				return nil, false, err
-			}
-			for i := range list.Items {
-				if e := eventOf(&list.Items[i]); r.isOfWatchedKind(&list.Items[i]) && e.IsOfController() && (e.Warning || e.IsReconciled()) {
-					out = append(out, e)
-				}
-			}
-			if o.Continue = list.Continue; o.Continue == "" {
-				break
-			}
+		})
+		if err != nil {
+			return nil, false, err
 		}
+		complete = complete && all
 	}
 	return out, complete, nil
 }
 
-// LastEventTime returns when an event was last written, in whichever field its writer has set.
+// ListEvents calls visit with each event that a field selector matches, in no order of time. complete is false if there are
+// more than maxEventPages pages of events; the rest is not read.
+func ListEvents(ctx context.Context, api corev1client.EventInterface, selector string, visit func(*corev1.Event)) (complete bool, err error) {
+	o := metav1.ListOptions{FieldSelector: selector, Limit: eventPageSize}
+	for range maxEventPages {
+		list, err := api.List(ctx, o)
+		if err != nil {
+			return false, err
+		}
+		for i := range list.Items {
+			visit(&list.Items[i])
+		}
+		if o.Continue = list.Continue; o.Continue == "" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// LastEventTime returns when an event was last written. It returns the first time that is set among the last timestamp, the
+// series, the event time and the creation time.
 func LastEventTime(e *corev1.Event) time.Time {
 	at := e.LastTimestamp.Time
 	if at.IsZero() && e.Series != nil {

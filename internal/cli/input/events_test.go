@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestLastEventTime checks which field of an event is the time of its last write. Writers of events.k8s.io set other
-// fields than those of the core API, and some set none.
+// TestLastEventTime checks which field of an event has the time of the last write. Clients of events.k8s.io and of the core
+// API set different fields, and some clients set none.
 func TestLastEventTime(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	early := metav1.NewTime(at.Add(-time.Hour))

@@ -27,27 +27,29 @@ import (
 )
 
 const (
-	// controllerName is the value of the label and the name of the container of the controller in the Helm charts.
+	// controllerName is the value of the label app.kubernetes.io/name and the name of the container in the Helm charts of
+	// the controller.
 	controllerName  = "aws-load-balancer-controller"
 	controllerLabel = "app.kubernetes.io/name=" + controllerName
-	// noController is the value of --flags-from for a command that uses the flags of no controller.
+	// noController is the value of --flags-from for a command that does not read the flags of a controller.
 	noController = "none"
-	// maxControllers bounds lists of Deployments and Leases.
+	// maxControllers is the maximum number of Deployments or Leases in a list.
 	maxControllers = 20
-	// maxReasonLength bounds the reason why no controller was found, in characters.
+	// maxReasonLength is the maximum length of the reason why no controller was found, in characters.
 	maxReasonLength = 1000
-	// giveFlagsFix is the fix if the Deployment that --flags-from names cannot be read.
+	// giveFlagsFix is the advice if the Deployment that --flags-from names cannot be read.
 	giveFlagsFix = "give --flags-from=none, and here the flags that the controller has"
 )
 
-// controllerFlags are the flags of a controller that runs in the cluster. source describes the controller.
+// controllerFlags are the command-line arguments of a controller that runs in the cluster. source describes the controller.
 type controllerFlags struct {
 	source string
 	args   []string
 }
 
-// SetControllerFlags sets the flags that the command line does not set to their values in the controller. A second call does
-// nothing.
+// SetControllerFlags sets the flags that the command line does not set to their values in the running controller, and prints
+// notes about them. If no controller is found, it prints a note, or returns an error if --flags-from names one. A second
+// call does nothing.
 func (d *Source) SetControllerFlags(ctx context.Context, rc *rest.Config, notes io.Writer) error {
 	if d.controllerFlagsSet || d.flagsFrom == noController {
 		return nil
@@ -86,7 +88,9 @@ func flagTexts(flags []string) string {
 	return strings.Join(out, " ")
 }
 
-// findController returns the flags of the controller that --flags-from names, else of the controller that holds the Lease.
+// findController returns the flags of the controller that --flags-from names. If the flag is empty, it returns those of the
+// controller that holds the Lease, or of the only Deployment of a controller. If it finds a Lease, it sets the namespace of
+// the leader election to that of the Lease.
 func (d *Source) findController(ctx context.Context, rc *rest.Config) (controllerFlags, error) {
 	apps, err := appsv1client.NewForConfig(rc)
 	if err != nil {
@@ -118,7 +122,7 @@ func (d *Source) findController(ctx context.Context, rc *rest.Config) (controlle
 	return flagsOfSingleDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Labels["app.kubernetes.io/name"] != controllerName }), why)
 }
 
-// findLease returns the Lease of the controller, or an error with the reason why there is none.
+// findLease returns the Lease of the controller, or an error with the reason why no Lease was found.
 func (d *Source) findLease(ctx context.Context, api coordinationv1client.CoordinationV1Interface) (*coordinationv1.Lease, error) {
 	namespace, name := d.Config.Election.Namespace, d.Config.Election.ID
 	if namespace == "" {
@@ -143,8 +147,8 @@ func (d *Source) findLease(ctx context.Context, api coordinationv1client.Coordin
 	return lease, nil
 }
 
-// flagsOfNamedDeployment returns the flags of [NAMESPACE/]deployment/NAME. Without a namespace, it searches the Deployment
-// in kube-system, and then in all namespaces, in which the name must be unique.
+// flagsOfNamedDeployment returns the flags of the Deployment that text names as [NAMESPACE/]deployment/NAME. Without a
+// namespace, it looks for the Deployment in kube-system, and then in all namespaces, where the name must be unique.
 func flagsOfNamedDeployment(ctx context.Context, api appsv1client.AppsV1Interface, text string) (controllerFlags, error) {
 	words := strings.Split(text, "/")
 	namespace := ""
@@ -170,8 +174,8 @@ func flagsOfNamedDeployment(ctx context.Context, api appsv1client.AppsV1Interfac
 		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, giveFlagsFix))
 }
 
-// flagsOfSingleDeployment returns the flags of the only Deployment of a list. reason is the error if the list is empty,
-// and may be nil.
+// flagsOfSingleDeployment returns the flags of the only Deployment of a list, or an error if the list has several. If the
+// list is empty, it returns reason, or a general error if reason is nil.
 func flagsOfSingleDeployment(list []appsv1.Deployment, reason error) (controllerFlags, error) {
 	switch len(list) {
 	case 0:
@@ -186,7 +190,8 @@ func flagsOfSingleDeployment(list []appsv1.Deployment, reason error) (controller
 	return controllerFlags{}, fmt.Errorf("there are several controllers: %s", output.JoinFirst(names))
 }
 
-// flagsOfDeployment returns the command and the arguments of the controller's container, or else of the first container.
+// flagsOfDeployment returns the command and arguments of the container with the name of the controller, or of the first
+// container if there is no such container.
 func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
 	containers := x.Spec.Template.Spec.Containers
 	if len(containers) == 0 {

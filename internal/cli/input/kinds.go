@@ -15,7 +15,7 @@ var shortNames = map[string]cluster.Kind{
 	"gc": cluster.KindGatewayClass, "ns": cluster.KindNamespace,
 }
 
-// shownKinds returns the kinds of objects that users can name on the command line.
+// shownKinds returns the kinds of objects that commands suggest for the command line, and whose events they show.
 func shownKinds() []cluster.Kind {
 	return slices.Concat([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindListenerSet},
 		cluster.RouteKinds, []cluster.Kind{cluster.KindBinding, cluster.KindGlobalAccelerator})
@@ -30,7 +30,7 @@ func pluralName(k cluster.Kind) string {
 	return name + "s"
 }
 
-// parseObject parses KIND/NAME. It accepts the same spellings of a kind as kubectl.
+// parseObject parses KIND/NAME. It accepts a kind in the same spellings as kubectl. The reference has no namespace.
 func parseObject(arg string) (cluster.Ref, error) {
 	kind, name, ok := strings.Cut(arg, "/")
 	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
@@ -40,7 +40,7 @@ func parseObject(arg string) (cluster.Ref, error) {
 	return cluster.Ref{Kind: k, Name: name}, err
 }
 
-// parseKind parses a kind, the plural of its resource or its short name, in any case.
+// parseKind parses the name of a kind, the plural of its resource or its short name, in any case.
 func parseKind(word string) (cluster.Kind, error) {
 	name, _, _ := strings.Cut(strings.ToLower(word), ".") // resources may be written with their API group
 	if k, ok := shortNames[name]; ok {

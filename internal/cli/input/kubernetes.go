@@ -22,8 +22,8 @@ import (
 // errNoCluster is the error if no flag, environment variable or pod names a cluster.
 var errNoCluster = errors.New("no cluster: neither --kubeconfig nor KUBECONFIG is set, and the process is not in a pod")
 
-// RESTConfig returns the client configuration for the API server: from the flag --kubeconfig, from KUBECONFIG, or, in a pod,
-// from the service account of the pod.
+// RESTConfig returns the client configuration for the API server. It is read from --kubeconfig, or else from KUBECONFIG, or
+// else from the service account of the pod.
 func RESTConfig(kubeconfig string, env output.Environment) (*rest.Config, error) {
 	source, rules := namedKubeconfig(kubeconfig, env)
 	if rules != nil {
@@ -36,8 +36,8 @@ func RESTConfig(kubeconfig string, env output.Environment) (*rest.Config, error)
 	return c, err
 }
 
-// namedKubeconfig returns the kubeconfig that the flag --kubeconfig or KUBECONFIG names; nil if neither is set. source is
-// the name and value of the setting, for errors.
+// namedKubeconfig returns the kubeconfig that --kubeconfig or KUBECONFIG names, or nil if neither is set. source is the name
+// and value of the setting, for errors.
 func namedKubeconfig(kubeconfig string, env output.Environment) (source string, rules *clientcmd.ClientConfigLoadingRules) {
 	if kubeconfig != "" {
 		return fmt.Sprintf("--kubeconfig %q", kubeconfig), &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
@@ -66,7 +66,7 @@ func userKubeconfig(kubeconfig string, env output.Environment) (source string, r
 }
 
 // ReadOnlyConfig returns the client configuration of commands that change nothing. Unlike RESTConfig it falls back to
-// ~/.kube/config. context is the name of a context of the kubeconfig, or "" for the current one.
+// ~/.kube/config. context is the name of a context of the kubeconfig, or "" for the current context.
 func ReadOnlyConfig(kubeconfig, context string, env output.Environment) (*rest.Config, error) {
 	if _, rules := namedKubeconfig(kubeconfig, env); rules == nil && context == "" {
 		if c, err := RESTConfig(kubeconfig, env); !errors.Is(err, errNoCluster) {
@@ -80,8 +80,8 @@ func ReadOnlyConfig(kubeconfig, context string, env output.Environment) (*rest.C
 	return loadKubeconfig(source, context, rules)
 }
 
-// loadKubeconfig reads a kubeconfig. source describes it in errors. context is the name of a context, "" for the current
-// one.
+// loadKubeconfig reads a kubeconfig. source describes it in errors. context is the name of a context, or "" for the current
+// context.
 func loadKubeconfig(source, context string, rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
 	raw, err := rules.Load()
 	if err != nil {
@@ -101,8 +101,8 @@ func loadKubeconfig(source, context string, rules *clientcmd.ClientConfigLoading
 	return c, nil
 }
 
-// CheckReachable returns an error if the API server does not answer. It ignores an answer with an error, because the
-// first list reports that error.
+// CheckReachable returns an error if the API server does not answer. It ignores an error that the API server returns,
+// because the first list of objects reports that error.
 func CheckReachable(ctx context.Context, c *rest.Config) error {
 	short := rest.CopyConfig(c)
 	short.Timeout = durations.AnswerTimeout

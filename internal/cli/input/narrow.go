@@ -20,9 +20,9 @@ type lister struct {
 	client.Reader
 	// watchedNamespace is the only namespace that the controller watches, "" for all.
 	watchedNamespace string
-	// namespace is the only namespace that the command is about, "" for several.
+	// namespace is the only namespace that the command is about, or "" if there are several.
 	namespace string
-	// namespaceOnlyKinds are kinds that were listed in namespace alone.
+	// namespaceOnlyKinds are kinds that were listed only in the namespace of the command.
 	namespaceOnlyKinds []cluster.Kind
 	// unavailableKinds are kinds that the user may not list at all.
 	unavailableKinds []cluster.Kind
@@ -30,8 +30,8 @@ type lister struct {
 	anyRead bool
 }
 
-// list lists the objects of one kind. If the user may not list them in all namespaces and the command is about one
-// namespace, it lists only that namespace. If that is forbidden too, the list stays empty.
+// list lists the objects of one kind into the list into. If the user may not list them in all namespaces and the command is
+// about one namespace, it lists only that namespace. If that is forbidden too, into stays empty.
 func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectList) error {
 	err := l.List(ctx, into, client.InNamespace(l.watchedNamespace))
 	if !apierrors.IsForbidden(err) {
@@ -55,8 +55,8 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 	return nil
 }
 
-// reportUnavailableKinds prints which kinds of objects were not read, and how the output of the command differs without
-// these objects. It returns an error if no kind was read.
+// reportUnavailableKinds prints which kinds of objects were not read, or were read in one namespace only, and how this
+// affects the output of the command. It returns an error if no kind was read.
 func (l *lister) reportUnavailableKinds(notes io.Writer) error {
 	if !l.anyRead {
 		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.namespace)
@@ -88,19 +88,19 @@ func notReadError(ref cluster.Ref, d *Source) error {
 // watchedNamespace is the only namespace that the controller watches, "" for all.
 type watchedNamespace string
 
-// includes reports whether the controller watches the objects of a namespace. It is true for cluster-scoped objects,
-// whose namespace is "".
+// includes reports whether the controller watches the objects of a namespace. It returns true for "", which is the namespace
+// of cluster-scoped objects.
 func (w watchedNamespace) includes(namespace string) bool {
 	return w == "" || namespace == "" || namespace == string(w)
 }
 
-// notWatchedError returns the error for an object or namespace that the controller does not watch.
+// notWatchedError returns the error for an object or namespace that the controller does not watch. subject describes it.
 func (w watchedNamespace) notWatchedError(subject string) error {
 	return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", subject, string(w))
 }
 
-// filter returns the objects of files that are in the watched namespace. It returns an error if there are none, and prints a
-// note about the others.
+// filter returns the objects of files that the controller watches. It prints a note about the objects that it omits, or
+// returns an error if it omits all.
 func (w watchedNamespace) filter(files []fileObject, notes io.Writer) ([]fileObject, error) {
 	var out []fileObject
 	var others []string
@@ -140,24 +140,24 @@ func UnavailableOwners(d *Source) []cluster.Kind {
 	return UnavailableKinds(d, cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator)
 }
 
-// UnavailableKinds returns the kinds of a list that the user may not list.
+// UnavailableKinds returns those of the given kinds that the user may not list.
 func UnavailableKinds(d *Source, of ...cluster.Kind) []cluster.Kind {
 	return intersectKinds(d.unreadableKinds, of)
 }
 
-// NamespaceOnlyKinds returns the kinds of a list that were read in the namespace of the command alone, because the user may not
-// list them in all namespaces.
+// NamespaceOnlyKinds returns those of the given kinds that were read only in the namespace of the command, because the user
+// may not list them in all namespaces.
 func NamespaceOnlyKinds(d *Source, of ...cluster.Kind) []cluster.Kind {
 	return intersectKinds(d.namespaceOnlyKinds, of)
 }
 
-// intersectKinds returns the kinds that are in both lists, in the order of the first.
+// intersectKinds returns the kinds that are in both lists, in the order of the first list.
 func intersectKinds(all, of []cluster.Kind) []cluster.Kind {
 	return slices.DeleteFunc(slices.Clone(all), func(k cluster.Kind) bool { return !slices.Contains(of, k) })
 }
 
-// checkExistence returns an error if an object or namespace that the command line names was not found among the objects
-// that were read. Without the error, a mistyped name would look like a plan without changes.
+// checkExistence returns an error if an object or namespace that the command line names is not among the objects that were
+// read. Otherwise a mistyped name would look like a plan without changes.
 func (d *Source) checkExistence(store *cluster.Memory) error {
 	watched := watchedNamespace(d.Config.Kubernetes.WatchNamespace)
 	for _, ref := range d.Named {

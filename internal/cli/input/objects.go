@@ -27,8 +27,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// Objects returns the objects of the plan: the objects of the cluster as if the files had been applied to it. If files
-// are given, no cluster is needed.
+// Objects returns the objects that the command plans for: the objects of the cluster as if the files had been applied to it.
+// If files are given, no cluster is needed. It prints notes about objects that were not read or not used.
 func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) (*cluster.Memory, error) {
 	if d.Offline && len(d.Files) == 0 {
 		return nil, errors.New("--offline needs the objects of files; name them with -f")
@@ -81,7 +81,7 @@ type fileObject struct {
 	file string
 }
 
-// readFiles returns the objects of all files. It prints a note about each document that is not used.
+// readFiles returns the objects of all files. It prints a note about each document that it does not use.
 func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, error) {
 	var out []fileObject
 	for _, arg := range d.Files {
@@ -116,8 +116,8 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, erro
 	return out, nil
 }
 
-// probableKind returns the end of a message about a document that is not used: the apiVersion that the kind of the document
-// needs, or a kind with a similar name. skipped is "apiVersion Kind name".
+// probableKind returns the end of a message about a document that is not used: the apiVersion that its kind needs, or a kind
+// with a similar name. skipped has the form "apiVersion Kind name".
 func probableKind(skipped string) string {
 	var kinds []string
 	version, rest, _ := strings.Cut(skipped, " ")
@@ -132,7 +132,7 @@ func probableKind(skipped string) string {
 	return finding.DidYouMean(kind, kinds)
 }
 
-// readFile reads a file, "-" for standard input.
+// readFile reads a file, or standard input if name is "-".
 func readFile(name string, stdin io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(stdin)
@@ -140,8 +140,8 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// filesOf returns the files that a value of --filename names: the file itself, or the manifests in a directory, by name
-// and without subdirectories.
+// filesOf returns the files that a value of --filename names: the file itself, or the manifests in a directory, sorted by
+// name. It does not read subdirectories.
 func filesOf(arg string) ([]string, error) {
 	if arg == "-" {
 		return []string{arg}, nil
@@ -169,8 +169,8 @@ func filesOf(arg string) ([]string, error) {
 	return out, nil
 }
 
-// readCluster copies the objects that translators read from a cluster into store. It omits Secrets, which are later read one
-// by one. If no cluster is configured, it returns an error unless files are given.
+// readCluster copies from a cluster into store the objects that translators read, except for Secrets, which are later read
+// one by one. If no cluster is configured, it returns an error unless files are given.
 func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes io.Writer) error {
 	if d.FilesOnly && len(d.Files) > 0 {
 		return nil
@@ -228,12 +228,12 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 	return from.reportUnavailableKinds(notes)
 }
 
-// applyFiles puts the objects of files into store, where they replace objects with the same name, as "kubectl apply" does.
-// It returns the changes.
+// applyFiles puts the objects of files into store, as "kubectl apply" does: each replaces the object with the same name.
+// Services that do not exist yet get an example UID and example node ports. It returns the changes.
 func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]objectChange, error) {
 	fileOf := map[cluster.Ref]string{}
 	var created []*corev1.Service
-	var examples []string // NAMESPACE/NAME of Services that are given a UID or node ports
+	var examples []string // NAMESPACE/NAME of Services that get an example UID or node ports
 	var fileChanges []objectChange
 	for _, f := range files {
 		ref := cluster.RefOf(f.Object)
@@ -278,13 +278,14 @@ func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]o
 }
 
 // exampleUID returns a UID for a Service that does not exist yet, because the names of target groups contain a hash of the
-// UID. It always returns the same UID for the same Service.
+// UID. The same Service always gets the same UID.
 func exampleUID(ref cluster.Ref) types.UID {
 	sum := sha256.Sum256([]byte(ref.String()))
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%x", sum[:6]))
 }
 
-// copyNodePorts copies node ports of a live Service, which the API server has chosen, to the Service of a file.
+// copyNodePorts copies the node ports that the API server has chosen for the Service live to the same ports of the Service s
+// of a file.
 func copyNodePorts(s, live *corev1.Service) {
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]
@@ -296,12 +297,12 @@ func copyNodePorts(s, live *corev1.Service) {
 	}
 }
 
-// firstNodePort and lastNodePort are the range of node ports of a cluster with default settings.
+// firstNodePort and lastNodePort are the limits of the default range of node ports in Kubernetes.
 const firstNodePort, lastNodePort = 30000, 32767
 
-// setExampleNodePorts sets node ports of Services that do not exist yet, because a target group of instances cannot be
-// planned without node ports. The API server will choose others. It returns NAMESPACE/NAME of the Services that it
-// changed.
+// setExampleNodePorts sets free node ports in Services that do not exist yet, because a target group of instances cannot be
+// planned without node ports. The API server will choose other ports. It returns the Services that it changed, as
+// NAMESPACE/NAME.
 func setExampleNodePorts(store *cluster.Memory, created []*corev1.Service) ([]string, error) {
 	taken := map[int32]bool{}
 	for _, o := range store.All(cluster.KindService) {
@@ -319,7 +320,7 @@ func setExampleNodePorts(store *cluster.Memory, created []*corev1.Service) ([]st
 			continue
 		}
 		changed := false
-		byPort := map[int32]int32{} // by port: TCP and UDP of one port have the same node port, as in Kubernetes
+		byPort := map[int32]int32{} // node port by port: TCP and UDP of one port have the same node port, as in Kubernetes
 		for i := range s.Spec.Ports {
 			for taken[next] && next < lastNodePort {
 				next++

@@ -46,8 +46,9 @@ func loadFileObjects(t *testing.T, text string) []fileObject {
 	return out
 }
 
-// TestFilesReplaceObjectsOfCluster checks that values that the API server and the controller wrote into an object are
-// preserved when a file replaces the object. Objects of the cluster that are in no file are preserved too.
+// TestFilesReplaceObjectsOfCluster checks that an object of a file replaces the object of the cluster with the same name.
+// Values that the API server and the controller wrote are preserved, such as UID, finalizers, status and node ports. Objects
+// that are in no file do not change.
 func TestFilesReplaceObjectsOfCluster(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -94,8 +95,8 @@ status: {loadBalancer: {ingress: [{hostname: lb.example.com}]}}
 	}
 }
 
-// TestExampleNodePortsAreFree checks that the node ports that are assigned to Services that do not exist yet are distinct
-// and not in use in the cluster.
+// TestExampleNodePortsAreFree checks that a Service that does not exist yet gets node ports that are distinct and not in use
+// in the cluster.
 func TestExampleNodePortsAreFree(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// recording is the content of a file with the answers of AWS for some stacks. --record writes it, and --observed makes
-// plans from it without AWS. It contains no client ids and secrets, so a listener rule that authenticates by OIDC looks
+// recording is the content of a file with the answers of AWS for some stacks. --record writes the file, and --observed makes
+// plans from it without AWS. It contains no client IDs and secrets, so a listener rule that authenticates by OIDC looks
 // changed in such a plan.
 type recording struct {
 	VPC    string           `json:"vpc"`
 	Stacks []recordedAnswer `json:"stacks"`
 }
 
-// recordedAnswer is the observed state of a stack.
+// recordedAnswer is a stack with its observed state.
 type recordedAnswer struct {
 	Stack model.StackID
 	Have  recordedStack
@@ -48,14 +48,14 @@ type (
 		Conditions []typedValue
 		Actions    []typedValue
 	}
-	// typedValue is a condition or an action of a rule with its type.
+	// typedValue is a condition or an action of a rule, with the AWS name of its type.
 	typedValue struct {
 		Kind  string
 		Value json.RawMessage
 	}
 )
 
-// encodeTypedValues encodes conditions or actions.
+// encodeTypedValues encodes a list of conditions or actions.
 func encodeTypedValues[T any](in []T) ([]typedValue, error) {
 	var out []typedValue
 	for _, v := range in {
@@ -110,8 +110,8 @@ func decodeAs[T any](a typedValue) (any, error) {
 	return v, err
 }
 
-// decodeTypedValue decodes a condition or an action by the name that kindOf returns for its type, or returns nil for any
-// other name.
+// decodeTypedValue decodes a condition or an action. Its type follows from a.Kind, which is a name that kindOf returns. For
+// any other name it returns nil.
 func decodeTypedValue(a typedValue) (any, error) {
 	switch a.Kind {
 	case "host-header":
@@ -213,12 +213,13 @@ func (r recordedStack) toObserved() (observed.Stack, error) {
 	return out, nil
 }
 
-// recorder forwards calls to AWS, and stores the last questions and answers of each stack.
+// recorder forwards calls to AWS, and stores the last questions and the last answers of each stack.
 type recorder struct {
 	engine.Cloud
 	answers   map[model.StackID]observed.Stack
 	questions map[model.StackID][]model.Question
-	// maxAge and maxAgeOf bound the age of the answers at start, as Source.MaxAge and Source.MaxAgeOf do.
+	// maxAge and maxAgeOf are Source.MaxAge and Source.MaxAgeOf. They limit the age that cached facts have at the time
+	// start.
 	maxAge   time.Duration
 	maxAgeOf func(model.StackID) time.Duration
 	start    time.Time
@@ -233,7 +234,7 @@ func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Ques
 			age = r.maxAgeOf(id)
 		}
 		since, listedSince := r.start.Add(-age), r.start.Add(-min(age, r.maxAge))
-		// AskComparison is about known resources. AskListings finds resources that others have created.
+		// AskComparison reads known resources again. AskListings finds new resources.
 		more = append(slices.Clone(q), model.AskComparison{Since: since, TagsSince: since}, model.AskListings{Since: listedSince})
 	}
 	have, err := r.Cloud.Observe(ctx, id, more)

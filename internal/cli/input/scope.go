@@ -13,15 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// scope selects the objects of a command: all objects, the objects of a namespace, the objects on the command line, or the
-// objects that files change.
+// scope selects the objects that a command is about: all objects, the objects of a namespace, the objects on the command
+// line, or the objects that files change.
 type scope struct {
 	Namespace string // the value of --namespace
 	All       bool   // whether --all-namespaces is set
 	Context   string // the value of --context
 	// Named are the objects that the command line names.
 	Named []cluster.Ref
-	// fileChanges are the changes that files make to objects of the cluster.
+	// fileChanges are the changes that files make to objects of the cluster. It is nil if no cluster is read.
 	fileChanges []objectChange
 }
 
@@ -42,8 +42,8 @@ func (s *scope) coversEverything() bool {
 	return s.All || s.Namespace == "" && len(s.Named) == 0 && len(s.fileChanges) == 0
 }
 
-// Parse sets Named to the objects that arguments name, as KIND/NAME or KIND NAME. namespace is the namespace of all
-// namespaced objects.
+// Parse adds to Named the objects that arguments name, as KIND/NAME or KIND NAME. namespace is the namespace of all of them
+// that are namespaced.
 func (s *scope) Parse(args []string, namespace string) error {
 	if len(args) > 1 && !strings.Contains(args[0], "/") {
 		kind := args[0]
@@ -68,11 +68,11 @@ func (s *scope) Parse(args []string, namespace string) error {
 // selection has the stacks and TargetGroupBindings that a command is about.
 type selection struct {
 	stacks []model.StackID
-	// bindings is nil if the command is about all bindings.
+	// bindings is nil if the command is about all TargetGroupBindings.
 	bindings map[bindings.Key]bool
 }
 
-// selectAffected returns the stacks and bindings that the objects of a scope affect.
+// selectAffected returns the stacks and TargetGroupBindings that the objects of a scope affect.
 func (s *scope) selectAffected(store *cluster.Memory, frontends engine.Frontends) selection {
 	all := stacksOf(store, frontends)
 	if s.coversEverything() {
@@ -114,9 +114,11 @@ type stackFinder struct {
 
 // affectedStacks returns the stacks that a changed object affects: the stacks of which it is a member, the stacks whose
 // translation has read it by name, such as a Service or Secret, and the stacks whose translation has read the object to
-// which it is attached or that it configures. Translations also list Ingresses, Services, Gateways and IngressClasses for
-// other reasons: a stack without members counts objects of all namespaces that share something with it, and an Ingress
-// without a class looks for the default class. Such a list does not mean that the objects in it affect the stack.
+// which it is attached or that it configures.
+//
+// Translations also list Ingresses, Services, Gateways and IngressClasses for other reasons. For example, an Ingress without
+// a class looks for the default class. Such a list does not mean that its objects affect the stack, so for these kinds only
+// reads by name count.
 func (p stackFinder) affectedStacks(c objectChange) []model.StackID {
 	var out []model.StackID
 	for _, obj := range []cluster.Object{c.before, c.after} {
@@ -157,7 +159,7 @@ func isDefaultClass(obj cluster.Object) bool {
 	return obj.GetAnnotations()[networkingv1.AnnotationIsDefaultIngressClass] == "true"
 }
 
-// addBindings adds the bindings of the selected stacks and of changed Services.
+// addBindings adds the TargetGroupBindings of the selected stacks and of changed Services.
 func (s *selection) addBindings(store *cluster.Memory, changes []objectChange) {
 	stacks := map[string]bool{}
 	for _, id := range s.stacks {
@@ -179,8 +181,8 @@ func (s *selection) addBindings(store *cluster.Memory, changes []objectChange) {
 	}
 }
 
-// objectsInScope returns the objects of a scope, as changes: the named objects, or else the objects of files, or else the
-// objects of the namespace.
+// objectsInScope returns the objects of a scope, as changes: the named objects; if there are none, the objects of files; and
+// if there are none, the objects of the namespace.
 func (s *scope) objectsInScope(store *cluster.Memory) []objectChange {
 	switch {
 	case len(s.Named) > 0:

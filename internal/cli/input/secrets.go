@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// objectsAndSecrets are the objects that a command has read, and Secrets of the cluster. A Secret is read when a translator
-// gets it, as in the controller, so that no permission to list Secrets is needed.
+// objectsAndSecrets has the objects that a command has read, and reads Secrets of the cluster one by one when a translator
+// gets them. Therefore the user needs no permission to list Secrets. The controller reads Secrets in the same way.
 type objectsAndSecrets struct {
 	*cluster.Memory
 	ctx                context.Context
@@ -62,8 +62,8 @@ func (s *objectsAndSecrets) readSecret(ref cluster.Ref) {
 	}
 }
 
-// correctFindings replaces findings that a Secret does not exist if the command could not read the Secret, because the
-// controller may be able to read it.
+// correctFindings returns findings without the false statement that a Secret does not exist. If the command could not read
+// the Secret, it reports that instead, because the controller may be able to read it.
 func (s *objectsAndSecrets) correctFindings(found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {

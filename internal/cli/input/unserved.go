@@ -26,7 +26,7 @@ type unservedReasons struct {
 	cfg   config.Config
 }
 
-// UnservedReason returns why no load balancer of this controller serves an object, or "" if that is not known.
+// UnservedReason returns why no load balancer of this controller serves an object, or "" if the object does not exist.
 func UnservedReason(store *cluster.Memory, c config.Config, ref cluster.Ref) string {
 	return unservedReasons{store, c}.reasonAndFix(ref)
 }
@@ -40,7 +40,7 @@ func (d *Source) ReportUnserved(w io.Writer, store *cluster.Memory) {
 	}, func(n int) { fmt.Fprintf(w, "# … and %d more objects\n", n) })
 }
 
-// reasonAndFix returns why an object is not served, and what a user can do. It returns "" for an object that does not exist.
+// reasonAndFix returns why an object is not served, and what a user can do. It returns "" if the object does not exist.
 func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 	obj, err := u.store.Get(ref)
 	if err != nil || obj == nil {
@@ -71,7 +71,8 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 	return finding.Printable(finding.Truncate(text, MaxWarningLength))
 }
 
-// MistypedNames returns a finding for each object that is not served because a name in it is mistyped, sorted by object.
+// MistypedNames returns a finding for each object that is not served because a name in it is mistyped. The findings are
+// sorted by object.
 func MistypedNames(store *cluster.Memory, c config.Config) (out []finding.Finding) {
 	u := unservedReasons{store, c}
 	v := cluster.NewView(store)
@@ -86,7 +87,7 @@ func MistypedNames(store *cluster.Memory, c config.Config) (out []finding.Findin
 	return out
 }
 
-// options returns the options of the controller for finding mistyped names.
+// options returns the settings of the controller that decide which names are mistyped.
 func (u unservedReasons) options() unservedpkg.Options {
 	return unservedpkg.Options{
 		IngressClass: u.cfg.Ingress.Class, Gateways: true,
@@ -126,7 +127,8 @@ func (u unservedReasons) reasonOfService(svc *corev1.Service) string {
 		u.cfg.Service.Class, recreate, settings.ServicePrefix, settings.ServicePrefix)
 }
 
-// reasonOfGateway returns why the class of a Gateway does not belong to this controller, or which feature gates may be off.
+// reasonOfGateway returns why a Gateway is not served: its class does not belong to this controller, or a feature gate may
+// be off.
 func (u unservedReasons) reasonOfGateway(gw *gwv1.Gateway) string {
 	var names []string
 	for _, c := range gatewayconfig.Controllers {
@@ -147,8 +149,8 @@ func (u unservedReasons) reasonOfGateway(gw *gwv1.Gateway) string {
 	return fmt.Sprintf("GatewayClass %s is one of this controller, so look at the feature gates ALBGatewayAPI and NLBGatewayAPI", name)
 }
 
-// classFix returns a text with the classes of this controller that an object can name. If there are none, the text describes
-// the field that a new class needs.
+// classFix returns advice about the class of an object: the names of the classes of this controller, or the field that a new
+// class needs if there are none. isServed reports whether a class belongs to this controller.
 func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func(cluster.Object) bool) string {
 	var names []string
 	for _, o := range u.store.All(kind) {
@@ -163,8 +165,8 @@ func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func
 	return "name one of this controller: " + output.JoinFirst(names)
 }
 
-// probableName returns the end of a message about an object that does not exist: the most similar name among the objects of
-// the kind, or "" if no name is similar.
+// probableName returns the end of a message about an object that does not exist: a question with the most similar name of an
+// object of the kind, or "" if no name is similar.
 func (u unservedReasons) probableName(kind cluster.Kind, namespace, name string) string {
 	var names []string
 	for _, o := range u.store.All(kind) {
@@ -175,7 +177,8 @@ func (u unservedReasons) probableName(kind cluster.Kind, namespace, name string)
 	return finding.DidYouMean(name, names)
 }
 
-// MaxWarningLength is the maximum length of a warning, in characters. The message of a Kubernetes event is never longer.
+// MaxWarningLength is the maximum length of a warning, in characters. The messages of Kubernetes events are shorter, so they
+// are not truncated.
 const MaxWarningLength = 1100
 
 // maxParents is the maximum number of parentRefs of a route that are explained.

@@ -13,8 +13,8 @@ import (
 	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
-// ShowUnserved prints, with --offline, the objects of files that no load balancer of this controller serves, with the
-// reasons. A controller would write these reasons to the status of the objects, but it has not seen these files.
+// ShowUnserved prints the objects of files that no load balancer of this controller serves, with the reasons. It does so
+// only with --offline: a controller writes these reasons to the status of the objects, but it has not seen these files.
 func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
 	if !d.Offline || len(d.Named) > 0 && len(d.selected.stacks) == 0 { // ReportUnserved has printed the named objects
 		return
@@ -25,7 +25,7 @@ func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
 		func(n int) { fmt.Fprintf(w, "# … and %d more objects that are not served\n", n) })
 }
 
-// allObjectsInScope returns the objects of a scope. A scope that covers everything has all objects.
+// allObjectsInScope returns the objects of a scope, which are all objects in store if the scope covers everything.
 func (s *scope) allObjectsInScope(store *cluster.Memory) []cluster.Object {
 	var out []cluster.Object
 	if !s.coversEverything() {
@@ -62,7 +62,7 @@ func ReasonIfUnserved(d *Source, store *cluster.Memory, obj cluster.Object) stri
 	return u.reasonAndFix(cluster.RefOf(obj))
 }
 
-// lacksLoadBalancer reports whether an object needs a load balancer and no stack of this controller has it as a member.
+// lacksLoadBalancer reports whether an object needs a load balancer, but is a member of no stack of this controller.
 func (u unservedReasons) lacksLoadBalancer(obj cluster.Object, p stackFinder) bool {
 	if _, mistyped := unservedpkg.FindingFor(cluster.NewView(u.store), obj, u.options()); mistyped {
 		return true

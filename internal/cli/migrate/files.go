@@ -19,7 +19,7 @@ type File struct {
 	Objects int    `json:"objects"`
 }
 
-// writeManifests writes the manifests, and returns the files.
+// writeManifests writes the manifests of a translation to standard output or to files, and returns the files.
 func (m *migrateCommand) writeManifests(stdout io.Writer, r migrate.Result) ([]File, error) {
 	objects := r.Objects()
 	if len(objects) == 0 {
@@ -58,7 +58,7 @@ func (m *migrateCommand) writeManifests(stdout io.Writer, r migrate.Result) ([]F
 	return out, nil
 }
 
-// writeFile writes objects to a file, and creates its directory.
+// writeFile writes objects to a file. It creates the directory of the file.
 func (m *migrateCommand) writeFile(name string, objects []migrate.Object) (File, error) {
 	var content bytes.Buffer
 	if err := m.encode(&content, objects); err != nil {

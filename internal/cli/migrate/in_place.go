@@ -11,8 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// addTakeOverObstacles adds a note for each reason that prevents the Gateway from taking over the load balancer. want is
-// the desired state of the Gateway. It compares desired states only, and reads nothing from AWS.
+// addTakeOverObstacles adds a note for each reason why the Gateway would not take over the load balancer of the Ingresses.
+// want is the desired state of the Gateway, and port returns the Service port of a target group as text. The function
+// compares desired states only, and reads nothing from AWS.
 func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.Stack, port func(*model.Binding) string) {
 	lost := migrate.Lost.String()
 	if d.Gateway == "" {

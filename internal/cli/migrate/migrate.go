@@ -1,5 +1,5 @@
-// Package migrate has the command migrate, which translates Ingresses to objects of the Gateway API, and compares the
-// answers of both to requests.
+// Package migrate implements the command "fulcrum migrate", which translates Ingresses to objects of the Gateway API, and
+// compares the answers of both to requests.
 package migrate
 
 import (
@@ -91,7 +91,8 @@ type migrateCommand struct {
 	outputDir, outputFormat, split string
 }
 
-// checkFlags checks the flags, in the same order as lbc-migrate of aws-load-balancer-controller.
+// checkFlags checks the flags in the same order as the command lbc-migrate of aws-load-balancer-controller. It also adds
+// values of flags that have two names to m.Files and m.namespaces.
 func (m *migrateCommand) checkFlags(cmd *cobra.Command) error {
 	isSet := func(name string) bool { return cmd.Flags().Changed(name) }
 	if m.inputDir != "" {
@@ -215,7 +216,7 @@ func (m *migrateCommand) showReport(w io.Writer, doc Document) error {
 // translatedKinds are the kinds that a translation reads.
 var translatedKinds = []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace}
 
-// copyTranslatedKinds returns a store with the objects of translatedKinds. Other objects of the cluster, such as
+// copyTranslatedKinds returns a store with the objects of translatedKinds in from. Other objects of the cluster, such as
 // Gateways, must not affect the translation.
 func copyTranslatedKinds(from *cluster.Memory) (*cluster.Memory, error) {
 	store, err := cluster.NewMemory(clock.RealClock{})
@@ -230,7 +231,7 @@ func copyTranslatedKinds(from *cluster.Memory) (*cluster.Memory, error) {
 	return store, nil
 }
 
-// translate translates the selected Ingresses, and returns the report and the result.
+// translate translates the selected Ingresses. It returns the report and the translation.
 func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Result, error) {
 	frontends := controller.Frontends(m.Config)
 	opt := migrate.Options{
@@ -256,7 +257,8 @@ func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Res
 	return doc, result, err
 }
 
-// selects reports whether arguments and flags select a load balancer, and why a selected load balancer cannot be translated.
+// selects reports whether arguments and flags select the load balancer of a stack. The text is the reason why a selected
+// load balancer cannot be translated, or "" if it can.
 func (m *migrateCommand) selects(id model.StackID, members []finding.Ref) (bool, string) {
 	if m.group != "" && (id.Namespace != "" || id.Name != m.group) {
 		return false, ""

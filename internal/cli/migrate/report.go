@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Document is the output of migrate in machine-readable formats.
+// Document is the output of "fulcrum migrate" as JSON or YAML.
 type Document struct {
 	// IngressGroups are the reports about the load balancers of the Ingresses.
 	IngressGroups []IngressGroup `json:"groups"`
@@ -29,7 +29,7 @@ type Document struct {
 	Files []File `json:"files,omitempty"`
 }
 
-// IngressGroup reports the translation of one load balancer: that of an IngressGroup, or of a single Ingress.
+// IngressGroup reports the translation of the load balancer of an IngressGroup, or of a single Ingress.
 type IngressGroup struct {
 	ID      string   `json:"id"`
 	Members []string `json:"members"`
@@ -39,13 +39,13 @@ type IngressGroup struct {
 	FrontendGateway string `json:"frontendGateway,omitempty"`
 	// Annotations are the annotations of the Ingresses, and of the Services behind them.
 	Annotations []Annotation `json:"annotations"`
-	// Notes are the remarks about lost settings, decisions for users, and settings in another form.
+	// Notes are remarks about settings that are lost or have another form, and about decisions for users.
 	Notes []Note `json:"notes"`
 	// Differences are answers to requests, and settings, that differ between Ingresses and Gateway.
 	Differences []check.Difference `json:"differences"`
 	// Requests is the number of compared requests.
 	Requests int `json:"requests"`
-	// Partial are ports with too many requests to compare all of them.
+	// Partial are the ports for which not all requests were compared, because there are too many.
 	Partial []int32 `json:"partial,omitempty"`
 	// Manifests are the objects as YAML, with comments that name the origin of each part.
 	Manifests string `json:"manifests,omitempty"`
@@ -55,7 +55,7 @@ type IngressGroup struct {
 type Annotation struct {
 	Object string `json:"object"`
 	Key    string `json:"key"`
-	// To is the kind and field in the translation; empty if there is none.
+	// To is the kind and field that the annotation became; empty if there is none.
 	To string `json:"to,omitempty"`
 }
 
@@ -70,7 +70,7 @@ type Note struct {
 	Fix string `json:"fix,omitempty"`
 }
 
-// documentOf returns the report of a translation. It compares the desired state of the Gateways with that of the
+// documentOf returns the report of a translation. It compares the desired states of the Gateways with those of the
 // Ingresses.
 func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (Document, error) {
 	doc := Document{IngressGroups: []IngressGroup{}, NotOurs: []string{}, Deleted: []string{}}
@@ -126,8 +126,8 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 	return doc, nil
 }
 
-// addConfiguredServices adds a note to the load balancers of each Service that already has a TargetGroupConfiguration. Of two
-// configurations for a Service only the older one has effect.
+// addConfiguredServices adds a note if a Service already has a TargetGroupConfiguration. Of two TargetGroupConfigurations
+// for a Service, only the older one has effect. The note is added to all load balancers that use the Service.
 func (d *Document) addConfiguredServices(store *cluster.Memory, r migrate.Result) {
 	for _, o := range r.TargetConfigurations {
 		translated := o.Object.(*gwconfig.TargetGroupConfiguration)
@@ -157,7 +157,8 @@ func (d *Document) addUnavailableKinds(unavailable []cluster.Kind) {
 	}
 }
 
-// hasLosses reports whether a setting is lost or differs, or could not be compared.
+// hasLosses reports whether an IngressGroup is not translated, a setting is lost, a setting or an answer to a request
+// differs, or not all requests were compared.
 func (d Document) hasLosses() bool {
 	return slices.ContainsFunc(d.IngressGroups, func(g IngressGroup) bool {
 		return g.Gateway == "" || len(g.Differences)+len(g.Partial) > 0 || slices.ContainsFunc(g.Notes, func(n Note) bool { return n.Severity == migrate.Lost.String() })
@@ -195,7 +196,7 @@ func showText(w io.Writer, d Document) {
 	}
 }
 
-// title names the Ingresses and the Gateways that replace them.
+// title returns the names of the Ingresses and of the Gateways that replace them.
 func (g IngressGroup) title() string {
 	name := "Ingress " + g.ID
 	if !strings.Contains(g.ID, "/") {
@@ -253,7 +254,7 @@ func (g IngressGroup) summary() string {
 	return out
 }
 
-// countAnswers returns how many differences are answers to requests; the others are settings.
+// countAnswers returns how many of the differences are answers to requests. The other differences are settings.
 func countAnswers(all []check.Difference) (n int) {
 	for _, d := range all {
 		if d.Request != "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// addPlaceholderSecrets adds a Secret for each TLS Secret that Ingresses name, all with the same certificate. The real
-// Secrets are not read, because a translation does not depend on their certificates.
+// addPlaceholderSecrets adds to store a Secret for each TLS Secret that Ingresses name, all with the same certificate. The
+// real Secrets are not read, because a translation does not depend on their certificates.
 func addPlaceholderSecrets(store *cluster.Memory, labels map[string]string, now time.Time) error {
 	cert, key, err := newSelfSignedCertificate(now)
 	if err != nil {
@@ -41,8 +41,8 @@ func addPlaceholderSecrets(store *cluster.Memory, labels map[string]string, now 
 	return nil
 }
 
-// newSelfSignedCertificate returns a certificate with its key, as PEM. It has no host of an Ingress, because some hosts are
-// not valid in a certificate.
+// newSelfSignedCertificate returns a certificate and its key in PEM. The certificate does not contain the hosts of
+// Ingresses, because some hosts are not valid in a certificate.
 func newSelfSignedCertificate(now time.Time) (cert, key []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

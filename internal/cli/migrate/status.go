@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// StatusDocument is the output of migrate status in machine-readable formats.
+// StatusDocument is the output of "fulcrum migrate status" as JSON or YAML.
 type StatusDocument struct {
 	// Cluster is the value of --cluster-name.
 	Cluster string `json:"cluster"`
@@ -34,16 +34,16 @@ type Status struct {
 	Kind string `json:"kind,omitempty"`
 	// ID is NAMESPACE/NAME, or the name of an IngressGroup.
 	ID string `json:"id,omitempty"`
-	// Members are the objects that the load balancer was made for and that still exist.
+	// Members are the Ingresses or Services of the load balancer that still exist.
 	Members []output.Object `json:"members"`
-	// Gateway is NAMESPACE/NAME of the Gateway that requests the load balancer or has taken it over; empty if there is no
-	// such Gateway.
+	// Gateway is NAMESPACE/NAME of the Gateway that requests the load balancer or has taken it over. It is missing if there
+	// is no such Gateway.
 	Gateway string `json:"gateway,omitempty"`
 	// State is ingress, shadow, refused, adopting, adopted, giving-back, released or unknown.
 	State handover.State `json:"state"`
 	// Reason is why the state is not known.
 	Reason string `json:"reason,omitempty"`
-	// Obstacles are findings because of which the Gateway does not take over the load balancer.
+	// Obstacles are the findings that prevent the Gateway from taking over the load balancer.
 	Obstacles []output.Finding `json:"obstacles"`
 	// Notes are facts that matter for the next step but are not obstacles.
 	Notes []string `json:"notes"`
@@ -51,17 +51,16 @@ type Status struct {
 	Steps int `json:"steps"`
 	// Next is the next step.
 	Next string `json:"next"`
-	// Command is the command for the next step, or one that shows more.
+	// Command is the command for the next step, or a command that shows more details.
 	Command string `json:"command,omitempty"`
-	// Back is the command with which the Gateway gives the load balancer back to the Ingresses; empty if the Gateway cannot
-	// give it back.
+	// Back is the command with which the Gateway gives the load balancer back to the Ingresses. It is missing if the Gateway
+	// cannot give it back.
 	Back string `json:"back,omitempty"`
 
 	fromStack model.StackID
 	// keepsLoadBalancer reports whether the Gateway cannot give the load balancer back by its annotations.
 	keepsLoadBalancer bool
-	// cannotBeTakenOver reports whether the load balancer cannot be taken over, so that the Gateways get load balancers of
-	// their own.
+	// cannotBeTakenOver reports whether no Gateway can take over the load balancer. Gateways get new load balancers instead.
 	cannotBeTakenOver bool
 }
 
@@ -101,7 +100,7 @@ Exit codes: 0 no Gateway asks for a load balancer or has taken one over, 2 some 
 	return cmd
 }
 
-// statusCommand is the command migrate status.
+// statusCommand has the flags and the state of the command migrate status.
 type statusCommand struct {
 	input.Source
 	form      output.Form
@@ -109,7 +108,7 @@ type statusCommand struct {
 	store     *cluster.Memory
 	frontends engine.Frontends
 	drafts    map[model.StackID]draftResult
-	// awsErr is the error of a call that AWS did not answer. After that no more plans are made.
+	// awsErr is the error of input.Open, or of a call that AWS did not answer. If it is set, no more plans are made.
 	awsErr error
 }
 
@@ -156,7 +155,7 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// readStatus reads the cluster and AWS, and returns the status of all selected moves.
+// readStatus reads the cluster and AWS, and returns the status of all selected load balancers.
 func (s *statusCommand) readStatus(cmd *cobra.Command) (StatusDocument, error) {
 	ctx := cmd.Context()
 	doc := StatusDocument{LoadBalancers: []Status{}}
@@ -183,8 +182,8 @@ func (s *statusCommand) readStatus(cmd *cobra.Command) (StatusDocument, error) {
 	return doc, nil
 }
 
-// draft makes the plan of a stack, once for each stack. After a call that AWS did not answer it makes no more calls,
-// because each would wait for its deadline.
+// draft returns the plan of a stack. It makes the plan only at the first call for the stack. After a call that AWS did not
+// answer it makes no more plans, because each call would wait for its deadline.
 func (s *statusCommand) draft(ctx context.Context, id model.StackID) draftResult {
 	if d, known := s.drafts[id]; known {
 		return d

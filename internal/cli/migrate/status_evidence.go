@@ -15,15 +15,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// stateKinds are the kinds that determine the state of a move. If objects of one of them cannot be read, the state is
-// not known.
+// stateKinds are the kinds of objects that determine the state of a move. If objects of one of these kinds cannot be read,
+// the state is not known.
 var stateKinds = slices.Concat([]cluster.Kind{
 	cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace, cluster.KindBinding,
 	cluster.KindGatewayClass, cluster.KindGateway, cluster.KindListenerSet, cluster.KindReferenceGrant,
 	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 }, cluster.RouteKinds)
 
-// unreadableReason returns a text with the kinds of stateKinds that cannot be read, or "" if all can be read.
+// unreadableReason returns a text with those of the stateKinds that the user may not list, or "" if the user may list all.
 func (s *statusCommand) unreadableReason() string {
 	const fix = "; bind the rules of config/rbac with the verbs get and list to whoever runs this"
 	names := func(kinds []cluster.Kind) string {
@@ -42,15 +42,15 @@ func (s *statusCommand) unreadableReason() string {
 	return ""
 }
 
-// gateOffError returns the error for a kind of stack whose feature gate is off.
+// gateOffError returns the error for a kind of stack that is not served because its feature gate is off.
 func gateOffError(kind model.Kind) error {
 	gate := map[model.Kind]config.Gate{model.Service: config.EnableServiceController, model.ALBGateway: config.ALBGatewayAPI, model.NLBGateway: config.NLBGatewayAPI}[kind]
 	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)
 }
 
-// contradictingObject returns a message about a member whose status names a load balancer that AWS does not have with the
-// expected tags, or "" if there is none. Then the flags or credentials may differ from those of the controller, and the
-// observed state may be that of another cluster.
+// contradictingObject returns a message about a member whose status names a load balancer that AWS does not show with the
+// tags of the stack, or "" if there is none. In that case the flags or credentials may differ from those of the controller,
+// so that the observed state may be that of another cluster.
 func (s *statusCommand) contradictingObject(m move, members []model.Member, stacks ...observed.Stack) string {
 	var names []string
 	for _, have := range stacks {
@@ -85,8 +85,9 @@ func (s *statusCommand) contradictingObject(m move, members []model.Member, stac
 	return ""
 }
 
-// abandonedObject returns an object that has the finalizer of a stack, is not a member of the stack and is not being
-// deleted. The object has another class now, or the flags differ from those with which it got the finalizer.
+// abandonedObject returns an object that has the finalizer of a stack but is not a member of the stack, and is not being
+// deleted. Such an object has another class now, or the controller that added the finalizer has other flags. desired is the
+// desired state of the stack.
 func (s *statusCommand) abandonedObject(from model.StackID, desired model.Stack) (cluster.Ref, bool) {
 	v := cluster.NewView(s.store)
 	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {

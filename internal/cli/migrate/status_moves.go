@@ -12,14 +12,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// move is the move of a load balancer to a Gateway. The Gateway requests the load balancer or has taken it over, if there is
+// move is a load balancer of Ingresses or a Service, with the Gateway that requests it or has taken it over, if there is
 // one.
 type move struct {
-	// fromStack is the stack that the load balancer was made for, zero if there is none.
+	// fromStack is the stack that the load balancer was created for. It is zero if the annotation of the Gateway names no
+	// stack.
 	fromStack model.StackID
 	// toStack is the stack of the Gateway, or zero if there is none.
 	toStack model.StackID
-	// gateway is the Gateway; zero if there is none or it no longer exists.
+	// gateway is the Gateway. It is zero if there is no Gateway or it no longer exists.
 	gateway cluster.Ref
 	// annotationErr is the reason why the annotation of the Gateway names no stack.
 	annotationErr error
@@ -27,8 +28,8 @@ type move struct {
 	gatewayUnserved bool
 }
 
-// moves returns the selected moves: those that annotations of Gateways request, those that tags in AWS show, and the load
-// balancers of Ingresses that no Gateway requests.
+// moves returns the selected moves: the moves that annotations of Gateways request, the moves that tags in AWS show, and the
+// load balancers of Ingresses that no Gateway requests.
 func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	add := func(m move) {
 		if !slices.ContainsFunc(out, func(o move) bool {
@@ -80,7 +81,8 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	return out
 }
 
-// previousStackOf returns the stack whose load balancer the stack to has taken over, according to the tags in AWS.
+// previousStackOf returns the stack from which the stack to has taken over its load balancer, according to the tags in AWS.
+// It returns false if there is none.
 func (s *statusCommand) previousStackOf(ctx context.Context, to model.StackID) (model.StackID, bool) {
 	live := s.draft(ctx, to).Have.LiveLoadBalancer(model.LoadBalancerID)
 	from, tagged := handover.PreviousStack(live)

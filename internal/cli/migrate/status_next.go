@@ -16,14 +16,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// commandLines makes the command lines that users run next. The flags select the same cluster and region as this run.
+// commandLines makes the command lines for the next steps of a user. They have the flags of this run that select the cluster
+// and the region.
 type commandLines struct {
 	program string
-	// kubectlFlags and fulcrumFlags are appended to the command lines of the two programs.
+	// kubectlFlags and fulcrumFlags are appended to the command lines of kubectl and of this program.
 	kubectlFlags, fulcrumFlags []string
 }
 
-// newCommandLines copies the flags that select the cluster and the region.
+// newCommandLines copies the flags of cmd that select the cluster and the region.
 func newCommandLines(cmd *cobra.Command) commandLines {
 	out := commandLines{program: cmd.Root().CommandPath()}
 	for _, name := range []string{"kubeconfig", "context", "cluster-name", "aws-region", "aws-vpc-id", "flags-from"} {
@@ -40,7 +41,7 @@ func newCommandLines(cmd *cobra.Command) commandLines {
 	return out
 }
 
-// setNextSteps sets the next step of a status, and the commands for it.
+// setNextSteps sets Next, Command and Back of out according to its state.
 func (c commandLines) setNextSteps(out *Status, m move) {
 	gateway := "gateway/" + m.toStack.Name
 	plan := c.fulcrumLine("plan", gateway, "-n", m.toStack.Namespace)
@@ -87,7 +88,8 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 	}
 }
 
-// inspectCommand returns the command that shows details of the obstacles.
+// inspectCommand returns the command that shows details of the obstacles. plan is the command that shows the plan of the
+// Gateway.
 func (c commandLines) inspectCommand(out *Status, m move, plan string) string {
 	differs := slices.ContainsFunc(out.Obstacles, func(f output.Finding) bool { return f.Reason == finding.AdoptionDiffers })
 	if m.fromStack.Kind == model.Ingress && differs {
@@ -96,7 +98,7 @@ func (c commandLines) inspectCommand(out *Status, m move, plan string) string {
 	return plan
 }
 
-// translateCommand returns the command fulcrum migrate for the Ingresses of a stack.
+// translateCommand returns the command line of "fulcrum migrate" for the Ingresses of a stack. inPlace adds --in-place.
 func (c commandLines) translateCommand(from model.StackID, inPlace bool) string {
 	args := []string{"migrate", "--from-cluster"}
 	if inPlace {
@@ -108,7 +110,7 @@ func (c commandLines) translateCommand(from model.StackID, inPlace bool) string 
 	return c.fulcrumLine(append(args, "--namespaces="+from.Namespace, "--ingress-name="+from.Name)...)
 }
 
-// textAfterWrite returns a text with the next step after manifests were written to a directory.
+// textAfterWrite returns the next step for the user after manifests were written to the directory dir.
 func (c commandLines) textAfterWrite(dir string, inPlace bool) string {
 	out := "next: read them, then " + c.kubectlLine("apply", "-R", "-f", dir)
 	if inPlace {
@@ -117,8 +119,8 @@ func (c commandLines) textAfterWrite(dir string, inPlace bool) string {
 	return out
 }
 
-// releaseCommand returns the commands that take the members out of management: Ingresses are deleted. Services are kept
-// as backends, and lose their annotation and class.
+// releaseCommand returns the commands that take the members out of management. They delete Ingresses. They keep Services as
+// backends, without the annotation and class that select this controller.
 func (c commandLines) releaseCommand(out *Status) string {
 	var lines []string
 	names := map[string][]string{}

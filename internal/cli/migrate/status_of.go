@@ -35,8 +35,8 @@ func (s *statusCommand) status(ctx context.Context, m move) Status {
 	return out
 }
 
-// setStatusWithoutGateway sets the status of a load balancer that no Gateway requests. It returns the reason why the
-// state cannot be determined, or "".
+// setStatusWithoutGateway sets the status of a load balancer that no Gateway requests. unknown is the reason why the state
+// cannot be determined, or "".
 func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out *Status) (unknown string) {
 	out.State = handover.StateNotRequested
 	if why := s.unreadableReason(); why != "" {
@@ -60,8 +60,8 @@ func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out
 	return s.contradictingObject(m, d.TranslatedStack.Members, d.Have)
 }
 
-// setStatusWithGateway sets the status of a load balancer that a Gateway requests or has. It returns the reason why the
-// state cannot be determined, or "".
+// setStatusWithGateway sets the status of a load balancer that a Gateway requests or has taken over. unknown is the reason
+// why the state cannot be determined, or "".
 func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *Status) (unknown string) {
 	if why := s.unreadableReason(); why != "" {
 		return why
@@ -130,7 +130,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 	return ""
 }
 
-// maxNotes bounds the notes of one load balancer.
+// maxNotes is the maximum number of notes about findings of one load balancer.
 const maxNotes = 10
 
 // errorsOf returns the findings of severity Error.
@@ -138,7 +138,8 @@ func errorsOf(found finding.List) finding.List {
 	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return f.Severity != finding.Error })
 }
 
-// unavailableSecret returns a finding that a Secret could not be read. Answers and certificates may depend on it.
+// unavailableSecret returns the first finding that a Secret could not be read, or false if there is none. Answers to
+// requests and certificates may depend on the Secret.
 func unavailableSecret(all ...finding.List) (finding.Finding, bool) {
 	for _, found := range all {
 		for _, f := range found {

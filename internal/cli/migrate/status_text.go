@@ -13,8 +13,8 @@ import (
 // maxObstaclesShown is the maximum number of obstacles that are shown for one load balancer.
 const maxObstaclesShown = 20
 
-// showStatus prints the status as text. Commands are written to plain, which does not wrap lines, so that they can be
-// copied.
+// showStatus prints the status as text to w, and the commands to plain, which does not wrap lines, so that users can copy
+// them.
 func showStatus(plain, w io.Writer, doc StatusDocument) {
 	if len(doc.LoadBalancers) == 0 {
 		fmt.Fprintln(w, "no Ingress of this controller has a load balancer, and no Gateway asks for one")
@@ -51,7 +51,8 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 	}
 }
 
-// title returns the title of the load balancer, or the Gateway if its annotation names no load balancer.
+// title returns the name of the IngressGroup, Ingress or Service of the load balancer, or of the Gateway if its annotation
+// names none.
 func (s Status) title() string {
 	if s.Kind == "" {
 		return "Gateway " + finding.Printable(s.Gateway)

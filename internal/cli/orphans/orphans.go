@@ -1,4 +1,5 @@
-// Package orphans has the command orphans, which lists AWS resources that belong to the cluster but that no object needs.
+// Package orphans implements the command "fulcrum orphans", which lists AWS resources that belong to the cluster but that no
+// object needs.
 package orphans
 
 import (
@@ -34,27 +35,27 @@ func New(env output.Environment) *cobra.Command {
 	return cmd
 }
 
-// orphansCommand is the command orphans.
+// orphansCommand has the flags of the command orphans.
 type orphansCommand struct {
 	input.Source
 	form output.Form
 }
 
-// Document is the output of orphans in machine-readable formats.
+// Document is the output of "fulcrum orphans" as JSON or YAML.
 type Document struct {
 	Cluster string `json:"cluster"`
-	// Namespace is the only namespace that was checked; empty if all namespaces and IngressGroups were.
+	// Namespace is the only namespace that was checked. It is missing if all namespaces and IngressGroups were checked.
 	Namespace string `json:"namespace,omitempty"`
-	// Stacks is the number of load balancers to which the resources in AWS belong.
+	// Stacks is the number of stacks in the tags of AWS resources of the cluster, with and without orphans.
 	Stacks  int      `json:"stacks"`
 	Orphans []Orphan `json:"orphans"`
 }
 
-// Orphan is a load balancer that no object needs, with its resources.
+// Orphan has the AWS resources of a stack that no object needs.
 type Orphan struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// Resources are ARNs and ids.
+	// Resources are the ARNs and IDs of the AWS resources.
 	Resources []string `json:"resources"`
 }
 
@@ -90,7 +91,8 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// Find returns the orphans: load balancers in AWS that no object in store needs.
+// Find returns the AWS resources with tags of the cluster that no object in store needs. If the command or the controller is
+// limited to a namespace, it returns only those of that namespace.
 func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster.Memory) (Document, error) {
 	doc := Document{Cluster: d.Config.ClusterName, Namespace: cmp.Or(d.Namespace, d.Config.Kubernetes.WatchNamespace), Orphans: []Orphan{}}
 	lister, ok := aws.(controller.OwnedLister)
@@ -112,7 +114,7 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 	return doc, nil
 }
 
-// NoOrphansText returns the text for a result without orphans, with the namespaces that were checked.
+// NoOrphansText returns the text that is shown if there are no orphans. It names the namespace if only one was checked.
 func (d Document) NoOrphansText() string {
 	if d.Namespace == "" {
 		return fmt.Sprintf("every AWS resource with the tags of cluster %q belongs to an object", d.Cluster)

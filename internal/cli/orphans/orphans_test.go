@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestOrphansWarnsAboutUnknownCluster checks that the output advises to check --cluster-name if no resource has the tags of
-// the cluster.
+// TestOrphansWarnsAboutUnknownCluster checks that the output advises the user to check --cluster-name if no resource has the
+// tags of the cluster. If there are resources but no orphans, the output names the cluster and the namespace that were
+// checked.
 func TestOrphansWarnsAboutUnknownCluster(t *testing.T) {
 	orphan := Orphan{Kind: "Ingress", ID: "shop/web", Resources: []string{"load balancer k8s-shop-web"}}
 	for want, found := range map[string][]Orphan{
@@ -31,8 +32,8 @@ func TestOrphansWarnsAboutUnknownCluster(t *testing.T) {
 	}
 }
 
-// TestOrphansShowsTheCommandThatDeletesCertificates checks that the command orphans shows the command that deletes an
-// imported certificate, because the certificate counts towards a quota of ACM.
+// TestOrphansShowsTheCommandThatDeletesCertificates checks that the output has a command that deletes an orphaned
+// certificate, because certificates count towards a quota of ACM.
 func TestOrphansShowsTheCommandThatDeletesCertificates(t *testing.T) {
 	arn := "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-0000-0000-000000000001"
 	var out strings.Builder

@@ -24,13 +24,13 @@ var lineColours = []struct{ prefix, colour string }{
 	{"ok ", green}, {"warning ", yellow}, {"error ", red},
 }
 
-// terminalWriter writes whole lines to a terminal. The beginning of a line determines its colour, and lines are wrapped at
+// terminalWriter writes complete lines to a terminal. The beginning of a line determines its colour. Lines are wrapped at
 // the width of the terminal.
 type terminalWriter struct {
 	w          io.Writer
 	buffered   bytes.Buffer // the text of an incomplete line
 	hasColours bool
-	width      int // 0: lines are not wrapped
+	width      int // in characters; 0 if lines are not wrapped
 }
 
 // Write implements io.Writer. A line is written when it is complete.
@@ -77,14 +77,14 @@ func (t *terminalWriter) colourOf(line string) string {
 }
 
 const (
-	// minWrapWidth is the width of the narrowest terminal for which lines are wrapped, in characters.
+	// minWrapWidth is the minimum width of a terminal for which lines are wrapped, in characters.
 	minWrapWidth = 40
 	// continuationIndent is the additional indentation of the second and later parts of a line, in columns.
 	continuationIndent = 4
 )
 
-// wrap breaks a line at spaces into parts that are at most width characters wide. The second and later parts are indented.
-// A word that is wider, such as an ARN, stays whole, so that it can be copied.
+// wrap breaks a line at spaces into parts of at most width characters. The second and later parts are indented. A longer
+// word, such as an ARN, is not broken, so that it can be copied.
 func wrap(line string, width int) []string {
 	if width < minWrapWidth || utf8.RuneCountInString(line) <= width {
 		return []string{line}
@@ -107,7 +107,7 @@ func wrap(line string, width int) []string {
 	return append(out, part)
 }
 
-// wordsOf returns the words of a text, each with the spaces before it.
+// wordsOf returns the words of a text, each after the spaces that precede it.
 func wordsOf(text string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for text != "" {

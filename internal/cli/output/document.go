@@ -30,7 +30,7 @@ type Object struct {
 	Name      string `json:"name"`
 }
 
-// MembersOf returns the objects of members, for a JSON or YAML document.
+// MembersOf returns the objects of members, for a JSON or YAML document. It never returns nil.
 func MembersOf(members []model.Member) []Object {
 	out := []Object{}
 	for _, m := range members {
@@ -83,7 +83,7 @@ func (f Field) Text() string {
 	return plan.Change{Path: f.Field, From: f.From, To: f.To}.String()
 }
 
-// Findings returns findings for a JSON or YAML document, in the order in which text shows them.
+// Findings converts findings for a JSON or YAML document, in the order in which text shows them. It never returns nil.
 func Findings(found finding.List) []Finding {
 	out := []Finding{}
 	for _, f := range found.Sorted() {

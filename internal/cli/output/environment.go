@@ -10,7 +10,7 @@ import (
 
 // Environment has the arguments, streams and settings of the process.
 type Environment struct {
-	Args   []string // without the program's name
+	Args   []string // the command-line arguments, without the name of the program
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
@@ -21,18 +21,18 @@ type Environment struct {
 	Program string
 	// IsTerminal reports whether Stdout is a terminal.
 	IsTerminal bool
-	// Width returns the current width of the terminal in characters, or 0 if it is not known. It is nil if Stdout is no
+	// Width returns the current width of the terminal in characters, or 0 if it is not known. It is nil if Stdout is not a
 	// terminal.
 	Width func() int
-	// Wait waits before a command reads the same state again; by the real clock if nil. It returns an error if the
-	// context has ended.
+	// Wait waits for d before a command reads the same state again. It returns an error if the context has ended. If nil,
+	// commands wait in real time.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Clock decides the age of cached answers of AWS; clock.RealClock if nil.
+	// Clock gives the current time, for example for the age of cached answers of AWS. If nil, it is the real time.
 	Clock clock.PassiveClock
-	// CountRequest is called for each request to AWS of a command that changes nothing. If nil, requests are not counted.
+	// CountRequest is called for each request to AWS, except for those of the controller. If nil, requests are not counted.
 	CountRequest func()
-	// AttemptTimeout is how long a command other than the controller waits for an attempt of a call to AWS; five seconds
-	// if zero.
+	// AttemptTimeout is the timeout of one attempt of a call to AWS in a command other than the controller. If zero, it is
+	// five seconds.
 	AttemptTimeout time.Duration
 }
 
@@ -49,7 +49,7 @@ func (e Environment) hasColours() bool {
 	return e.IsTerminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
-// Time returns the time by the clock of the environment.
+// Time returns the current time of Clock.
 func (e Environment) Time() time.Time {
 	if e.Clock == nil {
 		return time.Now()

@@ -25,7 +25,7 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // escapeControlCharacters returns a JSON document with \u escapes for the characters that are not printable. encoding/json
-// escapes the ASCII control characters alone. The values of the document stay the same.
+// escapes only the control characters below U+0020. The values of the document stay the same.
 func escapeControlCharacters(doc string) string {
 	var out strings.Builder
 	for _, r := range doc {

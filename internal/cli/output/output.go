@@ -1,5 +1,5 @@
-// Package output writes the output of commands: text for terminals, JSON and YAML documents for tools, and errors in the
-// command line.
+// Package output writes the output of commands: text for terminals, JSON and YAML documents for programs, and errors about
+// the command line.
 package output
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Form is the output format of a command, which the flag --output chooses.
+// Form is the output format of a command, which the flag --output selects.
 type Form struct {
 	Kind    string   // the value of --output
 	forms   []string // the values that the command accepts
@@ -23,15 +23,15 @@ type Form struct {
 	env     Environment
 }
 
-// Bind registers the flag --output. more are additional forms besides text, json and yaml, for which the command has its
-// own writer.
+// Bind registers the flag --output. more are the formats that the command supports in addition to text, json and yaml. The
+// command writes them itself.
 func (o *Form) Bind(cmd *cobra.Command, env Environment, more ...string) {
 	o.forms, o.command, o.env = append([]string{"text", "json", "yaml"}, more...), cmd, env
 	cmd.Flags().StringVarP(&o.Kind, "output", "o", "text", strings.Join(o.forms, ", ")+"; docs/cli-json.md describes the documents")
 	Must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.forms, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// Check returns an error if the command does not have the form.
+// Check returns an error if the command does not support the value of --output.
 func (o *Form) Check() error {
 	if slices.Contains(o.forms, o.Kind) {
 		return nil
@@ -43,10 +43,10 @@ func (o *Form) Check() error {
 // IsText reports whether the output is text for a person, and not a JSON or YAML document.
 func (o *Form) IsText() bool { return o.Kind == "text" }
 
-// Out returns the writer for the output. Text for a terminal is coloured and wrapped.
+// Out returns the writer for the output of the command. Text for a terminal is coloured and wrapped.
 func (o *Form) Out() io.Writer { return o.WriterFor(o.command.OutOrStdout()) }
 
-// WriterFor returns a writer to w like that of Out.
+// WriterFor returns a writer to w that formats text as Out does.
 func (o *Form) WriterFor(w io.Writer) io.Writer {
 	if width := o.env.width(); o.IsText() && (o.env.hasColours() || width > 0) {
 		w = &terminalWriter{w: w, hasColours: o.env.hasColours(), width: width}
@@ -54,7 +54,8 @@ func (o *Form) WriterFor(w io.Writer) io.Writer {
 	return PrintableWriter(w)
 }
 
-// NotesWriter returns the writer for notes beside the output: standard output with text, standard error with documents.
+// NotesWriter returns the writer for notes: the output of the command if it is text, or else standard error, so that notes
+// are not part of a document.
 func (o *Form) NotesWriter() io.Writer {
 	if o.IsText() {
 		return o.Out()
@@ -81,10 +82,10 @@ func (p printableWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// PrintDocument writes the output as JSON or YAML.
+// PrintDocument writes a value to the output of the command, as YAML if --output is "yaml", or else as JSON.
 func (o *Form) PrintDocument(v any) error { return WriteDocument(o.command.OutOrStdout(), o.Kind, v) }
 
-// WriteDocument writes a value as YAML if form is "yaml", else as JSON.
+// WriteDocument writes a value to w, as YAML if form is "yaml", or else as JSON.
 func WriteDocument(w io.Writer, form string, v any) error {
 	if form != "yaml" {
 		return writeJSON(w, v)

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// JoinFirst joins at most ten texts by commas, and appends the number of the others.
+// JoinFirst joins the first ten texts by commas, and appends the number of the others, as in "a, b and 3 more".
 func JoinFirst(texts []string) string {
 	const limit = 10
 	if more := len(texts) - limit; more > 0 {
@@ -23,7 +23,7 @@ const MaxShownMembers = 20
 // maxShownFindings is the maximum number of findings of one object that are shown.
 const maxShownFindings = 200
 
-// ShowFindings prints findings in order, at most maxShownFindings of each object.
+// ShowFindings prints findings sorted by object, at most maxShownFindings for each object.
 func ShowFindings(w io.Writer, found finding.List) {
 	count := map[finding.Ref]int{}
 	var last finding.Ref
@@ -52,7 +52,7 @@ func CountWithNoun(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// ShellQuote returns a word for a shell: in single quotes, unless it has only safe characters.
+// ShellQuote returns a word quoted for a shell: in single quotes, unless it has only safe characters.
 func ShellQuote(word string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+"
 	if strings.Trim(word, safe) == "" {
@@ -61,7 +61,8 @@ func ShellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// ShowFirst calls show for at most limit items of a list, and then showMore with the number of items left, if any.
+// ShowFirst calls show for the first items of a list, at most limit. If there are more items, it then calls showMore with
+// their number.
 func ShowFirst[T any](list []T, limit int, show func(T), showMore func(int)) {
 	for _, x := range list[:min(len(list), limit)] {
 		show(x)

@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TestFindingsOfOneObjectAreBounded checks that the number of findings that are shown for one object is bounded.
+// TestFindingsOfOneObjectAreBounded checks that at most maxShownFindings findings are shown for one object, with the number
+// of the others. Findings about other objects are still shown.
 func TestFindingsOfOneObjectAreBounded(t *testing.T) {
 	var found finding.List
 	for i := range 1000 {

@@ -11,26 +11,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// UsageError is an error in the command line, such as an unknown flag. Code is the exit code.
+// UsageError is an error about the command line, such as an unknown flag. Code is the exit code of the process.
 type UsageError struct {
 	error
 	Code int
 }
 
-// NewUsageError returns an error in the command line of a command, with exit code 1.
+// NewUsageError returns err as an error about the command line of a command, with exit code 1.
 func NewUsageError(err error) error { return UsageError{err, ExitFailed} }
 
-// Exit codes. A wrong flag of a command has 1, because 2 is how plan reports changes.
+// Exit codes. The exit code of a command with a wrong flag is 1, because 2 means that plan found changes.
 const (
 	ExitFailed       = 1
 	exitUsage        = 2 // a flag of the controller is unknown, or its value cannot be parsed
-	ExitChanges      = 2 // plan found something to change, migrate --check a difference
-	ExitObjectErrors = 3 // plan --offline found errors in objects, migrate something that is lost
+	ExitChanges      = 2 // plan found changes, or migrate --check found a difference
+	ExitObjectErrors = 3 // plan --offline found errors in objects, or migrate lost a setting
 )
 
-// NoArguments returns an error if a command that takes no arguments has any. Without a command, an argument may be a
-// mistyped command, and the controller must not start then. The other common mistake is "--flag true" for a boolean flag,
-// whose value has to be written as --flag=true.
+// NoArguments returns an error if a command that takes no arguments has any. An argument of the program itself may be a
+// mistyped command, in which case the controller must not start. Another common mistake is "--flag true" for a boolean flag,
+// whose value must be written as --flag=true.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -52,11 +52,11 @@ func commandSuggestion(cmd *cobra.Command, typed string) string {
 	return fmt.Sprintf("did you mean %q? ", names[0])
 }
 
-// HelpHint returns the last part of an error message about a command line, with the command that prints help.
+// HelpHint returns the end of an error message about a command line: the command that prints help.
 func HelpHint(cmd *cobra.Command) string { return fmt.Sprintf("run \"%s --help\"", cmd.CommandPath()) }
 
-// FlagError returns the error about a flag that is unknown or cannot be parsed. If a word before the flag is not a
-// command, the error is about that word, because the flag may belong to a command with a similar name.
+// FlagError returns the error about a flag that is unknown or cannot be parsed. If a word before the flag is not a command,
+// the error is about that word, because the flag may belong to the command that the user meant.
 func FlagError(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
@@ -88,7 +88,7 @@ func flagSuggestion(cmd *cobra.Command, err error) string {
 	return fmt.Sprintf("did you mean %q? ", "--"+near)
 }
 
-// NewHelp returns the command help. Unlike cobra's own, it fails for an unknown command.
+// NewHelp returns the command help. Unlike the help command of cobra, it fails for an unknown command.
 func NewHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Show the flags of a command",
@@ -103,11 +103,11 @@ func NewHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// ErrChanges is returned by a command that has found a difference. The exit code is ExitChanges.
+// ErrChanges is the error of a command that has found changes or differences. The exit code is ExitChanges.
 var ErrChanges = errors.New("there are changes")
 
-// ErrObjectErrors is returned by a command if its objects have errors. The exit code is ExitObjectErrors.
+// ErrObjectErrors is the error of a command that has found errors in objects. The exit code is ExitObjectErrors.
 var ErrObjectErrors = errors.New("objects have errors")
 
-// ErrReported is returned by a command that has logged its failure already. The exit code is ExitFailed.
+// ErrReported is the error of a command that has already printed its failure. The exit code is ExitFailed.
 var ErrReported = errors.New("failed")

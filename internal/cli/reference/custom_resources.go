@@ -35,7 +35,7 @@ After reading this page you can look up each field of the custom resources of th
 	return b.String()
 }
 
-// writeKind writes the section of one kind, with the fields of the stored version. Other versions have the same fields.
+// writeKind writes the section of one kind, with the fields of its storage version. Other versions have the same fields.
 func writeKind(b *strings.Builder, d apiextensionsv1.CustomResourceDefinition) {
 	var versions []string
 	var schema *apiextensionsv1.JSONSchemaProps
@@ -63,7 +63,7 @@ func writeKind(b *strings.Builder, d apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// writeField writes a row for a field, and rows for the fields in it.
+// writeField writes a table row for a field, and rows for its nested fields. path is the path of the field.
 func writeField(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaProps, required bool) {
 	kind := s.Type
 	if s.XIntOrString {
@@ -73,7 +73,7 @@ func writeField(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaPro
 	writeNestedFields(b, path, s)
 }
 
-// writeNestedFields writes rows for the fields in a field.
+// writeNestedFields writes table rows for the fields that are nested in the field at path.
 func writeNestedFields(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaProps) {
 	var names []string
 	for name := range s.Properties {
@@ -91,8 +91,8 @@ func writeNestedFields(b *strings.Builder, path string, s apiextensionsv1.JSONSc
 	}
 }
 
-// constraints returns the constraints that the API server checks for a field, and for its items or values unless these are
-// objects.
+// constraints returns the constraints that the API server checks for a field. It includes those of the items of a list and
+// the values of a map, unless they are objects.
 func constraints(s apiextensionsv1.JSONSchemaProps, required bool) string {
 	var out []string
 	if required {
@@ -132,7 +132,7 @@ func valueSchema(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaP
 	return s.AdditionalProperties.Schema
 }
 
-// valueConstraints returns the constraints on a value.
+// valueConstraints returns the constraints of a schema on a single value, such as its range and length.
 func valueConstraints(s apiextensionsv1.JSONSchemaProps) []string {
 	var out []string
 	if len(s.Enum) > 0 {
@@ -165,5 +165,5 @@ func valueConstraints(s apiextensionsv1.JSONSchemaProps) []string {
 	return out
 }
 
-// oneLine joins the lines of a description.
+// oneLine returns a text on one line, with single spaces.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

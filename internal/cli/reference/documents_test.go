@@ -42,7 +42,8 @@ var documents = []struct {
 	{"--shadow-report", "What a controller with `--shadow` would do, as a file.", controller.ShadowReport{}},
 }
 
-// fieldComments returns the comments of struct fields in packages, by type and field.
+// fieldComments returns the comments of the struct fields in the packages of the given directories. The keys have the form
+// "package.Type.Field".
 func fieldComments(t *testing.T, dirs ...string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -84,7 +85,8 @@ func fieldComments(t *testing.T, dirs ...string) map[string]string {
 	return out
 }
 
-// fieldRows returns the table rows of the fields of a type, including the fields of nested lists and objects.
+// fieldRows returns a table row for each field of a type, including the fields of nested lists and objects. path is the
+// prefix of the names of the fields, and reported is the result of fieldComments.
 func fieldRows(typ reflect.Type, path string, reported map[string]string) (out []string) {
 	pkg := typ.PkgPath()[strings.LastIndexByte(typ.PkgPath(), '/')+1:]
 	for i := range typ.NumField() {

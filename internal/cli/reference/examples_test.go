@@ -8,22 +8,21 @@ import (
 	"testing"
 )
 
-// exampleBlock matches a code block of a page with a command and its output.
+// exampleBlock matches a code block of a page that has a command of fulcrum and its output.
 var exampleBlock = regexp.MustCompile("(?s)```\n\\$ (?:fulcrum|kubectl fulcrum) [^`]*?```")
 
-// tableCount matches the counts in the output of doctor that change when a table of the program changes.
+// tableCount matches counts in the output of doctor that depend on the tables in the program.
 var tableCount = regexp.MustCompile(`(?m)^(ok +(?:permissions|definitions) +)\d+(?: of \d+)?`)
 
-// withoutCounts replaces the counts that tableCount matches by "<count>", so that a changed count does not require an
-// edit of pages.
+// withoutCounts replaces the counts that tableCount matches by "<count>", so that pages need no edit if a count changes.
 func withoutCounts(text string) string { return tableCount.ReplaceAllString(text, "${1}<count>") }
 
-// goldenOutputs are the golden files with the outputs that pages show. Tests of package cli compare them with the
-// output of the commands.
+// goldenOutputs are the golden files with the command outputs that pages show. Tests of package cli compare these files with
+// the real output of the commands.
 var goldenOutputs = []string{"commands/readme.txtar", "accelerators/page.txtar", "pages/outputs.txtar"}
 
-// TestExamplesInPagesMatchOutput checks that the examples of the pages are in golden files with outputs of the
-// commands.
+// TestExamplesInPagesMatchOutput checks that each example in the pages is in one of the goldenOutputs, and that README.md
+// has an example of each important command.
 func TestExamplesInPagesMatchOutput(t *testing.T) {
 	var golden strings.Builder
 	for _, name := range goldenOutputs {
@@ -59,8 +58,8 @@ func TestExamplesInPagesMatchOutput(t *testing.T) {
 	}
 }
 
-// TestCountsOfExamplesAreIgnored checks that withoutCounts replaces only the counts that change when a table of the
-// program changes.
+// TestCountsOfExamplesAreIgnored checks that withoutCounts replaces only the counts that depend on the tables in the
+// program.
 func TestCountsOfExamplesAreIgnored(t *testing.T) {
 	for text, want := range map[string]string{
 		"ok      permissions  27 of 80 actions were tried":     "ok      permissions  <count> actions were tried",

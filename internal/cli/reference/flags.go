@@ -62,7 +62,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 	return b.String()
 }
 
-// flagType returns the type of a flag for the page.
+// flagType returns the type of a flag, as the page names it.
 func flagType(f *pflag.Flag) string {
 	switch t := f.Value.Type(); t {
 	case "stringSlice":

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// headingIDs returns the link ids of the headings and explicit anchors of a page.
+// headingIDs returns the link IDs of the headings and of the explicit anchors of a page.
 func headingIDs(page string) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
@@ -21,8 +21,8 @@ func headingIDs(page string) map[string]bool {
 	return out
 }
 
-// TestLinksWithinPagesHaveTargets checks that each link within a page has a target, a heading or an anchor, and each anchor
-// has a link.
+// TestLinksWithinPagesHaveTargets checks that the target of each link within a page is a heading or an anchor of the page,
+// and that each anchor is unique and has a link.
 func TestLinksWithinPagesHaveTargets(t *testing.T) {
 	pages, err := filepath.Glob("../../../docs/*.md")
 	if err != nil || len(pages) < 20 {

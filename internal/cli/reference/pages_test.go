@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// pages returns the documents for users, keyed by path from the root of the repository.
+// pages returns the texts of the documents for users. The keys are paths from the root of the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..", "..")
@@ -55,7 +55,7 @@ func TestLinksBetweenPagesHaveTargets(t *testing.T) {
 	}
 }
 
-// TestPathsInPagesExist checks that each file and folder that a page names as code exists.
+// TestPathsInPagesExist checks that each file and directory that a page names as inline code exists.
 func TestPathsInPagesExist(t *testing.T) {
 	path := regexp.MustCompile("`((?:api|charts|cmd|config|internal|local|tools)/[\\w./-]+)`")
 	found := 0
@@ -130,8 +130,8 @@ func declaredTests(t *testing.T) []string {
 }
 
 // TestTestsNamedInPagesExist checks that each test that a page or the Makefile names exists. A name in the Makefile, or
-// before "…" in a page, may be the prefix of other names, as in the patterns of -run. A page may have the former name of a
-// test before "now" and the present name.
+// before "…" in a page, may be a prefix of test names, as in a pattern of -run. If a test was renamed, a page may name it as
+// "`previous name`, now `present name`".
 func TestTestsNamedInPagesExist(t *testing.T) {
 	tests := declaredTests(t)
 	text := pages(t)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// threats and attackedBy are the rows and the kinds of objects in the matrix of the security model.
+// threats and attackedBy are the threats, and the kinds of objects that an attacker may write, in the matrix of
+// docs/security-model.md.
 var (
 	threats = []string{
 		"Take over a host", "Read another's secret", "Point at another's pods", "Enlarge client ranges", "Remove a web ACL or authentication",
@@ -23,9 +24,9 @@ var (
 // testLink matches a link whose text is the name of a test.
 var testLink = regexp.MustCompile(`\[((?:Test|Fuzz)\w+)\]\(([^)]*)\)`)
 
-// matrixFaults returns the faults of the page: tests that are not in the file that their link names, and entries of the
-// matrix that are missing, empty, or name neither a test nor a reason why the threat cannot arise. read returns the
-// content of a linked file.
+// matrixFaults returns the faults of the page docs/security-model.md: tests that are not in the file that their link names,
+// and entries of the matrix that are missing, empty, or name neither a test nor a reason why the threat cannot arise. read
+// returns the content of a linked file.
 func matrixFaults(page string, read func(path string) (string, error)) []string {
 	var out []string
 	for _, l := range testLink.FindAllStringSubmatch(page, -1) {
@@ -93,7 +94,7 @@ func TestTestsNamedInSecurityModelExist(t *testing.T) {
 	}
 }
 
-// TestFaultsInSecurityModelAreFound checks that matrixFaults finds each kind of fault.
+// TestFaultsInSecurityModelAreFound checks that matrixFaults finds each kind of fault in an edited copy of the page.
 func TestFaultsInSecurityModelAreFound(t *testing.T) {
 	page, read := readSecurityPage(t)
 	entry := "| Forge a status | Cannot arise: it has no status. |"

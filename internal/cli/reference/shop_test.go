@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestShopExampleCanBePlanned runs plan for examples/shop without a cluster that has its objects.
+// TestShopExampleCanBePlanned checks that the command plan plans the files of examples/shop without a cluster, and finds no
+// unsupported backend.
 func TestShopExampleCanBePlanned(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	seeded, err := harness.Seed(t.Context(), em)

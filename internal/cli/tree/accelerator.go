@@ -21,16 +21,17 @@ type (
 		comparison
 		Name        string            `json:"name"`
 		AddressType model.AddressType `json:"addressType"`
-		// Enabled is false if the accelerator accepts no traffic.
+		// Enabled is false if the accelerator is disabled and accepts no traffic.
 		Enabled bool `json:"enabled"`
 		// Status is the status that AWS shows: IN_PROGRESS or DEPLOYED.
 		Status           string `json:"status,omitempty"`
 		DNSName          string `json:"dnsName,omitempty"`
 		DualStackDNSName string `json:"dualStackDNSName,omitempty"`
-		// Addresses are the static IP addresses.
+		// Addresses are the static IP addresses of the accelerator.
 		Addresses []string `json:"addresses"`
-		// Owner is the owner, CLUSTER/NAMESPACE/NAME, or "another owner" if no tag names it. It is missing if the object of
-		// the stack owns the accelerator. Otherwise the object owns only the endpoint groups whose Owner is empty.
+		// Owner is CLUSTER/NAMESPACE/NAME of the owner of the accelerator, or "another owner" if no tag names it. It is
+		// missing if the object of the stack owns the accelerator. Otherwise the object owns only the endpoint groups whose
+		// Owner is missing.
 		Owner     string                `json:"owner,omitempty"`
 		Listeners []AcceleratorListener `json:"listeners"`
 	}
@@ -38,7 +39,7 @@ type (
 	AcceleratorListener struct {
 		comparison
 		Protocol string `json:"protocol"`
-		// Ports are ranges, such as 80,8000-8080.
+		// Ports are the ports and port ranges, such as 80,8000-8080.
 		Ports string `json:"ports"`
 		// ClientAffinity is NONE or SOURCE_IP.
 		ClientAffinity string `json:"clientAffinity"`
@@ -50,15 +51,15 @@ type (
 	EndpointGroup struct {
 		comparison
 		Region string `json:"region"`
-		// Owner is the owner of the endpoint group if that is not the object of the stack. The controller does not change
-		// such an endpoint group.
+		// Owner is the owner of the endpoint group. It is missing if the object of the stack owns the endpoint group. The
+		// controller does not change endpoint groups of other owners.
 		Owner string `json:"owner,omitempty"`
 		// Dial is the traffic dial: the percentage of the traffic for the region that the endpoint group receives.
 		Dial int32 `json:"dial"`
-		// DialOfReadyTargets is the value that the dial approaches step by step, because it follows the ready targets. It is
-		// missing if the dial follows no targets.
+		// DialOfReadyTargets is the traffic dial that the controller computes from the number of ready targets. Dial
+		// approaches it in several steps. It is missing if the traffic dial does not depend on targets.
 		DialOfReadyTargets int32 `json:"dialOfReadyTargets,omitempty"`
-		// PortOverrides has pairs of a port of the listener and a port of the endpoints.
+		// PortOverrides are the port overrides: pairs of a listener port and an endpoint port.
 		PortOverrides string `json:"portOverrides,omitempty"`
 		// From is the object and field that the endpoint group comes from.
 		From      string     `json:"from,omitempty"`
@@ -76,7 +77,7 @@ type (
 		Health string `json:"health,omitempty"`
 		// From is the object and field that the endpoint comes from.
 		From string `json:"from,omitempty"`
-		// Objects are the objects that the GlobalAccelerator names and that the load balancer serves.
+		// Objects are the objects that the GlobalAccelerator names as endpoints and that the load balancer serves.
 		Objects []output.Object `json:"objects,omitempty"`
 		// LoadBalancer is the load balancer of the endpoint. It is null if the endpoint is not a load balancer, or is in
 		// another region.
@@ -89,11 +90,12 @@ type (
 		Scheme  model.Scheme `json:"scheme"`
 		Status  string       `json:"status,omitempty"`
 		DNSName string       `json:"dnsName,omitempty"`
-		// Kind is the kind of the stack of the load balancer. It is missing if the load balancer is of another cluster.
+		// Kind is the kind of the stack that the load balancer belongs to. It is missing if the load balancer does not
+		// belong to this cluster.
 		Kind string `json:"kind,omitempty"`
-		// ID is the id of the stack of the load balancer. It is missing if Kind is.
+		// ID is the ID of the stack that the load balancer belongs to. It is missing if Kind is missing.
 		ID string `json:"id,omitempty"`
-		// Stack has Kind and ID, zero if they are missing.
+		// Stack is the stack that Kind and ID name. It is zero if they are missing.
 		Stack model.StackID `json:"-"`
 	}
 )
@@ -101,7 +103,8 @@ type (
 // AcceleratorComparer compares the accelerators of a stack in AWS with its desired accelerator.
 type AcceleratorComparer struct{ *Comparer }
 
-// accelerators returns the accelerators of the stack in AWS, and the desired one if it is missing.
+// accelerators returns the accelerators of the stack in AWS, and the desired accelerator if it does not exist. It returns
+// nil for a kind of stack without accelerators.
 func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	if !c.Stack.ID.Kind.HasAccelerator() {
 		return nil
@@ -142,7 +145,8 @@ func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	return out
 }
 
-// comparisonOfMissing returns the comparison of a desired resource that does not exist in AWS.
+// comparisonOfMissing returns the comparison of a desired resource that does not exist in AWS. at is the address of the
+// resource in the plan.
 func (c AcceleratorComparer) comparisonOfMissing(at plan.Address) comparison {
 	for _, s := range c.steps[at] {
 		if s.Verb == plan.Create {
@@ -152,8 +156,8 @@ func (c AcceleratorComparer) comparisonOfMissing(at plan.Address) comparison {
 	return c.comparisonOfUnplanned()
 }
 
-// nestedComparison returns the comparison of a resource within a parent resource. If the parent is surplus, the nested
-// resource is surplus too.
+// nestedComparison returns the comparison of a nested resource. If the comparison of its parent is surplus, the result is
+// surplus too. Otherwise it returns part.
 func nestedComparison(parent, part comparison) comparison {
 	if parent.State == stateSurplus && part.State != stateSurplus {
 		part.State, part.Changes, part.Note = stateSurplus, nil, ""
@@ -161,8 +165,8 @@ func nestedComparison(parent, part comparison) comparison {
 	return part
 }
 
-// acceleratorListeners returns the listeners of an accelerator in AWS, and the desired ones that are missing. a is nil for
-// an accelerator that does not exist; parent is the comparison of the accelerator.
+// acceleratorListeners returns the listeners of an accelerator in AWS, and the desired listeners that do not exist. a is nil
+// if the accelerator does not exist. parent is the comparison of the accelerator.
 func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorListenerChoices, a *observed.Accelerator, parent comparison) []AcceleratorListener {
 	out := []AcceleratorListener{}
 	add := func(compared comparison, protocol model.BaseProtocol, ports []model.PortRange, affinity bool, want *model.AcceleratorListener, live []observed.EndpointGroup) {
@@ -193,8 +197,8 @@ func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorL
 	return out
 }
 
-// endpointGroups returns the endpoint groups of a listener in AWS, and the desired ones that are missing. parent is the
-// comparison of the listener.
+// endpointGroups returns the endpoint groups of a listener in AWS, and the desired endpoint groups that do not exist. parent
+// is the comparison of the listener.
 func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live []observed.EndpointGroup, parent comparison) []EndpointGroup {
 	out := []EndpointGroup{}
 	others := map[string]string{}
@@ -228,7 +232,7 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 	return out
 }
 
-// unreadyText returns the reason why an endpoint is not ready to be added, or "" if it is ready.
+// unreadyText returns what must happen before an endpoint can be added, or "" if it can be added now.
 func unreadyText(e model.Endpoint) string {
 	if e.Unready == "" {
 		return ""
@@ -236,11 +240,11 @@ func unreadyText(e model.Endpoint) string {
 	return "waits for " + e.Unready
 }
 
-// endpoints returns the endpoints of an endpoint group in AWS, and the desired ones that are missing. parent is the
+// endpoints returns the endpoints of an endpoint group in AWS, and the desired endpoints that do not exist. parent is the
 // comparison of the endpoint group.
 func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.EndpointGroup, parent comparison) []Endpoint {
 	out := []Endpoint{}
-	planned := map[string]comparison{} // by id of the endpoint
+	planned := map[string]comparison{} // by ID of the endpoint
 	for _, s := range c.stepsOf(g.ARN) {
 		switch do := s.Do.(type) {
 		case plan.RemoveEndpoints:
@@ -288,14 +292,14 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 	return out
 }
 
-// Endpoint returns an endpoint as it is in AWS, with its load balancer.
+// Endpoint converts an endpoint in AWS for a document, with its load balancer and the objects that it serves.
 func (c AcceleratorComparer) Endpoint(e observed.Endpoint) Endpoint {
 	out := c.endpoint(comparison{State: stateLive}, model.Endpoint{ID: e.ID, Weight: e.Weight, ClientIP: &e.ClientIP})
 	out.Health = e.Health
 	return out
 }
 
-// endpoint returns an endpoint with its load balancer and the objects that name it.
+// endpoint converts an endpoint for a document, with its load balancer and the objects that it serves.
 func (c AcceleratorComparer) endpoint(compared comparison, e model.Endpoint) Endpoint {
 	out := Endpoint{comparison: compared, ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP, From: OriginText(e.Origin), LoadBalancer: c.LoadBalancerOf(e.ID)}
 	if a := c.desired.Accelerator; a != nil {
@@ -308,7 +312,8 @@ func (c AcceleratorComparer) endpoint(compared comparison, e model.Endpoint) End
 	return out
 }
 
-// LoadBalancerOf returns the load balancer of an endpoint, or nil if that is not known.
+// LoadBalancerOf returns the load balancer that is the endpoint with the given ID, or nil if no load balancer is known for
+// it.
 func (c AcceleratorComparer) LoadBalancerOf(id string) *EndpointLoadBalancer {
 	for _, answer := range c.Facts.Endpoints {
 		for _, lb := range answer {
@@ -325,9 +330,10 @@ func (c AcceleratorComparer) LoadBalancerOf(id string) *EndpointLoadBalancer {
 	return nil
 }
 
-// OtherEndpointGroup is an endpoint group of an accelerator's listener that the object of the stack does not own.
+// OtherEndpointGroup is an endpoint group that the object of the stack does not own, although it is in an accelerator of the
+// stack.
 type OtherEndpointGroup struct {
-	// Listener is protocol and ports, such as TCP:80.
+	// Listener is the protocol and the ports of the listener, such as TCP:80.
 	Listener string `json:"listener"`
 	Region   string `json:"region"`
 	// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as the tags of the accelerator name it.
@@ -340,12 +346,13 @@ type OtherEndpointGroup struct {
 	Serving int `json:"serving"`
 }
 
-// Text returns the endpoint group in a line of text.
+// Text returns the endpoint group as one line of text.
 func (o OtherEndpointGroup) Text() string {
 	return fmt.Sprintf("endpoint group %s of listener %s, traffic dial %d%%, %d of %d endpoints serving, %s, left alone", o.Region, o.Listener, o.Dial, o.Serving, o.Endpoints, OwnerText(o.Owner))
 }
 
-// OtherEndpointGroupsOf returns the endpoint groups of a draft's accelerator that the object of the stack does not own.
+// OtherEndpointGroupsOf returns the endpoint groups in the accelerators of a draft that the object of the stack does not
+// own.
 func OtherEndpointGroupsOf(d engine.Draft) (out []OtherEndpointGroup) {
 	if !d.Stack.ID.Kind.HasAccelerator() {
 		return nil
@@ -373,10 +380,10 @@ func OtherEndpointGroupsOf(d engine.Draft) (out []OtherEndpointGroup) {
 // IsServing reports whether an endpoint receives traffic.
 func (e Endpoint) IsServing() bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 }
 
-// maxOtherEndpointGroups is the maximum number of endpoint groups of others that are shown.
+// maxOtherEndpointGroups is the maximum number of endpoint groups of other owners that are shown.
 const maxOtherEndpointGroups = 50
 
-// ShowOtherEndpointGroups prints the endpoint groups of other owners, each on a line that begins with a prefix.
+// ShowOtherEndpointGroups prints the endpoint groups of other owners. Each line begins with prefix.
 func ShowOtherEndpointGroups(w io.Writer, prefix string, groups []OtherEndpointGroup) {
 	output.ShowFirst(groups, maxOtherEndpointGroups, func(o OtherEndpointGroup) { fmt.Fprintf(w, "%s%s\n", prefix, o.Text()) },
 		func(n int) { fmt.Fprintf(w, "%s… and %d more endpoint groups of others\n", prefix, n) })
@@ -394,8 +401,8 @@ func (s Stack) endpoints() (out []Endpoint) {
 	return out
 }
 
-// addEndpointsTo adds the GlobalAccelerator of a stack to the list of each of its endpoints. The keys are ARNs of load
-// balancers.
+// addEndpointsTo records for each endpoint of a stack that the GlobalAccelerator of the stack leads to it. The keys of
+// accelerators are ARNs of load balancers.
 func (s Stack) addEndpointsTo(accelerators map[string][]output.Object) {
 	accelerator := output.Object{Kind: s.Kind, Namespace: s.stack.Namespace, Name: s.stack.Name}
 	for _, e := range s.endpoints() {

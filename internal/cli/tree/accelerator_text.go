@@ -35,8 +35,8 @@ func (t TextWriter) WriteAccelerator(a Accelerator) {
 	}
 }
 
-// OwnerText returns "of" with the owner of a resource. The owner is truncated and made printable, because other users can
-// write the tags from which it is read.
+// OwnerText returns "of " followed by the owner of a resource. The owner is truncated and made printable, because it is read
+// from tags, which other users can write.
 func OwnerText(owner string) string { return "of " + finding.Printable(finding.TruncateValue(owner)) }
 
 // writeAcceleratorListener writes a listener with its endpoint groups.
@@ -68,8 +68,8 @@ func (t TextWriter) writeAcceleratorListener(l AcceleratorListener) {
 	}
 }
 
-// withOrigin returns a text with the field that defines a resource. It omits the object of the field, which is always the
-// GlobalAccelerator.
+// withOrigin appends to a text the field that defines a resource. It omits the object of the field, which is always the
+// GlobalAccelerator. from has the form "FIELD of OBJECT", or is "".
 func withOrigin(text, from string) string {
 	if from == "" {
 		return text
@@ -87,7 +87,7 @@ func (t TextWriter) writeEndpoint(e Endpoint) {
 	t.writeComparedLine(e.comparison, 3, withOrigin(finding.Printable(text), e.From))
 }
 
-// Text returns the endpoint in a line of text.
+// Text returns the endpoint as one line of text. It names the objects of the endpoint, or else its ID.
 func (e Endpoint) Text() string {
 	text := e.ID
 	if len(e.Objects) > 0 {
@@ -104,7 +104,7 @@ func (e Endpoint) Text() string {
 	return text
 }
 
-// Text returns the load balancer in a line of text, with the stack that it belongs to if withStack is set.
+// Text returns the load balancer as one line of text. withStack adds the stack that it belongs to.
 func (lb EndpointLoadBalancer) Text(withStack bool) string {
 	text := fmt.Sprintf("%s load balancer %s (%s), %s", lb.Type, lb.Name, lb.Scheme, lb.Status)
 	if lb.Kind != "" && withStack {
@@ -113,7 +113,8 @@ func (lb EndpointLoadBalancer) Text(withStack bool) string {
 	return text
 }
 
-// addAccelerator adds an accelerator with its endpoints and their load balancers.
+// addAccelerator adds the nodes and edges of an accelerator, its members, listeners, endpoint groups, endpoints and their
+// load balancers.
 func (g *graph) addAccelerator(s Stack, a Accelerator) {
 	at := g.addNode("", "accelerator\n"+a.Name, loadBalancerShape, a.State)
 	for _, m := range s.Members {
@@ -151,7 +152,8 @@ func (g *graph) addEndpoint(group int, e Endpoint) {
 	g.addEdge(at, g.addLoadBalancer(lb.Kind+" "+lb.ID, lb.Type, e.ID, lb.Name))
 }
 
-// addLoadBalancer returns the node of a load balancer, which is the same for its stack and for accelerators.
+// addLoadBalancer returns the node of a load balancer, and adds it if it does not exist. A load balancer has one node,
+// although both its stack and accelerators lead to it.
 func (g *graph) addLoadBalancer(stack, kind, arn, name string) int {
 	return g.addNode(stack+"|"+arn+name, fmt.Sprintf("%s load balancer\n%s", kind, name), loadBalancerShape, stateLive)
 }

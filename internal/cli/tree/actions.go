@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// ActionsText returns actions as text. Target groups of the stack have their ids.
+// ActionsText returns actions as text. It names the target groups of the stack by ID.
 func (c *Comparer) ActionsText(actions []model.Action) string {
 	return finding.Printable(plan.ActionsText(c.withGroupIDs(actions)))
 }
@@ -31,7 +31,7 @@ func (c *Comparer) SameActions(x, y []model.Action) bool {
 	return ordered(x) == ordered(y)
 }
 
-// withGroupIDs returns a deep copy of actions in which target groups of the stack have their ids in place of ARNs.
+// withGroupIDs returns a deep copy of actions that names the target groups of the stack by ID instead of ARN.
 func (c *Comparer) withGroupIDs(actions []model.Action) []model.Action {
 	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
 		if id := c.groupIDs[g.ARN]; id != "" {
@@ -41,8 +41,8 @@ func (c *Comparer) withGroupIDs(actions []model.Action) []model.Action {
 	})
 }
 
-// TargetGroupsOf returns the target groups to which actions forward: the id of a target group of the stack, the ARN or name
-// of any other.
+// TargetGroupsOf returns the target groups to which actions forward. A target group of the stack is named by its ID, any
+// other by its ARN or name.
 func (c *Comparer) TargetGroupsOf(actions []model.Action) []string {
 	var out []string
 	for _, a := range actions {

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// state is the relation of a resource in AWS to the desired state.
+// state is the result of comparing a resource in AWS with the desired state.
 type state string
 
 const (
@@ -33,9 +33,9 @@ type (
 		// Members are the objects that contribute to the stack.
 		Members  []output.Object  `json:"members"`
 		Findings []output.Finding `json:"findings"`
-		// Leaving are members that move to another load balancer and are still served by this one.
+		// Leaving are members that move to another load balancer, while this load balancer still serves them.
 		Leaving []LeavingMember `json:"leaving,omitempty"`
-		// Accelerators are in place of load balancers in a stack of kind GlobalAccelerator.
+		// Accelerators replaces LoadBalancers in a stack of kind GlobalAccelerator.
 		Accelerators  []Accelerator  `json:"accelerators,omitempty"`
 		LoadBalancers []LoadBalancer `json:"loadBalancers"`
 		TargetGroups  []TargetGroup  `json:"targetGroups"`
@@ -44,11 +44,11 @@ type (
 
 		stack       model.StackID
 		findingList finding.List // the source of Findings
-		// hasChangesOrFindings reports whether the plan has steps or findings.
+		// hasChangesOrFindings reports whether the plan has steps or the stack has findings.
 		hasChangesOrFindings bool
 		names                plan.ResourceNames // readable names in place of ARNs and ids
 	}
-	// SecurityGroup is a security group with its rules for incoming traffic.
+	// SecurityGroup is a security group with its ingress rules.
 	SecurityGroup struct {
 		comparison
 		ID      string   `json:"id,omitempty"`
@@ -59,10 +59,11 @@ type (
 	comparison struct {
 		State state  `json:"state"`
 		ARN   string `json:"arn,omitempty"`
-		// Note explains the state: what a step waits for, or why the resource is not created.
+		// Note explains the state. For example, it has the condition for which a step waits, or the reason why the resource
+		// is not created.
 		Note string `json:"note,omitempty"`
-		// Replaced is the load balancer whose replacement creates or deletes the resource. It is missing if the resource is
-		// created or deleted for another reason.
+		// Replaced is the load balancer whose replacement creates or deletes the resource. It is missing if there is another
+		// reason.
 		Replaced string `json:"replaced,omitempty"`
 		// Changes are the values that the plan changes.
 		Changes []output.Field `json:"changes,omitempty"`
@@ -90,7 +91,8 @@ type (
 		Certificates []Certificate `json:"certificates,omitempty"`
 		Rules        []Rule        `json:"rules,omitempty"`
 		Default      string        `json:"default"`
-		// TargetGroups are the target groups of the default action: ids of target groups of the stack, ARNs of others.
+		// TargetGroups are the target groups of the default action: IDs of target groups of the stack, and ARNs or names of
+		// others.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
 	// Certificate is a certificate of a listener.
@@ -111,7 +113,7 @@ type (
 		Actions    string `json:"actions"`
 		// From is the object and field that the rule comes from.
 		From string `json:"from,omitempty"`
-		// TargetGroups are the target groups of the actions: ids of target groups of the stack, ARNs of others.
+		// TargetGroups are the target groups of the actions: IDs of target groups of the stack, and ARNs or names of others.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
 	// TargetGroup is a target group with its targets.
@@ -134,7 +136,8 @@ type (
 		State       string `json:"state"`
 		Reason      string `json:"reason,omitempty"`
 		Description string `json:"description,omitempty"`
-		// Compared is missing for an endpoint that is not registered, and surplus for a target that is not an endpoint.
+		// Compared is "missing" for an endpoint that is not registered, and "surplus" for a target that is not an endpoint.
+		// There is no value for other targets.
 		Compared state `json:"compared,omitempty"`
 	}
 )

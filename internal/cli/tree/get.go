@@ -45,7 +45,7 @@ type getCommand struct{ treeCommand }
 // GetDocument is the output of the command get as JSON or YAML.
 type GetDocument struct {
 	Cluster string `json:"cluster"`
-	// LoadBalancers are load balancers and accelerators. A stack without any has one entry without a name.
+	// LoadBalancers are the load balancers and accelerators. A stack that has neither has one entry without a name.
 	LoadBalancers []getLoadBalancer `json:"loadBalancers"`
 }
 
@@ -53,17 +53,18 @@ type GetDocument struct {
 type getLoadBalancer struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// Name is the name of the load balancer. It is missing if no load balancer exists or is desired.
+	// Name is the name of the load balancer or accelerator. It is missing if none exists or is desired.
 	Name string `json:"name,omitempty"`
 	// Type is application, network or accelerator.
 	Type    string `json:"type,omitempty"`
 	DNSName string `json:"dnsName,omitempty"`
-	// State is the state that AWS shows, such as active or DEPLOYED; missing, or surplus.
+	// State is the state that AWS shows, such as active or DEPLOYED. It is "missing" if the load balancer is not created
+	// yet, and "surplus" if the controller deletes it.
 	State string `json:"state,omitempty"`
 	// Healthy counts the healthy targets. It is null if their health is not known.
 	Healthy *int `json:"healthy"`
 	// Targets counts the targets of the target groups that the load balancer forwards to, or the endpoints of an
-	// accelerator. It is null if Healthy is.
+	// accelerator. It is null if Healthy is null.
 	Targets *int `json:"targets"`
 	// Errors counts the findings about the objects with severity error.
 	Errors int `json:"errors"`
@@ -101,7 +102,8 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	return doc.writeTable(g.form.Out(), g.Env.Time())
 }
 
-// entries returns an entry for each load balancer and accelerator of a stack, and one for a stack without any.
+// entries returns an entry for each load balancer and accelerator of a stack. If the stack has neither, it returns one entry
+// without a name.
 func (g *getCommand) entries(s Stack) []getLoadBalancer {
 	base := getLoadBalancer{Kind: s.Kind, ID: s.ID, Created: g.oldestCreation(s)}
 	for _, f := range s.Findings {
@@ -129,7 +131,7 @@ func (g *getCommand) entries(s Stack) []getLoadBalancer {
 	return out
 }
 
-// withTargetsOf returns the entry with the number of targets in the target groups that have one of the ARNs.
+// withTargetsOf returns the entry with the number of targets in those target groups whose ARN is in arns.
 func (lb getLoadBalancer) withTargetsOf(groups []TargetGroup, arns map[string]bool) getLoadBalancer {
 	if healthy, targets, known := countTargets(groups, arns); known {
 		lb.Healthy, lb.Targets = &healthy, &targets
@@ -137,8 +139,8 @@ func (lb getLoadBalancer) withTargetsOf(groups []TargetGroup, arns map[string]bo
 	return lb
 }
 
-// countTargets counts the registered targets of the target groups that have one of the ARNs. known is false if the health
-// of one of these target groups is not known.
+// countTargets counts the registered targets in those target groups whose ARN is in arns. known is false if the health of
+// one of these target groups is not known.
 func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int, known bool) {
 	for _, g := range groups {
 		if !arns[g.ARN] {
@@ -160,7 +162,8 @@ func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int,
 	return healthy, all, true
 }
 
-// oldestCreation returns when the oldest member of a stack was created, in RFC 3339, "" without a cluster.
+// oldestCreation returns the creation time of the oldest member of a stack in RFC 3339. It returns "" if no cluster was
+// read.
 func (g *getCommand) oldestCreation(s Stack) string {
 	var oldest time.Time
 	for _, m := range s.Members {
@@ -178,7 +181,7 @@ func (g *getCommand) oldestCreation(s Stack) string {
 	return oldest.UTC().Format(time.RFC3339)
 }
 
-// writeTable writes the document as a table. now is for the ages of objects.
+// writeTable writes the document as a table. now is the current time, for the ages of objects.
 func (doc GetDocument) writeTable(w io.Writer, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "OF\tDNS NAME\tSTATE\tTARGETS\tFINDINGS\tAGE")

@@ -1,10 +1,10 @@
 package tree
 
-// acceleratorType is the value of getLoadBalancer.Type for accelerators. AWS has no such type of load balancers.
+// acceleratorType is the value of getLoadBalancer.Type for accelerators. It is not a type of load balancer in AWS.
 const acceleratorType = "accelerator"
 
-// getEntry returns the entry of an accelerator. The targets of the entry are the endpoints in endpoint groups that the
-// object owns.
+// getEntry returns the entry of an accelerator in the document of the command get. base has the values of the stack. The
+// targets of the entry are the endpoints in the endpoint groups that the object owns.
 func (a Accelerator) getEntry(base getLoadBalancer) getLoadBalancer {
 	out := base
 	out.Name, out.Type, out.DNSName, out.State = a.Name, acceleratorType, a.DNSName, a.Status

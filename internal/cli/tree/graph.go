@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// graph is a document as nodes and edges. A node is identified by its index in nodes.
+// graph is the content of a Document as nodes and edges. A node is identified by its index in nodes.
 type graph struct {
 	nodes     []node
 	edges     []edge
@@ -24,10 +24,10 @@ type node struct {
 	state state
 }
 
-// edge leads from one node to another, by their indexes.
+// edge is a directed edge between two nodes, which are named by their indexes.
 type edge struct{ from, to int }
 
-// shape is the shape of a node. The constants are indexes of the shapes of each output format.
+// shape is the shape of a node. Its constants are indexes into the lists of shapes in writeDot and writeMermaid.
 type shape int
 
 const (
@@ -37,8 +37,8 @@ const (
 	targetShape
 )
 
-// graphOf returns the graph of objects, load balancers, listeners, rules, target groups and targets. It shows as many of
-// them as the text output.
+// graphOf returns the graph of the objects, load balancers, listeners, rules, target groups and targets of a document. It
+// has the same maximum numbers of nodes as the text output.
 func graphOf(doc Document) *graph {
 	g := &graph{nodeOfKey: map[string]int{}, hasEdge: map[edge]bool{}}
 	for _, s := range doc.Stacks {
@@ -61,7 +61,8 @@ func graphOf(doc Document) *graph {
 	return g
 }
 
-// addListener adds a listener with its rules to the node of its load balancer. stack is the key of its stack.
+// addListener adds a listener with its rules to lb, the node of its load balancer. stack is the prefix of the keys of nodes
+// of the stack.
 func (g *graph) addListener(stack string, lb int, l Listener) {
 	at := g.addNode("", fmt.Sprintf("listener %s:%d", l.Protocol, l.Port), partShape, l.State)
 	g.addEdge(lb, at)
@@ -77,7 +78,8 @@ func (g *graph) addListener(stack string, lb int, l Listener) {
 	}
 }
 
-// addActions adds the target groups that a rule forwards to, or else its actions as text.
+// addActions adds to the node rule the target groups that the rule forwards to. If there are none, it adds the actions as
+// text.
 func (g *graph) addActions(stack string, rule int, actions string, groups []string) {
 	for _, id := range groups {
 		g.addEdge(rule, g.addNode(stack+"|group|"+id, "target group\n"+id, partShape, stateLive))
@@ -87,7 +89,8 @@ func (g *graph) addActions(stack string, rule int, actions string, groups []stri
 	}
 }
 
-// addTargetGroup adds a target group with its targets. The rules that forward to it may have added its node already.
+// addTargetGroup adds a target group with its targets. If a rule that forwards to the target group has already added its
+// node, addTargetGroup completes the node.
 func (g *graph) addTargetGroup(stack string, t TargetGroup) {
 	at := g.addNode(stack+"|group|"+t.ID, "", partShape, t.State)
 	g.nodes[at].label, g.nodes[at].state = fmt.Sprintf("target group\n%s", t.ID), t.State
@@ -96,7 +99,7 @@ func (g *graph) addTargetGroup(stack string, t TargetGroup) {
 	}, func(n int) { g.addEdge(at, g.addMoreNode(n, "targets")) })
 }
 
-// targetState returns the state of the node of a target, which is live only for a healthy target.
+// targetState returns the state of the node of a target. It is live only if the target is healthy.
 func targetState(x Target) state {
 	switch {
 	case x.Compared != "":
@@ -120,12 +123,13 @@ func (g *graph) addNode(key, label string, shape shape, state state) int {
 	return len(g.nodes) - 1
 }
 
-// addMoreNode adds a node for n resources that the graph does not show. noun is the plural of their kind.
+// addMoreNode adds a node that stands for n resources that the graph does not show, and returns its index. noun is the
+// plural of the kind of resource.
 func (g *graph) addMoreNode(n int, noun string) int {
 	return g.addNode("", fmt.Sprintf("… and %d more %s", n, noun), objectShape, stateLive)
 }
 
-// addEdge adds an edge, once.
+// addEdge adds an edge, unless the graph already has it.
 func (g *graph) addEdge(from, to int) {
 	if e := (edge{from, to}); !g.hasEdge[e] {
 		g.hasEdge[e] = true
@@ -136,7 +140,7 @@ func (g *graph) addEdge(from, to int) {
 // maxLabelLength is the maximum length of a line of a label, in characters.
 const maxLabelLength = 200
 
-// labelLines returns the lines of a label, truncated and made printable.
+// labelLines returns the lines of a label. Each line is truncated and made printable.
 func labelLines(label string) []string {
 	var out []string
 	for line := range strings.SplitSeq(label, "\n") {
@@ -145,7 +149,7 @@ func labelLines(label string) []string {
 	return out
 }
 
-// writeDot writes the graph for Graphviz.
+// writeDot writes the graph in the DOT language of Graphviz.
 func (g *graph) writeDot(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("digraph fulcrum {\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n")
@@ -163,7 +167,7 @@ func (g *graph) writeDot(w io.Writer) error {
 	return err
 }
 
-// writeMermaid writes the graph as a flow chart.
+// writeMermaid writes the graph as a flow chart for Mermaid.
 func (g *graph) writeMermaid(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestImportedCertificatesAreShownWithTheirSecret checks that an imported certificate is shown with its Secret, whichever
-// AWS response has its tags. Other certificates are shown without a Secret.
+// TestImportedCertificatesAreShownWithTheirSecret checks that an imported certificate is shown with its Secret, whichever of
+// the facts from AWS has its tags. Other certificates are shown without a Secret.
 func TestImportedCertificatesAreShownWithTheirSecret(t *testing.T) {
 	id := naming.ImportedCertificateID("shop", "web-tls")
 	for name, tc := range map[string]struct {

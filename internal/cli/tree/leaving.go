@@ -14,12 +14,12 @@ import (
 // LeavingMember is a member that moves to another load balancer, while this load balancer still serves it.
 type LeavingMember struct {
 	Object output.Object `json:"object"`
-	// Until is when the rules and target groups of the object are deleted from this load balancer. It is missing while the
-	// other load balancer does not serve the object yet: the status of the object then shows this load balancer.
+	// Until is when the rules and target groups of the object are deleted from this load balancer. It is missing as long as
+	// the other load balancer does not serve the object. Until then the status of the object shows this load balancer.
 	Until string `json:"until,omitempty"`
 }
 
-// String describes the state of the move in a sentence.
+// String returns a sentence about the progress of the move.
 func (l LeavingMember) String() string {
 	if l.Until == "" {
 		return fmt.Sprintf("%s is moving to another load balancer; this load balancer serves it until the other one serves it", finding.Ref(l.Object))
@@ -33,8 +33,8 @@ func ShowLeavingMembers(w io.Writer, leaving []LeavingMember) {
 		func(n int) { fmt.Fprintf(w, "# … and %d more that are moving\n", n) })
 }
 
-// LeavingMembersOf returns the members of a stack that move to another stack, while this stack still serves them. The plan
-// has no step yet that removes them.
+// LeavingMembersOf returns the members of a stack that move to another stack, while this stack still serves them. It omits
+// members whose rules and target groups the plan deletes.
 func LeavingMembersOf(d engine.Draft, c config.Config, now time.Time) []LeavingMember {
 	var out []LeavingMember
 	for _, x := range d.Stack.MovesOut {

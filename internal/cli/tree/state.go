@@ -14,19 +14,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Comparer compares the resources of one stack in AWS with its desired state, by the steps of its plan.
+// Comparer compares the resources of one stack in AWS with its desired state. The differences are taken from the steps of
+// the plan.
 type Comparer struct {
 	engine.Draft
-	desired   model.Stack                  // the desired state as the plan has completed it
+	desired   model.Stack                  // the desired state from which the plan was made
 	Facts     observed.Facts               // with the answers to ExtraQuestions
-	addresses map[string][]plan.Address    // by ARN
-	steps     map[plan.Address][]plan.Step // by the address of the resource
-	groupIDs  map[string]string            // ids of the target groups of the stack by ARN
+	addresses map[string][]plan.Address    // addresses of a resource in the plan, by ARN
+	steps     map[plan.Address][]plan.Step // by address of the resource
+	groupIDs  map[string]string            // IDs of the target groups of the stack, by ARN
 	ClusterTargets
 }
 
-// Compare compares the desired with the observed state of a stack, for output. facts must also have the answers to
-// ExtraQuestions.
+// Compare compares the desired state of a stack with the observed state, and returns the result for output. facts must also
+// have the answers to ExtraQuestions.
 func Compare(d engine.Draft, facts observed.Facts, targets ClusterTargets) Stack {
 	c := NewComparer(d, facts, targets)
 	return Stack{
@@ -36,7 +37,7 @@ func Compare(d engine.Draft, facts observed.Facts, targets ClusterTargets) Stack
 	}
 }
 
-// NewComparer returns a comparer of the stack of a draft. facts must also have the answers to ExtraQuestions.
+// NewComparer returns a Comparer for the stack of a draft. facts must also have the answers to ExtraQuestions.
 func NewComparer(d engine.Draft, facts observed.Facts, targets ClusterTargets) *Comparer {
 	c := &Comparer{Draft: d, desired: d.Choices().Desired, Facts: facts, ClusterTargets: targets, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groupIDs: map[string]string{}}
 	for a, arn := range d.Plan.KnownIDs {
@@ -62,7 +63,7 @@ func (c *Comparer) stepsOf(arn string) []plan.Step {
 	return out
 }
 
-// comparisonOf returns the comparison of a resource that exists in AWS.
+// comparisonOf returns the comparison of the resource with an ARN, which exists in AWS.
 func (c *Comparer) comparisonOf(arn string) comparison {
 	out := comparison{State: stateLive, ARN: arn}
 	for _, s := range c.stepsOf(arn) {
@@ -80,7 +81,7 @@ func (c *Comparer) comparisonOf(arn string) comparison {
 	return out
 }
 
-// waitText returns the condition for which a step waits, or "" if the step does not wait.
+// waitText returns a text about the condition for which a step waits, or "" if the step does not wait.
 func waitText(s plan.Step) string {
 	if !s.Waits() {
 		return ""
@@ -88,8 +89,8 @@ func waitText(s plan.Step) string {
 	return "waits for " + s.Wait.For
 }
 
-// isShownWithParts reports whether the change of a step is shown as the state of nested resources: certificates and rules of
-// a listener, or endpoints of an endpoint group.
+// isShownWithParts reports whether the change of a step is shown at nested resources instead: at the certificates and rules
+// of a listener, or at the endpoints of an endpoint group.
 func isShownWithParts(s plan.Step) bool {
 	switch s.Do.(type) {
 	case plan.AddCertificate, plan.RemoveCertificate, plan.SetPriorities, plan.AddEndpoints, plan.SetEndpoints, plan.RemoveEndpoints:
@@ -103,10 +104,11 @@ func comparisonOfCreated(s plan.Step) comparison {
 	return comparison{State: stateMissing, Note: waitText(s), Replaced: s.ReplacedLoadBalancer}
 }
 
-// loadBalancers returns the load balancers of the stack in AWS, those that the plan creates, and other desired ones.
+// loadBalancers returns the load balancers of the stack in AWS, the load balancers that the plan creates, and the desired
+// ones that the plan does not create.
 func (c *Comparer) loadBalancers() []LoadBalancer {
 	out := []LoadBalancer{}
-	listed := map[string]bool{} // ids of load balancers that stay or are created
+	listed := map[string]bool{} // IDs of load balancers that are not deleted, or are created
 	for _, lb := range c.Have.LoadBalancers {
 		loadBalancer := LoadBalancer{
 			comparison: c.comparisonOf(lb.ARN), Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, Status: lb.State, DNSName: lb.DNSName,
@@ -140,8 +142,9 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 	return out
 }
 
-// forwardedGroups returns the ARNs of the target groups that the listeners and rules of a load balancer forward to in AWS.
-// A stack may have others, because two load balancers have different target groups while one replaces the other.
+// forwardedGroups returns the ARNs of the target groups to which the listeners and rules of a load balancer forward in AWS.
+// A stack may have other target groups, because two load balancers have different target groups while one replaces the
+// other.
 func forwardedGroups(lb observed.LoadBalancer) map[string]bool {
 	out := map[string]bool{}
 	add := func(actions []model.Action) {
@@ -175,7 +178,7 @@ func (c *Comparer) comparisonOfUnplanned() comparison {
 	return comparison{State: stateMissing, Note: "created later, because a resource that it needs does not exist yet"}
 }
 
-// markSurplus marks a listener, its certificates and its rules as surplus, because they are deleted with it.
+// markSurplus sets the state of a listener, its certificates and its rules to surplus, because they are deleted together.
 func (l *Listener) markSurplus() {
 	l.State, l.Changes = stateSurplus, nil
 	for i := range l.Certificates {
@@ -186,8 +189,8 @@ func (l *Listener) markSurplus() {
 	}
 }
 
-// listeners returns the listeners of a load balancer in AWS, those that the plan creates, and other desired ones. id and
-// addresses are those of the load balancer; lb is nil if it does not exist.
+// listeners returns the listeners of a load balancer in AWS, the listeners that the plan creates, and the desired ones that
+// the plan does not create. id and addresses are those of the load balancer. lb is nil if it does not exist.
 func (c *Comparer) listeners(id string, addresses []plan.Address, lb *observed.LoadBalancer) []Listener {
 	out := []Listener{}
 	if lb != nil {
@@ -211,8 +214,8 @@ func (c *Comparer) listeners(id string, addresses []plan.Address, lb *observed.L
 	return out
 }
 
-// heldListeners returns the desired listeners of a load balancer that are not in listed, because they neither exist nor are
-// created.
+// heldListeners returns the desired listeners of a load balancer that neither exist nor are created. They are the desired
+// listeners that are not in listed.
 func (c *Comparer) heldListeners(id string, listed []Listener) []Listener {
 	var out []Listener
 	lb := c.desiredLoadBalancers()[id]
@@ -227,8 +230,8 @@ func (c *Comparer) heldListeners(id string, listed []Listener) []Listener {
 	return out
 }
 
-// rules returns the rules of a listener that are in AWS, and those that the plan creates. have are the rules in AWS, and
-// addresses the addresses of the listener.
+// rules returns the rules of a listener that exist in AWS, and the rules that the plan creates, sorted by priority. have are
+// the rules in AWS. addresses are the addresses of the listener.
 func (c *Comparer) rules(port int32, addresses []plan.Address, have []observed.Rule) []Rule {
 	desired, finalPriority := c.desiredRules(port), c.finalPriorities(addresses)
 	have = slices.Clone(have)
@@ -259,8 +262,8 @@ func (c *Comparer) rules(port int32, addresses []plan.Address, have []observed.R
 	return out
 }
 
-// finalPriorities returns the priorities that rules of a listener have after the plan, by ARN or by the id of a rule that is
-// created. It has only rules whose priority is changed.
+// finalPriorities returns the priorities that rules of a listener have after the plan. The keys are ARNs, or IDs of rules
+// that the plan creates. It has only rules whose priority changes.
 func (c *Comparer) finalPriorities(addresses []plan.Address) map[string]int32 {
 	out := map[string]int32{}
 	for _, s := range c.Plan.Steps {
@@ -273,8 +276,8 @@ func (c *Comparer) finalPriorities(addresses []plan.Address) map[string]int32 {
 	return out
 }
 
-// desiredRules returns the desired rules of a port by the text of their conditions, because a rule in AWS and its desired
-// state have no common id. Rules with the same conditions are in their desired order.
+// desiredRules returns the desired rules of a port, keyed by the text of their conditions, because a rule in AWS and a
+// desired rule have no common ID. Rules with the same conditions are in their desired order.
 func (c *Comparer) desiredRules(port int32) map[string][]model.Rule {
 	out := map[string][]model.Rule{}
 	if c.desired.LoadBalancer == nil {
@@ -300,7 +303,7 @@ func heldText(r model.Rule) string {
 	return "held, see the findings"
 }
 
-// OriginText returns the object and field that define a part of the desired state, or "" if they are not known.
+// OriginText returns the object and field of an origin as text, or "" if the origin is empty.
 func OriginText(o finding.Origin) string {
 	if o == (finding.Origin{}) {
 		return ""
@@ -308,7 +311,8 @@ func OriginText(o finding.Origin) string {
 	return finding.Printable(o.String())
 }
 
-// certificates returns the certificates of a listener in AWS, the default one first, and those that the plan adds.
+// certificates returns the certificates of a listener in AWS, the default certificate first, and the certificates that the
+// plan adds.
 func (c *Comparer) certificates(l observed.Listener) []Certificate {
 	if l.Certificate == "" {
 		return nil
@@ -331,8 +335,8 @@ func (c *Comparer) certificates(l observed.Listener) []Certificate {
 	return append(out, c.addedCertificates(c.addresses[l.ARN], l.Certificate)...)
 }
 
-// newCertificates returns the certificates of a listener that is created. defaultARN is its default certificate, "" for a
-// listener without TLS.
+// newCertificates returns the certificates of a listener that the plan creates. defaultARN is its default certificate, or ""
+// if it has no TLS.
 func (c *Comparer) newCertificates(defaultARN string, listener plan.Address) []Certificate {
 	if defaultARN == "" {
 		return nil
@@ -340,8 +344,8 @@ func (c *Comparer) newCertificates(defaultARN string, listener plan.Address) []C
 	return append([]Certificate{c.certificate(defaultARN, stateMissing, true)}, c.addedCertificates([]plan.Address{listener}, defaultARN)...)
 }
 
-// addedCertificates returns the certificates that the plan adds to a listener, except for its default certificate, which
-// is also in its list of certificates.
+// addedCertificates returns the certificates that the plan adds to a listener. It omits the default certificate, which is
+// also in the list of certificates. listener has the addresses of the listener.
 func (c *Comparer) addedCertificates(listener []plan.Address, defaultARN string) []Certificate {
 	var out []Certificate
 	for _, s := range c.Plan.Steps {
@@ -352,7 +356,7 @@ func (c *Comparer) addedCertificates(listener []plan.Address, defaultARN string)
 	return out
 }
 
-// certificate returns a certificate with the values that ACM shows.
+// certificate returns a certificate with its domains and status in ACM, and the Secret that it was imported from.
 func (c *Comparer) certificate(arn string, s state, isDefault bool) Certificate {
 	out := Certificate{State: s, ARN: arn, Default: isDefault}
 	for _, known := range c.Facts.Certificates {
@@ -381,14 +385,15 @@ func ImportedSecret(f observed.Facts, arn string) string {
 	return secret
 }
 
-// TargetGroups returns the target groups of the stack in AWS, those that the plan creates, and other desired ones.
+// TargetGroups returns the target groups of the stack in AWS, the target groups that the plan creates, and the desired ones
+// that the plan does not create.
 func (c *Comparer) TargetGroups() []TargetGroup {
 	out := []TargetGroup{}
-	from := map[string]string{} // origin by id
+	from := map[string]string{} // origin by ID
 	for _, want := range c.desired.TargetGroups {
 		from[want.ID] = OriginText(want.Origin)
 	}
-	listed := map[string]bool{} // ids of target groups that stay or are created
+	listed := map[string]bool{} // IDs of target groups that are not deleted, or are created
 	for _, g := range c.Have.TargetGroups {
 		targetGroup := TargetGroup{comparison: c.comparisonOf(g.ARN), ID: g.ResourceID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port}
 		if targetGroup.State != stateSurplus {
@@ -425,7 +430,7 @@ func (c *Comparer) TargetGroups() []TargetGroup {
 	return out
 }
 
-// securityGroups returns the security groups of the stack in AWS, and those that the plan creates.
+// securityGroups returns the security groups of the stack in AWS, and the security groups that the plan creates.
 func (c *Comparer) securityGroups() []SecurityGroup {
 	out := []SecurityGroup{}
 	for _, g := range c.Have.SecurityGroups {

@@ -12,18 +12,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// EndpointsByTargetGroup returns the endpoints that should be registered, by the ARN of the target group. It omits a target
-// group if its endpoints cannot be determined from the objects, or if it has several bindings, including those in other
-// clusters.
+// EndpointsByTargetGroup returns the endpoints that should be registered in each target group. The keys are ARNs. It omits a
+// target group if its endpoints cannot be determined from the objects, or if several TargetGroupBindings may register
+// targets in it, including those of other clusters.
 func EndpointsByTargetGroup(store *cluster.Memory, c config.Config) map[string][]targets.Endpoint {
 	opt := controller.BindingConfig(c, "", nil)
-	out, several := map[string][]targets.Endpoint{}, map[string]bool{}
+	out, bound, several := map[string][]targets.Endpoint{}, map[string]bool{}, map[string]bool{}
 	for _, o := range store.All(cluster.KindBinding) {
 		b := o.(*elbv2.TargetGroupBinding)
 		arn := b.Spec.TargetGroupARN
-		if _, twice := out[arn]; twice || b.Spec.MultiClusterTargetGroup {
+		if bound[arn] || b.Spec.MultiClusterTargetGroup {
 			several[arn] = true
 		}
+		bound[arn] = true
 		if arn == "" || b.Spec.TargetType == nil || several[arn] || b.DeletionTimestamp != nil {
 			continue
 		}
@@ -41,7 +42,7 @@ func EndpointsByTargetGroup(store *cluster.Memory, c config.Config) map[string][
 	return out
 }
 
-// targetsOf returns the registered targets of a target group, sorted.
+// targetsOf returns the registered targets of a target group, sorted by ID and port.
 func targetsOf(h observed.Health) []Target {
 	out := []Target{}
 	for _, t := range h.Targets {
@@ -61,8 +62,8 @@ func sortTargets(list []Target) {
 	slices.SortStableFunc(list, func(a, b Target) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
 }
 
-// compareTargets returns the registered targets and the endpoints that are not registered. Targets that are not endpoints
-// are surplus, and endpoints that are not registered are missing. Draining targets are never surplus.
+// compareTargets returns the registered targets, and the endpoints that are not registered, sorted by ID and port. A target
+// that is not an endpoint is surplus, and an endpoint that is not registered is missing. A draining target is never surplus.
 func compareTargets(h observed.Health, endpoints []targets.Endpoint) []Target {
 	desired := map[string]bool{}
 	for _, e := range endpoints {

@@ -1,5 +1,5 @@
-// Package tree has the commands tree and get. They show the load balancers in AWS, and how these differ from the desired
-// state.
+// Package tree implements the commands "fulcrum tree" and "fulcrum get". They show the load balancers in AWS, and how these
+// differ from the desired state.
 package tree
 
 import (
@@ -56,10 +56,10 @@ type treeCommand struct {
 	// showEndpointLoadBalancers reports whether to show the load balancers that are endpoints of a GlobalAccelerator on
 	// the command line.
 	showEndpointLoadBalancers bool
-	// unchangedAge is the maximum age of cached facts about stacks whose plan has no steps. It applies if it is longer than
-	// the maximum age for other stacks.
+	// unchangedAge is the maximum age of cached facts about a stack whose plan has no steps and no findings. It has no
+	// effect if it is shorter than the maximum age for other stacks.
 	unchangedAge time.Duration
-	// bypassCache reports whether to read all of AWS again.
+	// bypassCache reports whether all facts are read from AWS again.
 	bypassCache bool
 }
 
@@ -80,7 +80,7 @@ func (t *treeCommand) run(cmd *cobra.Command, args []string) error {
 	return t.showDocument(t.form.Out(), doc)
 }
 
-// buildDocument reads the cluster and AWS, and compares them.
+// buildDocument reads the cluster and AWS, and returns the comparison of the desired state with AWS. It also sets t.store.
 func (t *treeCommand) buildDocument(ctx context.Context, stdin io.Reader, notes io.Writer) (Document, error) {
 	store, err := t.Objects(ctx, stdin, notes)
 	if err != nil {
@@ -106,8 +106,8 @@ func (t *treeCommand) buildDocument(ctx context.Context, stdin io.Reader, notes 
 	return doc, t.addAccelerators(ctx, &doc, targets, add)
 }
 
-// addAccelerators adds to each load balancer the GlobalAccelerators that have it as an endpoint. It also adds, by add, the
-// stacks of the load balancers that are endpoints of a GlobalAccelerator on the command line.
+// addAccelerators adds to each load balancer the GlobalAccelerators that have it as an endpoint. If the command line names a
+// GlobalAccelerator, it also calls add for the stacks of the load balancers that are its endpoints.
 func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, targets ClusterTargets, add func(engine.Draft) error) error {
 	if t.showEndpointLoadBalancers && slices.ContainsFunc(t.Named, func(r cluster.Ref) bool { return r.Kind == cluster.KindGlobalAccelerator }) {
 		endpointStacks := map[model.StackID]bool{}
@@ -143,7 +143,7 @@ func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, target
 	return nil
 }
 
-// showDocument writes a document in the form of the command.
+// showDocument writes a document in the format of --output.
 func (t *treeCommand) showDocument(w io.Writer, doc Document) error {
 	switch t.form.Kind {
 	case "dot":
@@ -168,8 +168,8 @@ func (t *treeCommand) showDocument(w io.Writer, doc Document) error {
 // NoStacks is the output of commands if no object is a member of a stack.
 const NoStacks = "no object belongs to a load balancer of this controller"
 
-// ExtraQuestions returns the questions about facts that tree shows and a plan does not need: the health of targets, and
-// certificates.
+// ExtraQuestions returns questions about facts that the command tree shows but a plan does not need: the health of targets,
+// and the certificates in ACM.
 func ExtraQuestions(d engine.Draft) []model.Question {
 	var out []model.Question
 	for _, g := range d.Have.TargetGroups {
@@ -230,18 +230,18 @@ func showTree(w io.Writer, s Stack) {
 	fmt.Fprintln(w)
 }
 
-// isOnlyMember reports whether the stack has only one member, and the name of this member.
+// isOnlyMember reports whether the stack has a single member, and this member has the kind and name of the stack.
 func (s Stack) isOnlyMember() bool {
 	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == model.Kind(s.Kind).ObjectKind()+" "+s.ID
 }
 
-// writeLine writes a line with the sign of a state. depth is its indentation in steps of two spaces.
+// writeLine writes a line of text after the sign of a state. depth is the indentation in steps of two spaces.
 func (t TextWriter) writeLine(s state, depth int, text string) {
 	sign := map[state]string{stateMissing: "+", stateDiffers: "~", stateSurplus: "-"}[s]
 	fmt.Fprintf(t.W, "%-2s%s%s\n", sign, strings.Repeat("  ", depth), text)
 }
 
-// writeComparedLine writes the line of a resource with its state and note, and its changes below it.
+// writeComparedLine writes the line of a resource with its state and note, and its changes on the lines after it.
 func (t TextWriter) writeComparedLine(c comparison, depth int, text string) {
 	var remarks []string
 	if c.State == stateMissing || c.State == stateSurplus {
@@ -281,7 +281,6 @@ func (t TextWriter) writeListener(l Listener) {
 	}
 }
 
-// writeCertificate writes a certificate.
 func (t TextWriter) writeCertificate(c Certificate) {
 	text := "certificate " + c.ARN
 	if c.Default {
@@ -299,7 +298,6 @@ func (t TextWriter) writeCertificate(c Certificate) {
 	t.writeLine(c.State, 2, text)
 }
 
-// writeRule writes a rule.
 func (t TextWriter) writeRule(r Rule) {
 	text := fmt.Sprintf("%d %s -> %s", r.Priority, r.Conditions, r.Actions)
 	if r.From != "" {
@@ -308,7 +306,7 @@ func (t TextWriter) writeRule(r Rule) {
 	t.writeComparedLine(r.comparison, 2, text)
 }
 
-// WriteTargetGroup writes a target group, and its targets that are not healthy or are surplus.
+// WriteTargetGroup writes a target group. Of its targets, it writes those that are not healthy, not registered or surplus.
 func (t TextWriter) WriteTargetGroup(g TargetGroup) {
 	text := fmt.Sprintf("target group %s (%s, %s:%d) %s", g.ID, g.Type, g.Protocol, g.Port, g.Name)
 	if g.ARN != "" {
@@ -339,7 +337,7 @@ func (t TextWriter) WriteTargetGroup(g TargetGroup) {
 	}, func(n int) { t.writeLine(stateLive, 1, fmt.Sprintf("… and %d more that are not healthy", n)) })
 }
 
-// HealthText returns the number of targets in each state, as text.
+// HealthText returns the number of targets in each state as text. targets is nil if their health is not known.
 func HealthText(targets []Target) string {
 	switch {
 	case targets == nil:
@@ -358,7 +356,6 @@ func HealthText(targets []Target) string {
 	return strings.Join(out, ", ")
 }
 
-// writeSecurityGroup writes a security group.
 func (t TextWriter) writeSecurityGroup(g SecurityGroup) {
 	text := "security group " + g.Name
 	if g.ID != "" {

@@ -14,16 +14,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// View reads the snapshots that "tree --watch" prints, for a command that shows them in another form. Only one goroutine may
-// use it.
+// View reads the same snapshots as "tree --watch", for a command that shows them in another form. It must not be used by
+// several goroutines at a time.
 type View struct {
 	treeCommand
 	current Snapshot
-	// stderr collects the text that the command tree writes to standard error.
+	// stderr has the text that treeCommand writes to standard error.
 	stderr bytes.Buffer
 }
 
-// NewView returns a view and binds its flags to a command. A view prints nothing.
+// NewView returns a View, and binds its flags to a command. The View prints nothing.
 func NewView(cmd *cobra.Command, env output.Environment) *View {
 	v := &View{}
 	env.Stderr = &v.stderr
@@ -32,11 +32,11 @@ func NewView(cmd *cobra.Command, env output.Environment) *View {
 	return v
 }
 
-// SetMaxCacheAgeWithoutSteps sets the maximum age of cached facts about stacks whose plan has no steps, if that is longer than the
-// maximum age for other stacks.
+// SetMaxCacheAgeWithoutSteps sets the maximum age of cached facts about a stack whose plan has no steps and no findings. It
+// has no effect if age is shorter than the maximum age for other stacks.
 func (v *View) SetMaxCacheAgeWithoutSteps(age time.Duration) { v.unchangedAge = age }
 
-// Update reads the cluster and AWS. It returns the previous snapshot, which is empty the first time, and the new one.
+// Update reads the cluster and AWS. It returns the previous snapshot, which is empty at the first call, and the new one.
 func (v *View) Update(ctx context.Context) (previous, current Snapshot, err error) {
 	previous = v.current
 	v.stderr.Reset()
@@ -48,15 +48,15 @@ func (v *View) Update(ctx context.Context) (previous, current Snapshot, err erro
 	return previous, current, err
 }
 
-// UpdateUncached is like Update, but reads all of AWS again.
+// UpdateUncached is like Update, but reads all facts from AWS again.
 func (v *View) UpdateUncached(ctx context.Context) (previous, current Snapshot, err error) {
 	v.bypassCache = true
 	defer func() { v.bypassCache = false }()
 	return v.Update(ctx)
 }
 
-// UIDOf returns the UID of an object, and whether the last update found the object. If that is not known, for example before
-// the first update, it returns "" and true.
+// UIDOf returns the UID of an object, and whether the last update found the object. If the store has not been read yet or
+// cannot be read, it returns "" and true.
 func (v *View) UIDOf(o output.Object) (uid string, found bool) {
 	if v.store == nil {
 		return "", true

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// runWatch prints the tree whenever it has changed, until the context ends.
+// runWatch prints the tree, and then its changes, until the context ends.
 func (t *treeCommand) runWatch(cmd *cobra.Command) error {
 	if t.interval < durations.BriefWait {
 		return output.NewUsageError(fmt.Errorf("--interval %s is shorter than %s; %s", t.interval, durations.BriefWait, output.HelpHint(cmd)))
@@ -55,17 +55,19 @@ func (t *treeCommand) runWatch(cmd *cobra.Command) error {
 	}
 }
 
-// Snapshot is the output of tree at one time.
+// Snapshot is the output of the command tree at one time.
 type Snapshot struct {
 	Document Document
-	// Text is the output in the form of the command, without colours and not wrapped, so that two texts can be compared.
+	// Text is the output in the format of the command. It is neither coloured nor wrapped, so that two texts can be
+	// compared.
 	Text string
-	// Notes are lines that begin with # about objects that were not read. With the form text, Text contains them too.
+	// Notes are lines that begin with # about objects that were not read. If the format is text, Text contains these lines
+	// too.
 	Notes string
 }
 
-// confirmedSnapshot returns the current snapshot. If stacks differ from the previous snapshot, which is empty the first
-// time, it reads these stacks again without the cache: cached facts may be older than the objects, so that a resource that
+// confirmedSnapshot returns the current snapshot. previous is the previous snapshot, or empty at the first call. If stacks
+// have changed, it reads them again without the cache, because cached facts may be older than the objects: a resource that
 // seems to be missing may exist.
 func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, previous Snapshot) (Snapshot, error) {
 	t.MaxAge = durations.MinuteInterval
@@ -100,7 +102,7 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 	return t.snapshot(ctx, stdin)
 }
 
-// changedStacks returns the stacks of current that are missing in previous or differ from it.
+// changedStacks returns the stacks of current that are not in previous or differ there.
 func changedStacks(previous, current Document) (map[model.StackID]bool, error) {
 	before, err := previous.stacksAsJSON()
 	if err != nil {
@@ -116,7 +118,7 @@ func changedStacks(previous, current Document) (map[model.StackID]bool, error) {
 	return out, err
 }
 
-// stacksAsJSON returns the stacks of a document as JSON.
+// stacksAsJSON returns the JSON of each stack of a document.
 func (d Document) stacksAsJSON() (map[model.StackID][]byte, error) {
 	out := map[model.StackID][]byte{}
 	for _, s := range d.Stacks {
@@ -129,7 +131,7 @@ func (d Document) stacksAsJSON() (map[model.StackID][]byte, error) {
 	return out, nil
 }
 
-// snapshot reads the cluster and AWS and returns the output.
+// snapshot reads the cluster and AWS, and returns the output as a snapshot.
 func (t *treeCommand) snapshot(ctx context.Context, stdin io.Reader) (Snapshot, error) {
 	var text, notes bytes.Buffer
 	textWriter, notesWriter := output.PrintableWriter(&text), output.PrintableWriter(&notes)
@@ -144,8 +146,8 @@ func (t *treeCommand) snapshot(ctx context.Context, stdin io.Reader) (Snapshot, 
 	return Snapshot{doc, text.String(), notes.String()}, err
 }
 
-// changeText returns the text to print for a snapshot: all of it for the first one and in forms other than text, else the
-// time and the difference from the previous text.
+// changeText returns the text to print for a snapshot. For the first snapshot, and in formats other than text, that is the
+// whole output. Otherwise it is the time and the difference from the previous text.
 func (t *treeCommand) changeText(first bool, previous, text string) string {
 	switch {
 	case first:
@@ -158,7 +160,7 @@ func (t *treeCommand) changeText(first bool, previous, text string) string {
 	return text
 }
 
-// DiffText returns, for each stack of two texts of snapshots, the lines that only one of them contains.
+// DiffText compares the texts of two snapshots. For each stack it returns the lines that only one of the texts contains.
 func DiffText(previous, current string) string {
 	before, after := sectionsOf(previous), sectionsOf(current)
 	var out strings.Builder
@@ -179,7 +181,8 @@ func DiffText(previous, current string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// sections are the parts of the text of a snapshot: a line with a name, more lines, and an empty line.
+// sections are the parts of the text of a snapshot, by name. Each part is a line with the name, more lines, and an empty
+// line.
 type sections struct {
 	names []string
 	lines map[string][]string
@@ -196,7 +199,7 @@ func sectionsOf(text string) sections {
 	return out
 }
 
-// linesWithout returns the lines that others does not contain, or contains fewer times.
+// linesWithout returns the lines that others contains less often than lines.
 func linesWithout(lines, others []string) []string {
 	count := map[string]int{}
 	for _, l := range others {

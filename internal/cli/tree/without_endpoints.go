@@ -11,20 +11,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ClusterTargets has the state of targets according to Kubernetes objects. The keys of its maps are ARNs of target groups.
+// ClusterTargets has what the objects of the cluster determine about the targets of target groups. The keys of its maps are
+// ARNs of target groups.
 type ClusterTargets struct {
 	endpoints          map[string][]targets.Endpoint // see EndpointsByTargetGroup
-	noEndpointsReasons map[string]string             // by ARN of the target group; see the function noEndpointsReasons
+	noEndpointsReasons map[string]string             // see the function noEndpointsReasons
 }
 
-// ClusterTargetsOf returns the state of targets according to the objects in store.
+// ClusterTargetsOf returns the ClusterTargets of the objects in store.
 func ClusterTargetsOf(store *cluster.Memory, c config.Config) ClusterTargets {
 	return ClusterTargets{EndpointsByTargetGroup(store, c), noEndpointsReasons(store)}
 }
 
-// noEndpointsReasons returns why no pod behind a target group is ready to serve, by the ARN of the target group. It omits
-// Services without EndpointSlices, because nothing is known of their pods, and target groups with several bindings, because
-// any user can create a binding of a target group.
+// noEndpointsReasons returns, by ARN, why a target group has no pod that is ready to serve. It omits Services without
+// EndpointSlices, because nothing is known of their pods. It also omits target groups with several TargetGroupBindings,
+// because any user can create a TargetGroupBinding of a target group.
 func noEndpointsReasons(store *cluster.Memory) map[string]string {
 	out, bindings := map[string]string{}, map[string]int{}
 	for _, o := range store.All(cluster.KindBinding) {
@@ -41,8 +42,8 @@ func noEndpointsReasons(store *cluster.Memory) map[string]string {
 	return out
 }
 
-// noEndpointsReason returns why no pod of the Service of a binding is ready to serve. It returns "" if a pod is ready, or if
-// that is not known.
+// noEndpointsReason returns why the Service of a TargetGroupBinding has no pod that is ready to serve. It returns "" if a
+// pod is ready, or if that is not known.
 func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) string {
 	v := cluster.NewView(store)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, b.Spec.ServiceRef.Name)
@@ -61,7 +62,7 @@ func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) strin
 				pods++
 			}
 		}
-		if pods > 0 { // none has an address
+		if pods > 0 { // none of them has an address
 			return targets.NoReadyPodsFinding(svc, pods).Text()
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestNoEndpointsReasonIsShownOnlyForASingleBinding checks that no reason for missing endpoints is shown for a target group
-// with two bindings. All reasons consist of printable characters.
+// TestNoEndpointsReasonIsShownOnlyForASingleBinding checks that the reason for missing endpoints is shown for a target group
+// with one TargetGroupBinding, but not for one with two. The reason contains no control characters.
 func TestNoEndpointsReasonIsShownOnlyForASingleBinding(t *testing.T) {
 	const of = `
 apiVersion: v1

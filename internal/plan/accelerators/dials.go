@@ -8,10 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// planDials moves each traffic dial one step towards its target value. It reduces a dial below the value in the object only
-// while another endpoint group of the listener takes all traffic of its region, and restores the dial to that value at once
-// if there is no such endpoint group. No dial changes while AWS deploys a change of the accelerator, so that each change is
-// based on the result of the previous one.
+// planDials moves each traffic dial that follows a dial rule one step towards its target value. A dial is lower than the
+// value in the GlobalAccelerator only while another endpoint group of the listener takes all traffic of its region. If there
+// is no such endpoint group, the dial returns to the value in the object at once. Otherwise, no dial changes while AWS
+// deploys a change of the accelerator, so that each change is based on the result of the previous one.
 func (m endpointGroupPlanner) planDials() {
 	for _, p := range m.listenerPairs {
 		for j := range p.want.Groups {
@@ -23,7 +23,7 @@ func (m endpointGroupPlanner) planDials() {
 	}
 }
 
-// planDial sets the next traffic dial of a live endpoint group.
+// planDial sets the next traffic dial of an existing endpoint group.
 func (m endpointGroupPlanner) planDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
 	to, is := float64(min(w.Dial, w.DialRule.Dial)), live.Dial
 	others := slices.Clone(m.endpointGroupsOfOthers[p.live.ARN])

@@ -14,15 +14,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// fullTestDial is the traffic dial of an endpoint group whose object sets none.
+// fullTestDial is the traffic dial of an endpoint group if the GlobalAccelerator sets none.
 const fullTestDial = 100
 
-// dialTest is an accelerator with endpoint groups of an owner and a guest cluster, whose traffic dials follow the share
-// of ready targets.
+// dialTest has an accelerator with endpoint groups of two clusters, the owner and a guest. Their traffic dials follow the
+// share of ready targets.
 type dialTest struct {
 	have       observed.Stack
 	step       int32
-	objectDial int32 // the dial that the object sets for each endpoint group
+	objectDial int32 // traffic dial that the GlobalAccelerator sets for each endpoint group
 }
 
 func newDialTest(t *testing.T, step int32) *dialTest {
@@ -41,7 +41,8 @@ func endpointGroupIn(region string, follows *model.DialRule) model.EndpointGroup
 	return model.EndpointGroup{ID: "EndpointGroup-0-" + region, Region: region, Dial: 100, DialRule: follows, Endpoints: []model.Endpoint{{ID: "arn:" + region, Weight: 128, ClientIP: new(bool)}}}
 }
 
-// changeDial makes a plan of the cluster in a region for a new desired dial, carries it out, and returns the plan.
+// changeDial makes a plan for the cluster in a region with a new target value of the dial, carries out its dial changes, and
+// returns the plan.
 func (d *dialTest) changeDial(region string, to int32) plan.Plan {
 	acc := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u", Listeners: []model.AcceleratorListener{{
 		ID: "Listener-0", Protocol: model.TCP, Ports: []model.PortRange{{From: 443, To: 443}},
@@ -76,8 +77,9 @@ func (d *dialTest) liveDial(region string) float64 {
 
 func (d *dialTest) finishDeployment() { d.have.Accelerators[0].State = observed.AcceleratorDeployed }
 
-// TestDialsFollowReadyTargets checks that, while the number of ready targets in two clusters changes, a dial moves by one
-// step at most, never while a change is being deployed, and the dial of one region is always 100.
+// TestDialsFollowReadyTargets checks the traffic dials of two clusters while their numbers of ready targets change. A dial
+// changes by at most one step, is not lowered while a change is being deployed, and at least one region always has a dial of
+// 100.
 func TestDialsFollowReadyTargets(t *testing.T) {
 	t.Parallel()
 	lowered := 0
@@ -123,7 +125,7 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 }
 
 // TestDialIsNotLoweredWithoutAnotherServingRegion checks that a dial is not lowered if the other region has no healthy
-// endpoint, and that a dial is raised to its previous value at once if no region has a dial of 100.
+// endpoint. It also checks that a lowered dial returns to 100 at once if no region has a dial of 100.
 func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 	t.Parallel()
 	d := newDialTest(t, 20)
@@ -158,8 +160,8 @@ func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 	}
 }
 
-// TestDialsDoNotExceedTheDialOfTheObject checks that a dial that follows ready targets never exceeds the dial that the
-// object sets, and that it is lowered to the dial of the object at once, not step by step.
+// TestDialsDoNotExceedTheDialOfTheObject checks that a dial that follows ready targets never exceeds the dial in the
+// GlobalAccelerator, and that a dial above this value is lowered to it at once, not step by step.
 func TestDialsDoNotExceedTheDialOfTheObject(t *testing.T) {
 	t.Parallel()
 	d := newDialTest(t, 20)
@@ -177,8 +179,8 @@ func TestDialsDoNotExceedTheDialOfTheObject(t *testing.T) {
 	}
 }
 
-// TestDialIsLoweredOnlyAfterOtherDialsAreRead checks that, before a dial is lowered, the dials of the other regions are read
-// from AWS, because another cluster may have lowered its own dial a moment ago. Before a dial is raised, they are not read.
+// TestDialIsLoweredOnlyAfterOtherDialsAreRead checks that the dials of the other regions are read from AWS before a dial is
+// lowered, because another cluster may have just lowered its dial. Before a dial is raised, they are not read.
 func TestDialIsLoweredOnlyAfterOtherDialsAreRead(t *testing.T) {
 	t.Parallel()
 	d := newDialTest(t, 20)

@@ -17,7 +17,8 @@ func endpointSettingsOf(endpoints []model.Endpoint) []plan.EndpointSettings {
 	return out
 }
 
-// addEndpoints plans to add endpoints whose load balancers are active.
+// addEndpoints plans to add endpoints, in as many calls as are needed. It returns the ids of the steps. The load balancers
+// of the endpoints must be active.
 func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint, after []plan.StepID) (out []plan.StepID) {
 	for n := 0; len(list) > 0; n++ {
 		call := list[:min(maxEndpointsPerCall, len(list))]
@@ -29,8 +30,8 @@ func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint
 	return out
 }
 
-// addEndpointsWhenCreated plans to add endpoints whose load balancers AWS is still creating. Each addition waits
-// until its load balancer is active.
+// addEndpointsWhenCreated plans to add endpoints whose load balancers are still being created by AWS. Each endpoint is added
+// in its own step, which waits until the load balancer is active.
 func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
 	for n, e := range list {
 		m.Ask(model.AskState{ARN: e.ID})
@@ -41,8 +42,9 @@ func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []mod
 	}
 }
 
-// changeEndpoints plans the changes of the endpoints of a live endpoint group. It adds missing endpoints first, then changes
-// endpoints that differ, and last removes endpoints that are not desired, when the endpoints that replace them are healthy.
+// changeEndpoints plans the changes of the endpoints of an existing endpoint group. First it adds missing endpoints. Then it
+// changes endpoints whose settings differ. Last it removes endpoints that are not desired, when the endpoints that replace
+// them are healthy. It returns the steps that remove endpoints.
 func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
 	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
@@ -58,7 +60,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 		case have.Weight != e.Weight || e.ClientIP != nil && *e.ClientIP != have.ClientIP:
 			to := &differ
 			if e.Weight == 0 && isServing(*have) && serves {
-				to = &stops // other endpoints must be healthy before its weight becomes 0
+				to = &stops // wait until other endpoints are healthy before its weight becomes 0
 			}
 			to.add(e, *have)
 		}
@@ -70,7 +72,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 			leave = append(leave, e)
 		}
 	}
-	// If the quota of the endpoint group is reached, endpoints are removed before others are added.
+	// If the quota of the endpoint group is reached, some endpoints are removed before others are added.
 	var room []plan.StepID
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		first := leave[:excess]
@@ -81,14 +83,14 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	m.addEndpointsWhenCreated(a, waiting, after)
 	m.setEndpoints("set", a, differ, after, plan.Wait{})
 	if len(stops.endpoints) > 0 {
-		wait := m.healthyEndpointsWait(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region)
+		wait := m.healthyEndpointsWait(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region+" gets weight 0")
 		m.setEndpoints("set-later", a, stops, append(slices.Clone(after), added...), wait)
 	}
 	return append(room, m.removeUndesiredEndpoints(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
 }
 
-// removeUndesiredEndpoints plans to remove endpoints that are not desired. The removal of an endpoint that gets traffic
-// waits until all desired endpoints with a weight are healthy.
+// removeUndesiredEndpoints plans to remove the endpoints in list, which are not desired. The removal of an endpoint that
+// gets traffic waits until all desired endpoints with a weight above 0 are healthy.
 func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
@@ -100,7 +102,7 @@ func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.
 	}
 	out := m.removeEndpoints("remove", a, endpointIDs(now), after, "they are not desired any more", plan.Wait{}, false)
 	if len(later) > 0 {
-		wait := m.healthyEndpointsWait(p, "the endpoints in their place to be healthy", live.ARN+" "+endpointIDs(later)[0], "an endpoint of "+w.Region)
+		wait := m.healthyEndpointsWait(p, "the endpoints in their place to be healthy", live.ARN+" "+endpointIDs(later)[0], "an endpoint of "+w.Region+" is removed")
 		out = append(out, m.removeEndpoints("remove-later", a, endpointIDs(later), after, "others take their place", wait, false)...)
 	}
 	return out
@@ -118,7 +120,7 @@ func endpointIDs(list []observed.Endpoint) (out []string) {
 	return out
 }
 
-// endpointChanges are the endpoints whose settings differ from the desired ones, and these differences.
+// endpointChanges are endpoints whose settings must be changed, with the differences as field changes.
 type endpointChanges struct {
 	endpoints []model.Endpoint
 	changes   []plan.Change
@@ -131,7 +133,7 @@ func (c *endpointChanges) add(e model.Endpoint, have observed.Endpoint) {
 	})
 }
 
-// setEndpoints plans to change the settings of endpoints.
+// setEndpoints plans to change the settings of the endpoints in c. what is the operation in the step id.
 func (m endpointGroupPlanner) setEndpoints(what string, a plan.Address, c endpointChanges, after []plan.StepID, wait plan.Wait) {
 	if len(c.endpoints) == 0 {
 		return

@@ -24,8 +24,8 @@ const (
 // endpointGroupPlanner plans the endpoint groups of an accelerator and their endpoints.
 type endpointGroupPlanner struct{ *acceleratorPlanner }
 
-// endpointGroupAddress returns the address of a live endpoint group. The ID in it is that of the desired endpoint group in
-// the same region, or the ARN if there is no desired one.
+// endpointGroupAddress returns the address of an existing endpoint group. Its ID is the ID of the desired endpoint group in
+// the same region, or the ARN if no endpoint group is desired there.
 func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 	if w := p.desiredEndpointGroup(g.Region); w != nil {
@@ -35,8 +35,8 @@ func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.En
 	return a
 }
 
-// removeUnpermittedEndpoints plans to remove endpoints that the object may not use from all endpoint groups, before all
-// other steps.
+// removeUnpermittedEndpoints plans to remove endpoints that the GlobalAccelerator may not use (Accelerator.Revoked) from all
+// endpoint groups. These steps come before all other steps.
 func (m endpointGroupPlanner) removeUnpermittedEndpoints() {
 	if m.live == nil || m.want == nil || len(m.want.Revoked) == 0 {
 		return
@@ -83,8 +83,8 @@ func numberedStep(what string, a plan.Address, n int) plan.StepID {
 	return plan.NewStepID(what, a)
 }
 
-// planEndpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove
-// endpoints.
+// planEndpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove endpoints or
+// delete endpoint groups.
 func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed []plan.StepID) {
 	for _, p := range m.listenerPairs {
 		listener := slices.Clone(after)
@@ -116,8 +116,9 @@ func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed [
 	return removed
 }
 
-// deletionWait returns the wait before an endpoint group is deleted. If a desired endpoint group of the listener has
-// endpoints with a weight, the deletion waits until another endpoint group gets traffic.
+// deletionWait returns the wait before an undesired endpoint group is deleted. If it gets traffic, and a desired endpoint
+// group of the listener has endpoints with a weight above 0, the deletion waits until a desired endpoint group gets traffic.
+// makes is set if this plan creates one.
 func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
 	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
@@ -132,28 +133,29 @@ func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGr
 	if served && !makes {
 		return plan.Wait{}
 	}
-	return m.healthyEndpointsWait(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region)
+	return m.healthyEndpointsWait(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region+" is removed")
 }
 
-// isServing reports whether an endpoint gets traffic: it has a weight and is healthy.
+// isServing reports whether an endpoint gets traffic: its weight is above 0 and it is healthy.
 func isServing(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
 
-// healthyEndpointsWait returns a wait until endpoints are healthy. It has a deadline, after which a finding is reported.
-func (m endpointGroupPlanner) healthyEndpointsWait(p listenerPair, what, key, leaves string) plan.Wait {
+// healthyEndpointsWait returns a wait until replacement endpoints are healthy. After its deadline, it reports the change that
+// is then made although they are not.
+func (m endpointGroupPlanner) healthyEndpointsWait(p listenerPair, what, key, change string) plan.Wait {
 	wait := m.NewWait(draft.WaitKey("healthy", key), what, durations.LongestWait)
 	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})
 	if wait.For == "" {
 		m.Findings.Add(finding.Finding{
 			Object: m.origin, Field: p.want.Origin.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
-			Message: fmt.Sprintf("%s is removed after %s, although its replacement is not known to be healthy", leaves, durations.LongestWait),
+			Message: fmt.Sprintf("%s after %s, although its replacement is not known to be healthy", change, durations.LongestWait),
 			Fix:     "check the targets of the load balancers",
 		})
 	}
 	return wait
 }
 
-// createEndpointGroup plans to create an endpoint group with the endpoints that are ready, and to add the other
-// endpoints later.
+// createEndpointGroup plans to create an endpoint group with the endpoints that are ready, and to add the other endpoints
+// later. It returns the step that creates it; none if the port overrides are held.
 func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
 	if w.OverridesHeld {
 		return nil
@@ -181,8 +183,9 @@ func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.Endpo
 	return []plan.StepID{id}
 }
 
-// stepsFreeingPorts returns the steps after which no other endpoint group uses the endpoint ports in the overrides
-// of the given endpoint group.
+// stepsFreeingPorts returns the steps that must succeed before the port overrides of the endpoint group can be set: they
+// change or delete listeners, delete endpoint groups, or remove conflicting overrides. It returns none if the endpoint group
+// has no overrides.
 func (m endpointGroupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []plan.StepID) {
 	if len(w.Overrides) == 0 {
 		return nil
@@ -195,8 +198,8 @@ func (m endpointGroupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []p
 	return out
 }
 
-// desiredEndpoints returns the endpoints that an endpoint group must have in this run. They include a load
-// balancer that is being replaced, until shortly before its deletion.
+// desiredEndpoints returns the endpoints that an endpoint group must have in this run. A load balancer that is being
+// replaced is still among them until DeletionDelay after its replacement.
 func (m endpointGroupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.Endpoint {
 	var out []model.Endpoint
 	for _, e := range w.Endpoints {

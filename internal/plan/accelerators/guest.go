@@ -14,18 +14,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// An accelerator that several clusters share has one owner. Each guest owns only the endpoint groups of its region. In every
-// run, a guest reads from the tags of the accelerator whether the owner still permits its endpoint groups.
+// An accelerator that several clusters share has one owner. The other clusters are guests: each of them owns only the
+// endpoint groups in its region. In every run, a guest reads from the tags of the accelerator whether the owner still
+// permits its endpoint groups.
 
 // guestPlanner plans the endpoint groups of a guest.
 type guestPlanner struct{ *acceleratorPlanner }
 
-// isGuest reports whether the stack has endpoint groups in the accelerator of another owner, and no accelerator of
-// its own.
+// isGuest reports whether the stack has no accelerator, but endpoint groups in the accelerator of another owner.
 func (m *acceleratorPlanner) isGuest() bool { return m.want != nil && m.want.Shared != "" }
 
-// chooseSharedAccelerator chooses the shared accelerator, which belongs to another owner, if the tags of the accelerator
-// permit endpoint groups of the stack.
+// chooseSharedAccelerator chooses the accelerator of the other owner if the tags of this accelerator permit endpoint groups
+// of the stack.
 func (m guestPlanner) chooseSharedAccelerator() {
 	a := m.Have.SharedAccelerator
 	if a == nil || a.ARN != m.want.Shared || !naming.IsGuest(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, a.Tags) {
@@ -36,7 +36,7 @@ func (m guestPlanner) chooseSharedAccelerator() {
 }
 
 // separateOtherOwners moves the endpoint groups of other owners from live to endpointGroupsOfOthers, so that no step changes
-// them. own reports whether the endpoint group of a region belongs to this stack.
+// them. own reports whether the endpoint groups in a region belong to this stack.
 func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 	m.endpointGroupsOfOthers = map[string][]observed.EndpointGroup{}
 	for i := range m.live.Listeners {
@@ -53,10 +53,10 @@ func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 	}
 }
 
-// unknownOwnerText stands in messages for an owner that the tags do not name.
+// unknownOwnerText is used in messages if the tags do not name the owner.
 const unknownOwnerText = "another owner"
 
-// ownerOfSharedAccelerator returns the owner of the accelerator; "" if the stack owns the accelerator.
+// ownerOfSharedAccelerator returns the owner of the accelerator for messages; "" if the stack owns the accelerator.
 func (m *acceleratorPlanner) ownerOfSharedAccelerator() string {
 	if !m.isGuest() {
 		return ""
@@ -67,7 +67,7 @@ func (m *acceleratorPlanner) ownerOfSharedAccelerator() string {
 	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), unknownOwnerText)
 }
 
-// otherOwners returns the owners of the endpoint groups in endpointGroupsOfOthers, by the ARN of the endpoint group.
+// otherOwners returns the owner of each endpoint group in endpointGroupsOfOthers, by the ARN of the endpoint group.
 func (m *acceleratorPlanner) otherOwners() map[string]string {
 	out := map[string]string{}
 	for _, groups := range m.endpointGroupsOfOthers {
@@ -78,8 +78,8 @@ func (m *acceleratorPlanner) otherOwners() map[string]string {
 	return out
 }
 
-// planGuestEndpointGroups plans the endpoint groups of the guest in its region, under the live listeners. It plans none if
-// the owner does not permit them.
+// planGuestEndpointGroups plans the endpoint groups of the guest in its region, under the existing listeners. It plans none
+// if the owner does not permit them.
 func (m guestPlanner) planGuestEndpointGroups() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.PlanFinalizers(m.Steps)
@@ -108,7 +108,8 @@ func (m guestPlanner) planGuestEndpointGroups() {
 	m.requestReplan()
 }
 
-// matchSharedListeners finds, for each desired listener, the live listener with the same protocol and ports.
+// matchSharedListeners finds, for each desired listener, the existing listener with the same protocol and ports. It reports
+// an error for a desired listener without one.
 func (m guestPlanner) matchSharedListeners() {
 	found := map[string]bool{}
 	if m.live == nil {
@@ -142,7 +143,8 @@ func (m guestPlanner) matchSharedListeners() {
 	}
 }
 
-// hasFullDial reports whether an endpoint group takes all the traffic for its region.
+// hasFullDial reports whether an endpoint group takes all traffic of its region: its traffic dial is 100, and an endpoint
+// has a weight above 0.
 func hasFullDial(g observed.EndpointGroup) bool {
 	return g.Dial >= fullDial-dialTolerance && hasWeight(g)
 }
@@ -151,11 +153,11 @@ func hasWeight(g observed.EndpointGroup) bool {
 	return slices.ContainsFunc(g.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 })
 }
 
-// fullDial is the traffic dial of an endpoint group that takes all traffic for its region, in percent.
+// fullDial is the traffic dial, in percent, of an endpoint group that takes all traffic of its region.
 const fullDial = 100
 
-// keepDialAndWeights keeps the dial and weights of the endpoint group of a guest if no other endpoint group of the listener
-// would take the traffic of that endpoint group.
+// keepDialAndWeights keeps the traffic dial and the endpoint weights of the guest's endpoint groups if no other endpoint
+// group of the listener would take their traffic. It reports each setting that it keeps.
 func (m guestPlanner) keepDialAndWeights() {
 	for _, p := range m.listenerPairs {
 		others := m.endpointGroupsOfOthers[p.live.ARN]
@@ -187,8 +189,8 @@ func (m guestPlanner) keepDialAndWeights() {
 	}
 }
 
-// leaveSharedAccelerator plans to delete the endpoint groups of the guest in its region, and to remove the finalizer. It
-// deletes no endpoint group if the owner does not permit the guest any more.
+// leaveSharedAccelerator plans to delete the endpoint groups of the guest in its region, and to remove the finalizer. If the
+// owner does not permit the guest any more, it deletes no endpoint group and reports this.
 func (m guestPlanner) leaveSharedAccelerator() {
 	var before []plan.StepID
 	if m.live == nil {

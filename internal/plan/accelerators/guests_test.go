@@ -32,8 +32,8 @@ func endpointGroupsIn(a observed.Accelerator, region string) map[string]observed
 	return out
 }
 
-// sharedAccelerator returns a random accelerator in AWS, as its owner created it. It has the tag that permits a guest
-// cluster to own the endpoint groups of a region.
+// sharedAccelerator returns a random accelerator with the tag that permits a guest cluster to own the endpoint groups in
+// guestRegion. The accelerator is in the state in which its owner created it.
 func (r random) sharedAccelerator(t *testing.T) observed.Accelerator {
 	t.Helper()
 	have := converge(t, r.desiredAccelerator(), observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil)
@@ -45,9 +45,9 @@ func (r random) sharedAccelerator(t *testing.T) observed.Accelerator {
 	return a
 }
 
-// TestOwnersDoNotChangeEndpointGroupsOfGuests checks that, when the owner's desired accelerator changes or is deleted, no
-// step changes an endpoint group of the guest, each endpoint group of the guest keeps its listener, and AWS refuses no step
-// because of these endpoint groups.
+// TestOwnersDoNotChangeEndpointGroupsOfGuests changes or deletes the desired accelerator of the owner. It checks that no
+// step changes an endpoint group of the guest, that each of these endpoint groups keeps its listener, and that AWS refuses
+// no step because of them.
 func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
@@ -102,8 +102,9 @@ func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 	}
 }
 
-// TestGuestsChangeOnlyTheirOwnEndpointGroups checks that, when the desired state of the guest changes or is deleted, each
-// step changes only endpoint groups in the guest's own region, and that there is no step without the guest tag.
+// TestGuestsChangeOnlyTheirOwnEndpointGroups changes or deletes the desired state of a guest. It checks that each step
+// changes only endpoint groups in the region of the guest, and that no step changes an endpoint group if the guest tag is
+// missing.
 func TestGuestsChangeOnlyTheirOwnEndpointGroups(t *testing.T) {
 	t.Parallel()
 	steps, held := 0, 0

@@ -13,12 +13,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// The owner of an accelerator never changes the endpoint groups of its guests, and never deletes their listeners.
+// The owner of an accelerator never changes the endpoint groups of its guests, and never deletes the listeners of these
+// endpoint groups.
 
-// hostPlanner plans, for the owner of an accelerator, the changes that must not affect the endpoint groups of guests.
+// hostPlanner plans, for the owner of an accelerator, the changes for which endpoint groups of guests must be respected.
 type hostPlanner struct{ *acceleratorPlanner }
 
-// guestNames returns, for messages, the owners and regions of the endpoint groups that guests have under the given
+// guestNames returns a text for messages: the owners and regions of the endpoint groups that guests have under the given
 // listeners.
 func (m *acceleratorPlanner) guestNames(listeners ...string) string {
 	var out []string
@@ -31,7 +32,8 @@ func (m *acceleratorPlanner) guestNames(listeners ...string) string {
 	return strings.Join(slices.Compact(out), ", ")
 }
 
-// reportHeldForGuest reports a change of the accelerator that is not made because of the endpoint groups of guests.
+// reportHeldForGuest reports a change of the accelerator that is not made because of the endpoint groups of guests under the
+// given listeners. what describes the unchanged setting.
 func (m *acceleratorPlanner) reportHeldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
 	m.Findings.Add(finding.Finding{
 		Object: m.origin, Field: field, Reason: finding.HeldForGuest, Severity: severity,
@@ -44,7 +46,8 @@ func (m *acceleratorPlanner) reportHeldForGuest(field string, severity finding.S
 	m.RetryWithin(durations.MissingWait)
 }
 
-// removesGuestTag reports whether the plan removes the tag of a guest, so that the guest loses its permission.
+// removesGuestTag reports whether the accelerator has the tag of a guest that is not desired any more. The plan removes this
+// tag, so that the guest loses its permission.
 func (m hostPlanner) removesGuestTag() bool {
 	for region := range naming.GuestsInTags(m.live.Tags) {
 		if m.want == nil || m.want.Guests[region] == "" {
@@ -54,9 +57,9 @@ func (m hostPlanner) removesGuestTag() bool {
 	return false
 }
 
-// keepListenersForGuests retains listeners that should be deleted or changed, if endpoint groups of guests prevent the
-// deletion or change. AWS does not delete a listener with endpoint groups. It refuses a port override for a port that the
-// listener does not have, or to a port that any listener has.
+// keepListenersForGuests retains listeners that should be deleted or changed, if endpoint groups of guests prevent this. AWS
+// does not delete a listener that has endpoint groups. AWS refuses a port override for a port that the listener does not
+// have, and a port override to a port of any listener.
 func (m listenerPlanner) keepListenersForGuests(after []plan.StepID) {
 	var rest []observed.AcceleratorListener
 	for _, l := range m.surplusListeners {
@@ -77,8 +80,8 @@ func (m listenerPlanner) keepListenersForGuests(after []plan.StepID) {
 	}
 }
 
-// keepFirstBlockedListener retains the live settings of the first listener that cannot be created or changed because of
-// guests, and reports whether there is such a listener.
+// keepFirstBlockedListener retains the observed settings of the first listener that cannot be created or changed because of
+// guests. It reports whether there is such a listener.
 func (m listenerPlanner) keepFirstBlockedListener() bool {
 	for i, p := range m.listenerPairs {
 		if !m.isBlockedByGuests(p) {
@@ -110,8 +113,8 @@ func (m listenerPlanner) isBlockedByGuests(p listenerPair) bool {
 	return p.live != nil && !m.isAllowedByGuests(*p.live, p.want.Protocol, p.want.Ports)
 }
 
-// isAllowedByGuests reports whether a listener may get the protocol and the ports without a conflict with the endpoint
-// groups that guests have under it.
+// isAllowedByGuests reports whether the listener can get the protocol and ports without a conflict with the port overrides
+// of guests under this listener.
 func (m listenerPlanner) isAllowedByGuests(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
 	for _, g := range m.endpointGroupsOfOthers[l.ARN] {
 		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
@@ -121,8 +124,8 @@ func (m listenerPlanner) isAllowedByGuests(l observed.AcceleratorListener, proto
 	return true
 }
 
-// keepLiveSettings retains the live settings of the listener pair with index i. A listener that does not exist is not
-// created.
+// keepLiveSettings retains the observed settings of the listener pair with index i and reports this. If the listener does
+// not exist, it is not created.
 func (m listenerPlanner) keepLiveSettings(i int) {
 	p := m.listenerPairs[i]
 	var all []string
@@ -143,8 +146,8 @@ func (m listenerPlanner) keepLiveSettings(i int) {
 	}
 }
 
-// keepPendingListeners retains the live settings of listeners that need the ports of each other, if none of them can release
-// ports because of guests.
+// keepPendingListeners retains the observed settings of listeners that need ports of each other, if guests prevent all of
+// them from releasing ports.
 func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 	for _, p := range pending {
 		i := slices.IndexFunc(m.listenerPairs, func(o listenerPair) bool { return o.want == p.want })
@@ -153,7 +156,8 @@ func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 	}
 }
 
-// removeGuestTags plans to remove the tags of guests that have no endpoint group, before the accelerator is deleted.
+// removeGuestTags plans to remove the tags of guests that have no endpoint group, before the accelerator is deleted. It
+// returns the step, or none if there are no such tags.
 func (m hostPlanner) removeGuestTags() []plan.StepID {
 	var remove []string
 	for region := range naming.GuestsInTags(m.live.Tags) {
@@ -175,8 +179,9 @@ func (m hostPlanner) removeGuestTags() []plan.StepID {
 	}, nil, remove, m.live.Tags)}
 }
 
-// deleteAllExceptGuestParts plans to delete the listeners and endpoint groups of the accelerator, except the endpoint groups
-// of guests and the listeners that have them. The accelerator is retained until the guests have left.
+// deleteAllExceptGuestParts plans to delete the listeners and endpoint groups of the accelerator, but not the endpoint
+// groups of guests and the listeners to which these belong. The accelerator is retained until the guests have deleted their
+// endpoint groups.
 func (m hostPlanner) deleteAllExceptGuestParts() {
 	after := m.removeGuestTags()
 	var with []string

@@ -12,16 +12,16 @@ import (
 // listenerPlanner plans the listeners of an accelerator.
 type listenerPlanner struct{ *acceleratorPlanner }
 
-// removeConflictingOverrides plans to remove live port overrides that would make AWS refuse a later step. AWS refuses an
-// endpoint port that is a port of a listener, an endpoint port that overrides under two listeners use, and an override for a
-// port that its listener does not have.
+// removeConflictingOverrides plans to remove existing port overrides that would make AWS refuse a later step. AWS refuses an
+// endpoint port that is also a port of a listener, an endpoint port that overrides under two listeners use, and an override
+// for a port that its listener does not have.
 func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 	for _, p := range m.listenerPairs {
 		if p.live == nil {
 			continue
 		}
 		for j, g := range p.live.Groups {
-			keep := slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return m.hasOverrideConflict(p, g, o) })
+			keep := slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return m.hasOverrideConflict(p, o) })
 			if len(keep) == len(g.Overrides) {
 				continue
 			}
@@ -32,13 +32,14 @@ func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
 				Why:     "the endpoint ports are needed elsewhere, or the listener ports are removed",
 			})
-			p.live.Groups[j].Overrides = keep // later steps are planned from them
+			p.live.Groups[j].Overrides = keep // later steps are planned from the remaining overrides
 		}
 	}
 }
 
-// hasOverrideConflict reports whether a live override conflicts with a desired listener or override.
-func (m listenerPlanner) hasOverrideConflict(p listenerPair, g observed.EndpointGroup, o model.PortOverride) bool {
+// hasOverrideConflict reports whether an existing override conflicts with a desired listener or with a desired override of
+// another listener.
+func (m listenerPlanner) hasOverrideConflict(p listenerPair, o model.PortOverride) bool {
 	if p.needsChange() && (!p.want.Has(o.Listener) || p.live.Protocol != p.want.Protocol) {
 		return true
 	}
@@ -48,8 +49,7 @@ func (m listenerPlanner) hasOverrideConflict(p listenerPair, g observed.Endpoint
 			return true
 		}
 		for _, x := range w.Groups {
-			own := w == p.want && x.Region == g.Region
-			if !own && w != p.want && slices.ContainsFunc(x.Overrides, func(y model.PortOverride) bool { return y.Endpoint == o.Endpoint }) {
+			if w != p.want && slices.ContainsFunc(x.Overrides, func(y model.PortOverride) bool { return y.Endpoint == o.Endpoint }) {
 				return true
 			}
 		}
@@ -61,8 +61,8 @@ func listenerSettings(w *model.AcceleratorListener) plan.AcceleratorListenerSett
 	return plan.AcceleratorListenerSettings{Protocol: w.Protocol, Ports: w.Ports, SourceIPAffinity: w.SourceIP}
 }
 
-// planListeners plans to delete, change and create listeners. A port is released by its present listener before another
-// listener gets it.
+// planListeners plans to delete, change and create listeners. If a port moves to another listener, the listener that has it
+// releases the port first.
 func (m listenerPlanner) planListeners(after []plan.StepID) {
 	var free []portRelease
 	var rest []observed.AcceleratorListener
@@ -98,14 +98,14 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 	}
 }
 
-// portRelease has ports of a listener and the step that releases them.
+// portRelease has the ports that a step releases from a listener.
 type portRelease struct {
 	protocol model.BaseProtocol
 	ports    []model.PortRange
 	step     plan.StepID
 }
 
-// stepsFreeingListenerPorts returns the steps after which the ports of a listener are free.
+// stepsFreeingListenerPorts returns the steps that release ports which a listener with the settings s needs.
 func stepsFreeingListenerPorts(free []portRelease, s plan.AcceleratorListenerSettings) (out []plan.StepID) {
 	for _, f := range free {
 		if portsOverlap(f.protocol, f.ports, s.Protocol, s.Ports) {
@@ -115,8 +115,9 @@ func stepsFreeingListenerPorts(free []portRelease, s plan.AcceleratorListenerSet
 	return out
 }
 
-// changeListeners plans the changes of live listeners. A listener is changed when no other one has its new ports any more.
-// If all remaining listeners need ports of each other, freePorts releases some ports in a separate step.
+// changeListeners plans the changes of existing listeners. A listener is changed when no other listener has its new ports
+// any more. If all remaining listeners need ports of each other, freePorts releases some ports in a separate step. It
+// returns free and the ports that these steps release.
 func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID) []portRelease {
 	var pending []listenerPair
 	for _, p := range m.listenerPairs {
@@ -149,7 +150,7 @@ func (m listenerPlanner) arePortsFree(p listenerPair, pending []listenerPair) bo
 	})
 }
 
-// portsNoOtherListenerNeeds returns the live ports of a listener that no other pending listener needs.
+// portsNoOtherListenerNeeds returns the observed ports of the listener that no other pending listener needs.
 func portsNoOtherListenerNeeds(p listenerPair, pending []listenerPair) []model.PortRange {
 	keep := p.live.Ports
 	for _, o := range pending {
@@ -160,8 +161,9 @@ func portsNoOtherListenerNeeds(p listenerPair, pending []listenerPair) []model.P
 	return keep
 }
 
-// freePorts plans to reduce the first listener that has ports of another pending listener to the ports that no other one
-// needs. A listener without such ports is deleted, and created again later.
+// freePorts plans a step in which the first listener that has ports of another pending listener releases these ports. If the
+// listener would have no ports left, it is deleted and created again later. freePorts returns the listeners that are still
+// pending, and free with the released ports.
 func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, after []plan.StepID) ([]listenerPair, []portRelease) {
 	i := slices.IndexFunc(pending, func(p listenerPair) bool {
 		return slices.ContainsFunc(pending, func(o listenerPair) bool {
@@ -210,7 +212,8 @@ func listenerChanges(p listenerPair) (out []plan.Change) {
 	return out
 }
 
-// listenerImpact returns the impact of a listener change on traffic: connections to a removed port fail.
+// listenerImpact returns the impact of a listener change on traffic. Connections fail if the protocol changes or a port is
+// removed.
 func listenerImpact(p listenerPair) plan.Impact {
 	common, _ := countOverlap(p.live.Ports, p.want.Ports)
 	all, _ := countOverlap(p.live.Ports, p.live.Ports)
@@ -220,7 +223,7 @@ func listenerImpact(p listenerPair) plan.Impact {
 	return plan.NoImpact
 }
 
-// deleteListener plans to delete a listener with its endpoint groups.
+// deleteListener plans to delete a listener, after its endpoint groups. It returns the step that deletes the listener.
 func (m listenerPlanner) deleteListener(l observed.AcceleratorListener, after []plan.StepID, why string) plan.StepID {
 	a := plan.Address{Kind: plan.AcceleratorListener, ID: l.ARN}
 	before := slices.Clone(after)

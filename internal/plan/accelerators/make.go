@@ -1,14 +1,14 @@
-// Package accelerators plans accelerators: the accelerator itself, its listeners, their endpoint groups and endpoints. Each
-// prefix of a plan is safe: a port that gets traffic and is still desired keeps a listener, an endpoint group and, if there
-// is one, a healthy endpoint. There is one exception: AWS does not admit two listeners with the same port, so that a port
-// which moves to another listener belongs to no listener for a short time.
+// Package accelerators plans the changes of accelerators, their listeners, endpoint groups and endpoints. A plan is safe
+// even if only its first steps succeed: a port that gets traffic and is still desired keeps a listener, an endpoint group
+// and, if there is one, a healthy endpoint. There is one exception. AWS does not admit two listeners with the same port. A
+// port that moves to another listener therefore belongs to no listener for a short time.
 //
-// An endpoint is a reference to a load balancer of a stack. The tags of the load balancers alone determine which load
-// balancer this is, and which owner must consent. Therefore the objects are translated again with the observed state, as for
-// a stack whose members disagree. Each translation checks the rights to desired and to live endpoints; the steps for
-// Accelerator.Revoked come first. The ARN of a new accelerator is written to the status by a step right after the creation,
-// and is used only if the accelerator has all tags of the stack. A load balancer that is to be deleted waits until it is not
-// an endpoint of any accelerator. docs/accelerators.md describes the behavior for users.
+// An endpoint refers to a load balancer of a stack. Only the tags of the load balancers determine which load balancer this
+// is, and which owner must consent. Therefore the objects are translated again with the observed state. Each translation
+// checks the rights to desired and to existing endpoints; the steps that remove endpoints in Accelerator.Revoked come first.
+// The ARN of a new accelerator is written to the status right after the creation. It is used later only if the accelerator
+// has all tags of the stack. The deletion of a load balancer waits until no accelerator has it as an endpoint.
+// docs/accelerators.md describes the behavior for users.
 package accelerators
 
 import (
@@ -32,19 +32,19 @@ type acceleratorPlanner struct {
 	*draft.Draft
 	want *model.Accelerator
 	live *observed.Accelerator
-	// member is the object of the accelerator, with the ARN that its status records.
+	// member is the GlobalAccelerator, with the ARN that its status records.
 	member           model.Member
 	origin           finding.Ref
 	listenerPairs    []listenerPair
 	surplusListeners []observed.AcceleratorListener
-	// endpointGroupsOfOthers has the live endpoint groups of other owners, by the ARN of their listener. live does not
-	// contain them.
+	// endpointGroupsOfOthers has the observed endpoint groups of other owners, by the ARN of their listener. The field live
+	// does not contain them.
 	endpointGroupsOfOthers map[string][]observed.EndpointGroup
-	// listenersKeptForGuests are live listeners that are retained because of the endpoint groups of guests.
+	// listenersKeptForGuests are existing listeners that are retained because of the endpoint groups of guests.
 	listenersKeptForGuests []observed.AcceleratorListener
 }
 
-// Make plans the steps from the observed to the desired state of an accelerator.
+// Make plans the steps that bring an accelerator from its observed to its desired state.
 func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
 	m := newAcceleratorPlanner(want, have, opt, memory)
 	switch {
@@ -52,8 +52,8 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		m.Findings.Add(*want.DeletionGuard)
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case want.Held.Everything, len(want.Members)+len(want.Leaving) == 0:
-		// The object does not exist, although its finalizer was not removed by this controller, or everything is held. The
-		// accelerator is retained; only endpoints that the object may not use are removed.
+		// The object does not exist, although this controller did not remove its finalizer, or everything is held. The accelerator
+		// is retained. Only endpoints that the object may not use are removed.
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case m.isGuest() && len(want.Members) == 0:
 		guestPlanner{m}.leaveSharedAccelerator()
@@ -71,7 +71,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	return m.Plan, m.Findings
 }
 
-// Choose returns the live accelerator and the live listeners that Make matches with the desired ones.
+// Choose returns the observed accelerator and listeners that Make matches with the desired accelerator and listeners.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
 	m := newAcceleratorPlanner(want, have, opt, memory)
 	out := resolved.Choices{Desired: want}
@@ -94,7 +94,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	return out
 }
 
-// newAcceleratorPlanner returns the planner of a stack. It has already chosen the live accelerator.
+// newAcceleratorPlanner returns the planner of a stack, after it has chosen the observed accelerator.
 func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *acceleratorPlanner {
 	m := &acceleratorPlanner{
 		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.WaitedTimes), Want: want, Have: have, Opt: opt, Memory: memory, KnownIDs: plan.KnownIDs{}},
@@ -108,8 +108,9 @@ func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Optio
 	return m
 }
 
-// chooseAccelerator chooses the live accelerator of the stack: the accelerator that the status of the object records, or the
-// first one. Only accelerators with all tags of the stack are candidates. The accelerators that are not chosen are orphans.
+// chooseAccelerator chooses the observed accelerator of the stack. This is the accelerator that the status of the object
+// records, or else the first one. Only accelerators with all tags of the stack are candidates. Accelerators that are not
+// chosen are orphans.
 func (m *acceleratorPlanner) chooseAccelerator() {
 	if m.isGuest() {
 		guestPlanner{m}.chooseSharedAccelerator()
@@ -133,7 +134,7 @@ func (m *acceleratorPlanner) chooseAccelerator() {
 	}
 }
 
-// setLiveAccelerator sets the live accelerator. It copies the lists that the planner changes.
+// setLiveAccelerator sets the observed accelerator. It copies its lists, because the planner changes them.
 func (m *acceleratorPlanner) setLiveAccelerator(a observed.Accelerator) {
 	a.Listeners = slices.Clone(a.Listeners)
 	for i := range a.Listeners {
@@ -169,12 +170,12 @@ func (m *acceleratorPlanner) converge() {
 	m.requestReplan()
 }
 
-// isAcceleratorGone reports whether the accelerator in the status of the object does not exist any more.
+// isAcceleratorGone reports whether the status of the object records an accelerator that does not exist any more.
 func (m *acceleratorPlanner) isAcceleratorGone() bool {
 	return m.member.Recorded != "" && m.Have.Facts.RecordedAccelerator == observed.RecordedGone
 }
 
-// planAccelerator plans to create the accelerator or to change its settings. It returns the steps after which its listeners
+// planAccelerator plans to create the accelerator or to change its settings. It returns the steps after which the listeners
 // can be created.
 func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID {
 	a := plan.AcceleratorAddress
@@ -226,8 +227,8 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 	return ready
 }
 
-// changeToDualStack plans to change the address type to DUAL_STACK, after endpoints with only IPv4 addresses are
-// removed.
+// changeToDualStack plans to change the address type of the accelerator to DUAL_STACK. after are the steps that remove
+// endpoints: an endpoint with only IPv4 addresses must be removed first.
 func (m *acceleratorPlanner) changeToDualStack(after []plan.StepID) {
 	if m.live == nil || m.live.AddressType == model.DualStack || m.want.AddressType != model.DualStack {
 		return
@@ -245,12 +246,12 @@ func (m *acceleratorPlanner) changeAccelerator(what string, do plan.ChangeAccele
 
 func (m *acceleratorPlanner) blames() []finding.Ref { return []finding.Ref{m.origin} }
 
-// reportKeptSetting reports a setting of the accelerator that keeps its live value although another one is desired.
+// reportKeptSetting reports that a setting of the accelerator keeps its observed value, although another value is desired.
 func (m *acceleratorPlanner) reportKeptSetting(field, message, fix string) {
 	m.Findings.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
 }
 
-// reportAddresses reports requested addresses that the accelerator does not have.
+// reportAddresses reports the first requested address that the accelerator does not have.
 func (m *acceleratorPlanner) reportAddresses() {
 	for _, address := range m.want.Addresses {
 		if !slices.ContainsFunc(m.live.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, address) }) {
@@ -260,8 +261,8 @@ func (m *acceleratorPlanner) reportAddresses() {
 	}
 }
 
-// idempotencyToken returns the idempotency token for a creation. Repeated attempts get the same token, so that AWS creates
-// the resource once.
+// idempotencyToken returns the idempotency token for the creation of a resource, a hash of the UID and the parts. Repeated
+// attempts get the same token, so that AWS creates the resource only once.
 func (m *acceleratorPlanner) idempotencyToken(parts ...string) string {
 	h := sha256.New()
 	for _, p := range append([]string{m.want.UID}, parts...) {
@@ -270,7 +271,8 @@ func (m *acceleratorPlanner) idempotencyToken(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// requestReplan requests another plan while AWS deploys changes or an endpoint is missing.
+// requestReplan requests another plan if AWS deploys changes, if an endpoint has no load balancer yet, or if this plan has
+// steps for AWS.
 func (m *acceleratorPlanner) requestReplan() {
 	if m.want != nil && m.want.Pending {
 		m.RetryWithin(durations.MissingWait)

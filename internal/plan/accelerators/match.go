@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// listenerPair is a desired listener with the live listener that becomes it. live is nil if the listener must be created.
+// listenerPair has a desired listener and the observed listener that is changed to it. live is nil if the listener must be
+// created.
 type listenerPair struct {
 	want *model.AcceleratorListener
 	live *observed.AcceleratorListener
@@ -19,7 +20,7 @@ func (p listenerPair) address() plan.Address {
 	return plan.Address{Kind: plan.AcceleratorListener, ID: p.want.ID}
 }
 
-// liveEndpointGroup returns the live endpoint group of a region; nil if there is none.
+// liveEndpointGroup returns the observed endpoint group in a region; nil if there is none.
 func (p listenerPair) liveEndpointGroup(region string) *observed.EndpointGroup {
 	if p.live == nil {
 		return nil
@@ -31,7 +32,7 @@ func (p listenerPair) liveEndpointGroup(region string) *observed.EndpointGroup {
 	return &p.live.Groups[i]
 }
 
-// desiredEndpointGroup returns the desired endpoint group of a region; nil if there is none.
+// desiredEndpointGroup returns the desired endpoint group in a region; nil if there is none.
 func (p listenerPair) desiredEndpointGroup(region string) *model.EndpointGroup {
 	i := slices.IndexFunc(p.want.Groups, func(g model.EndpointGroup) bool { return g.Region == region })
 	if i < 0 {
@@ -40,16 +41,17 @@ func (p listenerPair) desiredEndpointGroup(region string) *model.EndpointGroup {
 	return &p.want.Groups[i]
 }
 
-// needsChange reports whether the live listener must be changed.
+// needsChange reports whether the observed listener differs from the desired listener. live must not be nil.
 func (p listenerPair) needsChange() bool {
 	return p.live.Protocol != p.want.Protocol || !slices.Equal(p.live.Ports, p.want.Ports) || p.live.SourceIP != p.want.SourceIP
 }
 
-// minSimilarity is the minimum similarity of a live listener that is changed to a desired one, instead of being deleted.
+// minSimilarity is the minimum similarity at which an observed listener is changed to a desired listener. Below it, the
+// observed listener is deleted and a new listener is created.
 const minSimilarity = 15
 
-// similarity returns how similar a desired listener is to a live one. The AWS Load Balancer Controller computes the
-// same score.
+// similarity returns a score for how similar the desired and the observed listener are: up to 100 for common ports, 40 for
+// the same protocol and 10 for the same client affinity. The AWS Load Balancer Controller computes the same score.
 func similarity(want model.AcceleratorListener, live observed.AcceleratorListener) int {
 	common, all := countOverlap(want.Ports, live.Ports)
 	score := 100 * common / max(all, 1)
@@ -62,8 +64,7 @@ func similarity(want model.AcceleratorListener, live observed.AcceleratorListene
 	return score
 }
 
-// countOverlap returns the number of ports that are in both lists, and the number of ports that are in at least
-// one.
+// countOverlap returns the number of ports that are in both lists, and the number of ports that are in at least one list.
 func countOverlap(a, b []model.PortRange) (common, all int) {
 	for _, x := range a {
 		all += int(x.To-x.From) + 1
@@ -77,8 +78,8 @@ func countOverlap(a, b []model.PortRange) (common, all int) {
 	return common, all - common
 }
 
-// matchListeners finds the live listener of each desired one. Listeners with the same protocol and ports are matched first,
-// then the most similar ones.
+// matchListeners finds the observed listener for each desired listener. Listeners with the same protocol and ports are
+// matched first, then the most similar listeners.
 func (m *acceleratorPlanner) matchListeners() {
 	var live []observed.AcceleratorListener
 	if m.live != nil {
@@ -126,14 +127,14 @@ func (m *acceleratorPlanner) matchListeners() {
 	}
 }
 
-// copyOfListener returns a copy of a desired listener, in which the planner may replace desired settings by retained live
-// ones.
+// copyOfListener returns a copy of a desired listener. In the copy, the planner may replace desired settings by observed
+// settings that are retained.
 func copyOfListener(l model.AcceleratorListener) *model.AcceleratorListener {
 	l.Groups = slices.Clone(l.Groups)
 	return &l
 }
 
-// portsOverlap reports whether two listeners have the same protocol and a port in common.
+// portsOverlap reports whether two listeners have the same protocol and at least one common port.
 func portsOverlap(p model.BaseProtocol, a []model.PortRange, q model.BaseProtocol, b []model.PortRange) bool {
 	return p == q && slices.ContainsFunc(a, func(r model.PortRange) bool { return slices.ContainsFunc(b, r.Overlaps) })
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// holdOverrides keeps the live port overrides of an endpoint group if AWS would refuse the desired ones because of other
-// listeners or endpoint groups of the accelerator. AWS refuses an endpoint port that is a port of a listener, or that
-// overrides under two listeners use.
+// holdOverrides holds the port overrides of an endpoint group, with a finding, if AWS would refuse the desired overrides
+// because of other listeners or endpoint groups of the accelerator. AWS refuses an endpoint port that is also a port of a
+// listener, and an endpoint port that overrides under two listeners use.
 func (m endpointGroupPlanner) holdOverrides() {
 	for _, p := range m.listenerPairs {
 		for j, g := range p.want.Groups {
@@ -32,8 +32,8 @@ func (m endpointGroupPlanner) holdOverrides() {
 	}
 }
 
-// refusedOverride returns the index of the first port override that conflicts with another listener or endpoint group, and
-// the reason; -1 if there is no conflict.
+// refusedOverride returns the index of the first port override that conflicts with another listener or endpoint group, and a
+// text with the reason. It returns -1 if there is no conflict or the overrides are held already.
 func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (int, string) {
 	if g.OverridesHeld {
 		return -1, ""
@@ -53,8 +53,8 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 	return -1, ""
 }
 
-// endpointGroupWithPort returns a retained live endpoint group that has an override to the endpoint port and belongs to
-// another listener than p; nil if there is none.
+// endpointGroupWithPort returns an endpoint group that is retained, belongs to a listener other than p, and has an override
+// to the endpoint port; nil if there is none.
 func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
@@ -76,8 +76,8 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 	return nil
 }
 
-// areSurplusListenersKept reports whether live listeners without a desired one are retained with their endpoint groups,
-// because the desired state is not known and may contain them.
+// areSurplusListenersKept reports whether observed listeners that match no desired listener are retained with their endpoint
+// groups. This is the case if the desired state is not completely known and may contain them.
 func (m *acceleratorPlanner) areSurplusListenersKept() bool {
 	return m.want.Held || m.isGuest() && len(m.listenerPairs) < len(m.want.Listeners)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// acceleratorWithOverrides returns an accelerator with one listener per given endpoint port. The endpoint group of the
-// listener has a port override to this endpoint port, or none if it is 0.
+// acceleratorWithOverrides returns an accelerator with one listener for each given endpoint port. The endpoint group of the
+// listener has a port override to this endpoint port, or no override if the endpoint port is 0.
 func acceleratorWithOverrides(endpointPorts ...int32) *model.Accelerator {
 	a := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u"}
 	for i, to := range endpointPorts {
@@ -29,9 +29,9 @@ func acceleratorWithOverrides(endpointPorts ...int32) *model.Accelerator {
 	return a
 }
 
-// TestPortsOfAHeldListenerAreNotFree checks that a listener that the object no longer has releases its endpoint ports, but
-// not while it is held because the object could not be read completely. AWS does not permit overrides to the same endpoint
-// port under two listeners.
+// TestPortsOfAHeldListenerAreNotFree checks whether the endpoint ports of a listener that the object no longer has can be
+// used by another listener. They are free after the listener is removed, but not while it is held because the object could
+// not be translated completely. AWS does not permit overrides to the same endpoint port under two listeners.
 func TestPortsOfAHeldListenerAreNotFree(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{false, true} {

@@ -11,7 +11,8 @@ import (
 )
 
 // tearDown plans to disable the accelerator, to delete its listeners and endpoint groups, to delete the accelerator when AWS
-// has deployed these changes, and to remove the finalizer.
+// has deployed these changes, and to remove the finalizer. If guests have endpoint groups, the accelerator is retained with
+// the listeners that they use.
 func (m *acceleratorPlanner) tearDown() {
 	var before []plan.StepID
 	if len(m.endpointGroupsOfOthers) > 0 {
@@ -48,7 +49,7 @@ func (m *acceleratorPlanner) tearDown() {
 	m.releaseFinalizers(before)
 }
 
-// releaseFinalizers plans to remove the finalizers from the objects that leave the stack, after the steps in before.
+// releaseFinalizers plans to remove the finalizers of the objects that leave the stack, after the steps in before.
 func (m *acceleratorPlanner) releaseFinalizers(before []plan.StepID) {
 	for _, leaving := range m.Want.Leaving {
 		a := plan.Address{Kind: plan.Finalizer, ID: leaving.Ref.String()}

@@ -14,14 +14,14 @@ import (
 // AddOns plans the add-ons of a load balancer: web ACLs and the Shield Advanced protection.
 type AddOns struct {
 	*draft.Draft
-	Live           *observed.LoadBalancer // nil if the load balancer is not created yet
+	Live           *observed.LoadBalancer // nil if the load balancer does not exist yet
 	WebACL         *string                // ARN of the desired web ACL, empty for none; nil: the association is not changed
 	webACLFault    *observed.Fault        // why the ARN of the desired web ACL is unknown
 	webACLsPlanned bool                   // planWebACLs was called
 }
 
-// Resolve sets WebACL to the ARN of the desired web ACL, which users may set by name. While the ARN is unknown, no new load
-// balancer is created, because it would accept requests without the web ACL.
+// Resolve sets WebACL to the ARN of the desired web ACL. Users may specify the web ACL by name. While its ARN is unknown, no
+// new load balancer is created, because it would accept requests without the web ACL.
 func (o *AddOns) Resolve() {
 	w := o.Want.LoadBalancer.AddOns.WebACL
 	if w == nil {
@@ -47,8 +47,8 @@ func (o *AddOns) Resolve() {
 	o.Want.Held.Creation = o.Want.Held.Creation || o.Live == nil
 }
 
-// Plan adds the steps for the add-ons. They are the last steps of a plan and no other step depends on them, so
-// that an outage of WAF or Shield delays no other change.
+// Plan adds the steps for the add-ons. They are the last steps of a plan, and no other step depends on them. Therefore an
+// outage of WAF or Shield delays no other change.
 func (o *AddOns) Plan() {
 	o.planWebACLs()
 	if !o.Want.Held.Creation || o.Live != nil {
@@ -56,7 +56,7 @@ func (o *AddOns) Plan() {
 	}
 }
 
-// planWebACLs adds the steps for web ACLs, once.
+// planWebACLs adds the steps for web ACLs. Further calls do nothing.
 func (o *AddOns) planWebACLs() {
 	if o.webACLsPlanned {
 		return
@@ -70,8 +70,8 @@ func (o *AddOns) planWebACLs() {
 		return
 	}
 	if c := o.Want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
-		// AWS admits one web ACL for each load balancer, of WAFv2 or of WAF Classic. The current web ACL has to be removed
-		// before the other one is associated.
+		// AWS admits only one web ACL for each load balancer, either of WAFv2 or of WAF Classic. The current web ACL must be
+		// removed before the other one is associated.
 		o.planClassicWebACL()
 		o.planWebACL()
 		return
@@ -80,8 +80,9 @@ func (o *AddOns) planWebACLs() {
 	o.planClassicWebACL()
 }
 
-// StepsBeforeListeners returns the steps that must come before the first listener of a load balancer, so that the load
-// balancer never accepts requests without its web ACL. It returns none for a load balancer that already has listeners.
+// StepsBeforeListeners plans the web ACLs, and returns the steps that must come before the first listener of a load
+// balancer, so that it never accepts requests without its web ACL. It returns none for a load balancer that already has
+// listeners.
 func (o *AddOns) StepsBeforeListeners() (steps []plan.StepID) {
 	if o.Live != nil && len(o.Live.Listeners) > 0 {
 		return nil
@@ -159,7 +160,8 @@ func (o *AddOns) hasShieldSubscription(of finding.Origin, do plan.Action) bool {
 	return false
 }
 
-// liveAddOn returns the live association of the load balancer with an add-on; false if it is not known.
+// liveAddOn returns the association of the load balancer with an add-on in AWS. The second result is false if the
+// association is not known yet or could not be read.
 func (o *AddOns) liveAddOn(to model.AddOn, a plan.Address, of finding.Origin, do plan.Action) (observed.AddOn, bool) {
 	if o.Live == nil {
 		return observed.AddOn{}, true
@@ -177,7 +179,8 @@ func (o *AddOns) liveAddOn(to model.AddOn, a plan.Address, of finding.Origin, do
 	return have, true
 }
 
-// planAssociation adds the step that creates the association at an address, or removes it if on is false.
+// planAssociation adds the step that creates the association at an address, or removes it if on is false. of is the field or
+// annotation that requests this.
 func (o *AddOns) planAssociation(a plan.Address, on bool, do plan.Action, of finding.Origin, change plan.Change) {
 	what, verb := "associate", plan.Create
 	if !on {
@@ -193,8 +196,8 @@ func (o *AddOns) planAssociation(a plan.Address, on bool, do plan.Action, of fin
 	})
 }
 
-// reportServiceFault reports that an AWS service did not answer or refused the call, and adds a step that waits for the next
-// attempt.
+// reportServiceFault reports that an AWS service did not answer or refused the call. It also adds a step that waits for the
+// next attempt, if the address has none yet.
 func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.Action, fault observed.Fault) {
 	f := finding.Finding{
 		Object: o.EventObject(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,

@@ -1,3 +1,3 @@
-// Package addons plans the associations of the load balancer of a stack with other AWS services: web ACLs of WAFv2 and WAF
-// Classic, and protections of Shield Advanced.
+// Package addons plans the associations of the load balancer of a stack with other AWS services: WAFv2 and WAF Classic web
+// ACLs, and Shield Advanced protections.
 package addons

@@ -11,15 +11,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// revocation collects the steps that remove live resources and settings which members may not use any more.
+// revocation collects the steps that remove resources and settings which members may not use any more, and the findings
+// about them.
 type revocation struct {
 	withdrawn *model.Withdrawn
 	steps     []plan.Step
 	Findings  finding.List
 }
 
-// Revoke returns the observed stack without the resources and settings that members may not use any more, and the steps that
-// remove these from AWS.
+// Revoke returns a copy of the observed stack without the resources and settings that members may not use any more. The
+// revocation has the steps that remove these from AWS.
 func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 	rv := &revocation{withdrawn: have.Facts.Withdrawn}
 	if rv.withdrawn.IsEmpty() {
@@ -39,13 +40,15 @@ func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 	return have, rv
 }
 
-// Prepend adds the steps at the beginning of a plan that was made from the observed stack that Revoke returned.
+// Prepend inserts the steps of the revocation at the beginning of a plan. The plan must be made from the stack that Revoke
+// returned.
 func (rv *revocation) Prepend(p *plan.Plan) {
 	p.Steps = append(rv.steps, p.Steps...)
 }
 
-// revokeListener removes the withdrawn certificates and default actions of a listener, or the listener, and reports whether
-// the listener is retained.
+// revokeListener removes the withdrawn certificates, default actions, rules and protocols of a listener, or deletes the
+// whole listener. It changes l accordingly, and reports whether the listener is retained. network is set for a listener of
+// an NLB.
 func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	certificates, certificate, lost := rv.remainingCertificates(l)
@@ -108,7 +111,7 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 }
 
 // remainingCertificates returns the certificate list and the default certificate of a listener without the withdrawn
-// certificates, and the reason of one withdrawal.
+// certificates. lost has the reason why one of these is withdrawn; nil if none is withdrawn.
 func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
 	main = l.Certificate
 	for _, arn := range l.Certificates {
@@ -127,7 +130,7 @@ func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []strin
 	return extra, main, lost
 }
 
-// revokeRule removes the withdrawn target groups of a rule, or the rule, and reports whether the rule is retained.
+// revokeRule removes the withdrawn target groups of a rule, or deletes the rule. It reports whether the rule is retained.
 func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	a := plan.RuleAddress(r.ARN)
 	if w, gone := rv.withdrawn.Rules[r.ARN]; gone {
@@ -145,7 +148,7 @@ func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	if now == nil {
 		now = []model.Action{plan.RefusedResponse}
 	}
-	rv.reportWithdrawal(*why, "requests for it are answered "+plan.ActionsText(now))
+	rv.reportWithdrawal(*why, "the rule now has the action \""+plan.ActionsText(now)+"\"")
 	rv.addStep(plan.Step{
 		ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update,
 		Do:      plan.ModifyRule{Rule: a, Conditions: r.Conditions, Actions: now, Transforms: r.Transforms},
@@ -155,8 +158,8 @@ func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	return true
 }
 
-// remainingActions returns live actions without the withdrawn target groups; nil if no remaining target group gets
-// requests. If nothing is withdrawn, it returns the unchanged actions and a nil withdrawal.
+// remainingActions returns observed actions without the withdrawn target groups; nil if no remaining target group gets
+// requests. If no target group is withdrawn, it returns the unchanged actions and a nil withdrawal.
 func (rv *revocation) remainingActions(live []model.Action) ([]model.Action, *model.Withdrawal) {
 	f := equal.ForwardOf(live)
 	if f == nil {
@@ -192,7 +195,7 @@ func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, n
 	}, &w)
 }
 
-// addStep appends a step, with the reason and the object of the first withdrawal that is not nil.
+// addStep appends a step. The first withdrawal that is not nil provides the reason and the object of the step.
 func (rv *revocation) addStep(s plan.Step, why ...*model.Withdrawal) {
 	why = slices.DeleteFunc(why, func(w *model.Withdrawal) bool { return w == nil })
 	s.Why, s.Blames, s.IsRevocation = why[0].Message, []finding.Ref{why[0].Object}, true

@@ -9,14 +9,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// EndpointSecurityGroup is a security group of nodes or pods with its inbound rules.
+// EndpointSecurityGroup is a security group of nodes or pods, with its current inbound rules.
 type EndpointSecurityGroup struct {
 	ID      string
 	Ingress []model.IngressRule
 }
 
-// RuleAggregate has the contributions of all bindings to the rules of security groups. The cost of changing a contribution
-// does not depend on the number of other contributions. It is not safe for concurrent use.
+// RuleAggregate has the contributions of all bindings to the inbound rules of security groups. The cost of changing a
+// contribution does not depend on the number of other contributions. A RuleAggregate is not safe for concurrent use.
 type RuleAggregate struct {
 	contributions                 map[Key]Contribution
 	requestedRules, retainedRules ruleCounts
@@ -38,7 +38,7 @@ type AffectedSecurityGroups struct {
 	All    bool // the rules of every security group may be affected
 }
 
-// Get returns the contribution of a binding, false if it has none.
+// Get returns the contribution of a binding; false if it has none.
 func (a *RuleAggregate) Get(key Key) (Contribution, bool) {
 	c, ok := a.contributions[key]
 	return c, ok
@@ -78,6 +78,7 @@ func (a *RuleAggregate) Drop(key Key) AffectedSecurityGroups {
 }
 
 // replace subtracts the rules of the previous contribution of a binding from the counts, and adds the rules of the new one.
+// It adds to out the security groups whose rules may change.
 func (n ruleCounts) replace(was, rules RuleSet, out AffectedSecurityGroups) {
 	for r := range rules {
 		if _, had := was[r]; !had {
@@ -91,7 +92,8 @@ func (n ruleCounts) replace(was, rules RuleSet, out AffectedSecurityGroups) {
 	}
 }
 
-// addToCount changes the number of bindings that contribute a rule by the given amount.
+// addToCount adds by to the number of bindings that contribute a rule. If this number was or becomes 0, it adds the security
+// group to out.
 func (n ruleCounts) addToCount(r SecurityGroupRule, by int, out AffectedSecurityGroups) {
 	rules := n[r.Group]
 	if rules == nil {
@@ -111,7 +113,7 @@ func (n ruleCounts) addToCount(r SecurityGroupRule, by int, out AffectedSecurity
 	}
 }
 
-// BindingsRequesting returns the bindings that request rules of one of the security groups, in order.
+// BindingsRequesting returns the bindings that request rules in one of the security groups, sorted by namespace and name.
 func (a *RuleAggregate) BindingsRequesting(groups []string) (out []Key) {
 	for key, c := range a.contributions {
 		for r := range c.Rules {
@@ -130,17 +132,18 @@ func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// SecurityGroupChange has the changes of rules in one security group.
+// SecurityGroupChange has the inbound rules to add to and to remove from a security group.
 type SecurityGroupChange struct {
 	Group             string
 	Authorize, Revoke []model.IngressRule
-	Total             int // number of rules after the changes
+	Total             int // number of inbound rules after the changes
 }
 
 // Empty reports whether nothing has to change.
 func (c SecurityGroupChange) Empty() bool { return len(c.Authorize)+len(c.Revoke) == 0 }
 
-// ChangeOf compares the rules that all bindings request in a security group with its current rules.
+// ChangeOf returns the changes that give a security group the rules that all bindings request. It retains rules that are
+// held or that a binding retains.
 func (a *RuleAggregate) ChangeOf(g EndpointSecurityGroup, o RuleOptions) SecurityGroupChange {
 	want := network.AggregateRules(slices.Collect(maps.Keys(a.requestedRules[g.ID])), !o.KeepPortsSeparate)
 	authorize, revoke := network.DiffEndpointRules(want, g.Ingress, a.holdingAllCount == 0 && a.holderCounts[g.ID] == 0)
@@ -148,7 +151,7 @@ func (a *RuleAggregate) ChangeOf(g EndpointSecurityGroup, o RuleOptions) Securit
 	return SecurityGroupChange{g.ID, authorize, revoke, len(g.Ingress) + len(authorize) - len(revoke)}
 }
 
-// retainsRule reports whether a rule covers a rule that a binding retains.
+// retainsRule reports whether the rule r of a security group covers a rule that a binding retains.
 func (a *RuleAggregate) retainsRule(group string, r model.IngressRule) bool {
 	for retained := range a.retainedRules[group] {
 		if network.RuleCovers(r, retained) {
@@ -158,7 +161,7 @@ func (a *RuleAggregate) retainsRule(group string, r model.IngressRule) bool {
 	return false
 }
 
-// ChangesOf returns the changes of several security groups, ascending by id.
+// ChangesOf returns the changes of several security groups, sorted by id. It omits security groups without changes.
 func (a *RuleAggregate) ChangesOf(groups []EndpointSecurityGroup, o RuleOptions) []SecurityGroupChange {
 	groups = slices.SortedFunc(slices.Values(groups), func(a, b EndpointSecurityGroup) int { return cmp.Compare(a.ID, b.ID) })
 	var out []SecurityGroupChange

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// computeRules computes from all demands the rules that bindings request in a security group, the rules that are
-// retained, and whether other rules may be removed.
+// computeRules computes the rules of a security group directly from the demands of all bindings. It returns the requested
+// rules, the retained rules, and whether all other rules may be removed.
 func computeRules(group string, demands []targets.RuleDemand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
 	complete = true
 	for _, d := range demands {
@@ -43,8 +43,8 @@ func computeRules(group string, demands []targets.RuleDemand, kept map[Key]RuleS
 }
 
 // TestAggregateEqualsRulesComputedFromAllDemands adds, changes and removes demands of bindings at random. It checks that the
-// changes of each security group equal those computed from all demands, and that only affected security groups have further
-// changes.
+// changes of each security group equal the changes that are computed from all demands, and that a security group gets new
+// changes only if the aggregate returned it as affected.
 func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 	groups := []string{"sg-0", "sg-1", "sg-2"}
 	eni := func(ids ...string) network.ENI {

@@ -8,23 +8,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// withRefusal returns the attempt with one more refusal.
+// withRefusal returns a copy of the attempt with one more refusal. The receiver may be nil.
 func (a *RegistrationAttempt) withRefusal(r Refusal) *RegistrationAttempt {
 	out := RegistrationAttempt{}
 	if a != nil {
 		out = *a
 	}
 	out.Refusals = append(slices.Clone(out.Refusals), r)
-	out.LastFailure = &r.RunFailure // the text of the first refusal, so that the status does not change
+	out.LastFailure = &r.RunFailure // overwrites the earlier failure
 	return &out
 }
 
-// isOverCapacity reports whether the attempt failed because the target group is full.
+// isOverCapacity reports whether the last failure of the attempt is that the target group has reached its quota of targets.
 func (a *RegistrationAttempt) isOverCapacity() bool {
 	return a != nil && a.LastFailure != nil && a.LastFailure.Class == failure.Quota
 }
 
-// sendableEndpoints returns the endpoints that may be sent to AWS now. Endpoints that AWS has refused wait, because every
+// sendableEndpoints returns the endpoints that may be sent to AWS now. Endpoints that AWS has refused wait. Otherwise every
 // change of another target would repeat the refused call.
 func (m Memory) sendableEndpoints(list []targets.Endpoint, now time.Time) []targets.Endpoint {
 	if len(m.RefusedTargets) == 0 {
@@ -36,7 +36,8 @@ func (m Memory) sendableEndpoints(list []targets.Endpoint, now time.Time) []targ
 	})
 }
 
-// earlierRefusals returns the refusals of endpoints that are not sent now, nil if all endpoints are sent.
+// earlierRefusals returns an attempt with the earlier refusals of endpoints that must not be sent yet; nil if all endpoints
+// may be sent.
 func (m Memory) earlierRefusals(list []targets.Endpoint, now time.Time) *RegistrationAttempt {
 	var out *RegistrationAttempt
 	for _, e := range list {

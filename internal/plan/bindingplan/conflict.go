@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Conflict is the reason why a binding must not register targets in its target group. The zero value is no conflict.
+// Conflict is the reason why a binding must not register targets in its target group. The zero value means no conflict.
 type Conflict struct {
 	PrecedingBinding      *elbv2.TargetGroupBinding // the binding that may register targets instead
 	OwnedByOtherNamespace bool                      // the target group was created for an object of another namespace
@@ -20,10 +20,10 @@ type Conflict struct {
 // exists reports whether there is a conflict.
 func (c Conflict) exists() bool { return c.PrecedingBinding != nil || c.OwnedByOtherNamespace }
 
-// ConflictOf compares a binding with the other bindings of its target group, and returns the first one that has precedence.
-// Two bindings would deregister each other's targets endlessly, unless both allow sharing the target group. A target group
-// that the controller created is for bindings in the namespaces of its owners. The name of such a target group is
-// predictable, so that a tenant may have created a binding for it in another namespace before.
+// ConflictOf returns the conflict of binding b with the other bindings of its target group. PrecedingBinding is the binding
+// that comes first. Two bindings would deregister each other's targets endlessly, unless both have multiClusterTargetGroup
+// set. A target group that the controller created may only be used by bindings in the namespaces of its owners. Its name is
+// predictable: a tenant may have created a binding for it in another namespace before.
 func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Conflict {
 	out := Conflict{OwnedByOtherNamespace: !MayRegister(b, owners)}
 	for _, o := range others {
@@ -37,14 +37,14 @@ func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding,
 	return out
 }
 
-// MayRegister reports whether a binding may register targets in a target group that was created for objects of these
-// namespaces. The same is true for a target group that several clusters share.
+// MayRegister reports whether a binding may register targets in a target group that was created for objects in the
+// namespaces owners. Without owners, every binding may. The same rule applies to a target group that several clusters share.
 func MayRegister(b *elbv2.TargetGroupBinding, owners []string) bool {
 	return len(owners) == 0 || slices.Contains(owners, b.Namespace)
 }
 
-// SameTargetGroup reports whether two bindings have the same target group. It compares ARNs, or names within an account if a
-// binding has no ARN.
+// SameTargetGroup reports whether two bindings have the same target group. It compares their ARNs. If a binding has no ARN,
+// it compares the account and the name of the target group.
 func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
 	if a.Spec.TargetGroupARN != "" && b.Spec.TargetGroupARN != "" {
 		return a.Spec.TargetGroupARN == b.Spec.TargetGroupARN
@@ -52,9 +52,9 @@ func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
 	return a.Spec.IamRoleArnToAssume == b.Spec.IamRoleArnToAssume && cluster.TargetGroupName(a) == cluster.TargetGroupName(b)
 }
 
-// hasPrecedence reports whether a comes before b in the order of the bindings of a target group: first those of its owners,
-// then bindings that have found the target group, then older bindings. The second criterion ranks bindings last that were
-// created before a target group with their name existed.
+// hasPrecedence reports whether a comes before b in the order of the bindings of a target group. Bindings in the namespaces
+// of its owners come first, then bindings that have found the target group, then older bindings. The second criterion is for
+// bindings that were created before a target group with their name existed: these come last.
 func hasPrecedence(a, b *elbv2.TargetGroupBinding, owners []string) bool {
 	if x, y := slices.Contains(owners, a.Namespace), slices.Contains(owners, b.Namespace); x != y {
 		return x
@@ -65,14 +65,13 @@ func hasPrecedence(a, b *elbv2.TargetGroupBinding, owners []string) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-// hasTargetGroup reports whether a binding has the ARN of its target group, or has registered targets before the ARN was
-// removed.
+// hasTargetGroup reports whether a binding has the ARN of its target group, or had it when it registered targets.
 func hasTargetGroup(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN != "" || b.Status.ObservedGeneration != nil
 }
 
-// finding returns the finding about a binding that must not register targets. It contains no names of objects in another
-// namespace.
+// finding returns the finding about a binding that must not register targets. If the conflict is with another namespace, the
+// finding contains no names of objects there.
 func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	f := finding.Finding{
 		Object: targets.BindingRef(b), Field: "spec.targetGroupARN", Reason: finding.TargetGroupShared, Severity: finding.Error,

@@ -10,13 +10,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// SecurityGroupRule is a rule of a security group.
+// SecurityGroupRule is an inbound rule together with the id of its security group.
 type SecurityGroupRule struct {
 	Group string
 	Rule  model.IngressRule
 }
 
-// RuleSet is a set of rules of security groups.
+// RuleSet is a set of inbound rules of security groups.
 type RuleSet map[SecurityGroupRule]struct{}
 
 // add adds rules of a security group to the set.
@@ -36,7 +36,7 @@ func (s RuleSet) IsSubsetOf(o RuleSet) bool {
 	return true
 }
 
-// Union returns the rules of both sets. It may return one of the sets itself.
+// Union returns a set with the rules of both sets. The result may be one of these sets, so that it must not be changed.
 func (s RuleSet) Union(o RuleSet) RuleSet {
 	if o.IsSubsetOf(s) {
 		return s
@@ -57,7 +57,7 @@ func (s RuleSet) Without(o RuleSet) RuleSet {
 	return out
 }
 
-// SecurityGroups returns the security groups of the rules.
+// SecurityGroups returns the ids of the security groups that have rules in the set.
 func (s RuleSet) SecurityGroups() map[string]bool {
 	out := map[string]bool{}
 	for r := range s {
@@ -66,30 +66,30 @@ func (s RuleSet) SecurityGroups() map[string]bool {
 	return out
 }
 
-// Contribution has the effect of one binding on the rules of security groups. It is immutable.
+// Contribution has the effect of one binding on the rules of security groups. It must not be changed after it was made.
 type Contribution struct {
 	// Rules has the rules that must exist.
 	Rules RuleSet
 	// RetainedRules has the rules that are not removed if they exist.
 	RetainedRules RuleSet
-	// HeldSecurityGroups has the security groups in which no rule is removed, because it is unknown which rules the binding
-	// needs there.
+	// HeldSecurityGroups has the ids of security groups in which no rule is removed, because it is unknown which rules the
+	// binding needs there.
 	HeldSecurityGroups map[string]bool
 	// HoldsAll is set if no rule of any security group is removed, because the security groups of the binding are unknown.
 	HoldsAll bool
 }
 
-// AllRules returns the rules that must exist and those that are retained.
+// AllRules returns the rules that must exist and the rules that are retained.
 func (c Contribution) AllRules() RuleSet { return c.Rules.Union(c.RetainedRules) }
 
-// WithPreviousRetained returns the contribution, which also retains the rules of the previous contribution. These include
-// the rules of endpoints that cannot be determined now.
+// WithPreviousRetained returns a contribution that also retains the rules of the previous contribution, and that holds the
+// same security groups as the previous contribution. The previous rules include those of endpoints that cannot be determined
+// now.
 func (c Contribution) WithPreviousRetained(was Contribution) Contribution {
 	return Contribution{Rules: c.Rules, RetainedRules: was.AllRules().Without(c.Rules), HeldSecurityGroups: was.HeldSecurityGroups, HoldsAll: was.HoldsAll}
 }
 
-// WithInheritedRules returns the contribution, which also retains the given rules that other bindings do not retain any
-// more.
+// WithInheritedRules returns a contribution that also retains the given rules, which other bindings do not retain any more.
 func (c Contribution) WithInheritedRules(rules RuleSet) Contribution {
 	c.RetainedRules = c.RetainedRules.Union(rules).Without(c.Rules)
 	return c
@@ -108,11 +108,11 @@ func (c *Contribution) holdSecurityGroup(group string) {
 	c.HeldSecurityGroups[group] = true
 }
 
-// RequestedRules has the rules that a binding requests.
+// RequestedRules has the rules that a binding requests, and the findings about rules that are unknown.
 type RequestedRules struct {
 	Contribution
-	Complete           bool         // all rules are known
-	Faulty             bool         // some rules are unknown until a user corrects the binding
+	Complete           bool         // set if all rules are known
+	Faulty             bool         // set if some rules are unknown until a user corrects the binding
 	Findings           finding.List // why some rules are unknown
 	PendingENIFindings finding.List // see RulesResult
 }
@@ -147,8 +147,8 @@ func RulesOfPods(d targets.RuleDemand, found ENIs, o RuleOptions) RequestedRules
 	return a
 }
 
-// addRules adds the rules of a security group. A faulty binding may need further rules that are unknown, so that it holds
-// the security group.
+// addRules adds the rules of a security group. A faulty binding may need more rules that are unknown; therefore it also
+// holds the security group.
 func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	a.Rules.add(group, rules)
 	if a.Faulty {
@@ -156,8 +156,9 @@ func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	}
 }
 
-// addUnknownSecurityGroup adds the finding about an endpoint whose security group is unknown. AWS may not return the address
-// of a new or terminating pod for some seconds.
+// addUnknownSecurityGroup adds the finding f about an endpoint whose security group is unknown. If AWS has no ENI for an
+// endpoint that changed recently, the finding is only pending, because AWS may not return the address of a new or
+// terminating pod for some seconds.
 func (o RuleOptions) addUnknownSecurityGroup(a *RequestedRules, n targets.EndpointDemand, f finding.Finding, err error) {
 	to := &a.Findings
 	if errors.Is(err, errNoENI) && o.Now.Sub(n.ChangedAt) < durations.FollowUpTime {
@@ -166,15 +167,15 @@ func (o RuleOptions) addUnknownSecurityGroup(a *RequestedRules, n targets.Endpoi
 	to.Add(f)
 }
 
-// ruleList identifies the list of rules that was added last. The pods of a binding share one list, and most of them share a
-// security group. A list that was added last to the same security group need not be added again.
+// ruleList identifies the list of rules that was added last, and its security group. The pods of a binding share one list of
+// rules, and most of them share a security group. If the same list is to be added again, this can be skipped.
 type ruleList struct {
 	group string
 	first *model.IngressRule
 	n     int
 }
 
-// replace records the list that is added now, and reports whether it differs from the last one.
+// replace records the list that is added now, and reports whether it differs from the list that was added last.
 func (l *ruleList) replace(group string, rules []model.IngressRule) bool {
 	next := ruleList{group: group, n: len(rules)}
 	if len(rules) > 0 {

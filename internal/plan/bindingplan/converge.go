@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Reasons of events and of the Ready condition. Other programs may depend on these reasons.
+// Reasons of events and of the Ready condition. Other programs may depend on them.
 const (
 	reasonReconciled      = "SuccessfullyReconciled"
 	reasonFailedReconcile = "FailedReconcile"
@@ -48,7 +48,7 @@ func (p *planner) converge() {
 		p.ask(AskConflict{})
 		return
 	}
-	if !p.Conflict.exists() { // the ARN is written only into the binding that has precedence, see hasPrecedence
+	if !p.Conflict.exists() { // only the binding that has precedence gets the ARN, see hasPrecedence
 		p.completeBinding()
 		if !p.hasFinalizer() && !p.FinalizerAdded {
 			p.addStep(AddFinalizer{}, "the targets are to be taken out before the binding goes")
@@ -88,7 +88,8 @@ func (p *planner) converge() {
 	}
 }
 
-// comparisonAge returns the maximum age of the targets for the comparison; zero means the cached targets.
+// comparisonAge returns a positive duration if the binding must be compared with AWS: the maximum age of the facts about
+// security groups. The targets are then read again. Zero means that cached facts are sufficient.
 func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
 	case m.HasCheckpoint && m.Checkpoint == p.DesiredCheckpoint && p.storedCheckpoint() == "":
@@ -112,13 +113,13 @@ func (f *Facts) isUnchanged() bool {
 	return f.isSpecObserved() && !f.hasClosedGate()
 }
 
-// isSpecObserved reports whether a run has succeeded with the current spec.
+// isSpecObserved reports whether a run has succeeded with the current spec of the binding.
 func (f *Facts) isSpecObserved() bool {
 	seen := f.StoredBinding.Status.ObservedGeneration
 	return seen != nil && *seen >= f.StoredBinding.Generation
 }
 
-// storedCheckpoint returns the checkpoint of the stored binding.
+// storedCheckpoint returns the checkpoint in the annotation of the stored binding; empty if there is none.
 func (f *Facts) storedCheckpoint() string {
 	return f.StoredBinding.Annotations[targets.CheckpointAnnotation]
 }
@@ -128,12 +129,13 @@ func hasFinalizer(b *elbv2.TargetGroupBinding) bool {
 	return slices.Contains(b.Finalizers, naming.BindingFinalizer)
 }
 
-// clearCheckpoint plans to remove the checkpoint, so that the next run compares the binding with AWS.
+// clearCheckpoint plans to remove the checkpoint of the binding, so that the next run compares the binding with AWS.
 func (p *planner) clearCheckpoint() {
 	p.addStep(SetCheckpoint{}, "the binding is not complete until all steps are carried out")
 }
 
-// removeForMissingBackend plans to remove targets and rules of a binding whose Service or port does not exist.
+// removeForMissingBackend plans to remove the targets and rules of a binding whose Service or port does not exist, after a
+// delay.
 func (p *planner) removeForMissingBackend() {
 	p.addStep(NoteBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
@@ -162,7 +164,7 @@ func (p *planner) removeForMissingBackend() {
 	p.cleanUp(why)
 }
 
-// retainForMissingSource plans no changes of targets while there are no nodes, or no EndpointSlices for the Service.
+// retainForMissingSource plans no changes of targets, because there are no nodes, or no EndpointSlices for the Service.
 func (p *planner) retainForMissingSource() {
 	p.addStep(NoteBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
@@ -172,10 +174,10 @@ func (p *planner) retainForMissingSource() {
 	p.stopWithFindings()
 }
 
-// stopWithFailure ends a plan because a fact could not be read.
+// stopWithFailure ends the plan because a fact could not be read.
 func (p *planner) stopWithFailure(f Failure) { p.endingFailure, p.finalReport = &f, reportFailure }
 
-// stopWithFindings ends a plan with findings that a user has to correct.
+// stopWithFindings ends the plan with findings that a user has to resolve.
 func (p *planner) stopWithFindings(fs ...finding.Finding) {
 	p.endFindings = append(p.endFindings, fs...)
 	p.finalReport = reportFindings

@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ENIQuery is a query for ENIs.
+// ENIQuery selects ENIs by instance id, by ENI id and by address.
 type ENIQuery struct {
 	Instances []string // by instance id
-	// ExpectedAddresses has the addresses that the ENIs of an instance are expected to have, by instance id. Addresses
-	// change with pods. If a cached answer lacks one of the addresses, it is read again.
+	// ExpectedAddresses has, by instance id, the addresses that the ENIs of the instance should have. Addresses change with
+	// pods. If a cached answer lacks one of the addresses, the ENIs are read again.
 	ExpectedAddresses map[string][]string
 	IDs               []string // by id of the ENI
 	Addresses         []string // by a private IPv4 or IPv6 address of the ENI
-	// MaxAge is the maximum age of a cached answer; zero: no maximum.
+	// MaxAge is the maximum age of a cached answer; zero means no maximum.
 	MaxAge time.Duration
 }
 
@@ -55,7 +55,7 @@ func unknownSecurityGroupFinding(b finding.Ref, err error) finding.Finding {
 // errNoENI is the error for an endpoint whose address no ENI has. AWS returns new addresses after a delay.
 var errNoENI = errors.New("AWS has no network interface with the address")
 
-// ENIQueryFor returns one query for the ENIs of all pods of some bindings; see NewNodeSecurityGroups for nodes.
+// ENIQueryFor returns one query for the ENIs of all pods of the given bindings. NewNodeSecurityGroups does this for nodes.
 func ENIQueryFor(demands ...targets.RuleDemand) ENIQuery {
 	q := ENIQuery{ExpectedAddresses: map[string][]string{}}
 	for _, d := range demands {
@@ -94,7 +94,8 @@ func sortAndDeduplicate(list []string) []string {
 	return slices.Compact(list)
 }
 
-// securityGroupOf returns the security group for the rules of an endpoint, and all security groups of its ENI.
+// securityGroupOf returns the id of the security group for the rules of an endpoint, and all security groups of its ENI. It
+// returns an error if no ENI is found, or if the choice of the security group is not clear.
 func (o RuleOptions) securityGroupOf(n targets.EndpointDemand, found ENIs) (string, []network.ENISecurityGroup, error) {
 	for _, p := range n.Lookups {
 		if eni, ok := eniAt(p, found); ok {

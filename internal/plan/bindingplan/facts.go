@@ -18,31 +18,31 @@ import (
 // Key has the namespace and name of a TargetGroupBinding.
 type Key = types.NamespacedName
 
-// Facts has the facts about a binding from which its plan is made. A nil pointer is a fact that was not read; a plan that
-// needs this fact has a Question.
+// Facts has the facts about a binding from which its plan is made. A nil pointer means that the fact was not read. A plan
+// that needs such a fact has a Question.
 type Facts struct {
 	Now     time.Time
 	Key     Key
 	Options Options
 	Memory  Memory
 
-	// StoredBinding is the binding in Kubernetes. If Absent is set, it does not exist any more, and StoredBinding is its
-	// last known state, nil if that is unknown.
+	// StoredBinding is the binding in Kubernetes. If Absent is set, the binding does not exist any more, and StoredBinding is
+	// its last known state; nil if that is unknown.
 	StoredBinding *elbv2.TargetGroupBinding
 	Absent        bool
-	// CompletedBinding is StoredBinding, in which unset fields have the properties of the target group in AWS.
+	// CompletedBinding is a copy of StoredBinding in which unset fields have the properties of the target group in AWS.
 	// DescribeFailure is the reason why these properties could not be read.
 	CompletedBinding *elbv2.TargetGroupBinding
 	DescribeFailure  *Failure
-	// LiveTargetGroup is the target group in AWS. If it could not be read, the spec of the binding is used as it is.
+	// LiveTargetGroup is the target group in AWS. If it could not be read, the spec of the binding is used unchanged.
 	LiveTargetGroup *TargetGroupAnswer
-	// Resolution has the endpoints of the binding. DesiredCheckpoint is the checkpoint of a binding whose targets are these
-	// endpoints.
+	// Resolution has the endpoints of the binding. DesiredCheckpoint is the checkpoint that the binding gets when its targets
+	// are these endpoints.
 	Resolution        targets.Resolution
 	DesiredCheckpoint string
 	// Owners has the objects, such as Ingresses, that also get the finding about a Service without ready endpoints.
 	Owners []finding.Ref
-	// GatedPods has the pods with the readiness gate of the binding, except those with targets.ReleasedCondition.
+	// GatedPods has the pods that have the readiness gate of the binding, except pods with targets.ReleasedCondition.
 	GatedPods []*corev1.Pod
 
 	Conflict    *Conflict
@@ -57,13 +57,13 @@ type Facts struct {
 	GoneTargets   *GoneTargets
 	// FinalizerAdded is set if this run has added the finalizer.
 	FinalizerAdded bool
-	// SpecCompleted is set if this run has written properties of the target group into unset fields of the spec
-	// (CompleteSpec).
+	// SpecCompleted is set if this run has written properties of the target group into unset fields of the spec (action
+	// CompleteSpec).
 	SpecCompleted bool
-	// Attempt is the result of registering the targets of an earlier plan of this run.
+	// Attempt is the result of registering targets in an earlier plan of this run.
 	Attempt *RegistrationAttempt
 
-	// AlreadyReported has what this run has already reported.
+	// AlreadyReported has what this run has reported so far.
 	AlreadyReported ReportedState
 
 	cachedComparison *comparison
@@ -74,7 +74,7 @@ type Options struct {
 	MaxTargets int    // per target group; 0 for no limit
 	VPC        string // VPC of bindings without spec.vpcID
 	Requeue    time.Duration
-	// ResyncAge is the maximum age of the targets in a periodic comparison with AWS.
+	// ResyncAge is the maximum age of facts about security groups in a periodic comparison with AWS.
 	ResyncAge time.Duration
 }
 
@@ -86,13 +86,13 @@ type Memory struct {
 	HasCheckpoint    bool
 	ResourcesRemoved bool          // all targets and rules of the deleted binding were removed
 	AbsentFor        time.Duration // how long the binding or its backend has been missing
-	// RegisteredTargets has the targets that this process has registered or found registered for the binding; nil if it has
-	// not read them.
+	// RegisteredTargets has the targets that this process has registered for the binding, or has found registered. nil means
+	// that it has not read them.
 	RegisteredTargets *targets.IdentitySet
 	// RefusedTargets has the targets that AWS has refused and that must not be sent again yet, by identity.
 	RefusedTargets map[string]RefusedTarget
-	// FlappingTargets has the ids of targets that were registered and deregistered repeatedly. They are not changed for
-	// FlappingDelay, or for FlappingDelayIfAlone if no other target can answer requests.
+	// FlappingTargets has the ids of targets that were registered and deregistered repeatedly. They are not changed for the
+	// time FlappingDelay, or FlappingDelayIfAlone if no other target can answer requests.
 	FlappingTargets                     map[string]bool
 	FlappingDelay, FlappingDelayIfAlone time.Duration
 	// SuccessPending is set if an earlier run has changed AWS, but has not reported success yet because a call was
@@ -102,7 +102,7 @@ type Memory struct {
 	FaultTextReportedAt time.Time
 }
 
-// RefusedTarget is a target that AWS has refused, and would probably refuse again.
+// RefusedTarget is a target that AWS has refused and would probably refuse again. It is not sent before Until.
 type RefusedTarget struct {
 	AWSFailure Failure // error of AWS
 	RunFailure Failure // failure with which the run ended
@@ -117,7 +117,7 @@ type Failure struct {
 	RetryAfter time.Duration
 }
 
-// isMissing reports whether a call failed because a resource does not exist.
+// isMissing reports whether a call failed because a resource does not exist or has an invalid identifier.
 func (f Failure) isMissing() bool { return f.Class == failure.Gone || f.Class == failure.Invalid }
 
 // UserError is an error whose cause a user has to correct.
@@ -143,12 +143,12 @@ func failureFinding(b *elbv2.TargetGroupBinding, f Failure) (finding.Finding, bo
 	return x, ok
 }
 
-// TargetRecord determines which targets may be deregistered.
+// TargetRecord has the facts that determine which targets may be deregistered.
 type TargetRecord struct {
 	// NeededByOthers has the targets that other bindings of the cluster need in the target group, by canonical identity.
 	NeededByOthers map[string]bool
-	// Shared is set if several clusters share the target group. Then Identities has the recorded targets of this cluster, in
-	// canonical form, and HasRecord is set if there is a record.
+	// Shared is set if several clusters share the target group. In this case, Identities has the recorded targets of this
+	// cluster in canonical form, and HasRecord is set if there is a record.
 	Shared, HasRecord bool
 	Identities        map[string]bool
 	Failure           *Failure
@@ -161,23 +161,24 @@ type Health struct {
 	Failure *Failure
 }
 
-// ServingPods has the pods that are ready and not terminating, by address. AskedAddresses has the addresses that were looked
-// up.
+// ServingPods has, by address, the pods that are ready and not terminating. AskedAddresses has the addresses that were
+// looked up.
 type ServingPods struct {
 	AskedAddresses map[string]bool
 	Pods           map[string]*corev1.Pod
 }
 
-// TargetGroupAnswer is the answer to AskTargetGroup: the target group, nil if it could not be read.
+// TargetGroupAnswer is the answer to AskTargetGroup. TargetGroup is nil if the target group could not be read.
 type TargetGroupAnswer struct{ TargetGroup *TargetGroup }
 
 // Network has the address ranges of the VPC, and the availability zones of nodes.
 type Network struct {
 	VPC    string
 	Ranges []string // of the VPC
-	// Zones has the zones of the nodes of pods outside of the VPC, by name of the node; "" if the node has no zone label.
+	// Zones has the availability zones of the nodes of pods with addresses outside of the VPC, by the name of the node; "" if
+	// the node has no zone label.
 	Zones map[string]string
-	// ZonesRequired is set if AWS has refused targets of the binding without a zone.
+	// ZonesRequired is set if AWS has refused targets of the binding because they had no availability zone.
 	ZonesRequired bool
 	Failure       *Failure
 }
@@ -196,10 +197,10 @@ type ForwardingAnswer struct {
 	Failure *Failure
 }
 
-// isUnused reports whether AWS has reported that no load balancer uses the target group.
+// isUnused reports whether AWS has answered that no load balancer forwards to the target group.
 func (f *ForwardingAnswer) isUnused() bool { return f != nil && f.Failure == nil && !f.Found }
 
-// GoneTargets is the answer to AskGone: the targets of the question that belong to no pod and no node.
+// GoneTargets is the answer to AskGone. It has those of the targets in the question that belong to no pod and no node.
 type GoneTargets struct{ Targets []*observed.Target }
 
 // RegistrationAttempt is the result of registering targets.
@@ -207,29 +208,29 @@ type RegistrationAttempt struct {
 	Refusals []Refusal
 	// RetryIn is the time until the first refused target may be sent again.
 	RetryIn     time.Duration
-	LastFailure *Failure // the last failure
+	LastFailure *Failure // failure of the last refused call
 }
 
-// Refusal has endpoints that were not registered, the error of AWS, and the failure with which the run ends.
+// Refusal has endpoints that AWS refused to register, the error of AWS, and the failure with which the run ends.
 type Refusal struct {
 	Endpoints              []targets.Endpoint
 	AWSFailure, RunFailure Failure
 }
 
-// ReportedState has what a run has reported.
+// ReportedState has what a run has reported so far.
 type ReportedState struct {
 	Findings         finding.List
 	StatusHasFault   bool // this run has written a fault to the status
-	PodConditionsSet bool // the run has written the health of targets into pod conditions
-	AWSChanged       bool // AWS was changed
-	// RetryAfter is the time until the next run, zero if none is requested.
+	PodConditionsSet bool // this run has written the health of targets into pod conditions
+	AWSChanged       bool // this run has changed AWS
+	// RetryAfter is the time until the next run; zero if no run is requested.
 	RetryAfter time.Duration
 }
 
 // Question asks for a fact that a plan needs; it is one of the types below.
 type Question interface{ ask() }
 
-// AskDescribed asks for Facts.CompletedBinding.
+// AskDescribed asks for Facts.CompletedBinding and Facts.DescribeFailure.
 type AskDescribed struct{}
 
 // AskTargetGroup asks for Facts.LiveTargetGroup, the target group in AWS.
@@ -238,29 +239,30 @@ type AskTargetGroup struct{}
 // AskConflict asks whether another binding of the target group has precedence.
 type AskConflict struct{}
 
-// AskRecord asks which targets may be deregistered. If the binding is deleted (BindingDeleted), targets that another binding
-// will register are excluded.
+// AskRecord asks which targets may be deregistered (Facts.Record). If BindingDeleted is set, the binding is being deleted,
+// and the answer excludes targets that another binding will register.
 type AskRecord struct{ BindingDeleted bool }
 
-// AskHealth asks for the registered targets.
+// AskHealth asks for the registered targets and their health. MaxAge is the maximum age of the answer; zero means that the
+// targets must be read again.
 type AskHealth struct{ MaxAge time.Duration }
 
-// AskServing asks for the pods at the addresses of targets.
+// AskServing asks which pods with the addresses of the targets are ready and not terminating.
 type AskServing struct{ Targets []*observed.Target }
 
-// AskNetwork asks for the address ranges of the VPC, and for the zones of the endpoints outside of it.
+// AskNetwork asks for the address ranges of the VPC, and for the availability zones of the endpoints outside of the VPC.
 type AskNetwork struct{ Endpoints []targets.Endpoint }
 
-// AskInUse asks whether the target group of a deleted binding is still in use.
+// AskInUse asks whether a load balancer still sends requests to the target group of a deleted binding.
 type AskInUse struct{}
 
-// AskForwards asks whether any load balancer uses the target group.
+// AskForwards asks whether a listener or listener rule of any load balancer forwards to the target group.
 type AskForwards struct{}
 
 // AskWanted asks whether the stack for which the binding was created still needs it.
 type AskWanted struct{}
 
-// AskGone asks which targets belong to no pod and no node.
+// AskGone asks which of the targets belong to no pod and no node.
 type AskGone struct{ Targets []*observed.Target }
 
 func (AskDescribed) ask()   {}

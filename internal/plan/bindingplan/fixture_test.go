@@ -52,8 +52,8 @@ func testBinding() *elbv2.TargetGroupBinding {
 	}
 }
 
-// resolveWithPods returns the endpoints of a binding. Each pod is given by the last number of its address, with the prefix
-// "!" for a closed readiness gate.
+// resolveWithPods returns the endpoints of a binding whose Service has the given pods. Each pod is given by the last number
+// of its address. The prefix "!" adds a readiness gate to the pod.
 func resolveWithPods(t testing.TB, b *elbv2.TargetGroupBinding, pods ...string) targets.Resolution {
 	t.Helper()
 	b.Spec.ServiceRef.Port.IntVal = 80
@@ -96,7 +96,7 @@ status: {podIP: 10.0.0.%s, podIPs: [{ip: 10.0.0.%s}], conditions: [{type: Contai
 	return targets.Resolve(cluster.NewView(store), b, targets.Options{})
 }
 
-// testTarget returns a registered target, given by the last number of its address.
+// testTarget returns a registered target. n is the last number of its address.
 func testTarget(n, state string) *observed.Target {
 	return &observed.Target{ID: "10.0.0." + n, Port: 8080, State: state}
 }
@@ -111,7 +111,8 @@ func healthOf(list ...string) *Health {
 	return h
 }
 
-// completeFacts returns facts that were all read. By default pods 1 and 2 are endpoints, and both are registered.
+// completeFacts returns facts that were all read. The endpoints are the given pods, by default pods 1 and 2. Pods 1 and 2
+// are registered and healthy.
 func completeFacts(t testing.TB, pods ...string) *Facts {
 	b := testBinding()
 	if len(pods) == 0 {
@@ -137,7 +138,7 @@ func setDeleted(f *Facts, absent bool) {
 	f.StoredBinding.DeletionTimestamp, f.Absent, f.InUse = &at, absent, &UsageAnswer{}
 }
 
-// planText returns a plan as text: its questions, or its steps in order.
+// planText returns a plan as text: its questions, and then its steps in order.
 func planText(p Plan) string {
 	var out []string
 	for _, a := range p.Questions {
@@ -223,7 +224,7 @@ func reportText(r Report) string {
 	return strings.Join(out, "; ")
 }
 
-// withoutEmptyParts removes the empty parts of a text that is separated by semicolons.
+// withoutEmptyParts removes the empty parts of a text whose parts are separated by semicolons.
 func withoutEmptyParts(s string) string {
 	var out []string
 	for _, x := range strings.Split(s, "; ") {
@@ -234,15 +235,15 @@ func withoutEmptyParts(s string) string {
 	return strings.Join(out, "; ")
 }
 
-// setCondition adds the readiness gate condition to a pod, with a transition time some time ago.
+// setCondition adds the readiness gate condition to a pod. ago is the time since the last transition of the condition.
 func setCondition(p *corev1.Pod, status corev1.ConditionStatus, reason string, ago time.Duration) {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 		Type: "target-health.elbv2.k8s.aws/b", Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-ago)),
 	})
 }
 
-// setNotInUse sets the state of target 1 to not in use, and the condition of its pod accordingly, with a transition
-// time some time ago.
+// setNotInUse sets the state of target 1 to "unused" with the reason Target.NotInUse, and adds this condition to its pod.
+// since is the time since the last transition of the condition.
 func setNotInUse(f *Facts, since time.Duration) {
 	f.Health.Targets[0].State, f.Health.Targets[0].Reason = "unused", "Target.NotInUse"
 	setCondition(f.GatedPods[0], "Unknown", "Target.NotInUse", since)

@@ -10,20 +10,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// delayedChanges has endpoints that are not registered yet, and targets that are not deregistered yet, because they flap.
+// delayedChanges has the endpoints and targets whose registration or deregistration is delayed, because targets were
+// registered and deregistered repeatedly.
 type delayedChanges struct {
 	endpoints []targets.Endpoint
 	targets   []*observed.Target
-	wait      time.Duration // until they are changed
+	wait      time.Duration // time until they are changed
 }
 
 // isEmpty reports whether nothing is delayed.
 func (d delayedChanges) isEmpty() bool { return len(d.endpoints)+len(d.targets) == 0 }
 
-// delayFlapping moves flapping targets from the changes to m.delayed: they are neither registered nor deregistered for some
-// time. While an endpoint is delayed, all old targets with ready pods are retained. Targets without a ready pod are
-// deregistered at once. If no target has a ready pod, the delay is short. Nodes are never delayed, because tenants cannot
-// change them. It reports whether the plan can go on.
+// delayFlapping moves flapping endpoints and targets from the changes to m.delayed. While an endpoint is delayed, all
+// targets with ready pods are retained. Targets without a ready pod are deregistered at once. If no target is left that has
+// a ready pod, the delay is short. Nodes are never delayed, because tenants cannot change them. It returns false if the plan
+// needs an answer first.
 func (p targetPlanner) delayFlapping(m *targetMoves) bool {
 	if p.Memory.FlappingDelay <= 0 || targets.HasInstanceTargets(p.CompletedBinding) {
 		return true
@@ -57,8 +58,8 @@ func (p targetPlanner) delayFlapping(m *targetMoves) bool {
 	return true
 }
 
-// unservingTargets returns the old targets that cannot answer requests because their pods are not ready or are terminating;
-// false if the plan needs an answer first.
+// unservingTargets returns those of the targets old that cannot answer requests, because their pods are not ready or are
+// terminating. The second result is false if the plan needs an answer first.
 func (p targetPlanner) unservingTargets(old []*observed.Target) ([]*observed.Target, bool) {
 	if len(old) == 0 {
 		return nil, true

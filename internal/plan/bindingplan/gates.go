@@ -12,23 +12,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// noWaitingPod is what planPodConditions returns if no pod waits for its target to become healthy. Otherwise it returns the
-// time since the latest change of a closed gate, which may be zero.
+// noWaitingPod is the result of planPodConditions if no pod waits for its target to become healthy. Otherwise the result is
+// the time since the latest change of a closed gate, which may be zero.
 const noWaitingPod time.Duration = -1
 
 // gateCondition is the desired condition of the readiness gate of a pod.
 type gateCondition struct {
 	pod  *corev1.Pod
 	want targets.ReadinessCondition
-	// stuck is set if the health of the target will not change soon, so that polling it is useless.
+	// stuck is set if the condition will not change soon, so that polling it is useless.
 	stuck bool
 }
 
 // gatePlanner plans the readiness gates of pods.
 type gatePlanner struct{ *Facts }
 
-// planPodConditions plans the conditions of pods with the readiness gate: the health of their targets, or why they have no
-// target. It returns the time since the latest change of a gate that is still closed, or noWaitingPod.
+// planPodConditions plans the conditions of pods with the readiness gate: the health of their targets, or the reason why
+// they have no target. It appends the steps to steps. It returns the time since the latest change of a gate that is still
+// closed, or noWaitingPod.
 func (f gatePlanner) planPodConditions(steps *[]Step, matched []targets.MatchedPair, registered []targets.Endpoint, omitted []unregisteredEndpoints) time.Duration {
 	waiting := noWaitingPod
 	for _, s := range f.podConditions(matched, registered, omitted) {
@@ -47,7 +48,7 @@ func (f gatePlanner) planPodConditions(steps *[]Step, matched []targets.MatchedP
 	return waiting
 }
 
-// setGate plans to set the condition of a pod, unless the pod already has this condition.
+// setGate plans to set the readiness gate condition of a pod, unless the pod already has this condition.
 func (f gatePlanner) setGate(steps *[]Step, s gateCondition, why string) {
 	shown, since, ok := targets.CurrentCondition(s.pod, f.gateType())
 	if ok && shown == s.want {
@@ -60,7 +61,7 @@ func (f gatePlanner) setGate(steps *[]Step, s gateCondition, why string) {
 	*steps = append(*steps, Step{g, why})
 }
 
-// podConditions returns the desired condition of each pod with the readiness gate. The gate of a pod with several targets
+// podConditions returns the desired condition of each pod with the readiness gate. If a pod has several targets, its gate
 // opens when all of them are healthy.
 func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []targets.Endpoint, omitted []unregisteredEndpoints) []gateCondition {
 	var out []gateCondition
@@ -77,7 +78,8 @@ func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []t
 		}
 	}
 	for _, m := range matched {
-		// If a load balancer uses the target group but not the zone of a target, the target will not be checked soon.
+		// If a load balancer uses the target group, but not the availability zone of the target, AWS will not check the target
+		// soon.
 		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && m.Target.IsNotInUse()})
 	}
 	for _, e := range registered {
@@ -91,7 +93,7 @@ func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []t
 	return out
 }
 
-// conditionOf returns the desired condition of the pod of a target.
+// conditionOf returns the desired readiness gate condition of the pod of a target.
 func (f gatePlanner) conditionOf(m targets.MatchedPair) targets.ReadinessCondition {
 	shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gateType())
 	if m.Target.IsNotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.isUnused() {
@@ -100,9 +102,9 @@ func (f gatePlanner) conditionOf(m targets.MatchedPair) targets.ReadinessConditi
 	return targets.ConditionOf(m.Target, shown)
 }
 
-// isLongUnchecked reports whether a pod waits for its gate although AWS has not health-checked targets of the target group
-// for some time. It reads the time from the conditions of all pods, including those with NotInUseCondition, so that a
-// rollout does not wait for each pod.
+// isLongUnchecked reports whether a pod waits for its gate although AWS has not checked the health of targets of the target
+// group for some time. It reads this time from the conditions of all pods, including pods with NotInUseCondition. Otherwise
+// every new pod of a rollout would have to wait for this time.
 func (f gatePlanner) isLongUnchecked(matched []targets.MatchedPair) bool {
 	if targets.HasInstanceTargets(f.CompletedBinding) {
 		return false
@@ -119,13 +121,13 @@ func (f gatePlanner) isLongUnchecked(matched []targets.MatchedPair) bool {
 	return waits && long
 }
 
-// blockedCondition returns the condition of a pod that cannot become a target until a user corrects the fault in f.
+// blockedCondition returns the condition of a pod that cannot become a target until a user resolves the finding f.
 func blockedCondition(f finding.Finding) targets.ReadinessCondition {
 	return targets.ReadinessCondition{Status: corev1.ConditionFalse, Reason: string(f.Reason), Message: stableMessage(f.Text())}
 }
 
-// explainClosedGates plans conditions with the first error for the pods whose gate is closed, if a run has ended before it
-// has read their targets. Users of a Deployment that does not progress look at its pods.
+// explainClosedGates plans conditions with the first error for the pods whose gate is closed, if a run ended before it read
+// their targets. If a Deployment does not progress, users look at its pods.
 func (r *reporter) explainClosedGates() {
 	why, ok := firstError(r.Findings)
 	if r.AlreadyReported.PodConditionsSet || !ok {
@@ -138,8 +140,8 @@ func (r *reporter) explainClosedGates() {
 	}
 }
 
-// explainMissingEndpoints plans conditions for the pods that wait for the gate but are not endpoints, so that they will not be
-// registered.
+// explainMissingEndpoints plans conditions for pods that wait for the gate but are not endpoints of the binding. These pods
+// will not be registered.
 func (r *reporter) explainMissingEndpoints() {
 	known := map[string]bool{}
 	if len(r.GatedPods) > 0 {
@@ -163,7 +165,7 @@ func (r *reporter) explainMissingEndpoints() {
 	}
 }
 
-// missingEndpointFinding returns the finding about a pod that is not an endpoint.
+// missingEndpointFinding returns the finding about a pod with the readiness gate that is not an endpoint of the binding.
 func (f gatePlanner) missingEndpointFinding() finding.Finding {
 	out := finding.Finding{Reason: finding.EndpointMissing}
 	if targets.HasInstanceTargets(f.CompletedBinding) {
@@ -180,8 +182,8 @@ func (f gatePlanner) missingEndpointFinding() finding.Finding {
 	return out
 }
 
-// pollInterval returns how long to wait before health is read again, given the time since a gate last changed: a target that
-// is not healthy after some seconds is unlikely to become healthy soon.
+// pollInterval returns the time until the health is read again. since is the time since the latest change of a closed gate:
+// the longer the target has not been healthy, the less likely it is to become healthy soon.
 func (o Options) pollInterval(since time.Duration) time.Duration {
 	switch {
 	case since < durations.LastPoll:

@@ -13,9 +13,9 @@ import (
 func (f *Facts) isDeleted() bool { return f.Absent || f.StoredBinding.DeletionTimestamp != nil }
 
 // planDeletion plans to remove all targets and rules of a deleted binding, and its finalizer. The controller deletes a
-// binding only after the last rule that forwards to its target group. If the target group is still in use, a user or another
-// program has deleted the binding, or its CRD. Then the targets are retained, because the controller creates the binding
-// again, and deregistering them would interrupt the traffic.
+// binding only after it has deleted the last rule that forwards to its target group. If the target group is still in use, a
+// user or another program has deleted the binding or its CRD. In this case, the targets are retained, because the controller
+// creates the binding again, and deregistering them would interrupt the traffic.
 func (p *planner) planDeletion() {
 	if !p.hasFinalizer() {
 		if p.Memory.ResourcesRemoved {
@@ -24,7 +24,7 @@ func (p *planner) planDeletion() {
 		return
 	}
 	p.finalReport = reportCleanup
-	p.addStep(NoteBindingRead, "") // for the case that a user removes the finalizer later
+	p.addStep(NoteBindingRead, "") // needed if a user removes the finalizer later
 	if p.InUse == nil {
 		p.ask(AskInUse{})
 		return
@@ -50,8 +50,8 @@ func (p *planner) planDeletion() {
 	}
 }
 
-// cleanUp plans to deregister all targets, to remove the rules and to open the gates of waiting pods. A target group that
-// does not exist any more is no failure. It reports whether the plan can go on.
+// cleanUp plans to deregister all targets, to remove the rules and to open the gates of waiting pods. It is not a failure if
+// the target group does not exist any more. It returns false if the plan needs an answer first or ends with a failure.
 func (p *planner) cleanUp(why string) bool {
 	switch {
 	case p.CompletedBinding == nil && p.DescribeFailure == nil:
@@ -75,15 +75,16 @@ func (p *planner) cleanUp(why string) bool {
 	return true
 }
 
-// openGates plans to open the gates of pods whose target group gets no targets any more.
+// openGates plans to open the gates of the pods of the binding, because its target group gets no new targets.
 func (p *planner) openGates(why string) {
 	for _, pod := range p.GatedPods {
 		gatePlanner{p.Facts}.setGate(&p.Steps, gateCondition{pod: pod, want: targets.ReleasedCondition}, why)
 	}
 }
 
-// deregisterAll plans to deregister all targets, unless another binding has precedence. In a shared target group, these are the
-// targets of this cluster. Targets that another binding needs are retained. It reports whether the plan can go on.
+// deregisterAll plans to deregister all targets of the binding. It does nothing if another binding has precedence. In a
+// shared target group, it deregisters the targets of this cluster. Targets that another binding needs are retained. If
+// mayWait is set, the call may be postponed. It returns false if the plan needs an answer first or ends with a failure.
 func (p *planner) deregisterAll(why string, mayWait bool) bool {
 	if p.Conflict == nil {
 		p.ask(AskConflict{})
@@ -114,8 +115,8 @@ func (p *planner) deregisterAll(why string, mayWait bool) bool {
 	return true
 }
 
-// MakeForPreviousTargetGroup returns the plan to deregister the targets of a binding in its previous target group. The
-// binding names another target group now.
+// MakeForPreviousTargetGroup returns the plan that deregisters the targets of a binding from its previous target group,
+// after the target group in the spec was changed.
 func MakeForPreviousTargetGroup(f *Facts) Plan {
 	p := &planner{Facts: f}
 	p.finalReport = reportFailure
@@ -123,9 +124,9 @@ func MakeForPreviousTargetGroup(f *Facts) Plan {
 	return p.result()
 }
 
-// cleanUpAfterDeletion plans the removal for a binding that does not exist: its finalizer was removed by a user, or it was
-// never created although pods have its readiness gate. The removal waits for some time, because the event of a new binding
-// may arrive late, and because a binding that is created again needs its rules.
+// cleanUpAfterDeletion plans the removal for a binding that does not exist. Either a user has removed its finalizer, or it
+// was never created although pods have its readiness gate. The removal waits for some time, because the event of a new
+// binding may arrive late, and because a binding that is created again needs its rules.
 func (p *planner) cleanUpAfterDeletion() {
 	m := p.Memory
 	p.addStep(NoteBackendMissing, "")
@@ -147,7 +148,7 @@ func (p *planner) cleanUpAfterDeletion() {
 		case p.InUse.Failure != nil:
 			p.Err, p.NeedsRemoval = p.InUse.Failure.Err, true
 			return
-		case p.InUse.Used: // targets and rules are retained: the load balancer sends requests to them
+		case p.InUse.Used: // targets and rules are retained, because the load balancer sends requests to the targets
 			p.requeueAfter(durations.MissingWait, "its target group is still in use")
 			p.NeedsRemoval = true
 			return
@@ -160,7 +161,7 @@ func (p *planner) cleanUpAfterDeletion() {
 		}
 		return
 	}
-	// If a user has removed the finalizer, targets are still registered.
+	// If a user has removed the finalizer, the targets are still registered.
 	if p.StoredBinding != nil && !m.ResourcesRemoved && p.StoredBinding.Spec.TargetGroupARN != "" && !p.deregisterAll("the binding is gone", true) {
 		if p.endingFailure == nil || p.endingFailure.RetryAfter <= 0 {
 			return
@@ -171,8 +172,8 @@ func (p *planner) cleanUpAfterDeletion() {
 }
 
 // MakeRemoval returns the plan after a run that has not compared the targets with the endpoints. It deregisters the targets
-// whose pod or node does not exist any more, because their addresses are assigned to other pods, perhaps of another tenant,
-// after about half a minute. A user cannot prevent this by an invalid binding.
+// whose pod or node does not exist any more: after about half a minute, their addresses may belong to other pods, perhaps of
+// another tenant. A user cannot prevent this with an invalid binding.
 func MakeRemoval(f *Facts) Plan {
 	p := &planner{Facts: f}
 	p.finalReport = reportFailure
@@ -188,7 +189,7 @@ func (p *planner) deregisterAbsentTargets() {
 	}
 	known := p.Memory.RegisteredTargets
 	// If another binding has precedence, or the binding is not supported, only targets that this process has registered are
-	// deregistered, because it is unknown which binding registered the other targets.
+	// deregistered. It is unknown which binding registered the other targets.
 	limited := p.Conflict.exists() || p.CompletedBinding.Spec.TargetType != nil && UnsupportedFinding(p.CompletedBinding) != nil
 	if limited && known == nil || !p.readRecordAndHealth(durations.HealthAge) {
 		return

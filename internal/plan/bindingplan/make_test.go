@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestPlansAndReportsForFacts checks the plan for different facts, and the report after all steps have succeeded.
+// TestPlansAndReportsForFacts checks the plan that is made from different facts, and the report after all steps have
+// succeeded.
 func TestPlansAndReportsForFacts(t *testing.T) {
 	done := StepResults{RemovalNotNeeded: true, Rules: RulesResult{AllRulesExist: true}}
 	for name, x := range map[string]struct {
@@ -356,18 +357,19 @@ func setUnchanged(f *Facts) {
 	f.Memory.Checkpoint, f.Memory.HasCheckpoint = f.DesiredCheckpoint, true
 }
 
-// setRefused changes the facts to those after AWS refused to register an endpoint.
+// setRefused changes the facts to those of a run in which AWS refused to register all endpoints except the first.
 func setRefused(f *Facts, why Failure) {
 	f.Attempt = &RegistrationAttempt{Refusals: []Refusal{{f.Resolution.Endpoints()[1:], why, why}}, LastFailure: &why}
 }
 
-// setShared changes the facts to those of a target group that several clusters share.
+// setShared changes the facts to those of a target group that several clusters share. The record of this cluster has target
+// 1.
 func setShared(f *Facts) {
 	f.StoredBinding.Spec.MultiClusterTargetGroup = true
 	f.Record.Shared, f.Record.HasRecord, f.Record.Identities = true, true, map[string]bool{"10.0.0.1:8080": true}
 }
 
-// setFlapping marks targets as flapping for 20 s.
+// setFlapping changes the facts so that the targets with these numbers flap and are delayed for 20 s.
 func setFlapping(f *Facts, numbers ...string) {
 	f.Memory.FlappingDelay, f.Memory.FlappingTargets = 20*time.Second, map[string]bool{}
 	for _, n := range numbers {

@@ -13,18 +13,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// targetMoves has the changes of the registered targets.
+// targetMoves has the changes of the registered targets that a plan makes.
 type targetMoves struct {
 	targets.Diff
 	retainedTargets []*observed.Target   // old targets that are deregistered later
-	delayed         delayedChanges       // flapping targets
-	isShared        bool                 // several clusters share the target group, so that this cluster records its targets
+	delayed         delayedChanges       // flapping endpoints and targets
+	isShared        bool                 // several clusters share the target group; therefore this cluster records its targets
 	attempt         *RegistrationAttempt // refusals of endpoints that are not registered, nil if there are none
-	// selectorChanged is set if the Service has no endpoint any more although its previous pods still run.
+	// selectorChanged is set if the Service has no endpoint any more although the pods that it selected before still run.
 	selectorChanged bool
 }
 
-// comparison has the difference between targets and endpoints, and the health from which it was computed.
+// comparison has the difference between targets and endpoints, with the health from which it was computed.
 type comparison struct {
 	health *Health
 	diff   targets.Diff
@@ -33,8 +33,8 @@ type comparison struct {
 // targetPlanner plans changes of targets.
 type targetPlanner struct{ *planner }
 
-// moveTargets plans to register the endpoints: first the rules, then new targets, then the deregistration of old ones.
-// maxAge is the maximum age of the registered targets; zero means the cached targets.
+// moveTargets plans to make the registered targets equal to the endpoints: first it plans the security group rules, then the
+// registration of new targets, then the deregistration of old targets. maxAge is the result of comparisonAge.
 func (p targetPlanner) moveTargets(maxAge time.Duration) {
 	age := durations.HealthAge
 	switch {
@@ -79,7 +79,7 @@ func (p targetPlanner) moveTargets(maxAge time.Duration) {
 	p.finishMoves(m)
 }
 
-// prepareMoves plans the steps before targets are changed: rules, checkpoint and record.
+// prepareMoves plans the steps that come before changes of targets: security group rules, checkpoint and record.
 func (p targetPlanner) prepareMoves(m *targetMoves, maxAge time.Duration) {
 	p.addStep(NoteRegistered{m.MatchedTargets()}, "")
 	p.addStep(SyncRules{RetainPreviousRules: len(m.retainedTargets)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
@@ -100,17 +100,17 @@ func (p targetPlanner) prepareMoves(m *targetMoves, maxAge time.Duration) {
 	}
 }
 
-// finishMoves ends a plan that changes targets, so that the run reports their health.
+// finishMoves ends the plan. The run then reports the health of the targets.
 func (p targetPlanner) finishMoves(m *targetMoves) {
 	p.moves, p.finalReport = m, reportTargets
 }
 
-// planAfterRegistration plans the remaining steps after some targets could not be registered.
+// planAfterRegistration plans the remaining steps after AWS has refused to register some targets.
 func (p targetPlanner) planAfterRegistration(m *targetMoves) {
 	_, old := splitReplacedTargets(m.Diff)
 	m.attempt = p.Attempt
 	p.deregisterOld(m, old)
-	if p.Attempt.isOverCapacity() { // the target group may have capacity for some of them after the deregistration
+	if p.Attempt.isOverCapacity() { // there may be capacity for some of them after the deregistration
 		var overCapacity []targets.Endpoint
 		var others *RegistrationAttempt
 		for _, r := range p.Attempt.Refusals {
@@ -125,8 +125,8 @@ func (p targetPlanner) planAfterRegistration(m *targetMoves) {
 	p.finishMoves(m)
 }
 
-// deregisterOld plans to deregister old targets after new ones were registered. If no new target could be registered, it
-// retains the old ones whose pods are still ready.
+// deregisterOld plans to deregister old targets after new targets were registered. If AWS refused all new targets, it
+// retains the old targets whose pods are still ready.
 func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 	a := m.attempt
 	if a != nil && a.LastFailure != nil && !a.isOverCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.ToRegister, a.Refusals)) == 0 {
@@ -136,7 +136,7 @@ func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 		}
 	}
 	if a.isOverCapacity() {
-		old = append(old, m.retainedTargets...) // the target group has no capacity for both
+		old = append(old, m.retainedTargets...) // the target group has no capacity for old and new targets
 		m.retainedTargets = nil
 	}
 	p.addStep(NoteRemovalNotNeeded, "")
@@ -145,9 +145,9 @@ func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 	}
 }
 
-// splitReplacedTargets splits the old targets into those with the address and port of a new one, and all others. Targets
-// with the address and port of a new one have to be deregistered before it is registered, because AWS identifies targets by
-// address and port.
+// splitReplacedTargets returns first the old targets that have the address and port of a new target, and then all others.
+// AWS identifies targets by address and port. Therefore a target must be deregistered before a new target with the same
+// address and port is registered.
 func splitReplacedTargets(d targets.Diff) (first, rest []*observed.Target) {
 	for _, t := range d.ToDeregister {
 		if slices.ContainsFunc(d.ToRegister, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port }) {
@@ -159,7 +159,7 @@ func splitReplacedTargets(d targets.Diff) (first, rest []*observed.Target) {
 	return first, rest
 }
 
-// withoutRefused returns the endpoints that were not refused.
+// withoutRefused returns the endpoints that are in none of the refusals.
 func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoint {
 	if len(refused) == 0 {
 		return all
@@ -173,8 +173,8 @@ func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoin
 	return slices.DeleteFunc(slices.Clone(all), func(e targets.Endpoint) bool { return identities[e.Identity()] })
 }
 
-// targetsUnableToServe returns the targets that cannot answer requests any more: those without a ready pod. Nodes are never
-// among them.
+// targetsUnableToServe returns the targets that cannot answer requests any more, because they have no ready pod. It returns
+// none if the targets are nodes. The second result is false if the plan needs an answer first.
 func (p targetPlanner) targetsUnableToServe(list []*observed.Target) ([]*observed.Target, bool) {
 	if targets.HasInstanceTargets(p.CompletedBinding) {
 		return nil, true
@@ -183,7 +183,8 @@ func (p targetPlanner) targetsUnableToServe(list []*observed.Target) ([]*observe
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool { return serving[t.ID] != nil }), ok
 }
 
-// servingPods returns the ready pods of targets by address, except terminating ones; false if the plan needs an answer first.
+// servingPods returns the pods of targets that are ready and not terminating, by address. The second result is false if the
+// plan needs an answer first.
 func (p targetPlanner) servingPods(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	for _, t := range list {
 		if p.ServingPods == nil || !p.ServingPods.AskedAddresses[t.ID] {
@@ -200,9 +201,10 @@ func (p targetPlanner) servingPods(list []*observed.Target) (map[string]*corev1.
 	return out, true
 }
 
-// compare returns the changes of the targets; false if the plan needs an answer first or a fact could not be read. age is
-// the maximum age of the health. Cached health is not sufficient to decide whether new targets can replace old ones, and
-// whether the gate of a pod may be opened: the health may have changed, and the address may have belonged to another pod.
+// compare returns the changes of the targets. The second result is false if the plan needs an answer first or a fact could
+// not be read. age is the maximum age of the health. Cached health is not sufficient to decide whether new targets can
+// replace old ones, or whether the gate of a pod may be opened: the health may have changed, and the address may have
+// belonged to another pod.
 func (p targetPlanner) compare(age time.Duration) (*targetMoves, bool) {
 	if !p.readRecordAndHealth(age) {
 		return nil, false
@@ -234,7 +236,7 @@ func (p targetPlanner) compare(age time.Duration) (*targetMoves, bool) {
 	return m, true
 }
 
-// readRecordAndHealth asks for the record and the registered targets, and reports whether they are known.
+// readRecordAndHealth adds questions for the record and the registered targets. It reports whether both are known already.
 func (p *planner) readRecordAndHealth(age time.Duration) bool {
 	if p.Record == nil {
 		p.ask(AskRecord{p.isDeleted()})
@@ -245,7 +247,7 @@ func (p *planner) readRecordAndHealth(age time.Duration) bool {
 	return len(p.Questions) == 0
 }
 
-// diff returns the difference between targets and endpoints. It is computed once for the same health, and cached.
+// diff returns the difference between targets and endpoints. The result is cached until the health is read again.
 func (p targetPlanner) diff() targets.Diff {
 	if p.cachedComparison == nil || p.cachedComparison.health != p.Health {
 		d := p.compareTargets()
@@ -263,7 +265,7 @@ func (p targetPlanner) compareTargets() targets.Diff {
 	return p.Resolution.Compare(p.Health.Targets, p.Options.MaxTargets)
 }
 
-// mayOpenGate reports whether the plan would open the gate of a pod.
+// mayOpenGate reports whether the plan would open the readiness gate of a pod.
 func (p targetPlanner) mayOpenGate(d targets.Diff) bool {
 	return !targets.HasInstanceTargets(p.CompletedBinding) && slices.ContainsFunc(d.MatchedPairs, func(m targets.MatchedPair) bool {
 		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gateType())
@@ -273,9 +275,9 @@ func (p targetPlanner) mayOpenGate(d targets.Diff) bool {
 }
 
 // retainServingTargets moves old targets from ToDeregister to retainedTargets if all new targets are still in their first
-// health checks, as after the selector of a Service was changed. Otherwise no target could answer requests. An old target is
-// retained while its pod is ready, and until the first health checks of the new ones end. It is not retained if the target
-// group has no capacity for both. It reports whether the plan can go on.
+// health checks, for example after the selector of a Service was changed. Otherwise no target could answer requests. An old
+// target is retained while its pod is ready, at most until the first health checks of the new targets end. It is not
+// retained if the target group has no capacity for both. It returns false if the plan needs an answer first.
 func (p targetPlanner) retainServingTargets(m *targetMoves) bool {
 	serving, ok := p.servingOldTargets(m.Diff)
 	if !ok || len(serving) == 0 {
@@ -293,8 +295,8 @@ func (p targetPlanner) retainServingTargets(m *targetMoves) bool {
 	return true
 }
 
-// servingOldTargets returns the pods of old targets that can still answer requests, by address; none if the matched targets
-// are sufficient. It reports false if the plan needs an answer first.
+// servingOldTargets returns the pods of old targets that can still answer requests, by address. It returns none if the
+// matched targets are sufficient. The second result is false if the plan needs an answer first.
 func (p targetPlanner) servingOldTargets(d targets.Diff) (map[string]*corev1.Pod, bool) {
 	if targets.HasInstanceTargets(p.CompletedBinding) || len(d.OverCapacity) > 0 || len(d.ToDeregister) == 0 || len(d.ToRegister)+len(d.MatchedPairs) == 0 {
 		return nil, true

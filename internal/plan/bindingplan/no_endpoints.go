@@ -6,8 +6,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// noEndpointsReportDelay returns the time until it has to be reported that the Service has no endpoints, zero if that is due
-// now; false if there is nothing to report. A Service that had endpoints before was scaled to zero, which is not reported.
+// noEndpointsReportDelay returns the time until the finding that the Service has no endpoints is due; zero if it is due now.
+// The second result is false if there is nothing to report. If the Service had endpoints before, it was scaled to zero,
+// which is not reported.
 func (f *Facts) noEndpointsReportDelay() (time.Duration, bool) {
 	reason := f.Resolution.NoEndpointsReason
 	if reason == nil || reason.HadEndpoints {
@@ -16,17 +17,17 @@ func (f *Facts) noEndpointsReportDelay() (time.Duration, bool) {
 	return max(0, reason.ReportDelay-f.Now.Sub(reason.Since)), true
 }
 
-// mustReportNoEndpoints reports whether it has to be reported now that the Service has no endpoints.
+// mustReportNoEndpoints reports whether the finding that the Service has no endpoints is due now.
 func (f *Facts) mustReportNoEndpoints() bool {
 	wait, ok := f.noEndpointsReportDelay()
 	return ok && wait == 0
 }
 
-// maxSelectorCheckTargets bounds the targets whose pods detectSelectorChange reads.
+// maxSelectorCheckTargets is the maximum number of targets whose pods detectSelectorChange reads.
 const maxSelectorCheckTargets = 5
 
-// detectSelectorChange sets targetMoves.selectorChanged if previous pods of the Service still run, so that its selector was
-// changed. It reports whether the plan can go on.
+// detectSelectorChange sets m.selectorChanged if the Service has no endpoints any more, but its previous pods still run. The
+// reason is probably a change of its selector. It returns false if the plan needs an answer first.
 func (p targetPlanner) detectSelectorChange(m *targetMoves) bool {
 	if u := p.Resolution.NoEndpointsReason; u == nil || !u.HadEndpoints || len(m.ToDeregister) == 0 {
 		return true
@@ -36,8 +37,8 @@ func (p targetPlanner) detectSelectorChange(m *targetMoves) bool {
 	return ok
 }
 
-// reportNoEndpoints adds the finding that the Service has no endpoints, or requests a run for the time at which the finding
-// is due.
+// reportNoEndpoints adds the finding that the Service has no endpoints, or requests a run at the time at which the finding
+// is due. deselected is set if the previous pods of the Service still run; the finding is then due at once.
 func (r *reporter) reportNoEndpoints(deselected bool) {
 	wait, ok := r.noEndpointsReportDelay()
 	switch {
@@ -52,7 +53,7 @@ func (r *reporter) reportNoEndpoints(deselected bool) {
 	}
 }
 
-// addNoEndpoints adds a finding about the Service, and the same finding for Facts.Owners.
+// addNoEndpoints adds a finding about the Service, and the same finding about each object in Facts.Owners.
 func (r *reporter) addNoEndpoints(f finding.Finding) {
 	r.Findings.Add(f)
 	for _, owner := range r.Owners {

@@ -8,12 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// NodeSecurityGroups has the security groups for the rules of nodes. All bindings with the same node selector share it. For
-// a new list of nodes, only the security groups of nodes that are new or have changed are read.
+// NodeSecurityGroups has the security groups for the rules of nodes. All bindings with the same node selector share it. If
+// the list of nodes changes, only the security groups of new and changed nodes are read.
 type NodeSecurityGroups struct {
 	list           *targets.NodeList
-	oldestReadTime time.Time // when the oldest security group was read
-	// byNode has the security group of each node of list, "" if it is unknown.
+	oldestReadTime time.Time // time at which the oldest security group was read
+	// byNode has the security group of each node in list; "" if it is unknown.
 	byNode       []string
 	groups       []string // distinct, ascending
 	unclearNodes []unclearNode
@@ -25,9 +25,9 @@ type unclearNode struct {
 	candidates []network.ENISecurityGroup // all security groups of the ENI; empty if the ENI of the node is unknown
 }
 
-// NewNodeSecurityGroups returns the security groups of a list of nodes. Those of unchanged nodes are copied from old, an
-// earlier result for the same selector, which may be nil. The query is for the nodes that are new or have changed. AddENIs
-// must be called with the answer.
+// NewNodeSecurityGroups returns the security groups of a list of nodes. It copies those of unchanged nodes from old, an
+// earlier result for the same node selector, which may be nil. The query selects the ENIs of the other nodes. AddENIs must
+// be called with the answer.
 func NewNodeSecurityGroups(list *targets.NodeList, old *NodeSecurityGroups, now time.Time) (*NodeSecurityGroups, ENIQuery) {
 	g := &NodeSecurityGroups{list: list, oldestReadTime: now, byNode: make([]string, list.Len())}
 	if old != nil && now.Sub(old.oldestReadTime) < durations.SettleWindow {
@@ -47,7 +47,7 @@ func NewNodeSecurityGroups(list *targets.NodeList, old *NodeSecurityGroups, now 
 	return g, q
 }
 
-// AddENIs determines the missing security groups from the answer to the query.
+// AddENIs determines the missing security groups from the answer to the query of NewNodeSecurityGroups.
 func (g *NodeSecurityGroups) AddENIs(found ENIs, o RuleOptions) {
 	last := ""
 	for i, group := range g.byNode {
@@ -69,7 +69,8 @@ func (g *NodeSecurityGroups) AddENIs(found ENIs, o RuleOptions) {
 	g.groups = sortAndDeduplicate(g.groups)
 }
 
-// IsCurrent reports whether these are the security groups of a list, all of them are known, and none is outdated.
+// IsCurrent reports whether g has the security groups of this list, all of them are known, and none is outdated. g may be
+// nil.
 func (g *NodeSecurityGroups) IsCurrent(list *targets.NodeList, now time.Time) bool {
 	return g != nil && g.list == list && len(g.unclearNodes) == 0 && now.Sub(g.oldestReadTime) < durations.SettleWindow
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// A shared target group has targets of several clusters. Each cluster records the targets that it has registered and not
-// deregistered yet. It writes the record before it registers targets, so that the record contains a target even if the
-// registration call got no answer, and again after it has deregistered targets.
+// Several clusters can have targets in a shared target group. Each cluster records the targets that it has registered and
+// not deregistered yet. It writes the record before it registers targets. Therefore the record contains a target even if AWS
+// did not answer the registration call. It writes the record again after it has deregistered targets.
 
 // removableTargets returns the targets that may be deregistered. It excludes targets that another binding needs, because the
-// runs of that binding would not register them again. In a shared target group without a record, it returns only targets
-// that this process has registered, because it is unknown which cluster registered the other targets.
+// runs of that binding would not register them again. In a shared target group, it returns only targets that are in the
+// record of this cluster or that this process has registered, because other targets may belong to other clusters.
 func (f *Facts) removableTargets(list []*observed.Target) []*observed.Target {
 	r := f.Record
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool {
@@ -32,8 +32,8 @@ func (f *Facts) wantedIdentities() map[string]bool {
 	return out
 }
 
-// recordTargets plans to write the identities into the record of the shared target group, unless the record has exactly
-// these.
+// recordTargets plans to write the identities into the record of the shared target group, unless the record already has
+// exactly these identities.
 func (p targetPlanner) recordTargets(want map[string]bool, why string) {
 	if !p.Record.HasRecord || !maps.Equal(p.Record.Identities, want) {
 		p.addStep(SetRecord{want}, why)

@@ -16,13 +16,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// setInstanceType sets the target type to instance.
+// setInstanceType sets the target type of the binding and of its target group to instance.
 func setInstanceType(f *Facts) {
 	kind := elbv2.TargetTypeInstance
 	f.StoredBinding.Spec.TargetType, f.LiveTargetGroup.TargetGroup.Type = &kind, model.InstanceTargets
 }
 
-// TestRemovalDeregistersGoneTargets checks which targets MakeRemoval deregisters.
+// TestRemovalDeregistersGoneTargets checks which targets MakeRemoval deregisters, and that MakeForPreviousTargetGroup does
+// not deregister targets that are already draining.
 func TestRemovalDeregistersGoneTargets(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
@@ -70,7 +71,8 @@ func TestReplacedTargetIsDeregisteredFirst(t *testing.T) {
 	}
 }
 
-// TestAddressesAreRegisteredWithTheirZone checks the availability zones with which addresses are registered.
+// TestAddressesAreRegisteredWithTheirZone checks the availability zones that are set when addresses are registered as
+// targets.
 func TestAddressesAreRegisteredWithTheirZone(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
@@ -102,7 +104,8 @@ func TestAddressesAreRegisteredWithTheirZone(t *testing.T) {
 	}
 }
 
-// TestConflictOf checks which binding of a target group has precedence.
+// TestConflictOf checks which of two bindings of a target group has precedence, and that the finding does not show names in
+// a namespace of other owners.
 func TestConflictOf(t *testing.T) {
 	other := func(edit func(*elbv2.TargetGroupBinding)) *elbv2.TargetGroupBinding {
 		b := testBinding()
@@ -156,8 +159,8 @@ func setTargetGroupName(b *elbv2.TargetGroupBinding) {
 	b.Spec.TargetGroupARN, b.Spec.TargetGroupName = "", "a"
 }
 
-// TestBindingIsCompletedFromItsTargetGroup checks which unset fields of a binding get values from its target group, and
-// which fields contradict the target group.
+// TestBindingIsCompletedFromItsTargetGroup checks which unset fields of a binding get values from its target group, which
+// fields contradict the target group, and which are ignored with a warning.
 func TestBindingIsCompletedFromItsTargetGroup(t *testing.T) {
 	g := TargetGroup{ARN: "arn/a", Type: model.InstanceTargets, Protocol: "TCP", VPC: "vpc-2"}
 	b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "a"}}
@@ -227,7 +230,8 @@ func TestUnsupportedFinding(t *testing.T) {
 	}
 }
 
-// podDemand returns the demand of a binding: rules for a port to the pods at some addresses.
+// podDemand returns the demand of a binding: a rule for the port in the security group of each pod with one of the
+// addresses.
 func podDemand(name string, port int32, addresses ...string) targets.RuleDemand {
 	d := targets.RuleDemand{Ref: finding.Ref{Namespace: "ns", Name: name}}
 	for _, a := range addresses {
@@ -240,8 +244,7 @@ func portRule(port int32) model.IngressRule {
 	return model.IngressRule{Protocol: "tcp", From: port, To: port, Group: "sg-lb", Description: network.SharedRuleDescription}
 }
 
-// TestRuleChangesFollowFromAllDemands checks the changes of security groups that follow from the demands of several
-// bindings.
+// TestRuleChangesFollowFromAllDemands checks how the rules of security groups change for the demands of several bindings.
 func TestRuleChangesFollowFromAllDemands(t *testing.T) {
 	eni := func(groups ...string) network.ENI {
 		var all []network.ENISecurityGroup
@@ -307,7 +310,8 @@ func TestRuleChangesFollowFromAllDemands(t *testing.T) {
 	}
 }
 
-// TestENIsOfAllEndpointsNeedOneQuery checks that one query has the lookups of all endpoints, without duplicates.
+// TestENIsOfAllEndpointsNeedOneQuery checks that one query contains the lookups of all endpoints, without duplicates. An
+// instance that is only the second lookup of an endpoint need not have the address of the endpoint.
 func TestENIsOfAllEndpointsNeedOneQuery(t *testing.T) {
 	d := podDemand("a", 80, "10.0.0.2", "10.0.0.1", "10.0.0.2")
 	d.PodDemands = append(d.PodDemands, targets.EndpointDemand{Lookups: []targets.ENILookup{{Instance: "i-1", EndpointIP: "10.0.0.3"}, {ENI: "eni-1"}}},
@@ -318,7 +322,8 @@ func TestENIsOfAllEndpointsNeedOneQuery(t *testing.T) {
 	}
 }
 
-// TestPreviewText checks the text of a preview with each kind of change.
+// TestPreviewText checks the text of a preview with each kind of change, of one without changes and of one with many
+// changes.
 func TestPreviewText(t *testing.T) {
 	f := completeFacts(t, "!1", "2")
 	f.Health = healthOf("1 healthy", "3 unhealthy")
@@ -365,8 +370,8 @@ func TestPreviewText(t *testing.T) {
 	}
 }
 
-// TestUnregisteredPodsHaveTheSameCondition checks that the condition of a pod does not contain the number of other pods, so
-// that it does not change when other pods change.
+// TestUnregisteredPodsHaveTheSameCondition checks that the condition of a pod that is over the maximum number of targets
+// does not contain the number of such pods. Otherwise the condition would change with other pods.
 func TestUnregisteredPodsHaveTheSameCondition(t *testing.T) {
 	f := completeFacts(t, "1", "!2", "!3")
 	f.Health = healthOf("1 healthy")

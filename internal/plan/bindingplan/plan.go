@@ -10,22 +10,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Plan has the steps for a binding.
+// Plan has the steps for a binding, and what to report afterwards.
 type Plan struct {
 	// Questions ask for the facts that the plan needs. A plan with questions has no steps yet.
 	Questions []Question
 	// Steps are carried out in this order.
 	Steps []Step
-	// WatchedObjects has the objects whose changes trigger a run, besides those from which the endpoints are read.
+	// WatchedObjects has additional objects whose changes trigger a run. The objects from which the endpoints are read trigger
+	// runs anyway.
 	WatchedObjects []cluster.Ref
 	// TargetsUnavailable is set if the targets cannot be read now.
 	TargetsUnavailable bool
-	// Deferred is set if the binding has not changed since the last complete run, so that the plan changes nothing.
+	// Deferred is set if the binding has not changed since the last complete run. In this case, the plan changes nothing.
 	Deferred bool
-	// NeedsRemoval is set if MakeRemoval must be called afterwards, unless the step NoteRemovalNotNeeded was carried out.
+	// NeedsRemoval is set if the run must carry out the plan of MakeRemoval afterwards, unless the step NoteRemovalNotNeeded
+	// was carried out.
 	NeedsRemoval bool
 
-	// Err ends the run, which is repeated with back-off.
+	// Err is an error that ends the run. The run is repeated with back-off.
 	Err error
 
 	findings      finding.List // known before the steps are carried out
@@ -33,16 +35,16 @@ type Plan struct {
 	finalReport   reportKind
 	moves         *targetMoves
 	endingFailure *Failure      // failure that ends the plan
-	postponedFor  time.Duration // until a postponed call may be sent
+	postponedFor  time.Duration // time until a postponed call may be sent
 }
 
-// retry is a request for another run after a time.
+// retry is a request for another run after some time.
 type retry struct {
 	after time.Duration
 	why   string
 }
 
-// reportKind determines what a run reports after the steps of its plan.
+// reportKind determines what a run reports after it has carried out the steps of its plan.
 type reportKind int
 
 const (
@@ -79,8 +81,8 @@ func Make(f *Facts) Plan {
 	return p.result()
 }
 
-// result returns the plan. If there are questions, it returns only these, because steps that were planned without the
-// answers may be wrong.
+// result returns the plan. If there are questions, it returns only the questions, because steps that were planned without
+// the answers may be wrong.
 func (p *planner) result() Plan {
 	if len(p.Questions) > 0 {
 		return Plan{Questions: p.Questions}
@@ -95,7 +97,7 @@ func (p *planner) ask(a Question) { p.Questions = append(p.Questions, a) }
 // addStep appends a step to the plan.
 func (p *planner) addStep(a Action, why string) { p.Steps = append(p.Steps, Step{a, why}) }
 
-// requeueAfter requests another run after a time.
+// requeueAfter requests another run after some time.
 func (p *planner) requeueAfter(after time.Duration, why string) {
 	p.retries = append(p.retries, retry{after, why})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Target is a target as the AWS API expects it.
+// Target is a target with the parameters of the AWS API.
 type Target struct {
 	ID   string // instance id or address
 	Port int32
@@ -16,11 +16,11 @@ type Target struct {
 	ServerID string
 }
 
-// allZones is the zone of an address outside of the VPC, which all zones can reach.
+// allZones is the availability zone value for an address outside of the VPC that can get traffic from all zones.
 const allZones = "all"
 
-// TargetsFor returns the targets for endpoints. An address outside of the VPC of the target group is registered with a zone,
-// as AWS requires.
+// TargetsFor returns the targets for endpoints. An address outside of the VPC of the target group gets an availability zone,
+// because AWS requires it. It returns an error if the address ranges of the VPC or a required zone are unknown.
 func (f *Facts) TargetsFor(endpoints []targets.Endpoint) ([]Target, error) {
 	n := f.Network
 	if !targets.HasInstanceTargets(f.CompletedBinding) && n.Failure != nil {
@@ -40,11 +40,12 @@ func (f *Facts) TargetsFor(endpoints []targets.Endpoint) ([]Target, error) {
 	return out, nil
 }
 
-// IsOutsideVPC reports whether an address is outside of the VPC. All addresses are outside if the ranges of the VPC are
-// unknown.
+// IsOutsideVPC reports whether an address is outside of the VPC. If the address ranges of the VPC are unknown, all addresses
+// are outside.
 func (n Network) IsOutsideVPC(address string) bool { return !network.IsInRanges(address, n.Ranges) }
 
-// zoneOf returns the zone of an endpoint outside of the VPC.
+// zoneOf returns the availability zone with which an endpoint outside of the VPC is registered. It returns an error if AWS
+// requires the zone but the node of the pod is not known.
 func (f *Facts) zoneOf(e targets.Endpoint) (string, error) {
 	if f.CompletedBinding.Spec.IamRoleArnToAssume != "" || !f.Network.ZonesRequired {
 		return allZones, nil

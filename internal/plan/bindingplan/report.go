@@ -13,18 +13,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// StepResults has the results of the steps of a plan that were carried out.
+// StepResults has the results of those steps of a plan that were carried out.
 type StepResults struct {
 	// FailedStep is the step that failed, and Failure the reason. Later steps were not carried out.
 	FailedStep Action
 	Failure    *Failure
 	// RemovalNotNeeded is set if the step NoteRemovalNotNeeded was carried out.
 	RemovalNotNeeded bool
-	AWSChanged       bool // AWS was changed
-	// PostponedFor is the time until a call may be sent that the rate limiter has postponed without ending the plan.
+	AWSChanged       bool // this run has changed AWS
+	// PostponedFor is the time until a postponed call may be sent. The rate limiter has postponed this call, but the plan was
+	// not ended.
 	PostponedFor time.Duration
 	Rules        RulesResult
-	// Err is the error from reading a fact that the rest of the plan needs.
+	// Err is the error of a read of a fact that the rest of the plan needs.
 	Err error
 }
 
@@ -33,43 +34,44 @@ type RulesResult struct {
 	AllRulesExist     bool // all rules of this binding exist
 	Faulty            bool // some rules are unknown until a user corrects the binding
 	OtherRulesMissing bool // rules of other bindings are missing
-	// Findings has findings about the binding. PendingENIFindings has findings about new and terminating pods, whose ENI AWS
-	// may not return for some seconds.
+	// Findings has findings about the binding. PendingENIFindings has findings about new and terminating pods: AWS may not
+	// return their ENIs for some seconds.
 	Findings, PendingENIFindings finding.List
 }
 
-// RulesResultOf returns the result that a binding gets for its requested rules if all changes succeed.
+// RulesResultOf returns the result for the rules that a binding requests if all changes of security groups succeed.
 func RulesResultOf(a RequestedRules) RulesResult {
 	return RulesResult{AllRulesExist: a.Complete, Faulty: a.Faulty, Findings: a.Findings, PendingENIFindings: a.PendingENIFindings}
 }
 
-// WithPendingENIFindings returns the result with PendingENIFindings added to Findings.
+// WithPendingENIFindings returns a copy of the result in which PendingENIFindings are moved to Findings.
 func (o RulesResult) WithPendingENIFindings() RulesResult {
 	o.Findings.Add(o.PendingENIFindings...)
 	o.Findings, o.PendingENIFindings = o.Findings.Sorted(), nil
 	return o
 }
 
-// Report has the changes in Kubernetes at the end of a run, and the time of the next one.
+// Report has the changes in Kubernetes at the end of a run, and the time until the next run.
 type Report struct {
-	// Steps is in order. All SetGate steps are tried; any other step that fails is the last one.
+	// Steps are carried out in order. If a SetGate step fails, the other steps are still carried out. Any other step that fails
+	// ends the report.
 	Steps    []Step
 	Findings finding.List
-	// RetryAfter is the time until the next run, and Why the reason for it. If it is zero, the next run is triggered by a
+	// RetryAfter is the time until the next run, and Why is its reason. If RetryAfter is zero, the next run is triggered by a
 	// change or by the next periodic comparison.
 	RetryAfter time.Duration
 	Why        string
 	// Complete is set if there is nothing to do until the next periodic comparison.
 	Complete bool
-	// CallPostponed is set if the rate limiter has postponed a call of the run.
+	// CallPostponed is set if the rate limiter has postponed a call of this run.
 	CallPostponed bool
-	// AllRegistered is set if all endpoints are registered. Old targets may still have to be deregistered.
+	// AllRegistered is set if all endpoints are registered. Old targets may still be registered.
 	AllRegistered bool
 	// MissingServerIDs is the number of endpoints that are not registered because they have no QUIC server id.
 	MissingServerIDs int
-	// StatusHasFault and PodConditionsSet are the fields of ReportedState after this report.
+	// StatusHasFault and PodConditionsSet are the fields of ReportedState with the same names, after this report.
 	StatusHasFault, PodConditionsSet bool
-	// Err ends the run, which is repeated with back-off.
+	// Err is an error that ends the run. The run is repeated with back-off.
 	Err error
 }
 
@@ -80,7 +82,7 @@ type reporter struct {
 	stepResults StepResults
 }
 
-// Report returns the report after the steps of a plan were carried out.
+// Report returns the report of a run after the steps of the plan were carried out.
 func (p Plan) Report(f *Facts, d StepResults) Report {
 	r := &reporter{Facts: f, stepResults: d}
 	r.Findings.Add(f.AlreadyReported.Findings...)
@@ -138,7 +140,7 @@ func (p Plan) Report(f *Facts, d StepResults) Report {
 	return r.Report
 }
 
-// Failure returns the failure that ended a plan, nil if there was none.
+// Failure returns the failure that ended the plan; nil if there was none.
 func (p Plan) Failure(d StepResults) *Failure {
 	if d.Failure != nil {
 		return d.Failure
@@ -146,16 +148,17 @@ func (p Plan) Failure(d StepResults) *Failure {
 	return p.endingFailure
 }
 
-// FailureReport returns the report about a failure that ends a run.
+// FailureReport returns the report of a run that the failure x ends.
 func FailureReport(f *Facts, x Failure) Report {
 	p := Plan{finalReport: reportFailure, endingFailure: &x}
 	return p.Report(f, StepResults{})
 }
 
-// postponedReason is the reason of a run that repeats a postponed call.
+// postponedReason is the reason for a run that repeats a postponed call.
 const postponedReason = "a postponed call may be sent then"
 
-// endAfterKubernetesFailure ends the run if the failed step is a write to Kubernetes, and reports whether it is.
+// endAfterKubernetesFailure ends the report with the error if the failed step is a write to Kubernetes. It reports whether
+// it is such a write. A failed SetGate step ends the report only if the binding does not exist.
 func (r *reporter) endAfterKubernetesFailure(err error) bool {
 	switch r.stepResults.FailedStep.(type) {
 	case AddFinalizer:
@@ -177,7 +180,8 @@ func (r *reporter) endAfterKubernetesFailure(err error) bool {
 	return true
 }
 
-// reportMoves reports the result of a run that changed targets.
+// reportMoves adds the result of a run that changed targets to the report. failed is the failure that ended the plan; nil if
+// there was none.
 func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	a := r.Attempt
 	if a == nil {
@@ -244,10 +248,10 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	r.addStep(SetCheckpoint{Value: r.DesiredCheckpoint})
 }
 
-// endWithFailure ends a run after a failure.
+// endWithFailure ends the report after a failure that is not about single endpoints.
 func (r *reporter) endWithFailure(f Failure) { r.endAfterAttempt(f, nil) }
 
-// endAfterAttempt ends a run after the failure of a registration. a has the refusals of endpoints, nil if there are none.
+// endAfterAttempt ends the report after a failure. a has the refusals of endpoints; nil if there are none.
 func (r *reporter) endAfterAttempt(f Failure, a *RegistrationAttempt) {
 	if f.RetryAfter > 0 {
 		r.CallPostponed = true
@@ -275,12 +279,12 @@ func (r *reporter) endAfterAttempt(f Failure, a *RegistrationAttempt) {
 	r.endWithFindings(x)
 }
 
-// endWithFindings ends a run with findings that a user has to correct.
+// endWithFindings ends the report with findings that a user has to resolve.
 func (r *reporter) endWithFindings(fs ...finding.Finding) {
 	r.Findings.Add(fs...)
 	r.Findings = r.Findings.Sorted()
 	if r.StatusHasFault {
-		// A second text in the same run would be another write of the status, which triggers a run, and so on without end.
+		// Another text in the same run would be another write of the status. This would trigger a run, and so on without end.
 		return
 	}
 	r.StatusHasFault = true
@@ -289,7 +293,7 @@ func (r *reporter) endWithFindings(fs ...finding.Finding) {
 	r.addEvents(r.events(r.Findings, reasonFailedReconcile))
 }
 
-// endWithCleanupFailure ends a run that could not remove the targets and rules of a deleted binding.
+// endWithCleanupFailure ends the report of a run that could not remove the targets and rules of a deleted binding.
 func (r *reporter) endWithCleanupFailure(f Failure) {
 	if f.RetryAfter > 0 {
 		r.CallPostponed = true
@@ -305,8 +309,8 @@ func (r *reporter) endWithCleanupFailure(f Failure) {
 	r.Err = f.Err
 }
 
-// recordSuccessReport records whether success still has to be reported. If a later run finds nothing left to change for the
-// postponed call, it still has to report the success.
+// recordSuccessReport records whether success still has to be reported. It is recorded because the run that sends the
+// postponed call may find nothing left to change.
 func (r *reporter) recordSuccessReport(reported bool) {
 	switch {
 	case reported && r.Memory.SuccessPending:
@@ -316,18 +320,18 @@ func (r *reporter) recordSuccessReport(reported bool) {
 	}
 }
 
-// endWithEvent ends a run with an error, and writes an event about it.
+// endWithEvent ends the report with an error, and adds an event about it.
 func (r *reporter) endWithEvent(err error, reason, prefix string) {
 	r.addEvents(WriteEvents{[]cluster.Patch{failureEvent(r.Facts, err, reason, prefix)}})
 	r.Err = err
 }
 
-// failureEvent returns the event about an error.
+// failureEvent returns the event about an error. prefix is the beginning of its message.
 func failureEvent(f *Facts, err error, reason, prefix string) cluster.Event {
 	return cluster.Event{Ref: cluster.RefOf(f.StoredBinding), Warning: true, Reason: reason, Message: prefix + err.Error()}
 }
 
-// StatusFailureEvent returns the event about a status that could not be written.
+// StatusFailureEvent returns the event about a status that could not be written, and the error that ends the run.
 func StatusFailureEvent(f *Facts, err error) (cluster.Event, error) {
 	err = fmt.Errorf("write status: %w", err)
 	return failureEvent(f, err, "FailedUpdateStatus", "Failed update status due to "), err
@@ -336,21 +340,21 @@ func StatusFailureEvent(f *Facts, err error) (cluster.Event, error) {
 // addStep adds a step to the report.
 func (r *reporter) addStep(a Action) { r.Steps = append(r.Steps, Step{Do: a}) }
 
-// addEvents adds a step that writes events, unless there are none.
+// addEvents adds a step that writes the events, if there are any.
 func (r *reporter) addEvents(e WriteEvents) {
 	if len(e.Patches) > 0 {
 		r.addStep(e)
 	}
 }
 
-// requeueAfter requests another run after a time, unless an earlier one is requested.
+// requeueAfter requests another run after some time, unless an earlier run is already requested.
 func (r *reporter) requeueAfter(after time.Duration, why string) {
 	if r.RetryAfter == 0 || after < r.RetryAfter {
 		r.RetryAfter, r.Why = after, why
 	}
 }
 
-// requeueIf requests another run after a time if needed is set.
+// requeueIf requests another run after some time if needed is true.
 func (r *reporter) requeueIf(needed bool, after time.Duration, why string) {
 	if needed {
 		r.requeueAfter(after, why)

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestFailedStepsAreReported checks the report of a run that registers target 2 and deregisters target 3, for each step that
-// may fail.
+// TestFailedStepsAreReported checks the report for each step that may fail. The run registers target 2 and deregisters
+// target 3.
 func TestFailedStepsAreReported(t *testing.T) {
 	unclear := finding.List{{Object: targets.BindingRef(testBinding()), Severity: finding.Error, Reason: finding.EndpointGroupUnclear}}
 	for name, x := range map[string]struct {
@@ -56,8 +56,7 @@ func TestFailedStepsAreReported(t *testing.T) {
 	}
 }
 
-// TestFailedCleanupIsReported checks the report about a binding whose targets or rules could not be removed when it was
-// deleted.
+// TestFailedCleanupIsReported checks the report about a deleted binding whose targets or rules could not be removed.
 func TestFailedCleanupIsReported(t *testing.T) {
 	for name, x := range map[string]struct {
 		done StepResults
@@ -77,8 +76,8 @@ func TestFailedCleanupIsReported(t *testing.T) {
 	}
 }
 
-// TestNewBindingsAreRetriedSooner checks that a new binding whose target group is not found is retried sooner than an old
-// one, because AWS may not return a new target group yet.
+// TestNewBindingsAreRetriedSooner checks that, if the target group is not found, a new binding is retried sooner than an old
+// binding. AWS may not return a new target group yet.
 func TestNewBindingsAreRetriedSooner(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{0: 15 * time.Second, 10 * time.Minute: time.Minute, 2 * time.Hour: 5 * time.Minute} {
 		f := completeFacts(t)
@@ -89,11 +88,11 @@ func TestNewBindingsAreRetriedSooner(t *testing.T) {
 	}
 }
 
-// TestStatusIsWrittenOnlyForChanges checks that neither an unchanged status nor an alternating message of the same fault is
-// written, because each write of a status triggers a run.
+// TestStatusIsWrittenOnlyForChanges checks that an unchanged fault is not written to the status again, and that a new text
+// of the same fault is written only after some time. Each write of a status triggers a run.
 func TestStatusIsWrittenOnlyForChanges(t *testing.T) {
 	for name, x := range map[string]struct {
-		text  string // current message of the condition
+		text  string // message of the condition in the status
 		since time.Duration
 		want  string
 	}{
@@ -129,8 +128,8 @@ func TestStatusIsWrittenOnlyForChanges(t *testing.T) {
 	}
 }
 
-// TestMissingEndpointsGetConditions checks that a pod that has been ready for some time but is not an endpoint gets a
-// condition with the reason.
+// TestMissingEndpointsGetConditions checks that a pod gets a condition with the reason if it has been ready for some time,
+// but is not an endpoint of the binding.
 func TestMissingEndpointsGetConditions(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts, *corev1.Pod)

@@ -14,11 +14,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// readyCondition is the type of the condition in the status of bindings.
+// readyCondition is the type of the condition in the status of a binding.
 const readyCondition = "Ready"
 
-// setStatus plans the Ready condition: true if reason is empty, otherwise false. If observed is set, it also sets the
-// observed generation.
+// setStatus plans to set the Ready condition: true if reason is empty, otherwise false. If observed is set, it also sets the
+// observed generation. It plans nothing if the status is unchanged.
 func (r *reporter) setStatus(reason string, observed bool) {
 	b := r.StoredBinding
 	c := metav1.Condition{
@@ -45,14 +45,14 @@ func (r *reporter) setStatus(reason string, observed bool) {
 	r.addStep(s)
 }
 
-// hasSameFault reports whether a list has a condition that differs from c only in its text.
+// hasSameFault reports whether the list has a condition that differs from the condition c of a fault only in its text.
 func hasSameFault(list []metav1.Condition, c metav1.Condition) bool {
 	return c.Status == metav1.ConditionFalse && slices.ContainsFunc(list, func(o metav1.Condition) bool {
 		return o.Type == c.Type && o.Status == c.Status && o.Reason == c.Reason && o.ObservedGeneration == c.ObservedGeneration
 	})
 }
 
-// withCondition returns the list with one condition set, and whether that changes it.
+// withCondition returns a copy of the list in which the condition c is set, and reports whether this changes the list.
 func withCondition(list []metav1.Condition, c metav1.Condition) ([]metav1.Condition, bool) {
 	out := slices.Clone(list)
 	i := slices.IndexFunc(out, func(o metav1.Condition) bool { return o.Type == c.Type })
@@ -67,13 +67,13 @@ func withCondition(list []metav1.Condition, c metav1.Condition) ([]metav1.Condit
 	return out, old != c
 }
 
-// requestIDPattern matches the request ID in an error of AWS, which differs in each answer.
+// requestIDPattern matches the request ID in an AWS error. The request ID is different in each response.
 var requestIDPattern = regexp.MustCompile(`(?i)(, )?request ?id: ?[0-9a-f-]{8,}`)
 
-// maxMessageBytes is the maximum length in bytes that Kubernetes admits for the message of a condition.
+// maxMessageBytes is the maximum length, in bytes, that Kubernetes permits for the message of a condition.
 const maxMessageBytes = 32768
 
-// conditionMessage returns the message of a condition for the first error.
+// conditionMessage returns the message of a condition about the first error in the list.
 func conditionMessage(l finding.List) string {
 	if f, ok := firstError(l); ok {
 		return stableMessage(string(f.Reason) + ": " + f.Text())
@@ -81,7 +81,7 @@ func conditionMessage(l finding.List) string {
 	return "see the events"
 }
 
-// firstError returns the first error of a list, false if there is none.
+// firstError returns the first error in a list; false if there is none.
 func firstError(l finding.List) (finding.Finding, bool) {
 	i := slices.IndexFunc(l, func(f finding.Finding) bool { return f.Severity == finding.Error })
 	if i < 0 {
@@ -90,25 +90,25 @@ func firstError(l finding.List) (finding.Finding, bool) {
 	return l[i], true
 }
 
-// stableMessage returns a message without request ID, so that the same fault has the same message: each write of a status
-// triggers another run.
+// stableMessage returns a message without request ID and with the maximum length of a condition message. The same fault must
+// have the same message, because each write of a status triggers another run.
 func stableMessage(s string) string {
 	s = requestIDPattern.ReplaceAllString(s, "")
 	return strings.ToValidUTF8(s[:min(len(s), maxMessageBytes)], "")
 }
 
-// events returns the events of findings. Errors about the binding have the reason of the run. If AWS was changed and no call
-// is postponed, the event of success is added.
+// events returns the events for findings. The events of errors about the binding get reason. An event about success is added
+// if reason is empty, AWS was changed and no call is postponed.
 func (r *reporter) events(found finding.List, reason string) WriteEvents {
 	return r.Facts.events(found, reason, r.stepResults.AWSChanged && !r.CallPostponed)
 }
 
-// events returns the events of findings in a plan, without success.
+// events returns the events for the findings of a plan, without an event about success.
 func (p *planner) events(found finding.List, reason string) WriteEvents {
 	return p.Facts.events(found, reason, false)
 }
 
-// Event returns the event of a finding. If reason is empty, the event has the reason of the finding.
+// Event returns the event for a finding. If reason is empty, the event has the reason of the finding.
 func Event(x finding.Finding, reason string) cluster.Event {
 	return cluster.Event{
 		Ref:     cluster.RefFromFinding(x.Object),
@@ -116,7 +116,7 @@ func Event(x finding.Finding, reason string) cluster.Event {
 	}
 }
 
-// events returns the events of findings, and of success if changed is set and reason is empty.
+// events returns the events for findings, and an event about success if changed is set and reason is empty.
 func (f *Facts) events(found finding.List, reason string, changed bool) WriteEvents {
 	var out []cluster.Patch
 	for _, x := range found.Sorted() {
@@ -132,8 +132,8 @@ func (f *Facts) events(found finding.List, reason string, changed bool) WriteEve
 	return WriteEvents{append(out, lastingWarnings(f.Key))}
 }
 
-// lastingWarnings returns the patch that marks the warnings in the same WriteEvents step as lasting. Their events are
-// emitted again before the API server deletes them.
+// lastingWarnings returns a patch that makes the warnings in the same WriteEvents step lasting: their events are emitted
+// again before the API server deletes them.
 func lastingWarnings(key Key) cluster.LastingWarnings {
 	return cluster.LastingWarnings{Subject: "TargetGroupBinding " + key.String()}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Step is one action with its reason. Steps are carried out in order; a step that fails ends the plan.
+// Step is one action with its reason. Steps are carried out in order. If a step fails, the plan ends.
 type Step struct {
 	Do  Action
 	Why string
 }
 
-// Action is the action of a step: one of the types below.
+// Action is the action of a step. It is one of the types below.
 type Action interface{ action() }
 
-// Register registers endpoints. If UpToCapacity is set, it registers as many as the target group has capacity for. If AWS
-// refuses an endpoint, the plan is made again with the RegistrationAttempt.
+// Register registers endpoints as targets. If UpToCapacity is set, it registers as many endpoints as the target group has
+// capacity for. If AWS refuses an endpoint, the plan is made again with a RegistrationAttempt.
 type Register struct {
 	Endpoints []targets.Endpoint
-	// KnownRefusals has the refusals of endpoints that are not sent, nil if there are none.
+	// KnownRefusals has the refusals of endpoints that are not sent again yet; nil if there are none.
 	KnownRefusals *RegistrationAttempt
 	UpToCapacity  bool
 }
@@ -33,12 +33,13 @@ type Register struct {
 // Deregister deregisters targets.
 type Deregister struct {
 	Targets []*observed.Target
-	// AllowMissing is set if a missing target is not a failure, and AllowPostponed if a postponed call is not a failure.
+	// AllowMissing is set if a missing target is not a failure. AllowPostponed is set if a postponed call is not a failure.
 	AllowMissing, AllowPostponed bool
 }
 
-// SyncRules changes the rules in the security groups of nodes and pods to those that all bindings request; if ExcludeBinding
-// is set, the rules that this binding requests are not counted. See RuleAggregate.
+// SyncRules changes the rules in the security groups of nodes and pods to the rules that all bindings request (see
+// RuleAggregate). If ExcludeBinding is set, the rules that this binding requests are not counted. If MaxAge is not zero, the
+// facts about security groups must not be older.
 type SyncRules struct {
 	ExcludeBinding bool
 	// RetainPreviousRules is set if the previous rules of the binding are retained, because old targets still get requests.
@@ -58,10 +59,11 @@ type CompleteSpec struct{ Spec elbv2.TargetGroupBindingSpec }
 // RemoveFinalizer removes the finalizer from the binding, so that Kubernetes deletes it.
 type RemoveFinalizer struct{}
 
-// SetCheckpoint sets the checkpoint of a binding that was reconciled completely. An empty value removes the checkpoint.
+// SetCheckpoint sets the checkpoint of a binding for which all steps were carried out. An empty value removes the
+// checkpoint.
 type SetCheckpoint struct {
 	Value string
-	// IfRulesMissing is set if the checkpoint is written only if rules of the binding are missing.
+	// IfRulesMissing is set if the step does nothing unless rules of the binding are missing.
 	IfRulesMissing bool
 }
 
@@ -75,7 +77,7 @@ type DropRecord struct{}
 type SetGate struct {
 	Pod  *corev1.Pod
 	Want targets.ReadinessCondition
-	// OpensGate is set if the gate opens after the pod has waited since Since.
+	// OpensGate is set if the gate opens. The pod has then waited since the time Since.
 	OpensGate bool
 	Since     time.Time
 }
@@ -91,10 +93,10 @@ type SetStatus struct {
 // WriteEvents writes Kubernetes events about the findings of a run.
 type WriteEvents struct{ Patches []cluster.Patch }
 
-// Note is a step that only changes the Memory of the binding.
+// Note is an action that only changes the Memory of the binding.
 type Note int
 
-// The notes of a run in the Memory of its binding.
+// The notes that a run can make in the Memory of its binding.
 const (
 	NoteBindingRead      Note = iota // the binding was read
 	NoteBackendFound                 // the backend exists
@@ -111,7 +113,7 @@ const (
 // NoteRegistered adds targets to Memory.RegisteredTargets.
 type NoteRegistered struct{ Targets []*observed.Target }
 
-// RetainRefusals removes the recorded refusals of all endpoints except KeptEndpoints.
+// RetainRefusals removes the recorded refusals of all endpoints except those of KeptEndpoints.
 type RetainRefusals struct{ KeptEndpoints []targets.Endpoint }
 
 func (Register) action()        {}

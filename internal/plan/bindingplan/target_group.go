@@ -9,8 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TargetGroup has the properties of a target group that a binding needs. They cannot change while the target
-// group exists.
+// TargetGroup has the properties of a target group that a binding needs. These do not change while the target group exists.
 type TargetGroup struct {
 	ARN         string
 	Type        model.TargetType
@@ -42,7 +41,7 @@ func (g TargetGroup) CompleteBinding(b *elbv2.TargetGroupBinding) *elbv2.TargetG
 	return out
 }
 
-// addressType returns the address type; old target groups have none, which means IPv4.
+// addressType returns the address type of the target group. Old target groups have none, which means IPv4.
 func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 	if g.AddressType == "" {
 		return elbv2.TargetGroupIPAddressTypeIPv4
@@ -50,13 +49,13 @@ func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 	return elbv2.TargetGroupIPAddressType(g.AddressType)
 }
 
-// NeedsCompletion reports whether unset fields of the stored binding have to be read from AWS: if the binding is new, or
-// cannot be used without them. In a binding of another controller, unset fields mean the defaults.
+// NeedsCompletion reports whether unset fields of the stored binding must be read from AWS. This is the case if the binding
+// is new, or if it cannot be used without them. In a binding of another controller, unset fields mean the defaults.
 func (f *Facts) NeedsCompletion() bool {
 	return IsUnusable(f.StoredBinding) || f.StoredBinding.DeletionTimestamp == nil && !f.hasFinalizer() && IsIncomplete(f.StoredBinding)
 }
 
-// isCompletedBy reports whether the defaults of unset fields in the stored binding equal the values in whole, so that these
+// isCompletedBy reports whether the defaults of the unset fields in the stored binding equal the values in whole. These
 // values need not be written.
 func (f *Facts) isCompletedBy(whole *elbv2.TargetGroupBinding) bool {
 	b := f.StoredBinding.Spec
@@ -71,13 +70,13 @@ func IsIncomplete(b *elbv2.TargetGroupBinding) bool {
 	return s.TargetGroupARN == "" || s.TargetType == nil || s.TargetGroupProtocol == nil || s.IPAddressType == nil || s.VpcID == ""
 }
 
-// IsUnusable reports whether a binding has no target group ARN or no target type.
+// IsUnusable reports whether a binding lacks the ARN of its target group or the target type.
 func IsUnusable(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN == "" || b.Spec.TargetType == nil
 }
 
-// completeBinding plans to write properties of the target group into unset fields of the binding, because other programs,
-// the webhook for pods and later runs read these fields.
+// completeBinding plans to write properties of the target group into unset fields of the binding. Other programs, the
+// webhook for pods and later runs read these fields.
 func (p *planner) completeBinding() {
 	if p.SpecCompleted || p.FinalizerAdded || !p.NeedsCompletion() || IsIncomplete(p.CompletedBinding) || !IsUnusable(p.StoredBinding) && p.isCompletedBy(p.CompletedBinding) {
 		return
@@ -85,8 +84,8 @@ func (p *planner) completeBinding() {
 	p.addStep(CompleteSpec{p.CompletedBinding.Spec}, "unset fields of the binding are read from AWS")
 }
 
-// contradictionFinding returns the finding about a field of a binding that differs from its target group, nil if there is
-// none. AWS would refuse the targets, or the targets would be in another network.
+// contradictionFinding returns the finding about a field of a binding that differs from its target group; nil if there is
+// none. With such a field, AWS would refuse the targets, or the targets would be in another network.
 func (g TargetGroup) contradictionFinding(b *elbv2.TargetGroupBinding) *finding.Finding {
 	differs := func(field string, given, actual any) *finding.Finding {
 		return &finding.Finding{

@@ -13,25 +13,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// maxItems is the maximum number of items of one kind that are printed for a step.
+// maxItems is the maximum number of consecutive items of one kind that are printed.
 const maxItems = 40
 
 // PlanItem is one change in the printed plan, such as a target, a security group rule or a condition.
 type PlanItem struct {
 	Sign string // + create, ~ change, - delete
 	Verb string // register, deregister, authorize, revoke, claim, release, set, clear
-	// Kind is target, rule, finalizer, spec, record, checkpoint, readiness-gate or condition; Parent is the target group or
-	// security group.
+	// Kind is target, rule, finalizer, spec, record, checkpoint, readiness-gate or condition. Parent is the target group of a
+	// target or the security group of a rule; otherwise it is empty.
 	Kind, Name, Parent string
-	// NewValue is the new value, "" if there is none.
+	// NewValue is the new value; "" if there is none.
 	NewValue string
 	Why      string
 }
 
-// ID returns the verb, the kind and the name.
+// ID returns the verb, the kind and the name of the item.
 func (i PlanItem) ID() string { return i.Verb + " " + i.Kind + "/" + finding.Printable(i.Name) }
 
-// String returns the item in one line.
+// String returns the item as one line of text.
 func (i PlanItem) String() string {
 	out := i.Sign + " " + i.ID()
 	if i.Parent != "" {
@@ -46,7 +46,8 @@ func (i PlanItem) String() string {
 	return out
 }
 
-// Items returns the changes that a step makes in AWS or Kubernetes; none for a Note, which only changes the Memory.
+// Items returns the changes that a step makes in AWS or Kubernetes. It returns none for steps that are not printed, such as
+// a Note.
 func (s Step) Items(f *Facts) []PlanItem {
 	group := ""
 	if f.CompletedBinding != nil {
@@ -97,12 +98,13 @@ func (s Step) Items(f *Facts) []PlanItem {
 	return nil
 }
 
-// specText returns the fields of a spec that describe the target group.
+// specText returns the fields of a spec that describe the target group. None of these fields may be nil.
 func specText(s elbv2.TargetGroupBindingSpec) string {
 	return strings.Join([]string{s.TargetGroupARN, string(*s.TargetType), string(*s.TargetGroupProtocol), string(*s.IPAddressType), s.VpcID}, " ")
 }
 
-// targetItems returns an item for each target. name returns the identity and the new value of a target.
+// targetItems returns an item for each of n targets. name returns the identity and the new value of the target with an
+// index.
 func (s Step) targetItems(sign, verb, group string, n int, name func(int) (string, string)) []PlanItem {
 	out := make([]PlanItem, n)
 	for i := range out {
@@ -112,7 +114,8 @@ func (s Step) targetItems(sign, verb, group string, n int, name func(int) (strin
 	return out
 }
 
-// registrationText returns the identity of an endpoint, and the zone with which it is registered.
+// registrationText returns the identity of an endpoint, and a text with the availability zone with which it is registered;
+// "" if it is registered without a zone.
 func (f *Facts) registrationText(e targets.Endpoint) (id, zone string) {
 	list, err := f.TargetsFor([]targets.Endpoint{e})
 	if err != nil || list[0].Zone == "" {
@@ -121,7 +124,7 @@ func (f *Facts) registrationText(e targets.Endpoint) (id, zone string) {
 	return e.Identity(), "zone " + list[0].Zone
 }
 
-// Items returns the rules that are authorized and revoked.
+// Items returns an item for each rule that is authorized or revoked.
 func (c SecurityGroupChange) Items() []PlanItem {
 	var out []PlanItem
 	add := func(sign, verb string, rules []model.IngressRule, why string) {
@@ -134,7 +137,7 @@ func (c SecurityGroupChange) Items() []PlanItem {
 	return out
 }
 
-// ItemsText returns a line for each item. Of consecutive items of one kind, it prints at most maxItems.
+// ItemsText returns one line for each item. Of consecutive items of one kind, it prints at most maxItems.
 func ItemsText(items []PlanItem) string {
 	var b strings.Builder
 	for len(items) > 0 {
@@ -155,17 +158,17 @@ func ItemsText(items []PlanItem) string {
 	return b.String()
 }
 
-// Preview has the changes that a run makes if each of its steps succeeds.
+// Preview has the changes that a run would make if each of its steps succeeds.
 type Preview struct {
 	Steps []Step // in order
-	// Rules has the changes of security groups for all bindings, which replace the step SyncRules.
+	// Rules has the changes of security groups for all bindings. They are shown instead of the step SyncRules.
 	Rules  []SecurityGroupChange
 	Report Report
 	facts  *Facts
 }
 
-// PreviewOf returns the preview of a plan. before and after are the steps of earlier and later plans of the run. rules has the
-// changes of security groups, and result is their result for the binding.
+// PreviewOf returns the preview of the plan p. before and after are the steps of earlier and later plans of the same run.
+// rules has the changes of security groups, and result is the result of these changes for the binding.
 func PreviewOf(f *Facts, before []Step, p Plan, after []Step, rules []SecurityGroupChange, result RulesResult) Preview {
 	d := Preview{Steps: slices.Concat(before, p.Steps, after), Rules: rules, facts: f}
 	done := StepResults{RemovalNotNeeded: true, Rules: result, AWSChanged: len(rules) > 0}
@@ -179,7 +182,7 @@ func PreviewOf(f *Facts, before []Step, p Plan, after []Step, rules []SecurityGr
 	return d
 }
 
-// Items returns all changes in order.
+// Items returns all changes of the plans, in order. It does not include the changes of the report.
 func (d Preview) Items() []PlanItem {
 	var out []PlanItem
 	for _, s := range d.Steps {
@@ -198,7 +201,7 @@ func (d Preview) Items() []PlanItem {
 }
 
 // AWSItems returns the targets that are registered and deregistered, and the changes of spec, finalizer and record. It omits
-// rules.
+// the security group rules, which belong to all bindings.
 func (d Preview) AWSItems() []PlanItem {
 	var out []PlanItem
 	for _, s := range d.Steps {
@@ -210,11 +213,11 @@ func (d Preview) AWSItems() []PlanItem {
 	return out
 }
 
-// Findings returns the findings that a run reports.
+// Findings returns the findings that the run would report.
 func (d Preview) Findings() finding.List { return d.Report.Findings.Sorted() }
 
-// Text returns the preview as a text: the changes, then the changes in Kubernetes that report the result, then the time of
-// the next run.
+// Text returns the preview as text: first the changes of the plans, then the changes in Kubernetes that report the result,
+// then the time of the next run.
 func (d Preview) Text() string {
 	var after []PlanItem
 	for _, s := range d.Report.Steps {

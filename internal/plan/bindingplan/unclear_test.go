@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestUnknownENIFindingHasAFix checks that the fix for an address that AWS does not return yet does not mention tags of
-// security groups.
+// TestUnknownENIFindingHasAFix checks the finding about an address for which AWS has no ENI yet: its fix says that the
+// lookup is retried, and does not mention tags of security groups.
 func TestUnknownENIFindingHasAFix(t *testing.T) {
 	_, _, err := RuleOptions{}.securityGroupOf(targets.EndpointDemand{Endpoint: "web-0", Lookups: []targets.ENILookup{{Address: "10.0.0.1"}}}, ENIs{})
 	f := unknownSecurityGroupFinding(finding.Ref{Kind: "TargetGroupBinding", Name: "b"}, err)

@@ -21,19 +21,20 @@ func (f *Facts) lacksServerID(e targets.Endpoint) bool {
 	return targets.IsQUIC(f.CompletedBinding) && e.ServerID == ""
 }
 
-// hasClosedGate reports whether a pod waits for its target to become healthy.
+// hasClosedGate reports whether a pod waits for its target to become healthy, because its readiness gate is closed.
 func (f *Facts) hasClosedGate() bool {
 	return !targets.HasInstanceTargets(f.CompletedBinding) && targets.AnyGateClosed(f.registrableEndpoints(), f.gateType())
 }
 
-// unregisteredEndpoints has endpoints that are not registered, and the condition of their pods.
+// unregisteredEndpoints has endpoints that are not registered, and the readiness gate condition of their pods.
 type unregisteredEndpoints struct {
 	endpoints    []targets.Endpoint
 	podCondition targets.ReadinessCondition
 }
 
 // addUnregisteredFindings adds findings about the endpoints that are not registered, and returns the conditions of their
-// pods. A condition does not contain the number of endpoints, so that it is written once.
+// pods. a has the refusals of AWS; it may be nil. A condition does not contain the number of endpoints, which changes with
+// other pods.
 func (r *reporter) addUnregisteredFindings(m *targetMoves, a *RegistrationAttempt) []unregisteredEndpoints {
 	var out []unregisteredEndpoints
 	add := func(endpoints []targets.Endpoint, many, each string, f finding.Finding) {
@@ -61,7 +62,7 @@ func (r *reporter) addUnregisteredFindings(m *targetMoves, a *RegistrationAttemp
 	if a == nil {
 		return out
 	}
-	for _, x := range a.Refusals { // the run reports one finding about all of them
+	for _, x := range a.Refusals { // the run reports one finding about all refusals
 		if f, ok := failureFinding(r.StoredBinding, x.AWSFailure); ok {
 			out = append(out, unregisteredEndpoints{x.Endpoints, blockedCondition(f)})
 		}

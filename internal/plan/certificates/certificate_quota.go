@@ -15,29 +15,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// If the quota of certificates of a load balancer is reached, a new certificate replaces a live one of the listener that no
-// member requests any more. The live certificate is removed immediately before. The namespace that requested the live
-// certificate has precedence for the new one. A new certificate that can replace no live one is omitted.
+// If the quota of certificates of a load balancer is reached, a new certificate replaces an attached certificate of the
+// listener that no member requests any more. The attached certificate is removed immediately before. The namespace that
+// requested the attached certificate has precedence for the new certificate. A new certificate that can replace no attached
+// certificate is omitted.
 
-// certificateClaim is a new certificate of a member while the quota of the load balancer is reached.
+// certificateClaim is a new certificate that a member requests while the quota of the load balancer is reached.
 type certificateClaim struct {
 	member         finding.Ref
 	arn            string
 	hosts          []string
-	refusedByQuota bool   // AWS has refused it because a quota is reached
-	replacedARN    string // ARN of the live certificate that it replaces, empty if there is none
+	refusedByQuota bool   // AWS has refused the certificate because a quota is reached
+	replacedARN    string // ARN of the attached certificate that it replaces; empty if there is none
 }
 
-// certificateClaims collects the new certificates of the members of a listener.
+// certificateClaims collects the new certificates that the members of a listener request.
 type certificateClaims struct {
 	listener model.Listener
 	live     *observed.Listener
 	claims   []certificateClaim
-	shares   draft.Shares // attached certificates by namespace
+	shares   draft.Shares // numbers of attached certificates by namespace
 }
 
 // admitCertificate reports whether a certificate of a member is attached to the listener or may be attached. It counts a
-// certificate that is attached, and records a claim if the quota of the load balancer is reached.
+// certificate that is attached. If the quota of the load balancer is reached, it records a claim for a new certificate.
 func (t *certificateClaims) admitCertificate(member finding.Ref, arn string, hosts []string) bool {
 	switch {
 	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
@@ -45,15 +46,15 @@ func (t *certificateClaims) admitCertificate(member finding.Ref, arn string, hos
 	case slices.Contains(t.listener.TLS.Refused, arn):
 		return false
 	case len(t.listener.TLS.NoRoom) > 0:
-		// AWS may not have refused this certificate yet. It is a claim as well, so that it replaces a certificate of its own
-		// namespace.
+		// AWS may not have refused this certificate yet. It is a claim as well, so that it replaces a certificate that the same
+		// namespace requested before.
 		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refusedByQuota: slices.Contains(t.listener.TLS.NoRoom, arn)})
 	}
 	return true
 }
 
-// hostsOf returns the given hosts and the hosts of the rules of a member on the listener. A Gateway has the hosts
-// of all its routes.
+// hostsOf returns the given hosts, and the hosts of the rules of the member on the listener. A Gateway without given hosts
+// gets the hosts of all its routes.
 func (t *certificateClaims) hostsOf(member finding.Ref, hosts []string) []string {
 	out := slices.Clone(hosts)
 	for _, r := range t.listener.Rules {
@@ -64,8 +65,8 @@ func (t *certificateClaims) hostsOf(member finding.Ref, hosts []string) []string
 	return equal.SortedUnique(out)
 }
 
-// assignReplacements chooses the live certificate that each claim replaces. It returns the certificates that are omitted
-// because they can replace no live certificate. all has the certificates that members request.
+// assignReplacements chooses the attached certificate that each claim replaces. all has the certificates that members
+// request. It returns the certificates that are omitted, because they can replace no attached certificate.
 func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certificates, all []string) (left []string) {
 	var free, has, claimants []string
 	for _, c := range t.claims {
@@ -84,7 +85,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			has = append(has, arn)
 		}
 	}
-	owners := map[string]string{} // namespaces that requested the free certificates before, as far as they are known
+	owners := map[string]string{} // namespaces that requested the free certificates, by ARN, if known
 	for _, arn := range free {
 		if n := cc.previousNamespace(t, arn); n != "" {
 			owners[arn] = n
@@ -96,7 +97,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			return o.member.Namespace == c.member.Namespace && cc.coversAny(arn, o.hosts)
 		})
 	}
-	reserved := func(c *certificateClaim, arn string) bool { // c's namespace requested the live one
+	reserved := func(c *certificateClaim, arn string) bool { // another namespace that has a claim requested the attached certificate
 		return owners[arn] != "" && owners[arn] != c.member.Namespace && slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
 			return o.replacedARN == "" && o.member.Namespace == owners[arn]
 		})
@@ -133,15 +134,15 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 		case c.replacedARN != "":
 		case c.refusedByQuota:
 			out.BlockedMembers = append(out.BlockedMembers, c.member)
-		default: // AWS has not refused the certificate, so that it is attached without a replacement
+		default: // AWS has not refused the certificate: it is attached without a replacement
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 		}
 	}
 	return left
 }
 
-// previousNamespace returns the namespace that requested a live certificate: the namespace of its Secret, or the
-// only namespace whose rules have hosts of the certificate; empty if it is not known.
+// previousNamespace returns the namespace that requested an attached certificate. This is the namespace of its Secret, or
+// the only namespace with rules for hosts of the certificate. It returns "" if the namespace is not known.
 func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 	if i := slices.IndexFunc(cc.Have.Facts.OwnCertificates, func(c observed.OwnCertificate) bool { return c.ARN == arn }); i >= 0 {
 		if namespace, imported := naming.NamespaceOfImport(cc.Have.Facts.OwnCertificates[i].ResourceID); imported {
@@ -160,8 +161,8 @@ func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 	return ""
 }
 
-// namespacesOf returns the namespaces of the target groups to which live actions forward, and "" for each one that is
-// not known.
+// namespacesOf returns the namespaces of the target groups to which observed actions forward. It has "" for each namespace
+// that is not known.
 func (cc *Chooser) namespacesOf(actions []model.Action) []string {
 	to := equal.ForwardOf(actions)
 	if to == nil || cc.Want.ID.Kind.IsGateway() {
@@ -180,8 +181,9 @@ func (cc *Chooser) namespacesOf(actions []model.Action) []string {
 	return out
 }
 
-// isReplaceable reports whether a live certificate can be removed: the certificates in asked cover all of its hosts that are
-// needed by held members or by claims without a replacement.
+// isReplaceable reports whether an attached certificate can be removed. This is the case if the certificates in asked cover
+// all of its hosts that held members need, or claims without a replacement. The last certificate in asked is the
+// replacement.
 func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates, arn string, asked []string) bool {
 	out.BlockedMembers = slices.Clone(out.BlockedMembers)
 	for _, c := range t.claims {
@@ -192,7 +194,7 @@ func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates
 	return !slices.Contains(cc.certificatesToKeep(t.listener, t.live, out, asked), arn)
 }
 
-// coversAny reports whether a certificate is known to cover one of the hosts.
+// coversAny reports whether a certificate is known to cover at least one of the hosts.
 func (cc *Chooser) coversAny(arn string, hosts []string) bool {
 	i := slices.IndexFunc(cc.Have.Facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 	return i >= 0 && slices.ContainsFunc(hosts, func(h string) bool {
@@ -200,7 +202,7 @@ func (cc *Chooser) coversAny(arn string, hosts []string) bool {
 	})
 }
 
-// managedHosts returns the hosts of a managed certificate.
+// managedHosts returns the hosts of the managed certificate with the id; nil if there is none.
 func (cc *Chooser) managedHosts(id string) []string {
 	i := slices.IndexFunc(cc.Want.Certificates, func(c model.ManagedCertificate) bool { return c.ID == id })
 	if i < 0 {

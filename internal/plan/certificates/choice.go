@@ -19,33 +19,34 @@ import (
 // Chooser chooses the certificates of listeners.
 type Chooser struct {
 	*draft.Draft
-	managedARNs map[string]string // ARNs of the managed certificates to use, by id
-	// importingIDs are the ids of certificates that this plan imports. A new listener waits for them, so that its default
-	// certificate is the first certificate that a member requests.
+	managedARNs map[string]string // ARNs of the managed certificates to use, by the id of the certificate in the model
+	// importingIDs are the ids of the certificates that this plan imports. The creation of a listener waits for them, so that
+	// its default certificate is the first certificate that a member requests.
 	importingIDs map[string]bool
 	retention    *owners.Retention
 }
 
-// NewChooser returns the Chooser of a stack that has the managed certificates in m.
+// NewChooser returns the Chooser of a stack whose managed certificates are in m. held determines which observed rules are
+// retained.
 func NewChooser(d *draft.Draft, m *Managed, held *owners.Retention) *Chooser {
 	return &Chooser{d, m.managedARNs, m.importingIDs, held}
 }
 
-// Resolve chooses the certificates of a listener. The default one is the first certificate of a member (see
-// defaultCertificate). The default certificate is in the certificate list as well, because AWS presents it besides
-// certificates of other key types only if it is in the list too. A live certificate for hosts of held members is retained
-// unless another one covers these hosts.
+// Resolve chooses the certificates of a listener. The default certificate is the first certificate of a member (see
+// defaultCertificate). It is also added to the certificate list: AWS chooses between it and certificates with other key
+// types only if it is in the list. An attached certificate for hosts of held members is retained unless another certificate
+// covers these hosts.
 func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.Certificates {
 	var out resolved.Certificates
 	var all []string
-	var choices [][]string   // by member, in the order of the members
-	var lacking finding.List // their effect is added to the messages at the end
+	var choices [][]string   // of each member, in the order of the members
+	var lacking finding.List // the effect is added to their messages at the end
 	claims := certificateClaims{listener: l, live: live, shares: draft.Shares{}}
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := cc.ReadFault(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {
 				if given, ok := c.(model.CertARNs); ok && !slices.ContainsFunc(given.ARNs, func(arn string) bool { return arn != live.Certificate }) {
-					continue // the live certificate is the desired one
+					continue // the attached certificate is the desired one
 				}
 				cc.keepUnavailableCertificates(&out, l, live, c, *f)
 			}
@@ -149,7 +150,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 		first := all[0]
 		if cc.Want.ID.Kind.IsGateway() && len(l.TLS.Certificates) > 0 {
 			if _, found := l.TLS.Certificates[0].(model.CertHosts); found {
-				first = slices.Min(all) // the same certificate for all listeners and routes
+				first = slices.Min(all) // so that all listeners and routes get the same default certificate
 			}
 		}
 		out.Default = defaultCertificate(choices, first, live)
@@ -173,8 +174,8 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 	return out
 }
 
-// MissingCertificateText returns, as the end of a message, the effect on a member whose certificate for a listener was
-// not found. made reports whether the listener has another certificate.
+// MissingCertificateText returns, as the end of a message, the effect on a member whose certificate for a listener was not
+// found. made is set if the listener has another certificate.
 func MissingCertificateText(l model.Listener, live *observed.Listener, made bool) string {
 	switch {
 	case live != nil:
@@ -185,9 +186,9 @@ func MissingCertificateText(l model.Listener, live *observed.Listener, made bool
 	return fmt.Sprintf("the listener of port %d is not created", l.Port)
 }
 
-// defaultCertificate returns the certificate for clients that send no server name. It is the first certificate of the member
-// that requests the live default certificate, so that a new member does not present its certificate to the clients of other
-// members. If no member requests the live default certificate, first becomes the default.
+// defaultCertificate returns the certificate for clients that send no server name. If a member requests the current default
+// certificate, it is the first certificate of this member. Therefore a new member does not present its certificate to the
+// clients of other members. If no member requests the current default certificate, first becomes the default.
 func defaultCertificate(choices [][]string, first string, live *observed.Listener) string {
 	if live == nil || live.Certificate == "" {
 		return first
@@ -205,9 +206,9 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 	return first
 }
 
-// certificatesToKeep returns the live certificates, the default one first, that no member asks for but that cover hosts of
-// held members. A certificate whose domains are not known is retained if held members have hosts that no other certificate
-// covers.
+// certificatesToKeep returns the attached certificates that no member requests, but that cover hosts of held members. The
+// default certificate comes first. A certificate with unknown domains is retained if held members have hosts that no other
+// certificate covers. asked has the certificates that members request.
 func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener, certs resolved.Certificates, asked []string) []string {
 	if live == nil {
 		return nil
@@ -247,8 +248,8 @@ func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener,
 	return kept
 }
 
-// hostsOfHeldMembers returns the hosts of held members and of retained live rules on a listener; "" means a rule without a
-// host.
+// hostsOfHeldMembers returns the hosts of held members and of retained observed rules on a listener. It contains "" for a
+// rule without a host.
 func (cc *Chooser) hostsOfHeldMembers(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
 	held := map[finding.Ref]bool{}
 	for _, ref := range blocked {
@@ -290,8 +291,8 @@ func (cc *Chooser) hostsOfHeldMembers(l model.Listener, live *observed.Listener,
 	return equal.SortedUnique(out)
 }
 
-// isCertificateMissing reports whether a certificate that a user named is known not to exist. This can be known only for
-// certificates in the account and region of the controller. A certificate that is already attached is not looked up.
+// isCertificateMissing reports whether a certificate that a user specified by ARN is known not to exist in ACM. This can be
+// known only for the account and region of the controller. A certificate that is attached already is not looked up.
 func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) bool {
 	if live != nil && (live.Certificate == arn || slices.Contains(live.Certificates, arn)) {
 		return false
@@ -313,7 +314,7 @@ func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) boo
 	return !slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 }
 
-// CertificateSourceText returns, as a part of a fix, how users name a certificate.
+// CertificateSourceText returns, as a part of a fix, the setting with which users specify a certificate.
 func CertificateSourceText(id model.StackID, tls *model.TLS) string {
 	name := naming.SettingName(id.Kind, "certificate-arn")
 	way, kind := "set the "+name+" annotation", "ingress"

@@ -13,17 +13,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// certificateDiscovery is the result of looking for certificates in ACM for the hosts of a member.
+// certificateDiscovery is the result of a search in ACM for certificates for the hosts of a member.
 type certificateDiscovery struct {
 	arns, missingHosts []string
-	// notOwned are live certificates that cover a host of the member, but must not be presented for it any more.
+	// notOwned are attached certificates that cover a host of the member, but must not be presented for this host any more.
 	notOwned []string
 	sources  []resolved.CertificateSource
-	// unavailable is the reason why it is not known whether a certificate may be used.
+	// unavailable is the reason why it is not known whether a certificate may be used; nil if this is known for all.
 	unavailable *observed.Fault
 }
 
-// discoverCertificates finds the issued certificates that cover the hosts of a member, sorted by ARN.
+// discoverCertificates finds the issued certificates that cover the hosts of a member, sorted by ARN. It also returns the
+// hosts that no certificate covers.
 func (cc *Chooser) discoverCertificates(c model.CertHosts, live *observed.Listener) (out certificateDiscovery) {
 	if !cc.Have.Facts.CertificatesAsked {
 		cc.Ask(model.AskCertificates{})
@@ -54,24 +55,25 @@ func (cc *Chooser) discoverCertificates(c model.CertHosts, live *observed.Listen
 	return out
 }
 
-// certificateRight is the result of decideCertificateRight for a certificate and a host of a member.
+// certificateRight is the result of decideCertificateRight: whether a certificate may be presented for a host of a member.
 type certificateRight int
 
 const (
 	mayServe certificateRight = iota
 	notCandidate
-	noLongerServes // the certificate is attached to the listener and has to be removed
+	noLongerServes // the certificate is attached to the listener, and has to be removed
 )
 
 // decideCertificateRight decides whether a certificate may be presented for a host of a member.
 //
-// An imported certificate comes from a Secret, for the stack whose members name that Secret. Discovery never finds it:
-// another stack must not use the certificate, and its own stack uses it without discovery as long as a member names the
-// Secret. The private key belongs to the namespace of the Secret. If a listener of another namespace has the certificate,
-// because an earlier version did not distinguish namespaces, it is removed at once. A member in the namespace of the Secret
-// could name the Secret as well, so that the certificate is retained for that member, with a finding.
+// An imported certificate comes from a Secret, for the stack whose members name this Secret. Discovery does not find it:
+// another stack must not use the certificate, and the stack of the Secret uses it without discovery as long as a member
+// names the Secret. The private key belongs to the namespace of the Secret. A listener of another namespace may have the
+// certificate, because an earlier version did not distinguish namespaces. In this case, the certificate is removed at once.
+// For a member in the namespace of the Secret, the certificate is retained with a finding, because the member could name the
+// Secret as well.
 //
-// A certificate that was requested from ACM is excluded if Options.SkipManagedCertificates is set. Otherwise the tags of
+// A certificate that was requested from ACM is excluded if Options.SkipManagedCertificates is set. Otherwise, the tags of
 // issued certificates are not read, because the controller may lack the permission.
 func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
 	attached := live != nil && (live.Certificate == c.ARN || slices.Contains(live.Certificates, c.ARN))
@@ -79,7 +81,7 @@ func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding
 	if owner == nil && c.Imported {
 		var unavailable *observed.Fault
 		if owner, unavailable = cc.certificateOwner(c.ARN); owner == nil && !attached {
-			return notCandidate, unavailable // an unavailable owner is read again later
+			return notCandidate, unavailable // an owner that is unavailable is read again later
 		}
 	}
 	if owner == nil || !owner.Managed {
@@ -113,9 +115,9 @@ func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding
 	return noLongerServes, nil
 }
 
-// certificateOwner returns the stack for which a certificate was imported; nil if it is not known yet, with the fault
-// if AWS does not answer. A controller that may not read tags has never imported certificates, so that access denied
-// means no owner.
+// certificateOwner returns the stack for which a certificate was imported. It returns nil if this is not known yet, with the
+// fault if AWS does not answer. A controller that may not read tags has never imported certificates. Therefore access denied
+// means that the certificate was imported for no stack.
 func (cc *Chooser) certificateOwner(arn string) (*observed.CertificateOwner, *observed.Fault) {
 	if owner, known := cc.Have.Facts.CertificateOwners[arn]; known {
 		return &owner, nil

@@ -18,7 +18,7 @@ import (
 )
 
 // resolveImport finds the certificate of a TLS Secret in ACM, or plans to import it. If it cannot be imported, the
-// certificate that was imported last for this Secret is used.
+// certificate that was last imported for this Secret is used.
 func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	live := m.liveImports(w)
 	use := func(c observed.OwnCertificate) { m.managedARNs[w.ID], m.keptARNs[c.ARN] = c.ARN, true }
@@ -107,10 +107,11 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 }
 
-// servedNames returns the names in the certificate of a Secret that cover hosts of live rules of other namespaces, if the
-// namespaces that use the Secret have no live rules for these hosts. AWS chooses among the certificates of a listener by
-// host, so that such a certificate could be presented to the clients of others. The age of the objects cannot decide,
-// because an older object may join later. The owner of a Gateway decides about its hosts.
+// servedNames returns the names in the certificate of a Secret that cover hosts of rules of other namespaces, if the
+// namespaces that use the Secret have no rules for these hosts. Only rules that exist in AWS count. AWS chooses among the
+// certificates of a listener by host. Therefore such a certificate could be presented to the clients of other namespaces.
+// The age of the objects cannot decide, because an older object may join the stack later. For a Gateway it returns none,
+// because the owner of a Gateway decides about its hosts.
 func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
 	by := w.Members()
 	if slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "Gateway" }) {
@@ -143,9 +144,9 @@ func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []mod
 	return out
 }
 
-// firstNewClaim returns the first claimed name that is in no live certificate of the Secret; nil if there is none. A claimed
-// name covers a host of another object. Names in a live certificate are accepted, so that an older object that is added later
-// does not prevent the renewal.
+// firstNewClaim returns the first claimed name that no imported certificate of the Secret has; nil if there is none. A
+// claimed name covers a host of another object. Names in an imported certificate are accepted. Otherwise, an older object
+// that is added later would prevent the renewal.
 func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
 	for i, n := range claimed {
 		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.ImportedIdentity.Names, n.Name) }) {
@@ -160,7 +161,7 @@ func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) 
 func (m *Managed) hasRoomForImport(w model.ManagedCertificate) bool {
 	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
 	counted := m.Have.Facts.Imports
-	shared := m.importCount // certificates of all namespaces and IngressGroups of this cluster
+	shared := m.importCount // number of certificates of all namespaces and IngressGroups of this cluster
 	for _, n := range counted.ByNamespace {
 		shared += n
 	}
@@ -177,7 +178,8 @@ func (m *Managed) maxAccountImports() int {
 	return cmp.Or(m.Opt.AccountImports, plan.DefaultAccountImports)
 }
 
-// liveImports returns the live certificates of a Secret, those that are attached to listeners first.
+// liveImports returns the imported certificates of a Secret in ACM. Certificates that are attached to listeners come first,
+// and then those that expire last.
 func (m *Managed) liveImports(w model.ManagedCertificate) []observed.OwnCertificate {
 	var out []observed.OwnCertificate
 	for _, c := range m.Have.Facts.OwnCertificates {
@@ -191,8 +193,7 @@ func (m *Managed) liveImports(w model.ManagedCertificate) []observed.OwnCertific
 	return out
 }
 
-// servingIdentity returns the identity of the first live certificate of a Secret, which is the one in use; nil if there is
-// none.
+// servingIdentity returns the identity of the first imported certificate of a Secret, which is in use; nil if there is none.
 func servingIdentity(live []observed.OwnCertificate) *model.CertificateIdentity {
 	if len(live) == 0 {
 		return nil
@@ -200,19 +201,19 @@ func servingIdentity(live []observed.OwnCertificate) *model.CertificateIdentity 
 	return live[0].ImportedIdentity
 }
 
-// interimCertificateText returns, as a part of a message, which certificate is used until the new one is imported.
+// interimCertificateText returns, as a part of a message, which certificate is used until the new certificate is imported.
 func interimCertificateText(live []observed.OwnCertificate) string {
 	switch serves := servingIdentity(live); {
 	case serves == nil:
 		return "no certificate serves it yet"
-	case serves.NotAfter == 0: // ACM did not return the certificate
+	case serves.NotAfter == 0: // ACM did not return the validity
 		return "the certificate that was imported before stays"
 	default:
 		return "the certificate that was imported before stays, and is valid until " + time.Unix(serves.NotAfter, 0).UTC().Format(time.RFC3339)
 	}
 }
 
-// attachmentRank returns 1 if a live listener of the stack has the certificate, and 0 otherwise.
+// attachmentRank returns 1 if an observed listener of the stack has the certificate, and 0 otherwise.
 func (m *Managed) attachmentRank(arn string) int {
 	for _, lb := range m.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
@@ -224,7 +225,8 @@ func (m *Managed) attachmentRank(arn string) int {
 	return 0
 }
 
-// limitImports omits the last certificates that are not imported yet if there are more than AWS attaches to a load balancer.
+// limitImports returns the certificates without those for which AWS has no room on a load balancer. It omits only
+// certificates that are not imported yet, the last ones first, and reports them.
 func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
 	count := 0
 	for _, w := range all {
@@ -244,7 +246,7 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 	})
 }
 
-// reportImport reports, on all objects that name a Secret, why its certificate is not imported.
+// reportImport reports, on all objects that reference a Secret, why its certificate is not imported.
 func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
 	now := interimCertificateText(m.liveImports(w))
 	for _, use := range w.Import.Uses {
@@ -255,7 +257,7 @@ func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason
 	}
 }
 
-// awaitImport adds a step that waits for an imported certificate. after has the steps that create it.
+// awaitImport adds a step that waits until a certificate is imported. after has the steps that import it.
 func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
 	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Update, Wait: wait, After: after,

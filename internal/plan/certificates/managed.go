@@ -20,10 +20,10 @@ type Managed struct {
 	*draft.Draft
 	*draft.Finalizers
 	targetGroups   *owners.TargetGroups
-	managedARNs    map[string]string // ARNs of the certificates to use, by id
+	managedARNs    map[string]string // ARNs of the certificates to use, by the id of the certificate in the model
 	importingIDs   map[string]bool   // ids of certificates that this plan imports
 	keptARNs       map[string]bool   // ARNs of certificates that must not be deleted
-	importCount    int               // how many certificates this plan adds to the quota of imports
+	importCount    int               // number of certificates that this plan adds to the quota of imports
 	plannedSteps   []plan.Step       // steps that Resolve has planned
 	plannedRecords map[string]bool   // names of DNS records that the plan creates or deletes
 }
@@ -33,8 +33,8 @@ func NewManaged(tg *owners.TargetGroups, f *draft.Finalizers) *Managed {
 	return &Managed{Draft: tg.Draft, Finalizers: f, targetGroups: tg, plannedRecords: map[string]bool{}}
 }
 
-// Resolve finds the managed certificates, and decides which ones to request or to import. If the hosts of a certificate
-// change, the present certificate is used until the new one is issued.
+// Resolve finds the managed certificates in ACM, and decides which certificates to request or to import. If the hosts of a
+// certificate change, the current certificate is used until the new one is issued.
 func (m *Managed) Resolve() {
 	if !m.Opt.ManagesCertificates() {
 		return
@@ -52,18 +52,18 @@ func (m *Managed) Resolve() {
 	}
 }
 
-// planStep adds a step that Resolve has decided on.
+// planStep records a step that AddPlannedSteps adds to the plan.
 func (m *Managed) planStep(s plan.Step) { m.plannedSteps = append(m.plannedSteps, s) }
 
-// AddPlannedSteps adds the steps that Resolve has decided on to the plan.
+// AddPlannedSteps adds the steps that Resolve has recorded to the plan.
 func (m *Managed) AddPlannedSteps() {
 	for _, s := range m.plannedSteps {
 		m.Add(s)
 	}
 }
 
-// requestManagedFacts asks for the live managed certificates, unless AWS does not answer, and reports whether they are
-// known.
+// requestManagedFacts asks for the managed certificates in ACM, unless an earlier question was not answered. It reports
+// whether they are known.
 func (m *Managed) requestManagedFacts() bool {
 	if m.Have.Facts.OwnCertificatesAsked {
 		return true
@@ -74,7 +74,7 @@ func (m *Managed) requestManagedFacts() bool {
 	return false
 }
 
-// resolveRequested finds a certificate that is requested from ACM, or plans to request it.
+// resolveRequested finds a certificate that was requested from ACM, or plans to request it.
 func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 	var fit, other *observed.OwnCertificate
 	for i := range m.Have.Facts.OwnCertificates {
@@ -127,7 +127,8 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 	m.pollCertificate(w, a, "ACM to issue it", again)
 }
 
-// pollCertificate adds a step that waits until a certificate is issued.
+// pollCertificate adds a step that waits until a certificate is issued. what is the condition that it waits for, and again
+// is the interval of the checks.
 func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, what string, again time.Duration) {
 	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: plan.Wait{For: what, RetryAfter: again},
@@ -135,7 +136,7 @@ func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, wh
 	})
 }
 
-// issueRank orders certificates for the same hosts: issued ones first, then those in validation.
+// issueRank returns the order of certificates for the same hosts: issued certificates come first, then those in validation.
 func issueRank(c observed.OwnCertificate) int {
 	switch c.Status {
 	case observed.CertificateIssued:
@@ -146,8 +147,8 @@ func issueRank(c observed.OwnCertificate) int {
 	return 2
 }
 
-// AssumeIssued resolves all desired certificates as if they were already issued. It is used for Describe, which shows the
-// desired result. It returns the ids of the certificates, by their assumed or live ARNs.
+// AssumeIssued resolves all desired certificates as if they were already issued. It is used to describe the desired result.
+// It returns the ids of the certificates, by their assumed and observed ARNs.
 func (m *Managed) AssumeIssued() map[string]string {
 	if !m.Opt.ManagesCertificates() {
 		return nil

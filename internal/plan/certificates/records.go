@@ -20,8 +20,8 @@ const recordTTL = 60
 
 // checkHostedZones reports whether a certificate can be validated after it is requested, and reports the hosts without a
 // hosted zone. A private certificate needs no validation. A public certificate needs a hosted zone for each host. If the
-// controller has no access to Route 53, another actor creates the records. serves is set if the member has another
-// certificate in the meantime, so that nothing is held.
+// controller has no access to Route 53, a user must create the records, and it reports true. serves is set if the member
+// uses another certificate in the meantime. In this case, nothing is held.
 func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, serves bool) bool {
 	if w.CA != "" {
 		return true
@@ -69,7 +69,8 @@ func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, s
 	return len(missing) == 0
 }
 
-// HostedZoneOf returns the public hosted zone for a domain. If several zones match, it returns the most specific one.
+// HostedZoneOf returns the public hosted zone for a domain; false if there is none. If several zones match, it returns the
+// most specific one.
 func HostedZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZone, ok bool) {
 	domain = recordDomain(domain)
 	for _, z := range zones {
@@ -83,13 +84,14 @@ func HostedZoneOf(zones []observed.HostedZone, domain string) (best observed.Hos
 	return best, ok
 }
 
-// recordDomain returns the domain whose DNS record validates a domain in ACM: the domain without "*.".
+// recordDomain returns the domain whose DNS record validates the given domain in ACM: the domain in lower case, without
+// "*.".
 func recordDomain(domain string) string {
 	return strings.TrimPrefix(strings.ToLower(domain), "*.")
 }
 
-// planValidationRecords plans the missing validation records of a certificate, and returns the time until it must be checked
-// again.
+// planValidationRecords plans the missing validation records of a certificate, or reports why they cannot be created. It
+// returns the time until the certificate must be checked again.
 func (m *Managed) planValidationRecords(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
 	again := durations.OutageWait
 	if c.RecordsMissing {
@@ -139,12 +141,12 @@ func (m *Managed) planValidationRecords(w model.ManagedCertificate, c observed.O
 
 const manualRecordsFix = "create the records, or allow the controller route53:ListHostedZones and route53:ChangeResourceRecordSets"
 
-// manualRecordsText returns, as a part of a message, why someone other than the controller has to create the records.
+// manualRecordsText returns, as a part of a message, why a user must create the records.
 func manualRecordsText(f *observed.Fault) string {
 	return "for DNS records that the controller cannot make (" + f.Message + ")"
 }
 
-// reportPendingCertificate reports why a certificate is not issued yet, and which records have to be created.
+// reportPendingCertificate reports why a certificate is not issued yet, and which DNS records must be created.
 func (m *Managed) reportPendingCertificate(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
 	f := finding.Finding{
 		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
@@ -160,7 +162,7 @@ func (m *Managed) reportPendingCertificate(w model.ManagedCertificate, why strin
 	m.Findings.Add(f)
 }
 
-// createRecord plans to create a validation record. Several certificates may need the same record, which is created once.
+// createRecord plans to create a validation record. If several certificates need the same record, it is created once.
 func (m *Managed) createRecord(w model.ManagedCertificate, zone observed.HostedZone, r observed.DNSRecord) {
 	if m.plannedRecords[r.Name] {
 		return

@@ -50,15 +50,15 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 		}
 		free = append(free, c)
 	}
-	// The records are deleted first, because they cannot be found without the certificate. Until both are deleted, each
-	// attempt finds the certificate and deletes what remains.
+	// The records are deleted before the certificate, because they cannot be found without it. If a deletion fails, the next
+	// run finds the certificate and deletes what remains.
 	needed := m.neededDomains(free)
 	for _, c := range free {
 		m.Add(m.deletionStep(c, append(slices.Clone(after), m.removeRecords(c, needed, after)...)))
 	}
 }
 
-// requestDeletionFacts asks for the facts on which the deletion of a certificate depends, and reports whether all are
+// requestDeletionFacts asks for the facts on which the deletion of a certificate depends. It reports whether all of them are
 // known.
 func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	if !c.Public {
@@ -87,13 +87,13 @@ func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	return known && facts.PublicCertificatesAsked && facts.HostedZones != nil
 }
 
-// deletionWait returns what the deletion of a certificate waits for.
+// deletionWait returns the wait before a certificate is deleted; the zero Wait if it can be deleted now.
 func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 	if !c.Public {
 		return plan.Wait{}
 	}
 	if m.Have.Facts.Validations[c.ARN].InUse {
-		// The records of the certificate are retained as well, because a member may request it again before it is deleted.
+		// The records are retained as well, because a member may request the certificate again before it is deleted.
 		wait := m.NewWait("unused "+c.ARN, "ACM to report that nothing uses it", durations.LongestWait)
 		wait.RetryAfter = durations.FirstBackOff
 		return wait
@@ -115,7 +115,7 @@ func (m *Managed) deletionStep(c observed.OwnCertificate, after []plan.StepID) p
 	}
 }
 
-// neededDomains returns the domains whose validation records another certificate needs, now or for its renewal. All
+// neededDomains returns the domains whose validation records are needed by another certificate, now or for its renewal. All
 // certificates of the account share the record of a domain. free are the certificates that the plan deletes, which need no
 // records.
 func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool {
@@ -147,8 +147,8 @@ func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool 
 	return needed
 }
 
-// removeRecords plans to delete the validation records of a certificate that no other certificate needs. If the controller
-// has no permission to delete them, they remain, which has no effect on traffic.
+// removeRecords plans to delete the validation records of a certificate that no other certificate needs. It returns these
+// steps. If the controller has no permission to delete the records, they remain. This has no effect on traffic.
 func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []plan.StepID) []plan.StepID {
 	zones := m.Have.Facts.HostedZones
 	if !c.Public || zones.Fault != nil || zones.WriteFault != nil {

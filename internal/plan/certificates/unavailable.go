@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// keepUnavailableCertificates retains the live certificates of a listener, because a fact on which the certificates of a
-// member depend is unavailable. The rules of the member are only held if it has a host that the listener does not serve yet,
-// for which the live certificates may not be valid.
+// keepUnavailableCertificates retains the attached certificates of a listener, because a fact on which the certificates of a
+// member depend is unavailable. The rules of the member are held only if it has a host that the listener does not serve yet:
+// the attached certificates may not be valid for this host.
 func (cc *Chooser) keepUnavailableCertificates(out *resolved.Certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
 	var of finding.Origin
 	switch c := choice.(type) {
@@ -39,7 +39,7 @@ func (cc *Chooser) keepUnavailableCertificates(out *resolved.Certificates, l mod
 	cc.ReportUnavailable(f, now, reach, of)
 }
 
-// hasNewHost reports whether a member has a rule for a host for which the listener has no live rule.
+// hasNewHost reports whether a member has a rule for a host for which the listener has no rule in AWS.
 func hasNewHost(l model.Listener, live *observed.Listener, member finding.Ref) bool {
 	served := map[string]bool{}
 	for _, r := range live.Rules {

@@ -2,10 +2,10 @@ package document
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// redacted replaces client ids and client secrets in documents, because these are confidential.
+// redacted replaces confidential client ids and client secrets of OIDC actions in documents.
 const redacted = "[REDACTED]"
 
-// actionSpec is an action of a listener or rule in a document. Only the config field for its type is set.
+// actionSpec is an action of a listener or rule in a document. Only the field for its type is set.
 type actionSpec struct {
 	Type          string             `json:"type"`
 	OIDC          *oidcSpec          `json:"authenticateOIDCConfig,omitempty"`
@@ -83,7 +83,7 @@ type claimSpec struct {
 	Values []string `json:"values"`
 }
 
-// actionSpecs returns the document form of actions.
+// actionSpecs converts actions to their form in a document.
 func (d *Describer) actionSpecs(as []model.Action) []actionSpec {
 	out := make([]actionSpec, 0, len(as))
 	for _, a := range as {
@@ -92,7 +92,7 @@ func (d *Describer) actionSpecs(as []model.Action) []actionSpec {
 	return out
 }
 
-// actionOf returns the document form of an action.
+// actionOf converts an action to its form in a document.
 func (d *Describer) actionOf(a model.Action) actionSpec {
 	switch a := a.(type) {
 	case model.Forward:
@@ -124,7 +124,7 @@ func (d *Describer) actionOf(a model.Action) actionSpec {
 	return actionSpec{}
 }
 
-// authOf returns the document form of the settings that OIDC and Cognito actions have in common.
+// authOf converts the settings that OIDC and Cognito actions have in common.
 func authOf(c model.AuthCommon) authSpec {
 	return authSpec{c.ExtraParams, c.OnUnauthenticated, c.Scope, c.SessionCookie, c.SessionTimeout}
 }

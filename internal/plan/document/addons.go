@@ -26,8 +26,8 @@ type certificateRequestSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// describeAddOns describes the web ACLs and the Shield protection of the load balancer. It omits add-ons that no member sets
-// and web ACLs that were not found, because the plan does not change these.
+// describeAddOns adds the web ACLs and the Shield Advanced protection of the load balancer to the document. It omits add-ons
+// that no member sets, and web ACLs that were not found, because the plan does not change these.
 func (d *Describer) describeAddOns() {
 	lb := loadBalancerToken(model.LoadBalancerID)
 	if d.WebACL != nil {
@@ -49,7 +49,7 @@ type certificateImportSpec struct {
 	Tags   map[string]string `json:"tags,omitempty"`
 }
 
-// describeManagedCertificates describes the certificates that the stack requests from ACM or imports into it.
+// describeManagedCertificates adds the certificates that the stack requests from ACM or imports into it to the document.
 func (d *Describer) describeManagedCertificates() {
 	if !d.Opt.ManagesCertificates() {
 		return

@@ -2,7 +2,7 @@ package document
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// conditionSpec is a rule condition in a document. Only the config that belongs to Field is set.
+// conditionSpec is a rule condition in a document. Only the configuration that belongs to Field is set.
 type conditionSpec struct {
 	Field    string      `json:"field"`
 	Host     *valuesSpec `json:"hostHeaderConfig,omitempty"`
@@ -47,7 +47,7 @@ type rewriteSpec struct {
 	Replace string `json:"replace"`
 }
 
-// conditionSpecs returns the document form of rule conditions.
+// conditionSpecs converts rule conditions to their form in a document.
 func conditionSpecs(cs []model.Condition) []conditionSpec {
 	out := make([]conditionSpec, 0, len(cs))
 	for _, c := range cs {
@@ -56,7 +56,7 @@ func conditionSpecs(cs []model.Condition) []conditionSpec {
 	return out
 }
 
-// conditionOf returns the document form of a rule condition.
+// conditionOf converts a rule condition to its form in a document.
 func conditionOf(c model.Condition) conditionSpec {
 	switch c := c.(type) {
 	case model.HostHeader:
@@ -79,7 +79,7 @@ func conditionOf(c model.Condition) conditionSpec {
 	return conditionSpec{}
 }
 
-// transformSpecs returns the document form of rule transforms.
+// transformSpecs converts rule transforms to their form in a document.
 func transformSpecs(ts []model.Transform) []transformSpec {
 	var out []transformSpec
 	for _, t := range ts {

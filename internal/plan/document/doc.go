@@ -1,3 +1,3 @@
-// Package document describes the desired state of a stack as a document, for programs that compare stacks. The decisions,
-// such as which subnets are used, are made before.
+// Package document describes the desired state of a stack as a document, for programs that compare stacks. All decisions,
+// such as the choice of subnets, must be made before.
 package document

@@ -16,16 +16,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// Document has the resources of a stack after its plan is carried out, for programs that compare stacks. It consists of the
-// desired state and the choices of the plan, so that it does not change while the plan is being carried out. Its format is
-// that of the AWS Load Balancer Controller.
+// Document has the resources of a stack after its plan is carried out, for programs that compare stacks. It is made from the
+// desired state and the decisions of the plan. Therefore it does not change while the plan is carried out. The AWS Load
+// Balancer Controller uses the same format.
 type Document struct {
 	ID string `json:"id"`
-	// Resources has the resources by type and logical id.
+	// Resources has the resources by type and by logical id, such as "LoadBalancer".
 	Resources map[ResourceType]map[string]any `json:"resources"`
 }
 
-// ResourceType is the type of a resource of a Document.
+// ResourceType is the type of a resource in a Document.
 type ResourceType string
 
 // The resource types, with the names that the AWS Load Balancer Controller uses.
@@ -40,7 +40,7 @@ const (
 	TypeClassicWebACL      ResourceType = "AWS::WAFRegional::WebACLAssociation"
 	TypeShieldProtection   ResourceType = "AWS::Shield::Protection"
 	TypeCertificate        ResourceType = "AWS::ACM::Certificate"
-	// TypeALBTargets is not a resource. It has the ports of load balancers that are targets.
+	// TypeALBTargets is not a resource. It has the ports of ALBs that are targets of target groups.
 	TypeALBTargets ResourceType = "FrontendNLBTargetGroup"
 )
 
@@ -55,14 +55,14 @@ func (d *Document) JSON() string {
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
-// Describer adds the resources of a plan to a document.
+// Describer adds the resources of a stack to a document.
 type Describer struct {
 	*draft.Draft
 	TargetGroups       *targetgroups.Planner
 	LB, Frontend       *resolved.LoadBalancer
 	SecurityGroups     *securitygroups.Planner
 	WebACL             *string           // nil: not changed
-	IssuedCertificates map[string]string // ids of the stack's own certificates, by ARN
+	IssuedCertificates map[string]string // ids of the certificates that the stack manages, by ARN
 	Doc                *Document
 }
 
@@ -79,7 +79,7 @@ func (d *Describer) Describe() {
 	d.describeManagedCertificates()
 }
 
-// resource is a resource of a document.
+// resource is a resource in the JSON form of a document.
 type resource struct {
 	Spec any `json:"spec"`
 }
@@ -100,13 +100,13 @@ func (d *Describer) addValue(t ResourceType, id string, value any) {
 	d.Doc.Resources[t][id] = value
 }
 
-// token is a text, or a reference to a field in the status of another resource of the document.
+// token is either a text, or a reference to a status field of another resource of the document.
 type token struct{ text, ref string }
 
-// textToken returns a token that is a text.
+// textToken returns a token with a text.
 func textToken(s string) token { return token{text: s} }
 
-// statusToken returns a token that refers to a status field of a resource.
+// statusToken returns a token that refers to a status field of the resource with this type and id.
 func (t ResourceType) statusToken(id, field string) token {
 	return token{ref: "#/resources/" + string(t) + "/" + id + "/status/" + field}
 }
@@ -121,7 +121,8 @@ func certificateToken(id string) token { return TypeCertificate.statusToken(id, 
 
 func securityGroupToken(id string) token { return TypeSecurityGroup.statusToken(id, "groupID") }
 
-// MarshalJSON implements json.Marshaler: a text is a JSON string, and a reference is an object with "$ref".
+// MarshalJSON implements json.Marshaler. A text becomes a JSON string, and a reference becomes an object with the key
+// "$ref".
 func (t token) MarshalJSON() ([]byte, error) {
 	if t.ref == "" {
 		return json.Marshal(t.text)
@@ -131,8 +132,8 @@ func (t token) MarshalJSON() ([]byte, error) {
 	}{t.ref})
 }
 
-// backendSecurityGroupReference returns the shared backend security group of the cluster, which belongs to no stack: its id,
-// or its name if it does not exist yet.
+// backendSecurityGroupReference returns the id of the backend security group, or its name if it does not exist yet. It is no
+// reference to a resource of the document, because the cluster shares this security group and it belongs to no stack.
 func (d *Describer) backendSecurityGroupReference() token {
 	if id := d.KnownIDs[plan.BackendGroupAddress]; id != "" {
 		return textToken(id)
@@ -181,7 +182,7 @@ type setting struct {
 	Value string `json:"value"`
 }
 
-// sortedSettings returns the entries of a map, ascending by key.
+// sortedSettings returns the entries of a map, sorted by key.
 func sortedSettings(m map[string]string) []setting {
 	var out []setting
 	for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// albTargetsSpec has the ports of ALBs that are targets of target groups, by the name of the target group.
+// albTargetsSpec has the ALB ports that are targets of target groups, by the name of the target group.
 type albTargetsSpec struct {
 	TargetGroups map[string]albTargetSpec
 }

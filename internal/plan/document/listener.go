@@ -36,7 +36,8 @@ type mutualAuthSpec struct {
 	AdvertiseCA  string `json:"advertiseTrustStoreCaNames,omitempty"`
 }
 
-// listenerSetting is a setting of a listener. Its keys in JSON are in upper case, unlike those of setting.
+// listenerSetting is a listener attribute in a document. Its JSON keys begin with an upper case letter, unlike those of
+// setting.
 type listenerSetting struct {
 	Key, Value string
 }
@@ -90,7 +91,7 @@ func (d *Describer) describeListenerRule(port, priority int32, r model.Rule) {
 	})
 }
 
-// describeLiveListener adds a live listener that the plan does not change to the document.
+// describeLiveListener adds an observed listener that the plan does not change, with its rules, to the document.
 func (d *Describer) describeLiveListener(id, lb string, l *observed.Listener) {
 	spec := listenerSpec{
 		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
@@ -108,7 +109,8 @@ func (d *Describer) describeLiveListener(id, lb string, l *observed.Listener) {
 	}
 }
 
-// certificateSpecs returns the document form of certificates in their desired order, the default certificate first.
+// certificateSpecs converts the ARNs of certificates to their form in a document, without duplicates. first is the default
+// certificate.
 func (d *Describer) certificateSpecs(first string, more []string) []certificateSpec {
 	var out []certificateSpec
 	for _, arn := range append([]string{first}, more...) {
@@ -123,7 +125,7 @@ func (d *Describer) certificateSpecs(first string, more []string) []certificateS
 	return out
 }
 
-// mutualAuthOf returns the document form of mutual authentication, with the AWS defaults for unset fields.
+// mutualAuthOf converts mutual authentication settings to their form in a document, with the AWS defaults for unset fields.
 func mutualAuthOf(m *model.MutualAuth) *mutualAuthSpec {
 	if m == nil {
 		return nil

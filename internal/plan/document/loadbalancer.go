@@ -58,7 +58,7 @@ func (d *Describer) describeLoadBalancer(lb *resolved.LoadBalancer) {
 	d.addResource(TypeLoadBalancer, lb.ID, spec)
 }
 
-// describeLiveLoadBalancer adds a live load balancer that the plan does not change to the document.
+// describeLiveLoadBalancer adds an observed load balancer that the plan does not change to the document.
 func (d *Describer) describeLiveLoadBalancer(lb *observed.LoadBalancer) {
 	var groups []plan.SecurityGroupRef
 	for _, id := range lb.SecurityGroups {
@@ -75,7 +75,7 @@ func (d *Describer) describeLiveLoadBalancer(lb *observed.LoadBalancer) {
 	})
 }
 
-// subnetMappings returns the document form of subnets, ascending by id.
+// subnetMappings converts subnets to their form in a document, sorted by id.
 func subnetMappings(ms []plan.SubnetMapping) []subnetMapping {
 	var out []subnetMapping
 	for _, m := range ms {
@@ -92,7 +92,7 @@ type securityGroupSpec struct {
 	Ingress     []permission      `json:"ingress,omitempty"`
 }
 
-// permission is an inbound rule for one source: exactly one of the lists has one entry.
+// permission is an inbound rule for one source. Exactly one of its lists has an entry.
 type permission struct {
 	Protocol       string              `json:"ipProtocol"`
 	From           int32               `json:"fromPort"`
@@ -150,7 +150,7 @@ func (d *Describer) describeSecurityGroup() {
 	d.addResource(TypeSecurityGroup, model.ManagedGroupID, spec)
 }
 
-// permissionOf returns the document form of an inbound rule.
+// permissionOf converts an inbound rule to its form in a document.
 func permissionOf(r model.IngressRule) permission {
 	p := permission{Protocol: r.Protocol, From: r.From, To: r.To}
 	switch {

@@ -95,7 +95,8 @@ type portSpec struct {
 	Port     *intstr.IntOrString `json:"port,omitempty"`
 }
 
-// describeTargetGroups adds the target groups of forward actions and their bindings to the document.
+// describeTargetGroups adds the target groups of the stack and their bindings to the document. Target groups of the frontend
+// NLB are added elsewhere.
 func (d *Describer) describeTargetGroups() {
 	for _, w := range d.Want.TargetGroups {
 		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.TargetGroups.IsPlanned(w) {
@@ -121,7 +122,7 @@ func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	}
 	switch {
 	case d.Want.Held.SecurityGroups:
-		// The networking rules of the live binding are retained, and omitted from the document.
+		// The networking rules of the existing binding are retained, and omitted from the document.
 	case w.Binding.Managed:
 		spec.Networking = &networkingSpec{}
 		for _, r := range w.Binding.Networking {
@@ -131,7 +132,7 @@ func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	d.addResource(TypeTargetGroupBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})
 }
 
-// networkingRuleOf returns the document form of a networking rule of a binding.
+// networkingRuleOf converts a networking rule of a binding to its form in a document.
 func (d *Describer) networkingRuleOf(r model.BindingRule) networkingRule {
 	out := networkingRule{From: []peerSpec{}, Ports: []portSpec{}}
 	for _, p := range r.From {
@@ -150,7 +151,7 @@ func (d *Describer) networkingRuleOf(r model.BindingRule) networkingRule {
 	return out
 }
 
-// healthCheckOf returns the document form of a health check.
+// healthCheckOf converts a health check to its form in a document.
 func healthCheckOf(h model.HealthCheck) healthCheckSpec {
 	out := healthCheckSpec{
 		Protocol: h.Protocol, Path: h.Path, Interval: h.IntervalSeconds, Timeout: h.TimeoutSeconds,

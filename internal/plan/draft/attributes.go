@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// attributeChanges returns the desired attributes that differ from the live ones.
+// attributeChanges returns the desired attributes that differ from the observed attributes.
 func attributeChanges(want, have map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range want {
@@ -20,9 +20,9 @@ func attributeChanges(want, have map[string]string) map[string]string {
 	return out
 }
 
-// PlanAttributes plans to set the attributes that differ from the desired ones. If the attributes of a live resource were
-// not read yet, it asks for them. Attributes that no member sets are not changed. of are the origins of the desired
-// attributes, for findings.
+// PlanAttributes plans to set the attributes that differ from the desired attributes. Attributes that are not desired are
+// not changed. live is set if the resource exists; have are its attributes, nil if they were not read yet. In this case,
+// PlanAttributes asks for them. of are the origins of the desired attributes, for findings.
 func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string]string, live bool, after []plan.StepID, blames []finding.Ref, of ...finding.Origin) {
 	if len(want) == 0 {
 		return

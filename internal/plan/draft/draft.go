@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Draft is an unfinished plan: the input that all planners of a stack read, and the steps that they add. In the desired
-// state, the planners change only Want.Held, when they cannot make a choice.
+// Draft is an unfinished plan: the input that all planners of a stack read, and the steps that they add. The planners do not
+// change the desired state, except Want.Held if they cannot make a decision.
 type Draft struct {
 	*Steps
 	Want     model.Stack
@@ -21,8 +21,8 @@ type Draft struct {
 	KnownIDs plan.KnownIDs
 }
 
-// Members returns the members on which changes of the whole stack are reported: the members that stay or, if there are none,
-// those that are leaving.
+// Members returns the members on which changes of the whole stack are reported: the members that stay, or, if there are
+// none, the members that are leaving.
 func (d *Draft) Members() []finding.Ref {
 	all := d.Want.Members
 	if len(all) == 0 {
@@ -36,7 +36,7 @@ func (d *Draft) Members() []finding.Ref {
 }
 
 // EventObject returns the object on which a finding is reported: r if r is a member, and otherwise the first member.
-// Settings may also come from class parameters and controller defaults, which get no events.
+// Settings can also come from class parameters and controller defaults, which get no events.
 func (d *Draft) EventObject(r finding.Ref) finding.Ref {
 	for _, m := range d.Want.Members {
 		if m.Ref == r {
@@ -49,7 +49,7 @@ func (d *Draft) EventObject(r finding.Ref) finding.Ref {
 	return r
 }
 
-// Tags returns all tags of a resource of the stack: those of users and the tracking tags.
+// Tags returns all tags of a resource of the stack: the tags of users and the tracking tags.
 func (d *Draft) Tags(resourceID string, user map[string]string) plan.Tags {
 	return naming.ResourceTags(d.Opt.Cluster, d.Want.ID, resourceID, user)
 }
@@ -62,8 +62,8 @@ func (d *Draft) RuleTags(t plan.Tags) plan.Tags {
 	return t
 }
 
-// ReportTargetWait reports that a change waits for healthy targets. checked is false if AWS does not check the targets
-// yet, because no listener or rule forwards to them, so that nothing is known about the pods.
+// ReportTargetWait reports that a change waits for healthy targets. what is the change. checked is false if no listener or
+// rule forwards to the targets: AWS does not check them yet, and nothing is known about the pods.
 func (d *Draft) ReportTargetWait(of finding.Origin, members []finding.Ref, what string, wait plan.Wait, checked bool) {
 	object := of.Object
 	if object.IsZero() && len(members) > 0 {

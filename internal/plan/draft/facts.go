@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// SecurityGroupIDs returns the ids of the security groups that exist already, and whether all of the security groups exist.
+// SecurityGroupIDs returns the ids of those security groups that exist already, and reports whether all of them exist.
 func (d *Draft) SecurityGroupIDs(groups []plan.SecurityGroupRef) (ids []string, complete bool) {
 	complete = true
 	for _, g := range groups {
@@ -25,9 +25,10 @@ func (d *Draft) SecurityGroupIDs(groups []plan.SecurityGroupRef) (ids []string, 
 	return ids, complete
 }
 
-// SubnetFacts returns subnets as AWS describes them, in the order of ids. known is false if a description is missing. It
-// first uses the answer to asked, the question with which the stack looks for its subnets. For other subnets, such as live
-// subnets that are retained, it asks a separate question; fault is the reason why that one has no answer.
+// SubnetFacts returns subnets as AWS describes them, in the order of ids. It first uses the answer to asked, the question
+// with which the stack looks for its subnets. For other subnets, such as observed subnets that are retained, it asks a
+// separate question. known is false if a description is missing. fault is the reason why the separate question has no
+// answer.
 func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observed.Subnet, known bool, fault *observed.Fault) {
 	q := subnetsByIDQuestion(ids)
 	for _, id := range ids {
@@ -51,7 +52,7 @@ func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observe
 	return nil, false, nil
 }
 
-// subnetsByIDQuestion returns the question for the descriptions of subnets with these ids.
+// subnetsByIDQuestion returns the question for the descriptions of the subnets with these ids.
 func subnetsByIDQuestion(ids []string) model.AskSubnets {
 	return model.SubnetQuestion(model.SubnetsNamed{Refs: slices.Sorted(slices.Values(ids))}, "", true)
 }

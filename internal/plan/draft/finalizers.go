@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Finalizers plans the finalizers of the members that are not leaving. A resource is created only when at least one of the
-// members that need it has the finalizer, so that the resource is deleted with the members.
+// Finalizers plans the finalizers of the members that are not leaving. A resource is created only when at least one member
+// that needs it has the finalizer. Otherwise the members could be deleted without the resource.
 type Finalizers struct {
 	members    []model.Member
 	claimSteps map[finding.Ref]plan.StepID
@@ -43,7 +43,8 @@ func (f *Finalizers) PlanFinalizers(to *Steps) {
 	}
 }
 
-// ClaimStepsOf returns the steps that add the finalizers of members, after which resources may be created for them.
+// ClaimStepsOf returns the steps that add the missing finalizers of these members. Resources for the members may be created
+// after these steps.
 func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	var out []plan.StepID
 	for _, m := range members {
@@ -54,8 +55,8 @@ func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	return out
 }
 
-// HolderSteps returns the steps after which at least one member that is not leaving has the finalizer: none if a member
-// already has it.
+// HolderSteps returns the steps after which at least one member that is not leaving has the finalizer. It returns none if a
+// member already has the finalizer.
 func (f *Finalizers) HolderSteps() []plan.StepID {
 	var refs []finding.Ref
 	for _, m := range f.members {
@@ -67,8 +68,8 @@ func (f *Finalizers) HolderSteps() []plan.StepID {
 	return f.ClaimStepsOf(refs...)
 }
 
-// HolderStepsOf returns the steps after which at least one of these members has the finalizer: none if a member already has
-// it.
+// HolderStepsOf returns the steps after which at least one of these members has the finalizer. It returns none if one of
+// them already has the finalizer.
 func (f *Finalizers) HolderStepsOf(members []finding.Ref) []plan.StepID {
 	claims := f.ClaimStepsOf(members...)
 	if len(claims) < len(members) {

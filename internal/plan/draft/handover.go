@@ -11,19 +11,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// During a handover, a load balancer carries the tags of both stacks as long as a target group or security group of it still
-// carries only the tags of the previous stack. The tags therefore show the owner of each resource, also after a process was
-// stopped in the middle of a handover.
+// In a handover, a stack takes over the load balancer of another stack, the previous stack. The load balancer has the tags
+// of both stacks as long as one of its target groups or security groups has only the tags of the previous stack. Therefore
+// the tags show the owner of each resource, even if the process is stopped during the handover.
 
-// IsHandingOver reports whether the load balancer is being handed over: it still carries the tags of the stack that it is
-// taken over from. During this time no live rule belongs to a member, because the live rules belong to the objects of the
-// previous stack.
+// IsHandingOver reports whether the load balancer is being handed over: it still has the tags of the previous stack. During
+// this time, the observed rules belong to the objects of the previous stack, and none belongs to a member.
 func (d *Draft) IsHandingOver() bool {
 	return d.Have.AdoptedStack != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(d.Have.AdoptedStack, lb.Tags) })
 }
 
-// AdoptedTags returns the tags that record from which stack a load balancer is taken over, so that it can be given back;
-// none if it is not taken over.
+// AdoptedTags returns the tags that record from which stack a load balancer is taken over, so that it can be returned to
+// this stack; none if it is not taken over.
 func (d *Draft) AdoptedTags() map[string]string {
 	if d.Want.Adopts == nil {
 		return nil
@@ -31,8 +30,8 @@ func (d *Draft) AdoptedTags() map[string]string {
 	return naming.AdoptedTags(d.Want.Adopts.From, d.Want.Adopts.Namespaces)
 }
 
-// HandoverReason returns the reason of a step: the handover if the step removes tags or labels of the previous stack
-// (removesPrevious), and otherwise reason.
+// HandoverReason returns the reason of a step. If the step removes tags or labels of the previous stack (removesPrevious),
+// the reason is the handover. Otherwise it is the given reason.
 func (d *Draft) HandoverReason(removesPrevious bool, reason string) string {
 	if removesPrevious {
 		return "the load balancer is taken over from " + d.Have.AdoptedStack.Title()
@@ -40,8 +39,8 @@ func (d *Draft) HandoverReason(removesPrevious bool, reason string) string {
 	return reason
 }
 
-// TakeOver plans to put the tags of this stack on a load balancer that is taken over. It returns the steps after which the
-// other settings of the load balancer may be changed.
+// TakeOver plans to add the tags of this stack to a load balancer that is taken over. It returns the steps that must come
+// before changes of other settings of the load balancer.
 func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]string, after []plan.StepID) []plan.StepID {
 	if d.Have.AdoptedStack == (model.StackID{}) {
 		return nil
@@ -57,8 +56,8 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 	}, put, nil, live)}
 }
 
-// OrderAfterTakeOver makes the planned steps from the index from on depend on the steps in first. The previous stack reverts
-// changes of a load balancer until the load balancer has the tags of this stack.
+// OrderAfterTakeOver adds the steps in first to the dependencies of the planned steps from the index from on. The previous
+// stack reverts changes of a load balancer until the load balancer has the tags of this stack.
 func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	if d.Have.AdoptedStack == (model.StackID{}) {
 		return
@@ -73,8 +72,8 @@ func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	}
 }
 
-// EndTakeOver plans to remove the tags of the previous stack from a load balancer, after all other steps. As long as the
-// load balancer has the tags of both stacks, the previous stack does not revert these steps.
+// EndTakeOver plans to remove the tags of the previous stack from a load balancer, after all other steps. While the load
+// balancer has the tags of both stacks, the previous stack does not revert these steps.
 func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []finding.Ref) {
 	if d.Have.AdoptedStack == (model.StackID{}) {
 		return
@@ -95,7 +94,7 @@ func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []fi
 	}, nil, remove, live)
 }
 
-// TagsAfterHandover returns the tags that a load balancer has after TakeOver and EndTakeOver.
+// TagsAfterHandover returns the tags that a load balancer has after the steps of TakeOver and EndTakeOver.
 func (d *Draft) TagsAfterHandover(live map[string]string) map[string]string {
 	if d.Have.AdoptedStack == (model.StackID{}) {
 		return live

@@ -5,14 +5,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// SecretDiffers reports whether a live listener or rule has a recorded client secret that differs from the desired one.
+// SecretDiffers reports whether the hash that is recorded for the client secret of a listener or rule differs from the hash
+// of the desired client secret.
 func (d *Draft) SecretDiffers(arn string, want []model.Action) bool {
 	mark, given := plan.SecretMark(arn, want), d.Have.Facts.SecretHashes[arn]
 	return mark != "" && given != "" && mark != given
 }
 
-// AssumeSecret records that a live listener or rule that equals the desired state is assumed to have the desired client
-// secret, unless the secret that was written to it is known.
+// AssumeSecret records that a listener or rule is assumed to have the desired client secret, if no hash is recorded for it.
+// It is called if the other settings of the listener or rule equal the desired state.
 func (d *Draft) AssumeSecret(arn string, want []model.Action) {
 	mark := plan.SecretMark(arn, want)
 	if mark == "" || d.Have.Facts.SecretHashes[arn] != "" {

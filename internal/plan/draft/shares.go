@@ -8,41 +8,41 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// How a quota is shared between namespaces
+// How namespaces share a quota
 //
-// AWS has quotas for the rules, listeners and certificates of a load balancer. The controller detects a quota only when AWS
-// refuses a resource. Namespaces share a quota by two rules that do not depend on its value:
+// AWS has quotas for the rules, listeners and certificates of a load balancer. The controller detects that a quota is
+// reached only when AWS refuses a resource. Namespaces share a quota by two rules that do not depend on its value:
 //
-//   - No live rule, listener or certificate is deleted for another namespace. If a namespace does not need a resource any more,
-//     new resources of that namespace replace it first.
+//   - No existing rule, listener or certificate is deleted for another namespace. If a namespace does not need a resource
+//     any more, new resources of that namespace replace it first.
 //   - The namespace with the fewest resources gets free capacity first.
 //
-// So a namespace with less than an equal share never loses capacity to a namespace with more. This does not depend on the
-// quota, on the order in which objects are created, or on earlier refusals.
+// Therefore a namespace with less than an equal share never loses capacity to a namespace with more. This does not depend on
+// the quota, on the order in which objects are created, or on earlier refusals.
 
-// Share has the number of live resources of one resource kind that a namespace has: those that are retained and those that
-// will be deleted.
+// Share has the numbers of existing resources of one kind that a namespace has: those that are retained and those that will
+// be deleted.
 type Share struct{ Retained, ToBeDeleted int }
 
-// Shares has the Share of each namespace in a quota, by namespace.
+// Shares has, by namespace, the Share of each namespace in a quota.
 type Shares map[string]Share
 
-// AddRetained counts a retained resource for each of the namespaces.
+// AddRetained counts one retained resource for each of the namespaces.
 func (s Shares) AddRetained(namespaces ...string) {
 	for _, n := range namespaces {
 		s[n] = Share{s[n].Retained + 1, s[n].ToBeDeleted}
 	}
 }
 
-// AddToBeDeleted counts a resource that will be deleted for each of the namespaces.
+// AddToBeDeleted counts one resource that will be deleted for each of the namespaces.
 func (s Shares) AddToBeDeleted(namespaces ...string) {
 	for _, n := range namespaces {
 		s[n] = Share{s[n].Retained, s[n].ToBeDeleted + 1}
 	}
 }
 
-// OrderClaims returns the indexes of claims in the order in which they get capacity. A claim is the namespace that makes it.
-// The claims of one namespace keep their order.
+// OrderClaims returns the indexes of claims in the order in which they get capacity. Each claim is for one resource, and is
+// given by the namespace that makes it. The claims of one namespace keep their order.
 func OrderClaims(shares Shares, claims []string) []int {
 	level, made := make([]int, len(claims)), map[string]int{}
 	order := make([]int, len(claims))
@@ -67,8 +67,8 @@ func Namespaces(refs []finding.Ref) []string {
 	return slices.Sorted(maps.Keys(in))
 }
 
-// namespacesOfClaims returns the namespace to which each claim is attributed. If several namespaces claim the same resource,
-// the claim belongs to the namespace with the fewest resources, so that the other namespaces do not delay the resource.
+// namespacesOfClaims returns, for each claim, the one namespace for which it counts. If several namespaces claim the same
+// resource, it counts for the namespace with the fewest resources. Therefore the other namespaces do not delay the resource.
 func namespacesOfClaims(shares Shares, claims [][]string) []string {
 	out, made := make([]string, len(claims)), map[string]int{}
 	for i, by := range claims {
@@ -82,7 +82,7 @@ func namespacesOfClaims(shares Shares, claims [][]string) []string {
 
 // OrderStepsByShare sorts the steps that create resources with a quota by the shares of namespaces, beginning at the step
 // with index from. Each step remains after its dependencies. claim returns the namespaces that claim the resource that a
-// step creates; nil if the step creates none.
+// step creates; nil for other steps.
 func (st *Steps) OrderStepsByShare(shares Shares, from int, claim func(plan.Step) []string) {
 	steps := st.Plan.Steps[from:]
 	var creates []int

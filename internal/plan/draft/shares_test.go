@@ -48,8 +48,9 @@ func TestSharedClaimCountsForItsSmallestShare(t *testing.T) {
 	}
 }
 
-// TestSharesAreFairAtEveryCapacity checks that, for any capacity, a namespace with an open claim has at most one resource
-// less than a namespace that got more resources than it had given up.
+// TestSharesAreFairAtEveryCapacity checks OrderClaims for any capacity. A namespace first replaces the resources that it
+// does not need any more. If it still has an open claim, it has at most one resource less than a namespace that got more
+// resources than it had to delete.
 func TestSharesAreFairAtEveryCapacity(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {

@@ -10,19 +10,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// StepChain is a list of steps to which more steps are added. A step that depends on the chain depends on the steps in it at
-// that time, not on those added later.
+// StepChain is a list of steps to which more steps are added. A step that depends on the chain depends only on the steps
+// that are in the chain at that time.
 type StepChain struct {
 	Steps       []plan.StepID
-	lastJoin    plan.StepID // the latest join
-	joinedCount int         // how many steps are in that join
+	lastJoin    plan.StepID // latest join of the chain; empty if there is none
+	joinedCount int         // number of steps in that join
 }
 
 // Add appends a step to the chain.
 func (c *StepChain) Add(id plan.StepID) { c.Steps = append(c.Steps, id) }
 
-// Join returns the id of a join of all steps in the chain. It is built from the previous join of the chain and the
-// steps since then, so that long chains cost little.
+// Join returns the id of a join of all steps in the chain. It adds the steps since the previous join to that join, so that
+// long chains cost little.
 func (st *Steps) Join(c *StepChain) plan.StepID {
 	if c.lastJoin != "" && c.joinedCount == len(c.Steps) {
 		return c.lastJoin
@@ -48,10 +48,10 @@ type Steps struct {
 	questionKeys  map[string]bool          // keys of questions
 	waitKeys      map[string]bool          // keys of waits
 	waitTimes     map[string]time.Duration // see plan.Memory.WaitedTimes
-	TrailingSteps []plan.Step              // steps that wait and on which no other step depends
+	TrailingSteps []plan.Step              // steps that wait, and on which no other step depends
 }
 
-// NewSteps returns the empty plan of a stack. waited is plan.Memory.WaitedTimes.
+// NewSteps returns the empty plan of a stack. waited has the value of plan.Memory.WaitedTimes.
 func NewSteps(of model.StackID, waited map[string]time.Duration) *Steps {
 	return &Steps{
 		Plan:    plan.Plan{Stack: of},
@@ -92,8 +92,8 @@ func (st *Steps) IsStepPlanned(id plan.StepID) bool {
 	return st.stepIDs[id]
 }
 
-// PossibleDependencies returns the steps on which later steps may have to depend. Steps that create DNS records are not
-// included, because only a certificate has to wait if they fail.
+// PossibleDependencies returns the steps on which a later step may have to depend. It does not include steps that create DNS
+// records: if they fail, only a certificate has to wait.
 func (st *Steps) PossibleDependencies() []plan.StepID {
 	var out []plan.StepID
 	for _, s := range st.Plan.Steps {
@@ -104,8 +104,8 @@ func (st *Steps) PossibleDependencies() []plan.StepID {
 	return out
 }
 
-// AddTrailingSteps adds the steps that wait and on which no other step depends. It is called last, so that
-// PossibleDependencies does not return them.
+// AddTrailingSteps adds TrailingSteps to the plan. It is called last, so that PossibleDependencies does not return these
+// steps.
 func (st *Steps) AddTrailingSteps() {
 	for _, s := range st.TrailingSteps {
 		st.Add(s)

@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// TrimTags removes user tags, the last ones by key, while there are more tags than AWS accepts, and returns their keys. Tags
-// that record the progress of a replacement need room, and have to be retained. When they are removed, the user tags are
-// added again.
+// TrimTags removes user tags from tags while there are more tags than AWS accepts. It removes the last tags in the order of
+// their keys, and returns the keys. Tags that record the progress of a replacement are retained. When these are not needed
+// any more, the user tags are added again.
 func TrimTags(tags plan.Tags) (removed []string) {
 	keys := slices.Sorted(maps.Keys(tags))
 	excess := tagsOverLimit(tags, nil)
@@ -27,7 +27,7 @@ func TrimTags(tags plan.Tags) (removed []string) {
 	return removed
 }
 
-// Retag plans to change the tags of a resource and returns the step, or "" if nothing differs. If legacy is set, tags of
+// Retag plans to change the tags of a resource and returns the step; "" if no tag differs. If legacy is set, tags of
 // aws-alb-ingress-controller are retained.
 func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, legacy bool, after []plan.StepID, blames []finding.Ref) plan.StepID {
 	put, remove := d.TagChanges(want, have, legacy)
@@ -46,8 +46,8 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 	}, put, remove, have)
 }
 
-// AddTagStep completes s to a step that puts and removes tags of the resource at its address, adds the step and returns its
-// id. have are the live tags.
+// AddTagStep adds the step s to the plan and returns its id. It completes s, so that the step adds and removes tags of the
+// resource at the address of s. have has the observed tags.
 func (st *Steps) AddTagStep(s plan.Step, put plan.Tags, remove []string, have map[string]string) plan.StepID {
 	s.Verb, s.Changes = plan.Update, mapChanges("tags.", put, have)
 	for _, k := range remove {
@@ -57,17 +57,17 @@ func (st *Steps) AddTagStep(s plan.Step, put plan.Tags, remove []string, have ma
 	return st.Add(s)
 }
 
-// isTagOfPreviousStack reports whether a tag is one of the two tags that identify the resources of the stack from which a
-// load balancer is taken over.
+// isTagOfPreviousStack reports whether a tag is one of the two tags that identify the resources of the previous stack, from
+// which a load balancer is taken over.
 func (d *Draft) isTagOfPreviousStack(key string, have map[string]string) bool {
 	other := d.Have.AdoptedStack
 	return other != (model.StackID{}) && naming.HasStackTags(other, have) &&
 		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
 }
 
-// tagsOverLimit returns by how many tags a resource would exceed the limit of AWS if the tags in put were added. That many
-// tags are removed even if tags are held, so that a new tag of one member does not fail because another member cannot be
-// read.
+// tagsOverLimit returns the number of tags by which a resource would exceed the AWS limit if the tags in put were added.
+// This number of tags is removed even if tags are held. Otherwise a new tag of one member would fail because another member
+// cannot be read.
 func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	n := 0
 	for k := range have {
@@ -78,7 +78,8 @@ func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	return max(0, n+len(put)-naming.MaxTags)
 }
 
-// RetagListenerOrRule plans to change the tags of a listener or rule of the load balancer whose ARN is lb.
+// RetagListenerOrRule plans to change the tags of a listener or rule. lb is the ARN of its load balancer. If the tags could
+// not be read, it reports this and plans nothing.
 func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, blames []finding.Ref) {
 	if f := d.ReadFault(model.AskRuleTags{ARN: lb}); f != nil {
 		d.ReportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)
@@ -87,8 +88,8 @@ func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, h
 	d.Retag(a, want, have, false, after, blames)
 }
 
-// TagChanges returns which tags to put and which keys to remove. It ignores tags with the prefix "aws:" and tags that other
-// systems manage. If legacy is set, it does not remove tags of aws-alb-ingress-controller.
+// TagChanges returns the tags to add or change, and the keys of the tags to remove. It ignores tags with the prefix "aws:"
+// and tags that other systems manage. If legacy is set, it does not remove tags of aws-alb-ingress-controller.
 func (d *Draft) TagChanges(want plan.Tags, have map[string]string, legacy bool) (plan.Tags, []string) {
 	ignored := func(k string) bool {
 		return strings.HasPrefix(k, "aws:") || slices.Contains(d.Opt.ExternalTags, k)
@@ -108,7 +109,7 @@ func (d *Draft) TagChanges(want plan.Tags, have map[string]string, legacy bool) 
 	return put, remove
 }
 
-// mapChanges returns a change for each key in put, with its value in have.
+// mapChanges returns a field change for each key in put, sorted by key: from its value in have to its value in put.
 func mapChanges(prefix string, put map[string]string, have map[string]string) []plan.Change {
 	var out []plan.Change
 	for _, k := range slices.Sorted(maps.Keys(put)) {

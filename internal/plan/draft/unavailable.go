@@ -9,12 +9,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// If AWS denies or does not answer a read, the fact is unknown. Nothing that depends on an unknown fact is changed: these
-// settings of the load balancer are held, and the member that requests them gets the finding. Everything else is planned as
-// usual.
+// If AWS denies a read or does not answer it, the fact is unavailable. Settings of the load balancer that depend on the fact
+// are held, and the member that requests them gets a finding. Everything else is planned as usual.
 
-// ReadFault returns the reason why the answer to a question could not be read; nil if it was read or was not asked yet. The
-// plan is made again when the read is tried again.
+// ReadFault returns the reason why the answer to a question could not be read; nil if it was read or not asked yet. If there
+// is a reason, it also requests that the plan is made again when the read is retried.
 func (d *Draft) ReadFault(q model.Question) *observed.Fault {
 	f := d.Have.Facts.Fault(q)
 	if f != nil {
@@ -23,11 +22,11 @@ func (d *Draft) ReadFault(q model.Question) *observed.Fault {
 	return f
 }
 
-// ReportUnavailable reports an unavailable fact, and what happens without it (now), on the origins in of. If there are none,
-// it is reported on the first member.
+// ReportUnavailable reports an unavailable fact and its effect (now) on the origins in of. If of is empty, it reports them
+// on the first member. It reports nothing if the rate limiter has postponed the read.
 func (d *Draft) ReportUnavailable(f observed.Fault, now string, reach finding.Reach, of ...finding.Origin) {
 	if f.Message == "" {
-		return // the rate limiter has postponed the read
+		return
 	}
 	if of = slices.Clone(of); len(of) == 0 {
 		of = MemberOrigins(d.Members()[:min(len(d.Members()), 1)])
@@ -40,7 +39,7 @@ func (d *Draft) ReportUnavailable(f observed.Fault, now string, reach finding.Re
 	}
 }
 
-// FaultFix returns, for a finding, what users can do about an unavailable fact.
+// FaultFix returns the part of a finding that says what users can do about an unavailable fact.
 func FaultFix(f observed.Fault) string {
 	switch f.Reason {
 	case finding.AccessDenied:
@@ -54,7 +53,7 @@ func FaultFix(f observed.Fault) string {
 	return "the read is retried; if it keeps failing, check the service in the account and region"
 }
 
-// MemberOrigins returns members as origins, without a field.
+// MemberOrigins returns the members as origins without a field.
 func MemberOrigins(members []finding.Ref) []finding.Origin {
 	var out []finding.Origin
 	for _, m := range members {
@@ -63,8 +62,8 @@ func MemberOrigins(members []finding.Ref) []finding.Origin {
 	return out
 }
 
-// DeleteOnceReadable adds a deletion that waits until the resources to delete can be read from AWS. Until then the members of
-// a stack that is torn down keep their finalizers.
+// DeleteOnceReadable adds a deletion that waits until the resources to be deleted can be read from AWS. If the stack is torn
+// down, its members keep their finalizers until then.
 func (d *Draft) DeleteOnceReadable(a plan.Address, do plan.Action, f observed.Fault) {
 	d.ReportUnavailable(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)
 	d.Add(plan.Step{

@@ -9,12 +9,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Usage records which live target groups are still in use, and to which members the rules that are deleted belong. Package
+// Usage records which observed target groups are still in use, and which members own the rules that are deleted. Package
 // targetgroups deletes the target groups that are not in use.
 type Usage struct {
-	KeptTargetGroups map[string]bool          // ARNs of target groups that held or retained rules forward to
-	FreeingSteps     map[string][]plan.StepID // steps after which nothing forwards to a target group, by its ARN
-	RuleOwners       map[string][]finding.Ref // owners of the live rules that are deleted, by ARN of the rule
+	KeptTargetGroups map[string]bool          // ARNs of the target groups to which held or retained rules forward
+	FreeingSteps     map[string][]plan.StepID // steps after which no rule forwards to a target group, by its ARN
+	RuleOwners       map[string][]finding.Ref // owners of the observed rules that are deleted, by ARN of the rule
 }
 
 // NewUsage returns a Usage without records.
@@ -22,7 +22,7 @@ func NewUsage() *Usage {
 	return &Usage{KeptTargetGroups: map[string]bool{}, FreeingSteps: map[string][]plan.StepID{}, RuleOwners: map[string][]finding.Ref{}}
 }
 
-// KeepTargetGroups records that the target groups to which live actions forward must not be deleted.
+// KeepTargetGroups records that the target groups to which observed actions forward must not be deleted.
 func (u *Usage) KeepTargetGroups(actions []model.Action) {
 	for _, g := range model.ForwardedGroups(actions) {
 		if g.Group.ARN != "" {
@@ -31,7 +31,7 @@ func (u *Usage) KeepTargetGroups(actions []model.Action) {
 	}
 }
 
-// KeepTargetGroupsOfListener records that the target groups to which a live listener and its rules forward must not be
+// KeepTargetGroupsOfListener records that the target groups to which an observed listener and its rules forward must not be
 // deleted.
 func (u *Usage) KeepTargetGroupsOfListener(l *observed.Listener) {
 	u.KeepTargetGroups(l.Default)
@@ -40,7 +40,7 @@ func (u *Usage) KeepTargetGroupsOfListener(l *observed.Listener) {
 	}
 }
 
-// RecordFreeingStep records the step by as one after which the live actions do not forward to their target groups any more.
+// RecordFreeingStep records that, after the step by, these observed actions do not forward to their target groups any more.
 func (u *Usage) RecordFreeingStep(actions []model.Action, by plan.StepID) {
 	for _, g := range model.ForwardedGroups(actions) {
 		if arn := g.Group.ARN; arn != "" && !slices.Contains(u.FreeingSteps[arn], by) {
@@ -49,8 +49,8 @@ func (u *Usage) RecordFreeingStep(actions []model.Action, by plan.StepID) {
 	}
 }
 
-// RecordListenerDeletion records the step by, which deletes a listener with its rules, as a freeing step of all their target
-// groups.
+// RecordListenerDeletion records the step by, which deletes a listener with its rules, as a freeing step of all target
+// groups to which they forward.
 func (u *Usage) RecordListenerDeletion(l observed.Listener, by plan.StepID) {
 	u.RecordFreeingStep(l.Default, by)
 	for _, r := range l.Rules {

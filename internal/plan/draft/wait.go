@@ -10,13 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// PollInterval returns the time until a condition is checked again, if the wait for it has already lasted for waited.
+// PollInterval returns the time until a condition is checked again. waited is the time for which the wait has already
+// lasted.
 func PollInterval(waited time.Duration) time.Duration {
 	return min(max(durations.FirstPoll, waited/4), durations.LastPoll)
 }
 
 // NewWait returns a wait with a deadline; the zero Wait if the deadline has passed. key identifies the wait in
-// plan.Plan.WaitKeys.
+// plan.Plan.WaitKeys, and what describes the condition (plan.Wait.For).
 func (st *Steps) NewWait(key, what string, deadline time.Duration) plan.Wait {
 	if !st.waitKeys[key] {
 		st.waitKeys[key] = true
@@ -29,7 +30,8 @@ func (st *Steps) NewWait(key, what string, deadline time.Duration) plan.Wait {
 	return plan.Wait{For: what, RetryAfter: min(PollInterval(waited), deadline-waited), Deadline: deadline}
 }
 
-// WaitKey returns a key for a wait: its kind, and a hash of what identifies it.
+// WaitKey returns a key for a wait. The key consists of what, the kind of the wait, and a hash of the parts, which identify
+// it.
 func WaitKey(what string, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -1,4 +1,4 @@
-// Package durations is the table of the intervals, deadlines and ages of plans, stacks and bindings. No other package below
+// Package durations has the intervals, deadlines and ages that plans, stacks and bindings use. No other package below
 // internal/plan, internal/engine and internal/translate declares a duration.
 package durations
 
@@ -7,24 +7,25 @@ import "time"
 // Intervals after which a run is repeated.
 const (
 	// ShortestInterval is the interval after a failure that is probably temporary, and for objects that other controllers
-	// create at the same time. Facts of this age are treated as current, so that simultaneous runs share them. It is also
+	// create at the same time. Facts of this age are treated as current, so that simultaneous runs can share them. It is also
 	// the longest time for which a call to register targets waits for the rate limiter.
 	ShortestInterval = time.Second
 	// RecheckInterval is the interval for conditions that end without a change of input, and for changes that users watch: a
 	// resource in use, an import of a certificate, new targets while the previous ones still get requests.
 	RecheckInterval = 2 * time.Second
-	// FirstPoll is the first interval for changes that take some seconds, such as targets that become healthy or drain.
-	// Later intervals grow with the elapsed time, up to LastPoll.
+	// FirstPoll is the first interval for changes that take some seconds, such as targets that become healthy or drain. Later
+	// intervals grow with the elapsed time, up to LastPoll.
 	FirstPoll = 3 * time.Second
-	// LastPoll limits the number of calls during a long wait. Targets become healthy within this time, or not soon.
+	// LastPoll is the longest interval during a long wait, which limits the number of calls. Targets that are not healthy
+	// within this time do not become healthy soon.
 	LastPoll = 20 * time.Second
-	// FirstBackOff is the first back-off after a refusal that only a change of input, permissions or quotas corrects, and
-	// the interval for changes that take longer than LastPoll. An object must be absent for this time before it is treated
-	// as missing, because informers may receive objects of one kind later than those of another.
+	// FirstBackOff is the first back-off after a refusal that only a change of input, permissions or quotas corrects. It is
+	// also the interval for changes that take longer than LastPoll, and the time for which an object must be absent before it
+	// is treated as missing: informers may receive objects of one kind later than objects of another kind.
 	FirstBackOff = 5 * time.Second
-	// Requeue is the default interval for a binding that waits. It is also the interval after a refused target and for a
-	// load balancer that AWS is creating. During this time, answers of AWS may lack resources that an earlier process has
-	// created.
+	// Requeue is the default interval for a binding that waits. It is also the interval after a refused target, and for a load
+	// balancer that AWS is creating. For this time after the start of the process, answers of AWS may lack resources that an
+	// earlier process has created.
 	Requeue = 15 * time.Second
 	// OutageWait is the interval after an AWS service did not answer, and while AWS carries out a long operation, such as a
 	// validation.
@@ -36,62 +37,62 @@ const (
 	// DeniedWait is the interval after a denied call, and the longest back-off of failures that may be temporary. The
 	// budgets of refused calls, and of imports for which a listener waits, grow by one in each such interval.
 	DeniedWait = 5 * time.Minute
-	// LongestBackOff is the longest back-off of a change that AWS refuses repeatedly. It is also the time before the expiry
-	// of a certificate at which its successor is imported even if the limit of imports is reached.
+	// LongestBackOff is the longest back-off of a change that AWS refuses repeatedly. It is also the time before the expiry of
+	// a certificate at which the renewed certificate is imported even if the limit of imports is reached.
 	LongestBackOff = 15 * time.Minute
-	// Resync is the default interval in which unchanged stacks and bindings are compared with AWS. It is the same as in
-	// aws-load-balancer-controller.
+	// Resync is the default interval at which unchanged stacks and bindings are compared with AWS. The AWS Load Balancer
+	// Controller has the same default.
 	Resync = 10 * time.Hour
 )
 
 // Deadlines after which the controller acts.
 const (
-	// ShortWait is the time for which a new listener waits for an import. Edits or refusals that follow each other after
-	// this time are not a burst.
+	// ShortWait is the time for which a new listener waits for an import. Edits or refusals with a longer interval between them
+	// are not treated as a burst.
 	ShortWait = 10 * time.Second
-	// EndedTargetDeadline is the time for which the deregistration of targets whose pods have ended may be postponed. It is
+	// EndedTargetDeadline is the longest time for which the deregistration of targets whose pods have ended is postponed. It is
 	// shorter than the half minute after which a VPC may assign the address to another pod.
 	EndedTargetDeadline = 25 * time.Second
-	// FollowUpTime is the time after which the missing consequence of a change in Kubernetes, which usually takes seconds,
-	// is reported or not awaited any longer: EndpointSlices and ENIs for pods, the deregistration of targets by bindings, a
-	// Service for the binding that needs it.
+	// FollowUpTime is the longest time for which the controller waits for the consequences of a change in Kubernetes, which
+	// usually take seconds: EndpointSlices and ENIs for pods, the deregistration of targets by bindings, a Service for the
+	// binding that needs it. After this time, a missing consequence is reported or not awaited any longer.
 	FollowUpTime = 30 * time.Second
-	// RunningTargetDeadline is the time for which the deregistration of targets whose pods still run may be postponed. When
-	// one of these pods ends, EndedTargetDeadline applies from then on.
+	// RunningTargetDeadline is the longest time for which the deregistration of targets whose pods still run is postponed. When
+	// one of these pods ends, EndedTargetDeadline applies.
 	RunningTargetDeadline = 45 * time.Second
-	// SettleWindow is the settle window: the time until AWS returns a change in its answers. It is also the maximum age of
-	// facts that many runs share after the controller starts, and the time after the start in which only changed stacks are
+	// SettleWindow is the settle window: the time until the answers of AWS show a change. It is also the maximum age of facts
+	// that many runs share after the controller starts, and the time after the start in which only changed stacks are
 	// reconciled.
 	SettleWindow = time.Minute
-	// DeadlineMargin is added to the time that a change should take according to the settings, because pods have to start
-	// and be registered. It is also the time after which a change that AWS did not persist is made again for the first time.
+	// DeadlineMargin is added to the time that a change should take according to its settings, because pods must start and be
+	// registered. It is also the time after which a change that AWS did not persist is made again for the first time.
 	DeadlineMargin = 2 * time.Minute
 	// LongestWait is the deadline of each wait of a plan. New targets usually become healthy sooner.
 	LongestWait = 5 * time.Minute
-	// OverdueDeadline is the time after which a certificate should have been issued, according to ACM. It is also the time
-	// after the start of the controller within which an unchanged binding is compared with AWS; until then the cached
-	// description of its target group is used.
+	// OverdueDeadline is the time after which, according to ACM, a certificate should have been issued. It is also the time
+	// after the start of the controller within which an unchanged binding is compared with AWS. Until this comparison, the
+	// cached description of its target group is used.
 	OverdueDeadline = 30 * time.Minute
 )
 
 // Maximum ages of facts, and periods over which events are counted.
 const (
-	// HealthAge is the maximum age of the list of registered targets from which changes are made. The list always includes
-	// the writes of this process.
+	// HealthAge is the maximum age of the list of registered targets on which changes are based. The list always includes the
+	// changes that this process has made.
 	HealthAge = 5 * time.Minute
-	// StartSpread is the time over which the comparisons of unchanged stacks are spread when the controller has started. It
+	// StartSpread is the time over which the comparisons of unchanged stacks are spread after the start of the controller. It
 	// begins one minute after the start, so that all stacks are compared within three quarters of an hour.
 	StartSpread = 44 * time.Minute
-	// StableFactAge is the maximum age of facts that seldom change: descriptions by ARN, zones of targets, certificates that
-	// ACM has refused, a load balancer whose quota is reached. It is also the time during which a missing resource is still
-	// looked up at short intervals.
+	// StableFactAge is the maximum age of facts that seldom change: descriptions by ARN, availability zones of targets,
+	// certificates that ACM has refused, and load balancers whose quota is reached. It is also the time during which a missing
+	// resource is still looked up at short intervals.
 	StableFactAge = time.Hour
-	// ImportInterval is the time after which a certificate may be imported once more when the initial number of imports is
-	// used up.
+	// ImportInterval is the time after which a certificate may be imported once more, if it has used up its initial number of
+	// imports.
 	ImportInterval = 2 * time.Hour
-	// RepeatWindow is the time within which the same change is treated as a repetition. Another user or controller that
-	// reverts a change several times a day is reported.
+	// RepeatWindow is the time within which the same change is treated as a repetition. If another user or controller reverts a
+	// change several times in this time, this is reported.
 	RepeatWindow = 6 * time.Hour
-	// Year is the time over which ACM counts imports for its quota.
+	// Year is the period in which ACM counts imports for its quota.
 	Year = 365 * 24 * time.Hour
 )

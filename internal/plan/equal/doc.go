@@ -1,3 +1,3 @@
-// Package equal compares desired with live values in the way that AWS does, so that values which AWS treats as equal need no
-// write.
+// Package equal compares desired with observed values in the same way as AWS. Values that AWS treats as equal need not be
+// written.
 package equal

@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The comparisons of this file decide when a live value needs no write. They treat as equal what AWS treats as equal, so
-// that load balancers taken over from another controller are not changed.
+// The comparisons in this file decide whether an observed value must be changed. They treat as equal what AWS treats as
+// equal. Therefore load balancers that are taken over from another controller are not changed.
 
-// SameAttribute reports whether AWS treats two attribute values as equal: it compares booleans regardless of case, whole
+// SameAttribute reports whether AWS treats two attribute values as equal. It compares booleans regardless of case, whole
 // numbers by value, and everything else as text.
 func SameAttribute(a, b string) bool {
 	if a == b || strings.EqualFold(a, b) && (strings.EqualFold(a, "true") || strings.EqualFold(a, "false")) {
@@ -27,22 +27,22 @@ func SameAttribute(a, b string) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// SameSet reports whether two lists have the same elements, whatever their order and repetition.
+// SameSet reports whether two lists have the same elements, regardless of order and duplicates.
 func SameSet(a, b []string) bool {
 	return slices.Equal(SortedUnique(a), SortedUnique(b))
 }
 
-// SortedUnique returns a sorted copy of a list without repetition.
+// SortedUnique returns a sorted copy of a list without duplicates.
 func SortedUnique(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// ARNResolver returns the ARN of the live target group of a reference; empty if the target group does not exist yet.
+// ARNResolver returns the ARN of the target group to which a reference refers; empty if the target group does not exist yet.
 type ARNResolver func(model.GroupRef) string
 
-// SameActions reports whether the live actions equal the desired ones.
+// SameActions reports whether the observed actions equal the desired actions.
 func SameActions(want, have []model.Action, arn ARNResolver) bool {
 	return slices.EqualFunc(want, have, func(w, h model.Action) bool { return sameAction(w, h, arn) })
 }
@@ -76,8 +76,8 @@ func sameAction(want, have model.Action, arn ARNResolver) bool {
 	return false
 }
 
-// claimKeys returns a key for each JWT claim; different claims have different keys. The order of the values of a claim does
-// not matter, because a token needs one of them.
+// claimKeys returns a key for each JWT claim. Different claims have different keys. The order of the values of a claim does
+// not matter, because a token needs only one of them.
 func claimKeys(claims []model.JWTClaim) []string {
 	var out []string
 	for _, c := range claims {
@@ -91,7 +91,7 @@ func sameAuth(a, b model.AuthCommon) bool {
 		a.SessionTimeout == b.SessionTimeout && maps.Equal(a.ExtraParams, b.ExtraParams)
 }
 
-// RedirectWithDefaults returns a redirect with the values that AWS uses for fields that are not set.
+// RedirectWithDefaults returns a copy of a redirect in which fields that are not set have the values that AWS uses.
 func RedirectWithDefaults(r model.Redirect) model.Redirect {
 	r.Host = cmp.Or(r.Host, "#{host}")
 	r.Path = cmp.Or(r.Path, "/#{path}")
@@ -103,7 +103,7 @@ func RedirectWithDefaults(r model.Redirect) model.Redirect {
 	return r
 }
 
-// WeightOrDefault returns the weight of a target group; AWS uses 1 where none is set.
+// WeightOrDefault returns the weight of a target group; 1, which AWS uses, if none is set.
 func WeightOrDefault(w *int32) int32 {
 	if w == nil {
 		return 1
@@ -111,9 +111,9 @@ func WeightOrDefault(w *int32) int32 {
 	return *w
 }
 
-// sameForward reports whether a desired and a live forward action send the same share of requests to each target group, with
-// the same stickiness. The weights of a target group that is named several times are added, and a single target group gets
-// all requests, whatever its weight.
+// sameForward reports whether a desired and an observed forward action send the same share of requests to each target group,
+// with the same stickiness. If an action has a target group several times, its weights are added. A single target group gets
+// all requests, regardless of its weight.
 func sameForward(want, have model.Forward, arn ARNResolver) bool {
 	w, known := WeightsByARN(want, arn)
 	h, _ := WeightsByARN(have, func(g model.GroupRef) string { return g.ARN })
@@ -128,7 +128,8 @@ func sameForward(want, have model.Forward, arn ARNResolver) bool {
 	return want.Stickiness == nil || sameStickiness(want.Stickiness, have.Stickiness)
 }
 
-// WeightsByARN returns the weights by ARN; known is false if a target group has no ARN yet.
+// WeightsByARN returns the weights of the target groups of a forward action, by ARN. known is false if a target group has no
+// ARN yet.
 func WeightsByARN(f model.Forward, arn ARNResolver) (out map[string]int32, known bool) {
 	out, known = map[string]int32{}, true
 	for _, g := range f.Groups {
@@ -156,12 +157,12 @@ func sameStickiness(a, b *model.GroupStickiness) bool {
 	return d(a) == d(b)
 }
 
-// SameConditions reports whether an ALB matches the same requests with both lists of conditions. The order of conditions and
-// of their values does not matter.
+// SameConditions reports whether an ALB matches the same requests with both lists of conditions. The order of the conditions
+// and of their values does not matter.
 func SameConditions(a, b []model.Condition) bool { return ConditionsKey(a) == ConditionsKey(b) }
 
-// ConditionsKey returns a key of a list of conditions. Two lists have the same key exactly if SameConditions is true for
-// them.
+// ConditionsKey returns a key for a list of conditions. Two lists have the same key if and only if SameConditions reports
+// true for them.
 func ConditionsKey(cs []model.Condition) string {
 	if len(cs) == 1 {
 		return string(appendCondition(nil, cs[0]))
@@ -196,7 +197,8 @@ func appendCondition(to []byte, c model.Condition) []byte {
 	return append(to, '?')
 }
 
-// appendSet appends the number of distinct texts, and then these texts in sorted order. If fold is set, it ignores case.
+// appendSet appends the number of distinct texts, and then these texts in sorted order. If fold is set, it converts them to
+// lower case.
 func appendSet(to []byte, texts []string, fold bool) []byte {
 	if fold && slices.ContainsFunc(texts, func(s string) bool { return strings.ToLower(s) != s }) {
 		texts = slices.Clone(texts)
@@ -219,7 +221,7 @@ func appendText(to []byte, s string) []byte {
 	return append(append(strconv.AppendInt(to, int64(len(s)), 10), ':'), s...)
 }
 
-// SameTransforms reports whether two lists have the same transforms; the order of transforms of different kinds does not
+// SameTransforms reports whether two lists have the same transforms. The order of transforms of different kinds does not
 // matter.
 func SameTransforms(a, b []model.Transform) bool {
 	byKind := func(ts []model.Transform) []model.Transform {
@@ -232,8 +234,8 @@ func SameTransforms(a, b []model.Transform) bool {
 	})
 }
 
-// HostsAndPathsKey returns the same text for conditions with the same hosts and paths, regardless of their other conditions.
-// A held rule keeps the action of a live rule with the same key.
+// HostsAndPathsKey returns a key that is equal for conditions with the same hosts and paths, regardless of their other
+// conditions. A held rule keeps the actions of an observed rule with the same key.
 func HostsAndPathsKey(cs []model.Condition) string {
 	r := model.Rule{Conditions: cs}
 	paths := r.Paths()
@@ -251,8 +253,8 @@ func SameSelector(a, b *metav1.LabelSelector) bool {
 	return a == nil || metav1.FormatLabelSelector(a) == metav1.FormatLabelSelector(b)
 }
 
-// SameMutualAuth reports whether the live mutual TLS setting equals the desired one. If none is desired, the result is true
-// for any live setting.
+// SameMutualAuth reports whether the observed mutual TLS setting equals the desired setting. If no setting is desired, it
+// reports true for any observed setting.
 func SameMutualAuth(want, have *model.MutualAuth) bool {
 	mode := func(m *model.MutualAuth) string {
 		if m == nil || m.Mode == "" {
@@ -274,15 +276,15 @@ func SameMutualAuth(want, have *model.MutualAuth) bool {
 		cmp.Or(want.AdvertiseCA, "off") == cmp.Or(have.AdvertiseCA, "off")
 }
 
-// Values of the mutual TLS mode: AWS verifies client certificates, or mutual TLS is off. The settings for source NAT and for
-// PrivateLink rules have the value "off" as well.
+// MutualAuthVerify is the mutual TLS mode in which AWS verifies client certificates. SettingOff is the mode without mutual
+// TLS, and also a value of the settings for source NAT and for PrivateLink rules.
 const (
 	MutualAuthVerify = "verify"
 	SettingOff       = "off"
 )
 
-// EachForwardedARN calls f with the ARN of each target group to which a rule or default action of listeners forwards. A
-// target group with several rules is visited several times.
+// EachForwardedARN calls f with the ARN of each target group to which a rule or default action of the listeners forwards. It
+// may call f several times with the same ARN.
 func EachForwardedARN(ls []observed.Listener, f func(arn string)) {
 	note := func(as []model.Action) {
 		for _, g := range model.ForwardedGroups(as) {
@@ -299,7 +301,7 @@ func EachForwardedARN(ls []observed.Listener, f func(arn string)) {
 	}
 }
 
-// ForwardOf returns the forward action of a list, which AWS requires to be the last action; nil if there is none.
+// ForwardOf returns the forward action in a list of actions; nil if there is none. AWS requires it to be the last action.
 func ForwardOf(as []model.Action) *model.Forward {
 	if len(as) == 0 {
 		return nil

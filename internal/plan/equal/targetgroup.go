@@ -5,8 +5,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// CanChangeInPlace reports whether AWS can change a live target group into the desired one. Otherwise the target group has
-// to be replaced.
+// CanChangeInPlace reports whether AWS can change an observed target group into the desired target group. Otherwise the
+// target group must be replaced.
 func CanChangeInPlace(w model.TargetGroup, h observed.TargetGroup) bool {
 	control := func(p *int32) int32 {
 		if p == nil {

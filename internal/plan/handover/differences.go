@@ -11,16 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// maxComparedRules is the maximum number of rules that the controller compares in a run. The command fulcrum migrate --check
-// compares more rules.
+// maxComparedRules is the maximum number of rules for which the controller makes the comparison in a run. The command
+// fulcrum migrate --check has no such limit.
 const maxComparedRules = 1000
 
 // maxShownDifferences is the maximum number of differences that a run reports.
 const maxShownDifferences = 5
 
-// Differences returns findings about the differences that clients of another stack would notice if a Gateway took over its load
-// balancer. A difference prevents the take-over, unless the owner of its rule has consented to take-over by the Gateway. For a
-// difference that belongs to no rule, all members must have consented. port returns the number of a port of a Service.
+// Differences returns findings about the differences that clients would notice if a Gateway took over the load balancer of
+// another stack. A difference prevents the take-over, unless the owner of its rule has consented to the take-over by this
+// Gateway. For a difference that belongs to no rule, all members must have consented. port returns the number of the Service
+// port of a binding.
 func Differences(want, from model.Stack, port func(model.Binding) string) (out finding.List) {
 	allConsent := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
 	add := func(text string, consent bool) {
@@ -44,7 +45,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 			return m.Adopter == want.ID && strings.HasSuffix(d.IngressRule, " of "+m.Ref.String())
 		})
 	}
-	// Differences that prevent the take-over are shown first.
+	// Differences that prevent the take-over come first.
 	slices.SortStableFunc(res.Differences, func(a, b check.Difference) int {
 		switch first, second := consented(a), consented(b); {
 		case first == second:
@@ -78,8 +79,8 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	return out
 }
 
-// comparisonText returns a text about a comparison whose differences, if there are any, all have the consent of their
-// objects.
+// comparisonText returns a text about a comparison for a take-over that no difference prevents: either there are no
+// differences, or the owners have consented to all of them.
 func comparisonText(kind model.Kind, res check.Result) string {
 	compared := "listeners, target groups and settings are the same"
 	if kind.HasRules() {

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestAdoptionIsReadyOnlyIfAllIsCompared checks that the adoption by a Gateway in dry run is reported as ready only if all
-// requests that the rules distinguish were compared.
+// TestAdoptionIsReadyOnlyIfAllIsCompared checks that, in dry run, a take-over by a Gateway is reported as ready only if all
+// distinct requests for the rules were compared.
 func TestAdoptionIsReadyOnlyIfAllIsCompared(t *testing.T) {
 	t.Parallel()
 	for headers, want := range map[int]finding.Reason{1: finding.AdoptionReady, 6: finding.AdoptionDiffers} {

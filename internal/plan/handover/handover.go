@@ -1,5 +1,6 @@
-// Package handover decides how a Gateway takes over the load balancer of an IngressGroup, an Ingress or a Service: the relation
-// of the two stacks, which live target group becomes which desired one, and the obstacles.
+// Package handover decides how a Gateway takes over the load balancer of an IngressGroup, an Ingress or a Service. It
+// determines the relation of the two stacks, which observed target group is used for which desired target group, and the
+// obstacles.
 package handover
 
 import (
@@ -12,9 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// AssignResourceIDs sets the resource ids of live target groups of the other stack to those of desired target groups for the
-// same port of the same Service, if AWS need not replace them. Other live target groups retain their id, and are deleted
-// when nothing forwards to them. port returns the number of a port of a Service.
+// AssignResourceIDs returns a copy of the observed state in which target groups of the other stack have the resource ids of
+// the desired target groups for which they can be used. A target group can be used if it is for the same port of the same
+// Service and AWS can change it in place. Other target groups retain their ids, and are deleted when nothing forwards to
+// them. port returns the number of the Service port of a binding.
 func AssignResourceIDs(want model.Stack, have observed.Stack, port func(model.Binding) string) observed.Stack {
 	have.TargetGroups = slices.Clone(have.TargetGroups)
 	taken := map[string]bool{}
@@ -56,10 +58,10 @@ func AssignResourceIDs(want model.Stack, have observed.Stack, port func(model.Bi
 	return have
 }
 
-// bindingOf returns the binding of a live target group, false if there is not exactly one. It excludes bindings that are not
-// for the Service in the resource id of the target group, because a tenant can create a binding with the labels of the stack
-// for a target group of another tenant. A shortened id may not contain the Service; then a single binding is assumed to be
-// the right one.
+// bindingOf returns the binding of an observed target group; false if there is not exactly one. A tenant can create a
+// binding with the labels of the stack for a target group of another tenant. Therefore bindings for a Service other than the
+// Service in the resource id of the target group are excluded. A shortened resource id may not contain the Service. In this
+// case, a single binding is assumed to be the right one.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
 	if len(bindings) != 1 || !naming.MayBeShortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
@@ -74,7 +76,8 @@ func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Bi
 	return bindings[0], true
 }
 
-// forwardCounts returns the number of rules and default actions that forward to each target group, by ARN.
+// forwardCounts returns the number of rules and default actions that forward to each target group, by ARN of the target
+// group.
 func forwardCounts(have observed.Stack) map[string]int {
 	out := map[string]int{}
 	for _, lb := range have.LoadBalancers {
@@ -83,16 +86,16 @@ func forwardCounts(have observed.Stack) map[string]int {
 	return out
 }
 
-// canTakeOver reports whether a live target group has the same targets as a desired one, and also the same values of the
-// properties that AWS cannot change.
+// canTakeOver reports whether an observed target group can be used for a desired target group: both have the same targets
+// and the same values of the properties that AWS cannot change.
 func canTakeOver(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
 	return w.Binding != nil && w.Binding.Namespace == b.Namespace && w.Binding.Service == b.Service.Service && port(*w.Binding) == port(b.Service) &&
 		equal.CanChangeInPlace(w, g)
 }
 
-// namespaceSimilarity returns 1 if a desired and a live target group belong to objects of the same namespace, otherwise 0. A
-// route of another namespace may forward to the same Service, but should not get a target group to which rules of the
-// Ingresses forward, because these rules would then belong to that route.
+// namespaceSimilarity returns 1 if a desired and an observed target group belong to objects in the same namespace, and
+// otherwise 0. A route in another namespace may forward to the same Service. It should not get a target group to which rules
+// of the Ingresses forward, because these rules would then belong to the route.
 func namespaceSimilarity(w model.TargetGroup, g observed.TargetGroup) int {
 	namespaces := naming.ObjectNamespaces(g.ResourceID)
 	if slices.ContainsFunc(naming.ObjectNamespaces(w.ID), func(ns string) bool { return slices.Contains(namespaces, ns) }) {
@@ -101,8 +104,8 @@ func namespaceSimilarity(w model.TargetGroup, g observed.TargetGroup) int {
 	return 0
 }
 
-// similarity returns how many settings of a live target group equal the desired ones. Among target groups with the same
-// targets, the most similar one is assigned.
+// similarity returns a score for how many settings of an observed target group equal the desired settings. Of several target
+// groups with the same targets, the most similar one is assigned.
 func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	if w.HealthCheck == g.HealthCheck {
 		n++
@@ -119,9 +122,9 @@ func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	return n
 }
 
-// hasUnsetAttribute reports whether a live target group has an attribute that the desired target group does not set and
-// whose value is not the default of AWS. The attribute would keep its value. If several live target groups have the same
-// targets, one with such an attribute is not assigned, because another object may need the attribute.
+// hasUnsetAttribute reports whether an observed target group has an attribute with a value other than the AWS default that
+// the desired target group does not set. The attribute would keep its value. If several observed target groups have the same
+// targets, a target group with such an attribute is not assigned, because another object may need the attribute.
 func hasUnsetAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
 	for k, v := range attributeDefaults {
 		_, named := w.Attributes[k]
@@ -132,14 +135,14 @@ func hasUnsetAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
 	return false
 }
 
-// attributeDefaults has the defaults of AWS for attributes that are often set.
+// attributeDefaults has the AWS defaults of target group attributes that are often set.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html
 var attributeDefaults = map[string]string{
 	"deregistration_delay.timeout_seconds": "300", "load_balancing.algorithm.type": "round_robin", "slow_start.duration_seconds": "0",
 	"stickiness.enabled": "false",
 }
 
-// AttributeQuestions returns the questions for the attributes on which AssignResourceIDs depends.
+// AttributeQuestions returns the questions for the target group attributes that AssignResourceIDs needs.
 func AttributeQuestions(have observed.Stack) (out []model.Question) {
 	for _, g := range have.TargetGroups {
 		if g.Attributes == nil {
@@ -149,13 +152,13 @@ func AttributeQuestions(have observed.Stack) (out []model.Question) {
 	return out
 }
 
-// HasTagsOfStack reports whether a load balancer has the tags of a stack.
+// HasTagsOfStack reports whether a load balancer has the tags of a stack. It reports false if lb is nil.
 func HasTagsOfStack(id model.StackID, lb *observed.LoadBalancer) bool {
 	return lb != nil && naming.HasStackTags(id, lb.Tags)
 }
 
-// PreviousStack returns the stack from which a load balancer was taken over, according to its tag; false if it has no such
-// tag.
+// PreviousStack returns the stack from which a load balancer was taken over, according to its tag. It returns false if lb is
+// nil or has no such tag.
 func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	if lb == nil {
 		return model.StackID{}, false
@@ -163,8 +166,9 @@ func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	return naming.ParseAdoptedTag(lb.Tags[naming.AdoptedTag])
 }
 
-// withoutResourcesOf returns the resources without the tags of the stack that takes over, and the bindings of these target
-// groups. The labels of bindings are not trusted, because tenants can write them.
+// withoutResourcesOf returns the observed state without the resources that have the tags of the stack by, which has taken
+// them over, and without the bindings of their target groups. The labels of bindings are not trusted, because tenants can
+// write them.
 func withoutResourcesOf(have observed.Stack, by model.StackID) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.HasStackTags(by, lb.Tags) })
 	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.HasStackTags(by, g.Tags) })

@@ -11,19 +11,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Obstacles returns the findings about live resources and planned steps that prevent a take-over. want is the stack of the
+// Obstacles returns findings about observed resources and planned steps that prevent a take-over. want is the stack of the
 // Gateway, have has the resources of both stacks, and steps is the plan of the Gateway. It must not be called after the
 // take-over has begun.
 func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding.List {
 	return slices.Concat(liveObstacles(want, have), stepObstacles(want, steps))
 }
 
-// Refusals returns the findings about objects of both stacks that prevent a take-over.
+// Refusals returns findings about the objects of both stacks that prevent a take-over.
 func (rel Relation) Refusals(want model.Stack) finding.List {
 	return objectObstacles(want, rel.OtherStack)
 }
 
-// refusal returns the finding that a Gateway does not take over the load balancer that it requests.
+// refusal returns the finding that a Gateway does not take over the load balancer that it requests. why is the reason.
 func refusal(want model.Stack, why, fix string) finding.Finding {
 	return finding.Finding{
 		Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionRefused, Severity: finding.Error,
@@ -31,7 +31,8 @@ func refusal(want model.Stack, why, fix string) finding.Finding {
 	}
 }
 
-// objectObstacles returns the findings about objects of both stacks that prevent a take-over.
+// objectObstacles returns findings about the objects of both stacks that prevent a take-over. from is the stack whose load
+// balancer is requested.
 func objectObstacles(want, from model.Stack) (out finding.List) {
 	add := func(fix, format string, args ...any) { out.Add(refusal(want, fmt.Sprintf(format, args...), fix)) }
 	_, shared := naming.SharedName(from.ID)
@@ -60,8 +61,8 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 			add("correct it as its events report", "%s cannot be built", m.Ref)
 		case m.Adopter == want.ID || m.Ref.Namespace == want.ID.Namespace:
 		case from.Isolated:
-			// In such an IngressGroup, each host belongs to one namespace. On a Gateway, hosts do not belong to namespaces,
-			// and attaching a route is no consent to this.
+			// In such an IngressGroup, each host belongs to one namespace. On a Gateway, hosts do not belong to namespaces. A user
+			// who attaches a route does not consent to this difference.
 			add(fmt.Sprintf("have its owner annotate it with %s: %s", naming.AdoptedByAnnotation, want.ID), "%s does not consent", m.Ref)
 		case !slices.Contains(want.Attached, m.Ref.Namespace):
 			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or have the owner of %s annotate it with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),
@@ -82,10 +83,10 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 }
 
 // handoverTagCount is the number of additional tags that a resource has during a handover: the two tags by which the other
-// stack finds it.
+// stack finds the resource.
 const handoverTagCount = 2
 
-// liveObstacles returns the findings about live resources that prevent a take-over.
+// liveObstacles returns findings about observed resources that prevent a take-over.
 func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 	add := func(fix, format string, args ...any) { out.Add(refusal(want, fmt.Sprintf(format, args...), fix)) }
 	var lbs []observed.LoadBalancer
@@ -138,7 +139,7 @@ func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 	return out
 }
 
-// stepObstacles returns a finding for each planned step that clients would notice, which prevents the take-over.
+// stepObstacles returns a finding for each planned step that would interrupt clients. Such a step prevents the take-over.
 func stepObstacles(want model.Stack, steps []plan.Step) (out finding.List) {
 	add := func(why, fix string) { out.Add(refusal(want, why, fix)) }
 	for _, s := range steps {

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestResourcesOfAThirdStackAreAnObstacle checks that a Gateway does not take over a load balancer if the tags of a third
-// stack are on the load balancer or its resources.
+// TestResourcesOfAThirdStackAreAnObstacle checks that a Gateway does not take over a load balancer if a third stack has
+// taken it over, or if the load balancer or one of its resources has the tags of a third stack.
 func TestResourcesOfAThirdStackAreAnObstacle(t *testing.T) {
 	third := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "second"}
 	tags := func(of ...model.StackID) map[string]string { return loadBalancerOf(false, of...).LoadBalancers[0].Tags }
@@ -50,8 +50,8 @@ func TestResourcesOfAThirdStackAreAnObstacle(t *testing.T) {
 	}
 }
 
-// TestMemberConsentsToOneGateway checks that a member of another namespace consents to one specific Gateway, by an
-// annotation or, unless members are isolated, by a route.
+// TestMemberConsentsToOneGateway checks how a member in another namespace consents to the take-over by one Gateway: with an
+// annotation, or, unless the members of the IngressGroup are isolated, with a route.
 func TestMemberConsentsToOneGateway(t *testing.T) {
 	const no = "Ingress blog/posts does not consent"
 	of := func(namespace, name string) model.StackID {

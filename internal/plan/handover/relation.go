@@ -9,52 +9,53 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// RelationKind is the kind of the relation between a stack and another stack that has, or had, the same load balancer.
+// RelationKind is the kind of the relation between a stack and another stack that has, had or requests the same load
+// balancer.
 type RelationKind int
 
-// The kinds of relations, as seen from this stack.
+// The kinds of relations, from the view of this stack.
 const (
-	// Unrelated: there is no other stack.
+	// Unrelated means that there is no other stack.
 	Unrelated RelationKind = iota
-	// HasOwnLoadBalancer: a Gateway that requests the load balancer of the other stack has a load balancer of its own, and
-	// retains it.
+	// HasOwnLoadBalancer means that this stack, a Gateway, requests the load balancer of the other stack, but already has
+	// another load balancer and retains it.
 	HasOwnLoadBalancer
-	// TakeOverNotAllowed: the objects of both stacks do not allow the take-over. The resources of the other stack are not
-	// read.
+	// TakeOverNotAllowed means that objects of the two stacks do not allow the take-over. The resources of the other stack are
+	// not read.
 	TakeOverNotAllowed
-	// TakesOver: this stack takes over the resources of the other stack.
+	// TakesOver means that this stack takes over the resources of the other stack.
 	TakesOver
-	// HandedOver: the other stack has the resources of this stack. This stack only removes finalizers from objects that
-	// leave it.
+	// HandedOver means that the other stack has taken over the resources of this stack. This stack only removes finalizers from
+	// objects that leave it.
 	HandedOver
-	// Withheld: like HandedOver, but the other stack does not request the load balancer any more. It retains the load
+	// Withheld is like HandedOver, but the other stack does not request the load balancer any more. It retains the load
 	// balancer, because this stack may not take it back.
 	Withheld
-	// GivesBack: the other stack takes back the resources of this stack. Until then this stack changes nothing.
+	// GivesBack means that the other stack takes back the resources of this stack. Until then, this stack changes nothing.
 	GivesBack
-	// Returned: the other stack has taken back all resources, and this stack removes its finalizers.
+	// Returned means that the other stack has taken back all resources. This stack removes its finalizers.
 	Returned
 )
 
-// Relation is the relation of the stack of a run to another stack. It follows from the objects in Kubernetes and the tags in
-// AWS, which are the only record of a handover.
+// Relation is the relation of a stack to another stack. It follows from the objects in Kubernetes and from the tags in AWS.
+// There is no other record of a handover.
 type Relation struct {
 	Kind  RelationKind
 	Other model.StackID
 	// OtherStack is the desired state of the other stack.
 	OtherStack model.Stack
 	// TagsMissing is set if the load balancer was taken over, but a controller without support for adoption has removed the
-	// tags that record this. The tags are written again.
+	// tags that record this. These tags are written again.
 	TagsMissing bool
 }
 
-// Translator returns the desired state of another stack; false if stacks of its kind are disabled.
+// Translator returns the desired state of another stack; false if the controller does not manage stacks of this kind.
 type Translator func(id model.StackID) (model.Stack, bool, error)
 
-// StatusDNSName is a function that returns the DNS name of the load balancer in the status of an object.
+// StatusDNSName returns the DNS name of the load balancer in the status of an object.
 type StatusDNSName func(finding.Ref) string
 
-// Relate determines the relation of a stack to another one.
+// Relate determines the relation of a stack to another stack. shown returns the DNS names in the status of objects.
 func Relate(stack model.Stack, have observed.Stack, translate Translator, shown StatusDNSName) (Relation, error) {
 	live := have.LiveLoadBalancer(model.LoadBalancerID)
 	from, adopted := PreviousStack(live)
@@ -96,8 +97,8 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 	return Relation{}, nil
 }
 
-// relateToAdopter returns the relation of a stack to a Gateway that has taken over the stack's load balancer. The Gateway
-// retains the load balancer as long as it requests it. A missing feature gate or class does not withdraw the request.
+// relateToAdopter returns the relation of a stack to the Gateway that has taken over its load balancer. The Gateway retains
+// the load balancer as long as it requests the load balancer. A missing feature gate or class does not end the request.
 func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Relation, error) {
 	out := Relation{Other: by.Stack, Kind: HandedOver}
 	gateway, on, err := translate(by.Stack)
@@ -116,9 +117,9 @@ func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translato
 	return out, nil
 }
 
-// relateToPrevious returns the relation of a Gateway that has taken over a load balancer and does not request it any more.
-// The previous stack takes it back. If that stack does not exist or may not take it back, the Gateway retains the load
-// balancer, and finishes the take-over.
+// relateToPrevious returns the relation of a Gateway to the stack from which it has taken over a load balancer that it does
+// not request any more. The previous stack takes it back. If the previous stack does not exist or may not take it back, the
+// Gateway retains the load balancer and completes the take-over.
 func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
 	previous, on, err := translate(from)
 	switch {
@@ -132,16 +133,16 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 	return Relation{}, nil
 }
 
-// mayTakeBack reports whether a stack may take back the load balancer that a Gateway has taken over: if it has a member in a
-// namespace that had a member at the take-over. Any user may join an IngressGroup whose members were deleted, and must not
-// get a load balancer to which clients of the previous members still send requests.
+// mayTakeBack reports whether a stack may take back the load balancer that a Gateway has taken over. This is allowed if the
+// stack has a member in a namespace that had a member at the take-over. Any user may join an IngressGroup whose members were
+// deleted. Such a user must not get a load balancer to which clients of the previous members still send requests.
 func mayTakeBack(lb *observed.LoadBalancer, stack model.Stack) bool {
 	namespaces := naming.AdoptedNamespaces(lb.Tags)
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })
 }
 
-// adoption returns the adoption of a Gateway with the namespaces that had the load balancer, nil if the Gateway requests
-// another load balancer now. The namespaces are determined once, at the take-over.
+// adoption returns the adoption that a Gateway requests, with the namespaces that had members at the take-over; nil if the
+// Gateway requests another load balancer now. These namespaces are determined once, when the take-over begins.
 func (rel Relation) adoption(requested *model.Adoption, live *observed.LoadBalancer) *model.Adoption {
 	if requested == nil || requested.From != rel.Other {
 		return nil
@@ -157,12 +158,13 @@ func (rel Relation) adoption(requested *model.Adoption, live *observed.LoadBalan
 	return &out
 }
 
-// hasFinalizer reports whether a member of a stack has its finalizer.
+// hasFinalizer reports whether at least one member of a stack has the finalizer of the stack.
 func hasFinalizer(stack model.Stack) bool {
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return m.Claimed })
 }
 
-// Questions returns the questions of a stack, with the question for the resources of the other stack if it takes them over.
+// Questions returns the given questions of a stack. If the stack takes over resources, it adds the question for the
+// resources of the other stack.
 func (rel Relation) Questions(questions []model.Question) []model.Question {
 	if rel.Kind != TakesOver {
 		return questions
@@ -171,7 +173,7 @@ func (rel Relation) Questions(questions []model.Question) []model.Question {
 }
 
 // ObservedStack returns the observed state with or without the resources of the other stack, depending on the kind of the
-// relation. others are the bindings of the other stack, and port returns the number of a port of a Service.
+// relation. others are the bindings of the other stack. port returns the number of the Service port of a binding.
 func (rel Relation) ObservedStack(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
 	switch rel.Kind {
 	case TakesOver:
@@ -183,7 +185,8 @@ func (rel Relation) ObservedStack(stack model.Stack, have observed.Stack, others
 	return have
 }
 
-// withoutDuplicateBindings removes duplicates of bindings, which have the labels of both stacks.
+// withoutDuplicateBindings removes duplicate bindings from a list, in place. A binding with the labels of both stacks is
+// listed twice.
 func withoutDuplicateBindings(all []observed.Binding) []observed.Binding {
 	seen := map[[2]string]bool{}
 	return slices.DeleteFunc(all, func(b observed.Binding) bool {
@@ -194,11 +197,12 @@ func withoutDuplicateBindings(all []observed.Binding) []observed.Binding {
 	})
 }
 
-// DesiredStack returns the desired state of a stack for the kind of its relation, and the findings about the relation.
+// DesiredStack returns the desired state of a stack, adapted to the kind of the relation, and the findings about the
+// relation.
 func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	if stack.DryRun && rel.Kind != Returned && hasFinalizer(stack) {
-		// The stack has a load balancer that no other stack takes back. In dry run, resources that members may not use any
-		// more would not be removed.
+		// The stack has a load balancer that no other stack takes back. In dry run, resources that members may not use any more
+		// would not be removed.
 		stack.DryRun = false
 	}
 	report := func(reason finding.Reason, message, fix string) (out finding.List) {
@@ -232,7 +236,7 @@ func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.
 		return stack, report(finding.LoadBalancerReturned, other+" takes its load balancer back; the Gateway stays unchanged in AWS until then", "wait")
 	case Returned:
 		backend := stack.BackendGroup
-		backend.Needed = false // the last stack that leaves deletes the security group
+		backend.Needed = false // the last stack that is deleted deletes the security group
 		return model.Stack{
 			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: backend, Adopts: stack.Adopts,
 		}, nil
@@ -252,7 +256,7 @@ func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.
 	return stack, nil
 }
 
-// IsWaitingForOther reports whether a stack changes nothing until the other stack has changed.
+// IsWaitingForOther reports whether the stack changes nothing until the other stack has made its changes.
 func (rel Relation) IsWaitingForOther(stack model.Stack) bool {
 	switch rel.Kind {
 	case GivesBack, Withheld:
@@ -265,8 +269,8 @@ func (rel Relation) IsWaitingForOther(stack model.Stack) bool {
 	return false
 }
 
-// DependsOnOther reports whether the next run depends on the desired state of the other stack: a load balancer is being handed
-// over, or the other stack has it.
+// DependsOnOther reports whether the next run depends on the desired state of the other stack. This is the case while a load
+// balancer is handed over, or while the other stack has it.
 func (rel Relation) DependsOnOther(have observed.Stack) bool {
 	switch rel.Kind {
 	case Unrelated, HasOwnLoadBalancer, TakeOverNotAllowed:
@@ -277,15 +281,16 @@ func (rel Relation) DependsOnOther(have observed.Stack) bool {
 	return true
 }
 
-// hasResourceOf reports whether a resource has the tags of a stack. The labels of bindings are not trusted, because tenants can
-// write them.
+// hasResourceOf reports whether a resource has the tags of a stack. The labels of bindings are not trusted, because tenants
+// can write them.
 func hasResourceOf(id model.StackID, have observed.Stack) bool {
 	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(id, lb.Tags) }) ||
 		slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return naming.HasStackTags(id, g.Tags) }) ||
 		slices.ContainsFunc(have.SecurityGroups, func(g observed.SecurityGroup) bool { return naming.HasStackTags(id, g.Tags) })
 }
 
-// IsBeforeTakeOver reports whether a take-over has not begun yet: the load balancer does not have the tags of the stack.
+// IsBeforeTakeOver reports whether a take-over has not begun yet. In this case, the load balancer does not have the tags of
+// the stack yet.
 func (rel Relation) IsBeforeTakeOver(stack model.Stack, have observed.Stack) bool {
 	return rel.Kind == TakesOver && stack.Adopts != nil && !HasTagsOfStack(stack.ID, have.LiveLoadBalancer(model.LoadBalancerID))
 }

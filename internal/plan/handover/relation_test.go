@@ -16,20 +16,20 @@ var (
 	gateway      = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 )
 
-// stackOf returns a stack with a load balancer and a member. The member has a finalizer if claimed is set.
+// stackOf returns a stack with a load balancer and one member. The member has a finalizer if claimed is set.
 func stackOf(id model.StackID, claimed bool) model.Stack {
 	return model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Attached: []string{"shop"}, Members: []model.Member{{Ref: finding.Ref{Kind: "X", Namespace: "shop", Name: "x"}, Claimed: claimed}}}
 }
 
-// adoptingGateway returns the Gateway with the annotation that adopts the load balancer of the IngressGroup.
+// adoptingGateway returns the Gateway "edge" with the annotation that adopts the load balancer of the IngressGroup "edge".
 func adoptingGateway(dryRun, claimed bool) model.Stack {
 	s := stackOf(gateway, claimed)
 	s.DryRun, s.Adopts = dryRun, &model.Adoption{From: ingressGroup}
 	return s
 }
 
-// loadBalancerOf returns a load balancer with the tags of stacks, and with the adoption tags of the IngressGroup if
-// adopted is set.
+// loadBalancerOf returns an observed state with a load balancer that has the tags of the given stacks. If adopted is set, it
+// also has the tags that record an adoption from the IngressGroup "edge".
 func loadBalancerOf(adopted bool, of ...model.StackID) observed.Stack {
 	tags := map[string]string{}
 	for _, id := range of {
@@ -43,14 +43,14 @@ func loadBalancerOf(adopted bool, of ...model.StackID) observed.Stack {
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Tags: tags}}}
 }
 
-// withAdopter returns the observed state of a stack whose load balancer the stack with this id has taken over.
+// withAdopter returns a copy of the observed state in which the stack with this id has taken over the load balancer.
 func withAdopter(id model.StackID, have observed.Stack) observed.Stack {
 	have.Facts.Adopter = &observed.Adopter{Stack: id, LoadBalancer: loadBalancerOf(true, id).LoadBalancers[0]}
 	return have
 }
 
-// withMembersInNewNamespace returns a stack with members only in a namespace that had no members when the load balancer was
-// taken over.
+// withMembersInNewNamespace returns a stack whose only member is in a namespace that had no members when the load balancer
+// was taken over.
 func withMembersInNewNamespace(s model.Stack) model.Stack {
 	s.Members[0].Ref.Namespace = "evil"
 	return s
@@ -106,8 +106,8 @@ func TestRelate(t *testing.T) {
 	}
 }
 
-// TestStackDoesNotChangeResourcesThatItHandedOver checks that a stack does not change resources that it has handed over, and
-// that it removes its finalizers when it has no members and all its resources were taken over.
+// TestStackDoesNotChangeResourcesThatItHandedOver checks that a stack is held if it has handed over its load balancer. It is
+// not held if it has no members and all of its resources were taken over. It then removes its finalizers.
 func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
 	rel := Relation{Kind: HandedOver, Other: gateway}
 	left := observed.Stack{TargetGroups: []observed.TargetGroup{{ARN: "old"}}}
@@ -140,7 +140,7 @@ func TestAdoptionNamespacesAreRecordedOnce(t *testing.T) {
 		stack model.Stack
 		of    model.Stack
 		have  observed.Stack
-		want  []string // nil: the load balancer cannot be given back
+		want  []string // nil: the load balancer cannot be returned
 	}{
 		"it begins":                   {asksFor(ingressGroup), stackOf(ingressGroup, true), loadBalancerOf(false, ingressGroup), []string{"shop"}},
 		"it has it":                   {asksFor(ingressGroup), model.Stack{}, loadBalancerOf(true, gateway), []string{"shop"}},

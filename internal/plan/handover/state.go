@@ -11,24 +11,24 @@ import (
 // State is the state of the handover of a load balancer from an IngressGroup, an Ingress or a Service to a Gateway.
 type State string
 
-// The states of a handover, as commands print them.
+// The states of a handover, with the values that commands print.
 const (
-	// StateNotRequested: no Gateway requests the load balancer.
+	// StateNotRequested means that no Gateway requests the load balancer.
 	StateNotRequested State = "ingress"
-	// StateShadow: a Gateway requests the load balancer and is in dry run.
+	// StateShadow means that a Gateway requests the load balancer and is in dry run.
 	StateShadow State = "shadow"
-	// StateRefused: a Gateway requests the load balancer, and there are obstacles.
+	// StateRefused means that a Gateway requests the load balancer, but there are obstacles.
 	StateRefused State = "refused"
-	// StateAdopting: the Gateway is taking over the load balancer, and some resources still have the tags of the other
-	// stack.
+	// StateAdopting means that the Gateway is taking over the load balancer, and some resources still have the tags of the
+	// other stack.
 	StateAdopting State = "adopting"
-	// StateAdopted: all resources belong to the Gateway, and the objects of the other stack still exist.
+	// StateAdopted means that all resources belong to the Gateway, but the objects of the other stack still exist.
 	StateAdopted State = "adopted"
-	// StateGivingBack: the other stack is taking back the load balancer.
+	// StateGivingBack means that the other stack is taking back the load balancer.
 	StateGivingBack State = "giving-back"
-	// StateReleased: all resources belong to the Gateway, and the other stack has no objects any more.
+	// StateReleased means that all resources belong to the Gateway, and the other stack has no objects any more.
 	StateReleased State = "released"
-	// StateIndeterminate: the facts cannot be read. StateOf never returns it.
+	// StateIndeterminate means that facts could not be read. StateOf does not return it.
 	StateIndeterminate State = "unknown"
 )
 
@@ -36,14 +36,15 @@ const (
 type StateFacts struct {
 	// Gateway and Other are the desired states of both stacks.
 	Gateway, Other model.Stack
-	// Have has the resources with the tags of either stack. If the Gateway gives the load balancer back, resources that have
-	// only the tags of the other stack may be missing.
+	// Have has the resources with the tags of either stack. While the load balancer is returned to the other stack, resources
+	// that have only the tags of the other stack may be missing.
 	Have observed.Stack
 	// Findings has the findings of the plan of the Gateway.
 	Findings finding.List
 }
 
-// StateOf determines the state of a handover from the desired states of both stacks and from the tags in AWS.
+// StateOf determines the state of a handover from the desired states of both stacks, the tags in AWS, and the findings of
+// the plan of the Gateway.
 func StateOf(s StateFacts) State {
 	live := s.Have.LiveLoadBalancer(model.LoadBalancerID)
 	from, tagged := PreviousStack(live)
@@ -64,12 +65,12 @@ func StateOf(s StateFacts) State {
 	return s.shadowIfDryRun(StateAdopting)
 }
 
-// stateWithoutPreviousTag returns the state if the load balancer has the tags of the Gateway, but no tag of the stack from
-// which it was taken over.
+// stateWithoutPreviousTag returns the state if the load balancer has the tags of the Gateway, but no tag that records from
+// which stack it was taken over.
 func (s StateFacts) stateWithoutPreviousTag(live *observed.LoadBalancer) State {
 	switch {
 	case len(TakeOverObstacles(s.Findings)) > 0 || !hasNameOf(live, s.Other.ID, s.Other):
-		return StateRefused // the Gateway has a load balancer of its own
+		return StateRefused // the Gateway has another load balancer
 	case hasNoObjects(s.Other):
 		return StateReleased
 	case s.Gateway.DryRun:
@@ -78,8 +79,8 @@ func (s StateFacts) stateWithoutPreviousTag(live *observed.LoadBalancer) State {
 	return StateAdopting
 }
 
-// stateAfterTakeOver returns the state if the load balancer has the tags of the Gateway, and the tag of the stack from which
-// it was taken over.
+// stateAfterTakeOver returns the state if the load balancer has the tags of the Gateway, and the tag that records that it
+// was taken over from the other stack.
 func (s StateFacts) stateAfterTakeOver() State {
 	gone := s.Other.IsEmpty() && !s.Other.Held.Everything
 	switch {
@@ -93,7 +94,7 @@ func (s StateFacts) stateAfterTakeOver() State {
 	return StateAdopted
 }
 
-// shadowIfDryRun returns StateShadow for a Gateway in dry run, and otherwise the given state.
+// shadowIfDryRun returns StateShadow if the Gateway is in dry run, and otherwise the given state.
 func (s StateFacts) shadowIfDryRun(state State) State {
 	if s.Gateway.DryRun {
 		return StateShadow
@@ -106,8 +107,8 @@ func (s StateFacts) isRequested() bool {
 	return s.Gateway.Adopts != nil && s.Gateway.Adopts.From == s.Other.ID && !s.Gateway.IsEmpty()
 }
 
-// hasWithdrawn reports whether the Gateway does not request the load balancer that it has taken over any more. A missing
-// class or setting does not withdraw the request.
+// hasWithdrawn reports whether the Gateway does not request any more the load balancer that it has taken over. A missing
+// class or setting does not end the request.
 func (s StateFacts) hasWithdrawn() bool {
 	return !isHeldEntirely(s.Gateway) && (!s.isRequested() || s.Gateway.DryRun)
 }

@@ -15,7 +15,8 @@ var (
 	edgeGateway      = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 )
 
-// requestingGateway returns the desired state of a Gateway that adopts the load balancer of the IngressGroup edge.
+// requestingGateway returns the desired state of a Gateway that adopts the load balancer of the IngressGroup "edge". edit
+// may change it; it may be nil.
 func requestingGateway(edit func(*model.Stack)) model.Stack {
 	out := model.Stack{
 		ID: edgeGateway, LoadBalancer: &model.LoadBalancer{}, Adopts: &model.Adoption{From: edgeIngressGroup},
@@ -27,12 +28,12 @@ func requestingGateway(edit func(*model.Stack)) model.Stack {
 	return out
 }
 
-// servingIngressGroup returns the desired state of an IngressGroup with a member.
+// servingIngressGroup returns the desired state of the IngressGroup "edge" with one member.
 func servingIngressGroup() model.Stack {
 	return model.Stack{ID: edgeIngressGroup, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}}}
 }
 
-// tagsOf returns the tags of a resource that belongs to several stacks.
+// tagsOf returns the tags of a resource that belongs to all of the given stacks. resource is its resource id.
 func tagsOf(resource string, of ...model.StackID) map[string]string {
 	out := map[string]string{}
 	for _, id := range of {
@@ -41,8 +42,8 @@ func tagsOf(resource string, of ...model.StackID) map[string]string {
 	return out
 }
 
-// observedLoadBalancer returns a load balancer with the tags of several stacks. If made is not zero, it also has the tags of
-// an adoption from that stack.
+// observedLoadBalancer returns an observed state with a load balancer that has the tags of the given stacks. If made is not
+// zero, the load balancer also has the tags that record an adoption from the stack made.
 func observedLoadBalancer(made model.StackID, of ...model.StackID) observed.Stack {
 	lb := observed.LoadBalancer{ResourceID: model.LoadBalancerID, Tags: tagsOf(model.LoadBalancerID, of...)}
 	if made.Kind != "" {
@@ -51,7 +52,7 @@ func observedLoadBalancer(made model.StackID, of ...model.StackID) observed.Stac
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{lb}}
 }
 
-// TestStateOf checks the state of a handover for different desired states and tags.
+// TestStateOf checks the state of a handover for different desired states, tags and findings.
 func TestStateOf(t *testing.T) {
 	t.Parallel()
 	dryRun := func(s *model.Stack) { s.DryRun = true }

@@ -9,12 +9,12 @@ import (
 )
 
 // A controller without support for adoption removes the tags that record from which stack a Gateway has taken over its load
-// balancer. When this controller runs again, the Gateway still requests the load balancer, and the load balancer has the
-// name of the load balancer of the other stack. The name is not sufficient, because users may choose names. The status of an
-// Ingress or a Service is sufficient, because only controllers write it. If a member of the other stack has the load
-// balancer in its status, the tags are written again.
+// balancer. When this controller runs again, the Gateway still requests the load balancer of the other stack, and has a load
+// balancer with the name that the other stack uses. The name is not sufficient as evidence, because users can choose names.
+// The status of an Ingress or a Service is sufficient, because only controllers write it. If a member of the other stack has
+// the load balancer in its status, the tags are written again.
 
-// relateWithoutTags returns the relation of a Gateway that requests the load balancer of another stack, and has a load
+// relateWithoutTags returns the relation of a Gateway that requests the load balancer of another stack, but has a load
 // balancer without the tags that record a take-over.
 func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown StatusDNSName) (Relation, error) {
 	own := Relation{Kind: HasOwnLoadBalancer, Other: stack.Adopts.From}
@@ -32,8 +32,9 @@ func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate
 	return Relation{Kind: TakesOver, Other: own.Other, OtherStack: other, TagsMissing: true}, nil
 }
 
-// relateToAdopterWithoutTags returns the relation of a stack to a Gateway that has the stack's load balancer without the
-// tags that record the take-over, and still requests it. The stack waits until the tags are written again.
+// relateToAdopterWithoutTags returns the relation of a stack to a Gateway that has the stack's load balancer, without the
+// tags that record the take-over, and still requests it. The stack waits until the tags are written again. If the Gateway
+// has not taken over the load balancer, the stacks are unrelated.
 func relateToAdopterWithoutTags(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown StatusDNSName) (Relation, error) {
 	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersWithStatusOf(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
 		return Relation{}, nil
@@ -46,7 +47,7 @@ func relateToAdopterWithoutTags(stack model.Stack, live *observed.LoadBalancer, 
 }
 
 // AfterObservation returns the relation after the resources of the other stack were read. If the other stack has a load
-// balancer of its own, the Gateway has not taken over a load balancer from it.
+// balancer, the Gateway has not taken over a load balancer from it.
 func (rel Relation) AfterObservation(stack model.Stack, have observed.Stack) Relation {
 	if rel.TagsMissing && slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.HasStackTags(stack.ID, lb.Tags) }) {
 		return Relation{Kind: HasOwnLoadBalancer, Other: rel.Other}
@@ -54,7 +55,8 @@ func (rel Relation) AfterObservation(stack model.Stack, have observed.Stack) Rel
 	return rel
 }
 
-// hasNameOf reports whether a load balancer has the name of the load balancer of a stack. Names are unique in AWS.
+// hasNameOf reports whether a load balancer has the name that the load balancer of a stack has. Names are unique in an
+// account and region.
 func hasNameOf(lb *observed.LoadBalancer, id model.StackID, stack model.Stack) bool {
 	name := naming.LoadBalancerName(lb.Tags[naming.ClusterTag], id, lb.Scheme)
 	if stack.LoadBalancer != nil {
@@ -63,7 +65,8 @@ func hasNameOf(lb *observed.LoadBalancer, id model.StackID, stack model.Stack) b
 	return lb.Name == name && name != ""
 }
 
-// membersWithStatusOf returns the members whose status has the DNS name of a load balancer.
+// membersWithStatusOf returns the members whose status has the DNS name of the load balancer. shown returns the DNS name in
+// the status of an object.
 func membersWithStatusOf(members []model.Member, lb *observed.LoadBalancer, shown StatusDNSName) []model.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m model.Member) bool { return lb.DNSName == "" || shown(m.Ref) != lb.DNSName })
 }

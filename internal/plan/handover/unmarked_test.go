@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestAdoptionsWithoutTags checks that a load balancer without adoption tags counts as adopted only if it has the load
-// balancer name of the other stack, the status of a member of that stack has its DNS name, and the Gateway still requests
-// it. A name or an annotation alone is not enough, because users can set both.
+// TestAdoptionsWithoutTags checks when a load balancer without adoption tags is treated as taken over. It must have the load
+// balancer name of the other stack, the status of a member of that stack must have its DNS name, and the Gateway must still
+// request it. A name or an annotation alone is not sufficient, because users can set both.
 func TestAdoptionsWithoutTags(t *testing.T) {
 	from := model.StackID{Kind: model.Ingress, Name: "edge"}
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}

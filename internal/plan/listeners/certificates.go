@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// addCertificates plans to attach certificates, before steps that rely on them.
+// addCertificates plans to add missing certificates to the certificate list of the listener. It returns the steps, on which
+// other steps depend. Certificates that replace others are added later.
 func (p *listenerPlanner) addCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
 	if p.listener.Desired.TLS == nil || p.listener.Certs.AttachedUnavailable {
 		return nil
@@ -35,8 +36,9 @@ func (p *listenerPlanner) addCertificate(what string, a plan.Address, arn, why s
 	})
 }
 
-// removeCertificates plans to detach certificates, after others are attached. A live default certificate is removed from the
-// list only after another certificate has become the default.
+// removeCertificates plans to remove certificates from the certificate list, after others are added. The observed default
+// certificate is removed from the list only after another certificate has become the default. A certificate that replaces a
+// removed certificate is added after the removal.
 func (p *listenerPlanner) removeCertificates(a plan.Address, after []plan.StepID) {
 	if p.listener.Desired.TLS == nil || p.listener.Live == nil || p.listener.Certs.AttachedUnavailable {
 		return
@@ -51,14 +53,15 @@ func (p *listenerPlanner) removeCertificates(a plan.Address, after []plan.StepID
 				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.listener.Desired.Members,
 			})
 			if next := p.listener.Certs.ReplacedBy[arn]; next != "" {
-				// The id of this step differs from that of the refused step, so that the back-off does not apply to it.
+				// This step and the refused step have different ids, so that the back-off of the refused step does not apply.
 				p.addCertificate("succeed", a, next, "a quota has no room for both; it replaces "+arn, []plan.StepID{id})
 			}
 		}
 	}
 }
 
-// certificateOwners returns the members that name a certificate, or all members of the listener if no member names it.
+// certificateOwners returns the members that specify the ARN of a certificate, or all members of the listener if there is no
+// such member.
 func (p *listenerPlanner) certificateOwners(arn string) []finding.Ref {
 	var out []finding.Ref
 	for _, c := range p.listener.Desired.TLS.Certificates {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// omitHeldRules omits and reports the held rules that have the same conditions as an accepted rule.
+// omitHeldRules omits the held rules that have the same conditions as an accepted rule, and reports them.
 func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 	if !l.HasHeldRule() {
 		return
@@ -40,9 +40,10 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 	l.Rules = rest
 }
 
-// holdRules finds the live rule that each held rule keeps, and returns, by ARN, the live rules that are kept or belong to
-// accepted rules. AWS does not show to which desired rule a live one belongs: live rules with the same conditions are chosen
-// first, then those with the same hosts and paths, in order.
+// holdRules chooses the observed rule that each held rule keeps. A held rule without one becomes a placeholder, or is
+// omitted if AWS has refused it. AWS does not show which desired rule an observed rule belongs to. Therefore observed rules
+// with the same conditions are chosen first, and then those with the same hosts and paths. The result has, by ARN, the
+// observed rules that held rules keep or that belong to accepted rules.
 func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	if !l.HasHeldRule() && len(lr.Want.Held.Members) == 0 {
 		return nil
@@ -52,7 +53,7 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	if l.Live != nil {
 		live = l.Live.Rules
 	}
-	// byKey returns the live rules that fit, in order, by their keys.
+	// byKey groups by key the observed rules that fit and are not taken yet.
 	byKey := func(key func(r *observed.Rule) string, fits func(r *observed.Rule) bool) map[string][]*observed.Rule {
 		out := map[string][]*observed.Rule{}
 		for j := range live {
@@ -99,15 +100,15 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	return taken
 }
 
-// isPlaceholder reports whether a live rule is the placeholder of a held rule, which answers 503. A held rule keeps such a
-// rule only if it has no other live rule.
+// isPlaceholder reports whether an observed rule is the placeholder of a held rule, which answers 503. A held rule keeps
+// such a rule only if there is no other observed rule that it can keep.
 func isPlaceholder(r *observed.Rule) bool {
 	return len(r.Transforms) == 0 && plan.IsHeldResponse(r.Actions)
 }
 
-// liveRulesOfAccepted returns the live rules that belong to accepted rules: those with the same conditions. If AWS refuses to
-// create or change a rule with these conditions, only a live rule that is as desired, or is changing to the desired state,
-// belongs to the accepted rule.
+// liveRulesOfAccepted returns, by ARN, the observed rules that belong to accepted rules, because they have the same
+// conditions. If AWS refuses to create or change a rule with these conditions, an observed rule belongs to the accepted rule
+// only if it is as desired, or is being changed to the desired state.
 func (lr *Resolver) liveRulesOfAccepted(l *resolved.Listener) map[string]bool {
 	out := map[string]bool{}
 	if l.Live == nil {
@@ -147,13 +148,13 @@ func (lr *Resolver) liveRulesOfAccepted(l *resolved.Listener) map[string]bool {
 	return out
 }
 
-// isAsDesired reports whether a live rule with the same conditions has the desired actions and transforms.
+// isAsDesired reports whether an observed rule with the same conditions has the desired actions and transforms.
 func (lr *Resolver) isAsDesired(p resolved.Rule, o observed.Rule) bool {
 	return equal.SameActions(p.Desired.Actions, o.Actions, lr.TargetGroupARN) && equal.SameTransforms(p.Desired.Transforms, o.Transforms)
 }
 
-// isShiftingTo reports whether a live rule with the same conditions forwards to the desired target groups and to
-// others, as a rule does until its new targets are healthy.
+// isShiftingTo reports whether an observed rule with the same conditions forwards to the desired target groups and to
+// others. Rules do this until the new targets are healthy.
 func (lr *Resolver) isShiftingTo(p resolved.Rule, o observed.Rule) bool {
 	w, h := equal.ForwardOf(p.Desired.Actions), equal.ForwardOf(o.Actions)
 	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) {

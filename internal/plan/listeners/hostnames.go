@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// ForeignHostnames returns, by the ARN of a live rule, the hostnames to which the member of the rule has no right.
+// ForeignHostnames returns, by the ARN of an observed rule, the hostnames that the member of the rule may not use. w may be
+// nil.
 func ForeignHostnames(w *model.Withdrawn) map[string][]model.ForeignHostname {
 	out := map[string][]model.ForeignHostname{}
 	if w != nil {
@@ -22,10 +23,10 @@ func ForeignHostnames(w *model.Withdrawn) map[string][]model.ForeignHostname {
 	return out
 }
 
-// AnsweredHostnames are hostnames whose requests are all answered by the rules that were added.
+// AnsweredHostnames has the hostnames for which the rules that were added answer all requests.
 type AnsweredHostnames map[string]bool
 
-// Add adds the next rule in order of precedence.
+// Add adds the conditions of the next rule in the order of precedence.
 func (a AnsweredHostnames) Add(conditions []model.Condition) {
 	if len(conditions) == 1 {
 		for _, host := range (model.Rule{Conditions: conditions}).Hosts() {
@@ -34,7 +35,7 @@ func (a AnsweredHostnames) Add(conditions []model.Condition) {
 	}
 }
 
-// Has reports whether the added rules answer all requests for a hostname.
+// Has reports whether the added rules answer all requests for a foreign hostname.
 func (a AnsweredHostnames) Has(h model.ForeignHostname) bool {
 	for _, host := range (model.Rule{Conditions: []model.Condition{h.Host}}).Hosts() {
 		if !a[host] {
@@ -44,8 +45,8 @@ func (a AnsweredHostnames) Has(h model.ForeignHostname) bool {
 	return true
 }
 
-// RefusesForeignHostnames reports whether a live rule returns an error for a hostname that a rule with lower precedence
-// matches although its member may not use the hostname.
+// RefusesForeignHostnames reports whether an observed rule returns an error for a foreign hostname: a rule with lower
+// precedence matches this hostname, although its member may not use it. foreign is the result of ForeignHostnames.
 func RefusesForeignHostnames(l *observed.Listener, rule *observed.Rule, foreign map[string][]model.ForeignHostname) bool {
 	refused := AnsweredHostnames{}
 	if refused.Add(rule.Conditions); !plan.IsErrorResponse(rule.Actions) {
@@ -54,8 +55,8 @@ func RefusesForeignHostnames(l *observed.Listener, rule *observed.Rule, foreign 
 	return slices.ContainsFunc(l.Rules, func(o observed.Rule) bool { return slices.ContainsFunc(foreign[o.ARN], refused.Has) })
 }
 
-// RefusalRule returns the rule that answers requests for a hostname with 404 before they reach a live rule whose
-// member has no right to the hostname, and the finding about it.
+// RefusalRule returns a rule that answers requests for a hostname with 404 before they reach the observed rule of a member
+// that may not use the hostname. It also returns the finding about this.
 func RefusalRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	r := model.Rule{
 		Conditions: []model.Condition{h.Host}, Actions: []model.Action{plan.NotFoundResponse},
@@ -63,12 +64,13 @@ func RefusalRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	}
 	return r, finding.Finding{
 		Object: h.Object, Field: h.Field, Reason: h.Reason, Severity: finding.Error, Blocks: finding.BlocksNothing,
-		Message: h.Message + "; requests for it are answered " + plan.ActionsText(r.Actions), Fix: h.Fix,
+		Message: h.Message + "; requests for it are answered with 404", Fix: h.Fix,
 	}
 }
 
-// refuseHostnames inserts a RefusalRule before each held rule that needs one. Translation adds such rules only for existing
-// objects. A held rule may match more: its object may have lost the hostname, or may be too large to be translated.
+// refuseHostnames inserts a RefusalRule before each held rule that needs one. Translation adds such rules only for objects
+// that it can translate. A held rule may match more hostnames: its object may have lost the hostname, or may be too large to
+// be translated.
 func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 	if len(lr.foreignHostnames) == 0 {
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// resolveMutualAuth finds the trust store that is given by name. As long as it is unknown, a listener that verifies clients
-// keeps its trust store, and no new listener is created, because it would admit every client. A live listener that does not
-// verify clients is retained, but the rules of the members that request the verification are held. These members are
-// returned.
+// resolveMutualAuth finds the ARN of the trust store that is given by name. While it is unknown, a listener that verifies
+// clients keeps its trust store. No listener is created, because it would admit every client. An existing listener that does
+// not verify clients is retained. The rules of the members that request the verification are then held, and these members
+// are returned.
 func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.Ref) {
 	desired := l.Desired.TLS.MutualAuth
 	if desired == nil {
@@ -35,7 +35,7 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 	l.MutualAuth = nil
 	live := l.Live
 	if live == nil {
-		live = l.LB.ShownPrevious(lr.Have).ListenerOnPort(l.Desired.Port) // of the load balancer to be replaced
+		live = l.LB.ShownPrevious(lr.Have).ListenerOnPort(l.Desired.Port) // listener of the load balancer that is being replaced
 	}
 	checks := live != nil && live.MutualAuth != nil && live.MutualAuth.Mode == equal.MutualAuthVerify
 	switch {

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// noALPN is AWS's value for no ALPN policy, which is the default of a listener.
+// noALPN is the AWS value for a listener without ALPN policy, which is the default.
 const noALPN = "None"
 
-// alpnToSet returns the ALPN policy to set; empty to keep the live one.
+// alpnToSet returns the ALPN policy to set; empty if the observed policy is kept.
 func (p *listenerPlanner) alpnToSet() string {
 	if p.listener.Desired.TLS.ALPN == "" && p.Opt.EnhancedDefaults && p.listener.Live != nil && p.listener.Live.ALPN != "" {
 		return noALPN
@@ -22,9 +22,9 @@ func (p *listenerPlanner) alpnToSet() string {
 	return p.listener.Desired.TLS.ALPN
 }
 
-// changeBeforeRules plans the changes of a live listener that come before those of its certificates and rules. A listener of
-// a network load balancer has no rules, so that one call makes all of its changes. If its protocol changes, it needs other
-// target groups, which have to change in the same call.
+// changeBeforeRules plans the changes of an existing listener that come before the changes of its certificates and rules. A
+// listener of a network load balancer has no rules. One call makes all of its changes: if its protocol changes, it needs
+// other target groups, which must change in the same call.
 func (p *listenerPlanner) changeBeforeRules(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	switch {
 	case p.listener.IsNetwork():
@@ -36,9 +36,9 @@ func (p *listenerPlanner) changeBeforeRules(settings plan.ListenerSettings, afte
 	return []plan.StepID{p.changeProtocol(p.liveHTTPListener.Protocol, settings, after)}
 }
 
-// changeToHTTPSFirst plans that an HTTP listener becomes an HTTPS listener before its other changes, because only HTTPS
-// listeners can have a certificate list and authentication actions. Everything else is resolved as if the live listener were
-// an HTTPS listener already.
+// changeToHTTPSFirst decides whether an HTTP listener becomes an HTTPS listener before its other changes. Only HTTPS
+// listeners can have a certificate list and authentication actions. In this case, the other changes are resolved as if the
+// existing listener were an HTTPS listener already.
 func (p *listenerPlanner) changeToHTTPSFirst() {
 	settings := p.desiredSettings()
 	if p.listener.IsNetwork() || p.listener.Desired.TLS == nil || p.listener.Live.Protocol == settings.Protocol {
@@ -50,8 +50,8 @@ func (p *listenerPlanner) changeToHTTPSFirst() {
 	p.listener.Live = &live
 }
 
-// removesTLSLast reports whether an HTTPS listener that is to become an HTTP listener has to keep its protocol until its
-// rules are changed, because some of them have actions that only HTTPS listeners can have.
+// removesTLSLast reports whether an HTTPS listener that is to become an HTTP listener must keep its protocol until its rules
+// are changed. This is the case if its rules or default actions have actions that only HTTPS listeners can have.
 func removesTLSLast(l *resolved.Listener) bool {
 	if l.Live == nil || l.Desired.TLS != nil || l.IsNetwork() || l.Live.Protocol == l.Desired.Protocol() {
 		return false
@@ -59,7 +59,7 @@ func removesTLSLast(l *resolved.Listener) bool {
 	return needsTLS(l.Live.Default) || slices.ContainsFunc(l.Live.Rules, func(r observed.Rule) bool { return needsTLS(r.Actions) })
 }
 
-// needsTLS reports whether only HTTPS listeners can have one of the actions.
+// needsTLS reports whether one of the actions is possible only on HTTPS listeners.
 func needsTLS(actions []model.Action) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		switch a.(type) {
@@ -79,8 +79,8 @@ func (p *listenerPlanner) changeProtocol(from string, settings plan.ListenerSett
 	})
 }
 
-// changeProtocolWhenReady plans to change the protocol of a listener together with its target groups, when the new target
-// groups have registered targets.
+// changeProtocolWhenReady plans to change the protocol and the target groups of a listener in one call, when the new target
+// groups have registered targets (wait).
 func (p *listenerPlanner) changeProtocolWhenReady(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
 	a := p.listener.Address()
 	p.ReportTargetWait(p.listener.Desired.DefaultOf, p.listener.Desired.Members, fmt.Sprintf("the protocol of port %d", p.listener.Desired.Port), wait, true)

@@ -16,23 +16,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Resolver resolves desired listeners with their rules, and records which live target groups remain in use.
+// Resolver resolves desired listeners with their rules: it decides which settings, certificates and rules they get. It
+// records which observed target groups remain in use.
 type Resolver struct {
 	*owners.TargetGroups
 	*draft.Usage
 	certs         *certificates.Chooser
 	retention     *owners.Retention
 	conditionKeys owners.ConditionKeys
-	// foreignHostnames are, by the ARN of a live rule, the hostnames to which its member has no right.
+	// foreignHostnames has, by the ARN of an observed rule, the hostnames that its member may not use.
 	foreignHostnames map[string][]model.ForeignHostname
 }
 
-// NewResolver returns the Resolver of a stack.
+// NewResolver returns the Resolver of a stack. held determines which rules are retained.
 func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Chooser, held *owners.Retention, keys owners.ConditionKeys) *Resolver {
 	return &Resolver{tg, u, certs, held, keys, ForeignHostnames(tg.Have.Facts.Withdrawn)}
 }
 
-// Resolve resolves one listener of a load balancer.
+// Resolve resolves the desired listener w of a load balancer.
 func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolved.Listener {
 	l := resolved.Listener{LB: lb, Desired: w, Planned: true, Live: lb.LiveListener(w.Port)}
 	var blocked []finding.Ref
@@ -54,8 +55,8 @@ func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolve
 	return l
 }
 
-// StopDanglingRedirects keeps each listener in its live state that would otherwise redirect all requests to a port without a
-// TLS listener.
+// StopDanglingRedirects prevents changes of listeners that would redirect all requests to a port without a TLS listener.
+// Such a listener is not created, or keeps its observed state.
 func StopDanglingRedirects(listeners []resolved.Listener) {
 	for i := range listeners {
 		l := &listeners[i]
@@ -71,7 +72,8 @@ func StopDanglingRedirects(listeners []resolved.Listener) {
 	}
 }
 
-// reportMissingCertificate reports a TLS listener without a certificate, unless its certificates are not read yet.
+// reportMissingCertificate reports a TLS listener for which no certificate is set and none can be found. It reports nothing
+// if a member already has a finding, or if facts were not read yet.
 func (lr *Resolver) reportMissingCertificate(w model.Listener, live *observed.Listener, blocked []finding.Ref) {
 	if len(blocked) > 0 || len(lr.Plan.Questions) > 0 || len(w.Members) == 0 {
 		return
@@ -128,8 +130,9 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 	}
 }
 
-// reportMissingTargetGroups reports target groups of actions that do not exist or belong to another namespace, and reports
-// whether there is one. A target group that is given by ARN is assumed to exist unless AWS reports that it does not.
+// reportMissingTargetGroups reports each target group of the actions that does not exist or belongs to another namespace. It
+// returns whether there is one. A target group that is given by ARN is assumed to exist unless AWS reports that it does not
+// exist.
 func (lr *Resolver) reportMissingTargetGroups(actions []model.Action, of finding.Origin) bool {
 	missing := false
 	for _, g := range model.ForwardedGroups(actions) {

@@ -23,15 +23,15 @@ type Planner struct {
 	finalizers    *draft.Finalizers
 	albTargets    *targetgroups.ALBTargetPlanner
 	conditionKeys owners.ConditionKeys
-	planners      map[*resolved.Listener]*listenerPlanner // planners of the listeners that are created or changed, set by Resolve
+	planners      map[*resolved.Listener]*listenerPlanner // by listener; only for listeners that are created or changed; set by Resolve
 }
 
-// NewPlanner returns the planner of the listeners of a stack. main is the load balancer of the stack.
+// NewPlanner returns the planner of the listeners of a stack. main is the load balancer of the stack, not its frontend NLB.
 func NewPlanner(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.ALBTargetPlanner, keys owners.ConditionKeys) *Planner {
 	return &Planner{tg.Draft, main, tg, u, f, albs, keys, map[*resolved.Listener]*listenerPlanner{}}
 }
 
-// Resolve decides how the listeners of a load balancer change from the live to the desired state: the weights of target
+// Resolve decides how the listeners of a load balancer change from the observed to the desired state: the weights of target
 // groups, the priorities of rules, and the changes that wait.
 func (s *Planner) Resolve(lb *resolved.LoadBalancer) {
 	for _, last := range []bool{false, true} { // listeners that redirect everything come last
@@ -49,15 +49,15 @@ func (s *Planner) plannerOf(l *resolved.Listener) *listenerPlanner {
 	return &listenerPlanner{Traffic: traffic.New(s.targetGroups), Usage: s.usage, Finalizers: s.finalizers, conditionKeys: s.conditionKeys, listener: l}
 }
 
-// RemoveForeignRules plans to delete the foreign rules of a retained listener (resolved.Listener.ForeignRules).
+// RemoveForeignRules plans to delete the foreign rules of a listener that is retained (resolved.Listener.ForeignRules).
 func (s *Planner) RemoveForeignRules(l *resolved.Listener) {
 	s.plannerOf(l).removeForeignRules(nil)
 }
 
-// Plan plans the listeners of a load balancer in ascending order of their ports. after has the steps that come before the
-// first listener, such as the creation of the load balancer. opened has the steps that open a port in the security group, by
-// port. groups has the steps that create target groups, by id. It returns the live listeners to delete when no target group
-// has them as a target any more.
+// Plan plans the listeners of a load balancer. after has the steps that come before the first listener, such as the creation
+// of the load balancer. opened has, by port, the steps that open ports in the security group. groups has, by the id of a
+// target group, the steps that create it. Plan returns the observed listeners that must be deleted later, because they are
+// targets of target groups.
 func (s *Planner) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) (targeted []observed.Listener) {
 	from := len(s.Draft.Plan.Steps)
 	targeted = s.deleteSurplusListeners(lb, after)
@@ -80,8 +80,8 @@ func (s *Planner) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened ma
 	return targeted
 }
 
-// deleteSurplusListeners plans to delete the listeners that no object requests. A listener of an ALB that is the target of a
-// target group is returned, because it has to be deleted later.
+// deleteSurplusListeners plans to delete the listeners that no object requests. It does not delete the listeners of an ALB
+// that are targets of a target group. It returns these, because they must be deleted later.
 func (s *Planner) deleteSurplusListeners(lb *resolved.LoadBalancer, after []plan.StepID) (targeted []observed.Listener) {
 	if lb.Live == nil {
 		return nil
@@ -99,7 +99,7 @@ func (s *Planner) deleteSurplusListeners(lb *resolved.LoadBalancer, after []plan
 	return targeted
 }
 
-// creationStepsOf returns the step that creates the listener on a port, if the step is already planned.
+// creationStepsOf returns the step that creates the listener on a port; none if no such step is planned.
 func (s *Planner) creationStepsOf(lb *resolved.LoadBalancer, port int32) []plan.StepID {
 	if id := plan.NewStepID("create", lb.ListenerAddress(port)); port != 0 && s.IsStepPlanned(id) {
 		return []plan.StepID{id}
@@ -107,7 +107,7 @@ func (s *Planner) creationStepsOf(lb *resolved.LoadBalancer, port int32) []plan.
 	return nil
 }
 
-// Delete plans to delete a listener of a load balancer that is retained.
+// Delete plans to delete a listener of a load balancer that is not deleted itself.
 func (s *Planner) Delete(l observed.Listener, after []plan.StepID) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	id := s.Add(plan.Step{

@@ -11,7 +11,7 @@ import (
 )
 
 // orderByShare sorts the steps that create listeners, certificates and rules by the shares of namespaces in the quotas. It
-// sorts the steps from the index from on.
+// sorts only the steps from the index from on.
 func (s *Planner) orderByShare(lb *resolved.LoadBalancer, from int) {
 	s.OrderStepsByShare(s.listenerShares(lb), from, func(step plan.Step) []string {
 		if _, creates := step.Do.(plan.CreateListener); !creates {
@@ -36,8 +36,8 @@ func (s *Planner) orderByShare(lb *resolved.LoadBalancer, from int) {
 	})
 }
 
-// listenerShares counts the live listeners of a load balancer by namespace. A listener of several namespaces is counted for
-// each of them. A listener that no member requests any more is counted as ToBeDeleted for the namespaces that own its rules.
+// listenerShares counts the observed listeners of a load balancer by namespace. A listener of several namespaces counts for
+// each of them. A listener that no member requests any more counts as ToBeDeleted for the namespaces that own its rules.
 func (s *Planner) listenerShares(lb *resolved.LoadBalancer) draft.Shares {
 	out := draft.Shares{}
 	if lb.Live == nil {
@@ -68,7 +68,7 @@ func (s *Planner) actionOwners(lb *resolved.LoadBalancer, actions []model.Action
 	return s.targetGroups.ActionOwnersByID(actions, lb.Members()...)
 }
 
-// certificateShares counts, by namespace, the attached certificates of a load balancer that are retained.
+// certificateShares counts the attached certificates of a load balancer by namespace, as retained.
 func certificateShares(lb *resolved.LoadBalancer) draft.Shares {
 	out := draft.Shares{}
 	for i := range lb.Listeners {

@@ -29,8 +29,7 @@ func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
 			Why:     "no object asks for the default action any more", After: after, Blames: p.Members(),
 		}))
 	}
-	// The last rule is deleted first. Otherwise another foreign rule would get the requests of a rule that was deleted
-	// before it.
+	// The last rule is deleted first. Otherwise another foreign rule would get the requests of a rule that was already deleted.
 	var last plan.StepID
 	for _, r := range slices.Backward(p.listener.ForeignRules) {
 		a := plan.RuleAddress(r.ARN)
@@ -43,7 +42,7 @@ func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
 	}
 }
 
-// redirectPort returns the port to which an action redirects all requests of a listener by HTTPS; 0 if the action is no such
+// redirectPort returns the HTTPS port to which the actions redirect all requests of a listener; 0 if they are not such a
 // redirect.
 func redirectPort(actions []model.Action) int32 {
 	if len(actions) != 1 {
@@ -63,13 +62,13 @@ type listenerPlanner struct {
 	*draft.Usage
 	*draft.Finalizers
 	conditionKeys    owners.ConditionKeys
-	portSteps        map[int32]plan.StepID    // steps that open ports, by port
+	portSteps        map[int32]plan.StepID    // steps that open ports in the security group, by port
 	targetGroupSteps map[string][]plan.StepID // steps that create target groups, by id
 	listener         *resolved.Listener
 
-	// liveHTTPListener is the live HTTP listener of a listener that becomes an HTTPS listener first; nil otherwise.
+	// liveHTTPListener is the observed listener if it is an HTTP listener that first becomes an HTTPS listener; otherwise nil.
 	liveHTTPListener *observed.Listener
-	// removesTLSLast reports whether the listener becomes an HTTP listener after its rules are changed.
+	// removesTLSLast is set if the listener becomes an HTTP listener after its rules are changed.
 	removesTLSLast bool
 	rules          *rules.Rollout
 }
@@ -84,7 +83,7 @@ func (p *listenerPlanner) resolve() {
 	p.rules = rules.Resolve(p.Traffic, p.Usage, p.Finalizers, p.conditionKeys, p.listener)
 }
 
-// desiredSettings returns the settings of the listener after all choices are made.
+// desiredSettings returns the desired settings of the listener. All decisions must be made before.
 func (p *listenerPlanner) desiredSettings() plan.ListenerSettings {
 	out := plan.ListenerSettings{Port: p.listener.Desired.Port, Protocol: p.listener.Desired.Protocol(), Default: p.listener.DefaultActions}
 	if t := p.listener.Desired.TLS; t != nil {
@@ -93,8 +92,8 @@ func (p *listenerPlanner) desiredSettings() plan.ListenerSettings {
 	return out
 }
 
-// plan adds the steps that create or change the listener and its rules. lb has the steps after which its load balancer
-// exists.
+// plan adds the steps that create or change the listener and its rules. lb has the steps that create its load balancer.
+// opened and groups are the parameters of Planner.Plan.
 func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) {
 	p.portSteps, p.targetGroupSteps = opened, groups
 	a := p.listener.Address()
@@ -106,8 +105,8 @@ func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, g
 	if p.removesTLSLast {
 		settings = plan.LiveListenerSettings(p.listener.Live, settings.Default)
 	}
-	// The rules of a new listener are created one by one. If the load balancer already has clients, the default action
-	// answers 503 until all rules exist, so that the default backend gets no requests that a later rule will match.
+	// The rules of a new listener are created one by one. If the load balancer already has clients, the default action answers
+	// 503 until all rules exist. Otherwise the default backend would get requests that a later rule matches.
 	hidesDefault := p.listener.LB.Live != nil && p.listener.Live == nil && len(p.listener.Rules) > 0 && equal.ForwardOf(p.listener.DefaultActions) != nil
 	if p.listener.Live == nil {
 		first := settings
@@ -127,8 +126,8 @@ func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, g
 	}
 	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
-	// The default action changes after new rules are created, because it may stop answering requests that these rules match,
-	// and before live rules are deleted, because it may have to answer their requests.
+	// The default action changes after new rules are created, because it may stop answering requests that these rules match. It
+	// changes before existing rules are deleted, because it may have to answer their requests.
 	changeDefault := func(after []plan.StepID) []plan.StepID {
 		if hidesDefault {
 			return []plan.StepID{p.Add(plan.Step{
@@ -149,7 +148,7 @@ func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, g
 	p.removeCertificates(a, append(made, certificates...))
 }
 
-// createListener plans to create the listener, after its port is open.
+// createListener plans to create the listener, after its port is open in the security group.
 func (p *listenerPlanner) createListener(settings plan.ListenerSettings, tags plan.Tags, after []plan.StepID) plan.StepID {
 	a, why := p.listener.Address(), "objects listen on this port"
 	if g := p.DesiredTargetGroups[p.listener.Desired.DefaultTargetGroupID()]; g != nil && g.Type == model.ALBTargets {
@@ -165,8 +164,8 @@ func (p *listenerPlanner) createListener(settings plan.ListenerSettings, tags pl
 	return id
 }
 
-// resolveDefaultAction decides which default action a live listener gets in this run. Traffic moves to another target group
-// only when that target group has healthy targets.
+// resolveDefaultAction decides which default action an existing listener gets in this run. Requests go to another target
+// group only when that target group has healthy targets.
 func (p *listenerPlanner) resolveDefaultAction() {
 	p.listener.InterimDefaultActions = p.listener.Live.Default
 	if !p.defaultActionDiffers(p.listener.DefaultActions) {
@@ -189,13 +188,13 @@ func (p *listenerPlanner) resolveDefaultAction() {
 	}
 }
 
-// defaultActionDiffers reports whether the default action of the live listener differs from the given one.
+// defaultActionDiffers reports whether the default action of the observed listener differs from the given actions.
 func (p *listenerPlanner) defaultActionDiffers(as []model.Action) bool {
 	return !equal.SameActions(as, p.listener.Live.Default, p.TargetGroupARN) || p.SecretDiffers(p.listener.Live.ARN, as)
 }
 
-// modifyListener plans to change the settings of a live listener. It returns the steps that change to which target groups
-// requests go, on which the steps of rules depend.
+// modifyListener plans to change the settings of an existing listener. It returns those steps that change which target
+// groups get requests. The steps of rules depend on these.
 func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	live := p.listener.Live
 	var changes []plan.Change
@@ -256,7 +255,8 @@ func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after [
 	return steps
 }
 
-// defaultActionOwners returns the member that sets the default action, or all members of the listener if no member sets it.
+// defaultActionOwners returns the member that sets the default action, or all members of the listener if there is no such
+// member.
 func (p *listenerPlanner) defaultActionOwners() []finding.Ref {
 	if of := p.listener.Desired.DefaultOf.Object; !of.IsZero() {
 		return []finding.Ref{of}

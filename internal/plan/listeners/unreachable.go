@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// reportUnreachableRules reports the rules of a listener that get no requests because of earlier rules. Held rules are
-// included, because they answer requests as well, with the live action or with 503.
+// reportUnreachableRules reports each rule of a listener that gets no requests, because earlier rules match all its
+// requests. A held rule counts as an earlier rule, because it answers requests too, but is not reported itself.
 func (lr *Resolver) reportUnreachableRules(l *resolved.Listener) {
 	all := make([]model.Rule, 0, len(l.Rules))
 	for _, p := range l.Rules {

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// ResolveLoadBalancer chooses subnets, addresses and security groups. If a choice fails, the live load balancer keeps its
-// setting; if there is no live load balancer, none is created. shared are the security groups of the load balancer of the
-// stack, for a frontend NLB that shares them.
+// ResolveLoadBalancer chooses the subnets, addresses and security groups of a load balancer and stores them in lb. If a
+// choice fails, an existing load balancer keeps its setting, and a missing load balancer is not created. shared has the
+// security groups of the ALB for a frontend NLB that uses the same ones.
 func ResolveLoadBalancer(d *draft.Draft, lb *resolved.LoadBalancer, shared []plan.SecurityGroupRef) {
 	r := resolver{d, lb, shared}
 	r.resolveSubnets()
@@ -65,7 +65,7 @@ func (r *resolver) keepSubnets(live []string) {
 }
 
 // subnetsOrigin returns the origin of the choice of subnets: the object that names the subnets, or else the object that
-// requests the load balancer.
+// requests the load balancer, or else the first member of the stack.
 func (r *resolver) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	switch c := w.Subnets.(type) {
 	case model.SubnetsNamed:
@@ -79,8 +79,9 @@ func (r *resolver) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: r.Want.Members[0].Ref}
 }
 
-// reportUnsuitablePart reports that the desired value of a setting, which part names in the message, cannot be used. The
-// live value is retained. If there is no live load balancer, none is created.
+// reportUnsuitablePart reports finding f about a desired setting that cannot be used. part is the name of the setting in
+// messages. If the load balancer does not exist yet, its creation is held. For a frontend NLB, the finding blocks nothing
+// else.
 func (r *resolver) reportUnsuitablePart(f finding.Finding, part string) {
 	if r.lb.IsFrontend() {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
@@ -96,8 +97,8 @@ func (r *resolver) reportUnsuitablePart(f finding.Finding, part string) {
 	}
 }
 
-// reportUnavailablePart reports that a setting, which part names in the message, is retained because a fact about it is
-// unavailable.
+// reportUnavailablePart reports that fact f, which a setting depends on, is unavailable. part is the name of the setting in
+// messages. An existing load balancer keeps the setting; the creation of a missing one is held.
 func (r *resolver) reportUnavailablePart(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is created"
 	if r.lb.IsFrontend() {
@@ -114,7 +115,7 @@ func (r *resolver) reportUnavailablePart(f observed.Fault, part string, of findi
 	r.ReportUnavailable(f, what+" keeps its "+part, finding.BlocksNothing, of)
 }
 
-// holdCreation records that the load balancer, which does not exist yet, is not created.
+// holdCreation records that the creation of the load balancer is held.
 func (r *resolver) holdCreation() {
 	if r.lb.IsFrontend() {
 		r.Want.Held.Frontend = true
@@ -123,8 +124,8 @@ func (r *resolver) holdCreation() {
 	}
 }
 
-// resolveSecurityGroups finds the security groups of the load balancer. As long as the security groups are unknown, no load
-// balancer is created, because without them it would admit clients that must not reach it.
+// resolveSecurityGroups finds the security groups of the load balancer. As long as they are unknown, no load balancer is
+// created, because without them it would admit clients that must not reach it.
 func (r *resolver) resolveSecurityGroups() {
 	backend := false
 	switch c := r.lb.Desired.SecurityGroups.(type) {
@@ -184,7 +185,8 @@ func (r *resolver) keepUnavailableSecurityGroups(f observed.Fault, of finding.Or
 	r.keepSecurityGroups()
 }
 
-// keepSecurityGroups chooses the security groups that the live load balancer has, so that they are not changed.
+// keepSecurityGroups selects the security groups that an existing load balancer already has. It does nothing if the load
+// balancer does not exist.
 func (r *resolver) keepSecurityGroups() {
 	if r.lb.Live == nil {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// Planner plans to create, change and delete the load balancer of a stack and its frontend NLB.
+// Planner plans to create, change and delete the load balancers of a stack: its load balancer and its frontend NLB.
 type Planner struct {
 	*draft.Draft
 	usage      *draft.Usage
@@ -28,9 +28,9 @@ func NewPlanner(d *draft.Draft, u *draft.Usage, albs *targetgroups.ALBTargetPlan
 	return &Planner{d, u, albs}
 }
 
-// changeSecurityGroups plans to change the security groups, and whether their rules apply to traffic through AWS
-// PrivateLink. AWS does not add security groups to a network load balancer that was created without them, and does not
-// remove the last security group of one that has them.
+// changeSecurityGroups plans to change the security groups of a load balancer, and the setting that applies their rules to
+// traffic through AWS PrivateLink. AWS does not add security groups to a network load balancer that was created without
+// them, and does not remove the last one; such changes are only reported.
 func (p *Planner) changeSecurityGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
 	live, a := lb.Live, lb.Address()
 	if lb.Desired.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.SecurityGroups) == 0) {
@@ -57,7 +57,8 @@ func (p *Planner) changeSecurityGroups(lb *resolved.LoadBalancer, after []plan.S
 	})
 }
 
-// reportImmutable reports a desired change of a setting that AWS accepts only when a load balancer is created.
+// reportImmutable reports that a setting of an existing load balancer does not change from is to desired, because AWS
+// accepts the setting only at creation. field is the key of the setting in origins, and what is its name in the message.
 func (p *Planner) reportImmutable(field string, origins map[string]finding.Origin, what, is, desired string) {
 	of, kind := origins[field], p.Want.ID.Kind
 	other := "with another " + kind.ObjectKind()
@@ -71,7 +72,6 @@ func (p *Planner) reportImmutable(field string, origins map[string]finding.Origi
 	})
 }
 
-// deletionSteps returns the planned steps that delete load balancers.
 func (p *Planner) deletionSteps() []plan.StepID {
 	var out []plan.StepID
 	for _, s := range p.Plan.Steps {
@@ -82,8 +82,8 @@ func (p *Planner) deletionSteps() []plan.StepID {
 	return out
 }
 
-// settingOwner returns the member that sets a field of a load balancer, or all members if a class or a controller default
-// sets it.
+// settingOwner returns the member that sets the field of a load balancer, or all members if a class or a controller default
+// sets it. field is a key of model.LoadBalancer.Origins.
 func (p *Planner) settingOwner(lb *resolved.LoadBalancer, field string) []finding.Ref {
 	for _, m := range p.Want.Members {
 		if m.Ref == lb.Desired.Origins[field].Object {
@@ -104,8 +104,8 @@ func (p *Planner) setIPAMPool(lb *resolved.LoadBalancer, pool string, after []pl
 	})
 }
 
-// planCapacity plans the capacity reservation. The live reservation is read only if one is desired. The step waits until the
-// load balancer is active; no other step waits for it.
+// planCapacity plans the capacity reservation. The existing reservation is read only if one is desired. The step waits until
+// the load balancer is active; no other step waits for it.
 func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 	want, live := lb.Desired.Capacity, lb.Live
 	if want == nil {

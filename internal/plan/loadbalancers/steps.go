@@ -16,7 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Change plans the differences between a live and a desired load balancer.
+// Change plans the changes of an existing load balancer: tags, security groups, subnets, address type, attributes, IPAM pool
+// and capacity. Desired changes that AWS does not accept are reported. The steps come after the steps in after.
 func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 	want, live, a := lb.Desired, lb.Live, lb.Address()
 	var pool plan.StepID
@@ -54,8 +55,8 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 	p.planCapacity(lb, after)
 }
 
-// Create plans to create a load balancer. The step comes after steps that delete load balancers, because one of these may
-// have the same name.
+// Create plans to create a load balancer and returns the step. The step comes after steps that delete load balancers,
+// because one of these may have the same name.
 func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.StepID {
 	want, a := lb.Desired, lb.Address()
 	why, impact, replaced := "the stack has no load balancer", plan.NoImpact, ""
@@ -77,7 +78,7 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 		Why: why, After: append(slices.Clone(after), p.deletionSteps()...), Impact: impact, Blames: p.Members(), NameOrigin: want.Origins["name"], ReplacedLoadBalancer: replaced,
 	})
 	if len(lb.SecurityGroups) > 0 && want.PrivateLinkRules == equal.SettingOff {
-		// For a load balancer that is created with security groups, the default of AWS is "on".
+		// By default, AWS applies the rules of the security groups to traffic through PrivateLink.
 		p.Add(plan.Step{
 			ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update,
 			Do:      plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.SecurityGroups, PrivateLinkRules: equal.SettingOff},
@@ -106,7 +107,8 @@ func (p *Planner) settingOwners(of []finding.Origin) []finding.Ref {
 	return out
 }
 
-// DeleteSurplus plans to delete load balancers that are not desired.
+// DeleteSurplus plans to delete the load balancers in surplus, except a frontend NLB that is held. why is the reason for a
+// load balancer that is not a frontend NLB. It returns the steps.
 func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, after []plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	surplus = slices.Clone(surplus)
@@ -130,8 +132,8 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 	return out
 }
 
-// Delete plans to delete a load balancer together with its listeners and rules. If another load balancer has replaced it,
-// replaced is its name.
+// Delete plans to delete a load balancer together with its listeners and rules. If lb was replaced by another load balancer,
+// replaced is the name of lb; otherwise it is empty.
 func (p *Planner) Delete(lb observed.LoadBalancer, replaced, why string, after []plan.StepID) plan.StepID {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}
 	id := p.Add(plan.Step{
@@ -145,8 +147,9 @@ func (p *Planner) Delete(lb observed.LoadBalancer, replaced, why string, after [
 	return id
 }
 
-// noEndpointWait returns a wait, with a deadline, until a load balancer is not an endpoint of any accelerator. AWS does not
-// remove deleted load balancers from endpoint groups, so that requests through the accelerator would fail.
+// noEndpointWait returns a wait until no accelerator has the load balancer as an endpoint; empty if none has. The wait has a
+// deadline. AWS does not remove deleted load balancers from endpoint groups, and requests through the accelerator would
+// fail.
 func (p *Planner) noEndpointWait(lb observed.LoadBalancer) plan.Wait {
 	if !p.Opt.Accelerators {
 		return plan.Wait{}

@@ -14,8 +14,8 @@ import (
 )
 
 // changeSubnets plans to change the subnets and, in the same call, the settings that AWS accepts only together with subnets:
-// addresses in new subnets, source NAT of a network load balancer, and the address type if it depends on these. It returns
-// the step, and reports whether the step sets the address type.
+// addresses in new subnets, source NAT, and the address type of a network load balancer. It returns the step, which is empty
+// if nothing changes, and reports whether the step sets the address type.
 func (p *Planner) changeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) (plan.StepID, bool) {
 	live, w, a := lb.Live, lb.Desired, lb.Address()
 	changes := lb.SubnetChanges()
@@ -43,8 +43,9 @@ func addressTypeChange(lb *resolved.LoadBalancer) plan.Change {
 	return plan.Change{Path: "ipAddressType", From: string(lb.Live.AddressType), To: string(lb.Desired.AddressType)}
 }
 
-// reportImmutableAddresses reports desired addresses that differ from the live ones in retained subnets, where AWS cannot
-// change them.
+// reportImmutableAddresses reports desired addresses that AWS cannot set, because the load balancer already has other
+// addresses in the same subnets. changing reports whether the plan changes subnets, in which case elastic addresses are not
+// reported.
 func (p *Planner) reportImmutableAddresses(lb *resolved.LoadBalancer, changing bool) {
 	if len(lb.Addresses) > 0 && !changing && !equal.SameSet(lb.Addresses, lb.Live.Addresses) {
 		p.reportImmutable("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))
@@ -59,8 +60,8 @@ func (p *Planner) reportImmutableAddresses(lb *resolved.LoadBalancer, changing b
 	}
 }
 
-// resolveAddresses chooses the desired elastic addresses if there is one for each subnet, and otherwise retains the live
-// ones.
+// resolveAddresses chooses the elastic, private IPv4 and IPv6 addresses and the source NAT prefixes. If the number of
+// elastic addresses is not the number of subnets, an existing load balancer keeps its elastic addresses.
 func (r *resolver) resolveAddresses() {
 	w := r.lb.Desired
 	r.lb.Addresses = w.Addresses
@@ -76,9 +77,9 @@ func (r *resolver) resolveAddresses() {
 	r.lb.SourceNATPrefixes = r.assignAddresses("sourceNATPrefixes", w.SourceNATPrefixes, func(s observed.Subnet) []string { return s.IPv6CIDRs })
 }
 
-// assignAddresses returns, by subnet id, the desired address or prefix that is within the ranges of the subnet. A subnet
+// assignAddresses returns, by subnet ID, the desired address or prefix that is within the ranges of the subnet. A subnet
 // without such an address gets resolved.AutoAssigned if that is among the desired values. ranges returns the ranges of a
-// subnet.
+// subnet. The result is nil if nothing is desired, if facts are missing, or if an address fits no subnet.
 func (r *resolver) assignAddresses(field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
 	if len(addresses) == 0 || len(r.lb.Subnets) == 0 {
 		return nil

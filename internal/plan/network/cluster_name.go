@@ -8,11 +8,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ClusterTag is the prefix of the tag key that assigns a subnet to a cluster. The name of the cluster follows the prefix.
+// ClusterTag is the prefix of the tag key that assigns a subnet or a security group to a cluster. The name of the cluster
+// follows the prefix.
 const ClusterTag = "kubernetes.io/cluster/"
 
-// OtherClusterNames returns the cluster names in the tags of subnets, and none if the given name is among them. It helps to
-// find a wrong --cluster-name, with which the controller finds neither load balancers nor subnets and reports no error.
+// OtherClusterNames returns the cluster names in the tags of subnets, sorted; nil if name is among them. The result helps to
+// find a wrong --cluster-name. With a wrong name, the controller finds neither load balancers nor subnets, and reports no
+// error.
 func OtherClusterNames(name string, answers map[string]observed.SubnetAnswer) []string {
 	others := map[string]bool{}
 	for _, a := range answers {

@@ -17,7 +17,8 @@ const SharedRuleDescription = "elbv2.k8s.aws/targetGroupBinding=shared"
 // labelPattern matches a label in a description: key=value, followed by a comma or the end of the text.
 var labelPattern = regexp.MustCompile(`([^\s,=]+)=([^\s,=]+)(?:,|$)`)
 
-// IsSharedRule reports whether the controller has added a rule of a node or pod security group for bindings.
+// IsSharedRule reports whether the description of a rule of a node or pod security group has the label
+// SharedRuleDescription, which means that the controller has added the rule for bindings.
 func IsSharedRule(r model.IngressRule) bool {
 	for _, m := range labelPattern.FindAllStringSubmatch(r.Description, -1) {
 		if m[1]+"="+m[2] == SharedRuleDescription {
@@ -60,7 +61,7 @@ func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 }
 
 // DiffEndpointRules returns the rules to add to a node or pod security group, and the rules to remove from it. It removes
-// only rules of the controller, and only if complete is set, which means that want has all rules that the bindings of the
+// only rules of the controller, and only if complete is set. complete means that want has all rules that the bindings of the
 // cluster request.
 func DiffEndpointRules(want, have []model.IngressRule, complete bool) (authorize, revoke []model.IngressRule) {
 	authorize, revoke = DiffRules(want, have)

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// ENI is a network interface with its addresses and security groups. Addresses and Prefixes are of either address
-// family.
+// ENI is a network interface with its addresses and security groups. Addresses and Prefixes can have IPv4 and IPv6 entries.
 type ENI struct {
 	ID             string
 	DeviceIndex    int32

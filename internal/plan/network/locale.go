@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The kinds of zones in which a subnet can be. All subnets of a load balancer have to be in zones of the same kind.
+// The kinds of zones of subnets. All subnets of a load balancer have to be in zones of the same kind.
 const (
 	availabilityZone = "availability-zone"
 	localZone        = "local-zone"
@@ -18,7 +18,7 @@ const (
 	outpost          = "outpost"
 )
 
-// zoneKind returns the kind of zone that a subnet is in; false if AWS returns an unknown kind.
+// zoneKind returns the kind of zone that a subnet is in; false if AWS returned an unknown kind.
 func zoneKind(s observed.Subnet) (string, bool) {
 	if s.Outpost != "" {
 		return outpost, true
@@ -30,8 +30,8 @@ func zoneKind(s observed.Subnet) (string, bool) {
 	return "", false
 }
 
-// checkZones returns the finding that the chosen subnets, of which there is at least one, cannot be used together; nil if
-// they can be used together.
+// checkZones returns a finding if the chosen subnets cannot be used together, because their zones are of different or
+// unknown kinds, or too few; nil if they can be used together.
 func (r SubnetRequest) checkZones(chosen []observed.Subnet) *finding.Finding {
 	byLocale := map[string][]string{}
 	for _, s := range chosen {

@@ -27,14 +27,14 @@ type SubnetRequest struct {
 	// SingleSubnet admits an ALB in one availability zone.
 	SingleSubnet bool
 	ALB          bool
-	// Live are the subnets that the load balancer already uses, so that these need no free addresses.
+	// Live has the IDs of the subnets that the load balancer already uses. These need no free addresses.
 	Live []string
 	// EventObject is the object on which findings are reported if the choice of subnets has no origin.
 	EventObject finding.Ref
 }
 
-// Subnets are the chosen subnets, and why other candidates were refused. IDs are in the order of the references if
-// the members name the subnets, and ascending otherwise.
+// Subnets has the IDs of the chosen subnets, and the reasons why other candidates were refused. IDs are in the order of the
+// references if the members name the subnets, and ascending otherwise.
 type Subnets struct {
 	IDs      []string
 	Refusals []Refusal
@@ -52,7 +52,7 @@ func ChooseSubnets(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.
 	return chooseOnePerZone(r, a)
 }
 
-// chooseOnePerZone chooses one suitable subnet in each zone: one that is tagged for this cluster, or else the first by id.
+// chooseOnePerZone chooses one suitable subnet in each zone: one that is tagged for this cluster, or else the first by ID.
 func chooseOnePerZone(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	var out Subnets
 	var count refusalCounts

@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// IsSubnetID reports whether a reference names a subnet by id rather than by its Name tag.
+// IsSubnetID reports whether a reference names a subnet by ID rather than by its Name tag.
 func IsSubnetID(ref string) bool { return strings.HasPrefix(ref, "subnet-") }
 
-// chooseNamedSubnets returns the subnets in the order of the references. If several subnets have the same Name tag, each
-// repetition of the name selects the next of these subnets, by id.
+// chooseNamedSubnets returns the subnets that c names, in the order of the references. If several subnets have the same Name
+// tag, each repetition of the name selects the next of these subnets, by ID.
 func chooseNamedSubnets(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	byID := map[string]observed.Subnet{}
 	byName := map[string][]observed.Subnet{}

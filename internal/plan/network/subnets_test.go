@@ -54,7 +54,7 @@ func TestChooseSubnets(t *testing.T) {
 		name    string
 		request network.SubnetRequest
 		found   []observed.Subnet
-		want    string // ids, or the reason of the finding
+		want    string // IDs, or the reason of the finding
 		message string // a part of the finding's message
 		refused []network.Refusal
 	}{

@@ -8,8 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Shape has the hosts and paths of a rule in a form that is fast to compare. A nil list matches every host or path.
-// Regular expressions are treated as if they matched everything.
+// Shape has the hosts and paths of a rule in a form that is fast to compare. A nil list matches every host or path. A
+// regular expression is treated as if it matched everything, unless it matches only one hostname pattern (see
+// model.PlainHost).
 type Shape struct{ hosts, paths []textPattern }
 
 // ShapeOf returns the shape of a rule with these conditions. Conditions other than hosts and paths are ignored.
@@ -155,9 +156,8 @@ type Index struct {
 	shapeOf      func(n int32) *Shape
 	allRules     []int32
 	hosts, paths patternIndex
-	// remainingChecks is the number of comparisons that are left. When none is left, every candidate is treated as
-	// overlapping. So a tenant whose rules need many comparisons delays only changes of these rules, and no overlap is
-	// missed.
+	// remainingChecks is the number of comparisons that the index may still make. After that, every candidate counts as
+	// overlapping. This limits the time for rules that need many comparisons. No overlap is missed.
 	remainingChecks int
 }
 
@@ -254,12 +254,12 @@ func (x *Index) FindOverlaps(s *Shape, in Span, limit int, fits func(n int32) bo
 }
 
 // patternIndex finds the rules whose patterns may overlap with a pattern. Its key is the text with which a pattern begins
-// or, if reversed is set, with which it ends.
+// or, if reversed is set, the reversed text with which it ends.
 type patternIndex struct {
 	reversed        bool
 	matchAllRules   []int32 // rules without a pattern, which match every text
 	exact, wildcard patternLists
-	lengths         []int // of the keys of wildcard, ascending
+	lengths         []int // lengths of the keys of wildcard, ascending
 }
 
 // patternLists has the rules by the keys of their patterns.
@@ -347,8 +347,8 @@ type candidateList struct {
 	sorted bool
 }
 
-// candidates returns lists that contain all rules whose patterns may overlap with one of ps, and the total length of
-// the lists.
+// candidates returns lists that contain all rules whose patterns may overlap with one of ps, and the total length of the
+// lists. all has the numbers of all rules, which are the result if ps is empty.
 func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists []candidateList, count int) {
 	if len(ps) == 0 {
 		return []candidateList{{all, true}}, len(all)

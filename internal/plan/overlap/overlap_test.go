@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// simpleOverlap is a simple implementation that compares the conditions of two rules value by value.
+// simpleOverlap is a reference implementation of Shape.Overlaps, which compares the conditions of two rules value by value.
 func simpleOverlap(a, b []model.Condition) bool {
 	regexHosts, regexPaths := false, false
 	for _, c := range slices.Concat(a, b) {

@@ -1,3 +1,3 @@
-// Package owners determines which members own live listener rules and target groups, and which live target group becomes
-// which desired one.
+// Package owners determines which members own existing listener rules and target groups. It also records which existing
+// target group is used for which desired one.
 package owners

@@ -38,17 +38,17 @@ func UserTags(tags map[string]string) map[string]string {
 	return out
 }
 
-// Retention finds the retained member (model.HeldMember) to which a live rule belongs.
+// Retention finds the held member to which an existing listener rule belongs, and retains the rules of held members.
 type Retention struct {
 	*TargetGroups
 	keys             ConditionKeys
 	members          []model.HeldMember
-	retainAllIndexes []int                   // indexes of members whose live rules are all retained
+	retainAllIndexes []int                   // indexes of members with All set
 	rulesByKey       map[string][]memberRule // rules of members, by the keys of their conditions
-	foreignHosts     []*overlap.Shape        // by index of the member: hosts to which it has no right, or nil
+	foreignHosts     []*overlap.Shape        // by index of the member: the hosts of other namespaces (ForeignHosts); nil if there are none
 }
 
-// memberRule is a rule of a retained member; member is the index of the member.
+// memberRule is a rule of a held member; member is the index of the member.
 type memberRule struct {
 	member int
 	rule   *model.Rule
@@ -75,7 +75,7 @@ func NewRetention(tg *TargetGroups, keys ConditionKeys) *Retention {
 	return rt
 }
 
-// RetainedMemberOf returns the retained member to which a live rule belongs; nil if there is none.
+// RetainedMemberOf returns the held member to which an existing rule belongs; nil if there is none.
 func (rt *Retention) RetainedMemberOf(r *observed.Rule) *model.HeldMember {
 	if len(rt.members) == 0 {
 		return nil
@@ -107,8 +107,9 @@ func (rt *Retention) RetainedMemberOf(r *observed.Rule) *model.HeldMember {
 	return &rt.members[best]
 }
 
-// RetainRules inserts the live rules of retained members into the desired rules of a listener, at their current positions.
-// taken are live rules that are kept for other rules.
+// RetainRules inserts the existing rules of held members into the desired rules of a listener, at their current positions.
+// The keys of taken are the ARNs of existing rules that are used for other desired rules. RetainRules skips these, and adds
+// the ARNs of the rules that it inserts.
 func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	if l.Live == nil || len(rt.members) == 0 || l.RedirectsAll {
 		return
@@ -120,7 +121,7 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 		places[key] = append(places[key], i)
 	}
 	var rules []resolved.Rule
-	at := 0 // the index after the last desired rule whose live rule comes before r
+	at := 0 // the index after the last desired rule whose existing rule comes before r
 	rest := l.Rules
 	for i := range l.Live.Rules {
 		r := &l.Live.Rules[i]
@@ -151,9 +152,9 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	l.Rules = append(rules, rest...)
 }
 
-// indexBehindSpecificRules returns the index after the last desired rule for a hostname that the wildcard of a retained rule
-// covers, or that a retained rule without hosts matches. Requests for such a hostname belong to the most specific Gateway
-// listener, which may not admit the owner of the retained rule.
+// indexBehindSpecificRules returns the index after the last of the desired rules that has a hostname which r matches as
+// well, by a wildcard or because r has no hosts. Requests for such a hostname belong to the most specific Gateway listener,
+// which may not admit the owner of r.
 func indexBehindSpecificRules(rules []resolved.Rule, r *observed.Rule) int {
 	mine := model.Rule{Conditions: r.Conditions}.Hosts()
 	for i := len(rules) - 1; i >= 0; i-- {
@@ -168,7 +169,7 @@ func indexBehindSpecificRules(rules []resolved.Rule, r *observed.Rule) int {
 	return 0
 }
 
-// RetainsListener reports whether a live listener has a rule or a default action of a retained member.
+// RetainsListener reports whether an existing listener has a rule or a default action of a held member.
 func (rt *Retention) RetainsListener(l *observed.Listener) bool {
 	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return rt.RetainedMemberOf(&r) != nil }) {
 		return true
@@ -179,7 +180,7 @@ func (rt *Retention) RetainsListener(l *observed.Listener) bool {
 	})
 }
 
-// redirectsAll reports whether a live listener redirects all requests and has no rules.
+// redirectsAll reports whether an existing listener redirects all requests and has no rules.
 func redirectsAll(live observed.Listener) bool {
 	if len(live.Rules) > 0 || len(live.Default) != 1 {
 		return false
@@ -188,10 +189,10 @@ func redirectsAll(live observed.Listener) bool {
 	return ok
 }
 
-// ConditionKeys caches the keys of the conditions of live rules, by ARN.
+// ConditionKeys caches the keys of the conditions of existing rules, by the ARN of the rule.
 type ConditionKeys map[string]string
 
-// KeyOf returns the key of the conditions of a live rule.
+// KeyOf returns the key of the conditions of an existing rule, and caches it.
 func (k ConditionKeys) KeyOf(r *observed.Rule) string {
 	key, known := k[r.ARN]
 	if !known {

@@ -20,9 +20,9 @@ func forwardAction(arn string) model.Action {
 	return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}
 }
 
-// TestOnlyOwnRulesOfAHeldMemberAreKept checks that a live rule is retained for a held member only if the rule belongs to
-// that member. It is not retained if another namespace owns the host, if an accepted member or another rule uses it, or if
-// it forwards to a target group that was created for another object.
+// TestOnlyOwnRulesOfAHeldMemberAreKept checks that an existing rule is retained for a held member only if the rule belongs
+// to that member. It is not retained if another namespace owns the host, if an accepted member or another rule uses it, or
+// if it forwards to a target group that was created for another object.
 func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 	answer := model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "ok"}
 	all := model.HeldMember{Member: webIngress, All: true}
@@ -30,11 +30,11 @@ func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 		return model.HeldMember{Member: webIngress, Rules: []model.Rule{hostRule("a.example.com", actions...)}}
 	}
 	for name, c := range map[string]struct {
-		live     model.Action // of the live rule for a.example.com
+		live     model.Action // the action of the existing rule for host "a.example.com"
 		held     model.HeldMember
 		foreign  []string // hosts of other namespaces
 		accepted []model.Rule
-		taken    bool // whether another rule already uses the live rule
+		taken    bool // whether another rule already uses the existing rule
 		stays    bool
 	}{
 		"one with its tag":                              {live: forwardAction("own"), held: all, stays: true},

@@ -11,19 +11,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// TargetGroups records which live target group becomes which desired one, and to which members live target groups belong.
+// TargetGroups records which existing target group is used for which desired one, and to which members the existing target
+// groups belong.
 type TargetGroups struct {
 	*draft.Draft
-	DesiredTargetGroups map[string]*model.TargetGroup // by id in the stack
-	LiveTargetGroupIDs  map[string]string             // resource ids of live target groups, by ARN
-	// LiveTargetGroupARNs has the ARNs of the live target groups that are kept, by the ids of the desired ones.
+	DesiredTargetGroups map[string]*model.TargetGroup // by ID in the stack
+	LiveTargetGroupIDs  map[string]string             // resource IDs of existing target groups, by ARN
+	// LiveTargetGroupARNs has the ARNs of the existing target groups that are kept, by the ID of the desired target group.
 	LiveTargetGroupARNs map[string]string
-	// LiveTargetGroups are the live target groups that are kept, by ARN.
+	// LiveTargetGroups has the existing target groups that are kept, by ARN.
 	LiveTargetGroups map[string]observed.TargetGroup
-	owners           map[string][]finding.Ref // of live target groups, by ARN
+	owners           map[string][]finding.Ref // of existing target groups, by ARN
 }
 
-// NewTargetGroups returns the TargetGroups of a draft, in which no live target group is matched with a desired one yet.
+// NewTargetGroups returns the TargetGroups of a draft. No existing target group is matched with a desired one yet.
 func NewTargetGroups(d *draft.Draft) *TargetGroups {
 	tg := &TargetGroups{
 		Draft: d, DesiredTargetGroups: map[string]*model.TargetGroup{}, LiveTargetGroupIDs: map[string]string{},
@@ -50,7 +51,7 @@ func (tg *TargetGroups) TargetGroupARN(r model.GroupRef) string {
 }
 
 // WithTargetGroupARNs returns the actions with ARNs in place of names of target groups, because the engine, which carries
-// out the steps, cannot look up names.
+// out the steps, cannot look up names. A name without a known ARN is not replaced.
 func (tg *TargetGroups) WithTargetGroupARNs(actions []model.Action) []model.Action {
 	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
 		if arn := tg.TargetGroupARN(g); g.Name != "" && arn != "" {
@@ -60,7 +61,8 @@ func (tg *TargetGroups) WithTargetGroupARNs(actions []model.Action) []model.Acti
 	})
 }
 
-// TargetGroupOwners returns the members for which a live target group was created; nil if they are not known.
+// TargetGroupOwners returns the members that own an existing target group: those that its resource ID names, and those of
+// the desired target group for which it is kept. It returns nil if no owner is known.
 func (tg *TargetGroups) TargetGroupOwners(arn string) []finding.Ref {
 	if tg.owners == nil {
 		tg.owners = map[string][]finding.Ref{}
@@ -80,17 +82,20 @@ func (tg *TargetGroups) TargetGroupOwners(arn string) []finding.Ref {
 	return tg.owners[arn]
 }
 
-// membersByID returns the members with whose namespace and name the resource id of a target group may begin.
+// membersByID returns the members that the resource ID of a target group names: Ingresses, and Services that share a load
+// balancer. The ID does not show where the name of an Ingress ends, so that several members can match. The keys of members
+// have the form namespace/name.
 func membersByID(id string, members map[string]finding.Ref) (out []finding.Ref) {
 	for i := range len(id) {
-		if m, ok := members[id[:i]]; ok && id[i] == '-' {
+		if m, ok := members[id[:i]]; ok && naming.IsTargetGroupOf(id, m) {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-// ActionOwners returns the members to whose target groups live actions forward; nil if they are not known.
+// ActionOwners returns the members that own the target groups to which actions of an existing rule forward; nil if the
+// owners of a target group are not known.
 func (tg *TargetGroups) ActionOwners(actions []model.Action) []finding.Ref {
 	var out []finding.Ref
 	for _, g := range model.ForwardedGroups(actions) {
@@ -104,9 +109,9 @@ func (tg *TargetGroups) ActionOwners(actions []model.Action) []finding.Ref {
 	return slices.Compact(out)
 }
 
-// ActionOwnersByID returns the owners of live actions by the resource ids of their target groups, for target groups that no
-// desired rule uses any more. An owner is a member of the stack, an object in others, or an object of which only the
-// namespace is known. It returns nil if no owner is known.
+// ActionOwnersByID returns the owners of the actions of an existing rule by the resource IDs of its target groups, for
+// target groups that no desired rule uses any more. An owner is a member of the stack, an object in others, or an object of
+// which only the namespace is known. It returns nil if no owner is known.
 func (tg *TargetGroups) ActionOwnersByID(actions []model.Action, others ...finding.Ref) (out []finding.Ref) {
 	refs := map[finding.Ref]bool{}
 	for _, m := range slices.Concat(tg.Want.Members, tg.Want.Leaving) {
@@ -132,7 +137,7 @@ func (tg *TargetGroups) ActionOwnersByID(actions []model.Action, others ...findi
 	return slices.Compact(out)
 }
 
-// TargetGroupIDs returns the resource ids of the target groups to which actions forward, and "" for each target group that
+// TargetGroupIDs returns the resource IDs of the target groups to which actions forward, and "" for each target group that
 // does not belong to the stack.
 func (tg *TargetGroups) TargetGroupIDs(actions []model.Action) []string {
 	var out []string
@@ -142,7 +147,8 @@ func (tg *TargetGroups) TargetGroupIDs(actions []model.Action) []string {
 	return out
 }
 
-// MayBelongTo reports whether a live rule may belong to a member: it forwards to no target group of another object.
+// MayBelongTo reports whether an existing rule may belong to a member, because it forwards to no target group of another
+// object.
 func (tg *TargetGroups) MayBelongTo(ref finding.Ref, r observed.Rule) bool {
 	return !slices.ContainsFunc(tg.TargetGroupIDs(r.Actions), func(id string) bool {
 		return strings.Contains(id, "/") && !naming.IsTargetGroupOf(id, ref)
@@ -161,8 +167,8 @@ func (tg *TargetGroups) IsOwnedByOtherNamespace(arn, namespace string) bool {
 	})
 }
 
-// FaultObjects returns the objects on which findings about a live target group are reported: its owners, or all members if
-// the owners are not known.
+// FaultObjects returns the objects on which findings about an existing target group are reported: its owners, or all members
+// if the owners are not known.
 func (tg *TargetGroups) FaultObjects(arn string) []finding.Ref {
 	if of := tg.TargetGroupOwners(arn); len(of) > 0 {
 		return of

@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// awaitActive makes the stack of a Gateway run again until AWS has provisioned its load balancer, because the status of a
-// Gateway shows whether its load balancer is provisioned.
+// awaitActive sets a short retry interval for the stack of a Gateway until its load balancer is active in AWS, because the
+// status of the Gateway shows whether it is.
 func (r *resolution) awaitActive() {
 	switch {
 	case !r.Want.ID.Kind.IsGateway() || r.Want.Held.Creation:
@@ -15,6 +15,6 @@ func (r *resolution) awaitActive() {
 		r.RetryWithin(durations.FirstPoll)
 	case r.lb.Live.State == observed.LoadBalancerProvisioning:
 		r.Ask(model.AskState{ARN: r.lb.Live.ARN})
-		r.RetryWithin(4 * durations.FirstPoll) // the state of the load balancer is read at most every ten seconds
+		r.RetryWithin(4 * durations.FirstPoll) // AWS is queried for the state at most every ten seconds
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// stackWithManyRules returns the desired state of a load balancer with n rules of 40 members, and a target group for every ten
-// rules. conditions returns the conditions of rule i.
+// stackWithManyRules returns the desired state of a load balancer with n rules of 40 members, and a target group for every
+// ten rules. conditions returns the conditions of rule i.
 func stackWithManyRules(n int, conditions func(i int) []model.Condition) model.Stack {
 	var rules []model.Rule
 	for i := range n {
@@ -56,7 +56,7 @@ func wildcardConditions(i int) []model.Condition {
 	}
 }
 
-// observedStateOf returns the observed state of a stack whose desired state was carried out, with healthy targets.
+// observedStateOf returns the observed state of a stack after the steps of its plans were carried out, with healthy targets.
 func observedStateOf(s model.Stack) observed.Stack {
 	have := observed.Stack{Facts: testFacts()}
 	for range 4 {
@@ -65,7 +65,7 @@ func observedStateOf(s model.Stack) observed.Stack {
 		if len(p.Questions) == 0 && len(p.Steps) == 0 {
 			break
 		}
-		// This has the same effect as Simulate, which copies the whole state and is too slow for many rules.
+		// This has the same effect as plantest.Simulate, which copies the whole state and is too slow for many rules.
 		lb := have.LiveLoadBalancer(model.LoadBalancerID)
 		if lb == nil {
 			first := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return s.Address.Kind == plan.Rule || s.Waits() })

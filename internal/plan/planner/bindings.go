@@ -22,7 +22,8 @@ func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
 	})
 }
 
-// hasNamespace reports whether the stack has a member, even one that is leaving or retained, in a namespace.
+// hasNamespace reports whether the stack has a member in a namespace, including members that leave the stack and held
+// members.
 func hasNamespace(want model.Stack, namespace string) bool {
 	in := func(m model.Member) bool { return m.Ref.Namespace == namespace }
 	return slices.ContainsFunc(want.Members, in) || slices.ContainsFunc(want.Leaving, in) ||

@@ -27,8 +27,8 @@ var importOptions = func() plan.Options {
 
 const importedID = "imported/ns/tls"
 
-// withImportedCertificate adds TLS with a certificate imported from a Secret to a stack. If is is nil, the content of
-// the Secret cannot be used.
+// withImportedCertificate adds TLS with a certificate imported from a Secret to a stack. A nil identity means that the
+// content of the Secret cannot be used.
 func withImportedCertificate(s model.Stack, is *model.CertificateIdentity) model.Stack {
 	use := finding.Origin{Object: testMember, Field: "spec.tls[0].secretName"}
 	c := model.ManagedCertificate{ID: importedID, Member: testMember, Of: use, Import: &model.CertificateImport{Secret: "ns/tls", Uses: []finding.Origin{use}}}
@@ -74,7 +74,7 @@ func TestCertificateImportDependsOnState(t *testing.T) {
 		is     *model.CertificateIdentity
 		own    []observed.OwnCertificate
 		paused time.Duration
-		// expiring is the pause of imports for certificates that expire before paused ends.
+		// expiring is the pause of imports that replace a certificate which expires before paused ends.
 		expiring time.Duration
 		counts   observed.Imports
 		claimed  []model.ClaimedName // names for hosts of other namespaces
@@ -156,7 +156,7 @@ func TestCertificateImportDependsOnState(t *testing.T) {
 }
 
 // TestListenerHasTheLastCertificateOfTheSecret checks that, after any sequence of changes of a Secret, the listener has the
-// last certificate of the Secret, and no other imported certificate exists.
+// last valid certificate of the Secret, and no other imported certificate exists.
 func TestListenerHasTheLastCertificateOfTheSecret(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 30, func(t *testing.T, seed uint64) {

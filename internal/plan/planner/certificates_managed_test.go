@@ -38,13 +38,13 @@ func withManagedCertificate(s model.Stack, hosts ...string) model.Stack {
 // testHostedZones has a public zone for each test host.
 var testHostedZones = &observed.HostedZones{Zones: []observed.HostedZone{{ID: "ZA", Name: "a"}, {ID: "ZB", Name: "b"}, {ID: "ZC", Name: "c"}}}
 
-// dropRepeatedFacts removes the facts that each plan asks for again.
+// dropRepeatedFacts removes the facts that are read again for each plan.
 func dropRepeatedFacts(have *observed.Stack) {
 	have.Facts.Health, have.Facts.Validations = map[string]observed.Health{}, nil
 	have.Facts.PublicCertificates, have.Facts.PublicCertificatesAsked = nil, false
 }
 
-// answerCertificates answers the questions of the plan about certificates.
+// answerCertificates stores the answers to the questions about certificates in the facts of have.
 func answerCertificates(have *observed.Stack, asks []model.Question) {
 	for _, q := range asks {
 		switch q := q.(type) {

@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// dnsRecordNames are the names of the DNS records that exist in the simulation.
+// dnsRecordNames has the names of the DNS records that exist in the simulation.
 type dnsRecordNames map[string]bool
 
 func (n dnsRecordNames) applyStep(s plan.Step) {
@@ -72,9 +72,9 @@ func withRandomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 	return s
 }
 
-// TestRecordsFollowTheCertificates changes the desired state at random, and stops the process at any step. It checks that a
-// record always exists while a certificate in use or a certificate of another user needs it, and that in the end exactly the
-// records of the certificates exist.
+// TestRecordsFollowTheCertificates changes the desired state at random, and stops the process after a random step. It checks
+// that a DNS record exists as long as a certificate in use, or a certificate of another user, needs it. In the end, only the
+// records of the existing certificates are left.
 func TestRecordsFollowTheCertificates(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 100, func(t *testing.T, seed uint64) {
@@ -115,7 +115,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 				}
 				steps := stepsInOrder(p)
 				if len(steps) > 0 && r.IntN(3) == 0 {
-					steps = steps[:r.IntN(len(steps))] // the process dies
+					steps = steps[:r.IntN(len(steps))] // the process stops
 				}
 				for n, st := range steps {
 					dns.applyStep(st)
@@ -165,7 +165,7 @@ func TestZoneOf(t *testing.T) {
 	}
 }
 
-// certificateStepTexts returns the steps for certificates and records, with what they wait for.
+// certificateStepTexts returns the IDs of the steps for certificates and their DNS records, and what each step waits for.
 func certificateStepTexts(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Address.Kind != plan.Certificate && s.Address.Kind != plan.ValidationRecord {

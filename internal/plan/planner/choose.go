@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Choose makes the choices of the plan of a stack, without its steps, and returns them.
+// Choose returns the choices that Make makes for the plan of a stack, such as subnets and listeners, without planning steps.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
 	if want.ID.Kind.HasAccelerator() {
 		return accelerators.Choose(want, have, opt, memory)
@@ -40,7 +40,7 @@ func (r *resolution) loadBalancerChoices(lb *resolved.LoadBalancer) resolved.Loa
 		out.SecurityGroups = append(out.SecurityGroups, r.securityGroupChoice(lb, g))
 	}
 	out.Listeners = lb.Listeners
-	if len(out.Listeners) == 0 { // everything is held, so that nothing was chosen
+	if len(out.Listeners) == 0 { // the whole stack is held, so that no listener was resolved
 		for _, w := range lb.Desired.Listeners {
 			l := resolved.Listener{LB: lb, Desired: w, Live: lb.LiveListener(w.Port), DefaultActions: w.Default}
 			for _, r := range w.Rules {

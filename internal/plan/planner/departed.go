@@ -13,8 +13,9 @@ import (
 // departedMemberReason is the reason of steps that remove rules and default actions of members that have left the stack.
 const departedMemberReason = "its object does not belong to this load balancer any more"
 
-// removeDepartedRules plans to remove the rules and default actions of members that have left, from a load balancer that is
-// otherwise held. Later runs could not determine their owners, because the finalizers are removed afterwards.
+// removeDepartedRules plans to remove the rules and default actions of members that have left the stack, from load balancers
+// that are otherwise held, and returns the steps. Later runs could not determine the owners of these rules, because the
+// finalizers of the members are removed after the steps.
 func (d *stepPlanner) removeDepartedRules() (steps []plan.StepID) {
 	for _, lb := range d.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
@@ -35,8 +36,8 @@ func (d *stepPlanner) removeDepartedRules() (steps []plan.StepID) {
 	return steps
 }
 
-// defaultActionRemovalStep returns the step that removes the default action of a member that has left. On a network load
-// balancer, the step deletes the listener.
+// defaultActionRemovalStep returns the step that removes the default action of a member that has left the stack. On a
+// network load balancer, the step deletes the listener; on an ALB, the listener answers 404.
 func defaultActionRemovalStep(lb observed.LoadBalancer, l observed.Listener, of finding.Ref) plan.Step {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	s := plan.Step{Address: a, Why: departedMemberReason, Blames: []finding.Ref{of}}
@@ -52,8 +53,8 @@ func defaultActionRemovalStep(lb observed.LoadBalancer, l observed.Listener, of 
 	return s
 }
 
-// departedOwner returns the leaving member to which all target groups of the actions belong; nil if there is none, or if the
-// target groups may belong to a member that stays.
+// departedOwner returns the leaving member to which all target groups of the actions belong; nil if there is none, if the
+// target groups may belong to a member that stays, or for a Gateway.
 func (d *stepPlanner) departedOwner(actions []model.Action) *finding.Ref {
 	ids := d.groups.TargetGroupIDs(actions)
 	if d.Want.ID.Kind.IsGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.AreTargetGroupsOwnedBy(ids, m.Ref) }) {

@@ -13,13 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// stepPlanner compares a resolution with the observed state and adds the steps in order. The only decisions it makes are for
-// what a step waits.
+// stepPlanner compares a resolution with the observed state and adds the steps in order. It makes no choices, except what a
+// step waits for.
 type stepPlanner struct {
 	*resolution
 	loadBalancers *loadbalancers.Planner
 	replacements  *replacement.Planner
-	// targetedListeners are ALB listeners to delete once they are no targets of target groups any more.
+	// targetedListeners has the surplus ALB listeners that can be deleted only after they are deregistered from target
+	// groups.
 	targetedListeners []observed.Listener
 }
 
@@ -32,7 +33,7 @@ func diff(r *resolution) {
 	switch r.outcome {
 	case outcomeUnchanged:
 		d.refuseHostnames()
-		// Nothing is created. Members that leave have no resources here, and need not wait for other members.
+		// Nothing is created. Leaving members wait only for the removal of their rules, not for other members.
 		if len(r.Want.Members) > 0 {
 			d.newReleasePlanner().releaseAll(append(d.removeDepartedRules(), r.finalizers.HolderSteps()...))
 		}
@@ -49,7 +50,7 @@ func diff(r *resolution) {
 	d.recordShownState()
 }
 
-// converge plans the changes of a stack that has a load balancer.
+// converge plans the changes of a stack whose desired state has a load balancer.
 func (d *stepPlanner) converge() {
 	if d.Want.Held.Creation {
 		d.newReleasePlanner().releaseAll(d.finalizers.HolderSteps())
@@ -106,8 +107,8 @@ func (d *stepPlanner) planLoadBalancer(after []plan.StepID) []plan.StepID {
 	return after
 }
 
-// planRetained plans a stack without an accepted member, in which only the rules of retained members remain: all other
-// listeners and rules are deleted.
+// planRetained plans a stack without an accepted member, in which only the listeners and rules of held members remain. All
+// others are deleted.
 func (d *stepPlanner) planRetained() {
 	for _, l := range d.lb.Live.Listeners {
 		i := slices.IndexFunc(d.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port })
@@ -162,8 +163,8 @@ func (d *stepPlanner) showsFrontend() bool {
 	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Previous) > 0 || !d.IsFrontendHeld() && !d.Want.Held.Creation)
 }
 
-// hasHeldPart reports whether the plan retains something live that differs from the desired state, because it is held or
-// waits to be replaced. If that cannot be determined, it returns true.
+// hasHeldPart reports whether AWS may still differ from the desired state after the plan, because something is held or waits
+// to be replaced, or because a step waits. It returns false if the stack has no load balancer in AWS.
 func (r *resolution) hasHeldPart() bool {
 	live := r.lb.Live != nil || r.frontend.Live != nil || len(r.Have.LoadBalancers) > 0
 	if !live {

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// heldStack returns a stack in which many rules and settings are held. heldObservedState returns its live state.
+// heldStack returns a stack in which many rules and settings are held. heldObservedState returns its observed state.
 func heldStack() model.Stack {
 	rule := func(path string, held model.Held) model.Rule {
 		return model.Rule{

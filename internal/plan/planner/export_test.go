@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// LiveTargetGroupARNs returns the ARNs of the live target groups that are retained, by the ID of the desired target group.
+// LiveTargetGroupARNs returns the ARNs of the existing target groups that are kept, by the ID of the desired target group.
 func LiveTargetGroupARNs(want model.Stack, have observed.Stack, opt plan.Options) map[string]string {
 	return newResolution(want, have, opt, plan.Memory{}).groups.LiveTargetGroupARNs
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// planFrontend plans the frontend NLB. Its steps come after the steps for the listeners of the ALB.
+// planFrontend plans the frontend NLB. Its steps come after the steps for the listeners of the ALB. Nothing is planned if
+// the frontend NLB is held, or before the status shows the current ALB.
 func (d *stepPlanner) planFrontend(after []plan.StepID) {
 	lb := &d.frontend
 	if lb.Desired == nil || d.IsFrontendHeld() || !d.lb.StatusSwitched {
@@ -34,7 +35,8 @@ func (d *stepPlanner) planFrontend(after []plan.StepID) {
 	d.replacements.SwitchStatus(lb, d.Plan.Steps[before:])
 }
 
-// planALBTarget plans a target group whose target is a port of the ALB.
+// planALBTarget plans a target group of the frontend NLB whose target is the ALB listener to. made has the steps that create
+// the frontend NLB. It returns the steps after which a listener can forward to the target group.
 func (d *stepPlanner) planALBTarget(group model.TargetGroup, to resolved.Listener, members []finding.Ref, made []plan.StepID) []plan.StepID {
 	ready := append(d.targets.PlanTargetGroup(group, nil, nil), made...)
 	if id := d.registerALB(group, to, members, ready); id != "" {
@@ -43,7 +45,8 @@ func (d *stepPlanner) planALBTarget(group model.TargetGroup, to resolved.Listene
 	return ready
 }
 
-// registerALB plans to register the ALB as the only target of a target group.
+// registerALB plans to register the ALB as the only target of a target group, and to deregister other targets before. It
+// returns the step; empty if the ALB is registered already, or if the targets are not known.
 func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener, members []finding.Ref, after []plan.StepID) plan.StepID {
 	if arn := d.groups.LiveTargetGroupARNs[group.ID]; arn != "" {
 		targets, known := d.albs.ALBTargets(arn)
@@ -74,8 +77,8 @@ func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener,
 	})
 }
 
-// deleteFreedListeners plans to delete the surplus ALB listeners that are not targets of target groups any more when the
-// plan is done.
+// deleteFreedListeners plans to delete those targetedListeners that no target group has as a target after the steps of this
+// plan.
 func (d *stepPlanner) deleteFreedListeners() {
 	for _, l := range d.targetedListeners {
 		var after []plan.StepID

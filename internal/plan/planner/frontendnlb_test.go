@@ -179,7 +179,7 @@ func TestPreviousALBIsDeletedAfterItsFrontendNLB(t *testing.T) {
 	for i := range r.have.LoadBalancers {
 		if lb := &r.have.LoadBalancers[i]; lb.ARN == nlb {
 			lb.Tags = maps.Clone(lb.Tags)
-			lb.Tags[naming.ReplacedTag] = r.have.Facts.Now.Add(5 * time.Minute).Format(time.RFC3339) // as after a delay
+			lb.Tags[naming.ReplacedTag] = r.have.Facts.Now.Add(5 * time.Minute).Format(time.RFC3339) // as if its deletion were delayed
 		}
 	}
 	r.afterStep = func(p plan.Plan, step plan.StepID) {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
 )
 
-// refuseHostnames plans, while the whole stack is held, rules that answer 404 to requests for hostnames to which the member
-// of a live rule has no right. The live rule is retained, because its member may use its other hostnames.
+// refuseHostnames plans, while the whole stack is held, rules that answer 404 to requests for hostnames that the member of
+// an existing rule may not use. The existing rule is retained, because its member may use its other hostnames.
 func (d *stepPlanner) refuseHostnames() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for i := range d.Have.LoadBalancers {
@@ -28,8 +28,8 @@ func (d *stepPlanner) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map
 	}
 }
 
-// refuseOnHeldListeners plans rules that answer 404 for listeners that are not changed, including listeners of previous load
-// balancers. For all other listeners, the desired rules already contain them.
+// refuseOnHeldListeners plans rules that answer 404 for foreign hostnames, on listeners that are not changed, including
+// listeners of previous load balancers. For other listeners, the desired rules already include these rules.
 func (d *stepPlanner) refuseOnHeldListeners() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for _, old := range d.lb.Previous {
@@ -42,8 +42,9 @@ func (d *stepPlanner) refuseOnHeldListeners() {
 	}
 }
 
-// refuseOnListener plans rules that answer 404 on one listener. If no priority is free before a rule, the rules from there
-// on get higher numbers, in one call.
+// refuseOnListener plans rules that answer 404 on one listener. before has the hostnames to refuse before an existing rule,
+// by the ARN of that rule. If no priority is free before a rule, it and the rules after it get higher priorities, in one
+// call.
 func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	moved := map[plan.Address]int32{}
@@ -81,7 +82,7 @@ func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][
 	}
 }
 
-// refusalStep returns the step that creates the rule that answers 404 for one hostname.
+// refusalStep returns the step that creates the rule that answers 404 for one hostname. at is the priority of the rule.
 func (d *stepPlanner) refusalStep(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
 	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
 	rule, found := listeners.RefusalRule(h)

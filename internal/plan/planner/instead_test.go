@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// TestRuleOverLimitsIsCreatedWithFewerValues checks that a held rule that exceeds a limit of AWS remains unchanged if it is
-// live, and is otherwise created with fewer conditions, which AWS accepts.
+// TestRuleOverLimitsIsCreatedWithFewerValues checks that a held rule that exceeds a limit of AWS is not changed if it
+// exists, and is otherwise created with fewer conditions, which AWS accepts.
 func TestRuleOverLimitsIsCreatedWithFewerValues(t *testing.T) {
 	large := forwardRule("/large", "g1")
 	large.Conditions = append(large.Conditions, model.SourceIP{CIDRs: []string{"10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8", "13.0.0.0/8", "14.0.0.0/8"}})

@@ -12,7 +12,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// reasonsText returns the reasons of findings as text.
 func reasonsText(found finding.List) string {
 	var out []string
 	for _, f := range found {
@@ -108,7 +107,7 @@ func TestTargetGroupInUseIsPreferredOverDuplicate(t *testing.T) {
 	}
 }
 
-// publicFacts returns the facts of testFacts for an internet-facing load balancer.
+// publicFacts returns the facts of testFacts, with the same subnets also for an internet-facing load balancer.
 func publicFacts() observed.Facts {
 	f := testFacts()
 	for _, answer := range f.Subnets {

@@ -79,8 +79,8 @@ func TestUnsetMutualAuthenticationIsTurnedOff(t *testing.T) {
 	})
 }
 
-// TestCertificateOfAHeldMemberBecomesTheDefault checks that the certificate of a held member, which is an additional
-// certificate of the live listener, becomes its default certificate if no accepted member of the port has a host or names a
+// TestCertificateOfAHeldMemberBecomesTheDefault checks that an additional certificate of the existing listener, which
+// belongs to a held member, becomes the default certificate if no accepted member of the port has a host or names a
 // certificate.
 func TestCertificateOfAHeldMemberBecomesTheDefault(t *testing.T) {
 	held := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "held"}

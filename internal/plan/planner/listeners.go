@@ -13,7 +13,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// listenerResolver returns the Resolver for the listeners of the stack.
 func (r *resolution) listenerResolver() *listeners.Resolver {
 	return listeners.NewResolver(r.groups, r.usage, certificates.NewChooser(r.Draft, r.certificates, r.retention), r.retention, r.conditionKeys)
 }
@@ -49,8 +48,8 @@ func (r *resolution) resolveFrontendListeners() {
 	}
 }
 
-// resolveHeldFrontendPorts finds the live ports of the frontend NLB that may belong to a member whose port mapping cannot be
-// read. Such a port forwards to an ALB port on which a member listens. All other ports belong to no member.
+// resolveHeldFrontendPorts finds the existing ports of the frontend NLB that may belong to a member whose port mapping
+// cannot be read. Such a port forwards to an ALB port that has a listener.
 func (r *resolution) resolveHeldFrontendPorts() {
 	if r.frontend.Live == nil || !r.Want.Held.FrontendPorts {
 		return
@@ -63,8 +62,8 @@ func (r *resolution) resolveHeldFrontendPorts() {
 	}
 }
 
-// forwardsToRetainedListener reports whether a live listener of the frontend NLB forwards, or may forward, to an ALB
-// listener that is retained.
+// forwardsToRetainedListener reports whether an existing listener of the frontend NLB forwards, or may forward, to an ALB
+// port for which the plan has a listener.
 func (r *resolution) forwardsToRetainedListener(l observed.Listener) bool {
 	for _, g := range model.ForwardedGroups(l.Default) {
 		targets, known := r.albs.ALBTargets(g.Group.ARN)
@@ -91,8 +90,8 @@ func (r *resolution) frontendTarget(l model.Listener) (to resolved.Listener, gro
 	return r.lb.Listeners[at], *g, true
 }
 
-// retainListeners retains live listeners that no accepted member requests but that have rules or default actions of a
-// retained member. The other rules of these listeners are deleted.
+// retainListeners retains existing listeners that no accepted member requests but that have rules or default actions of a
+// held member. The other rules of these listeners are deleted.
 func (r *resolution) retainListeners() {
 	if r.lb.Live == nil {
 		return
@@ -129,7 +128,6 @@ func (r *resolution) retainListeners() {
 	}
 }
 
-// hasListener reports whether a desired load balancer listens on a port.
 func hasListener(lb *model.LoadBalancer, port int32) bool {
 	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port })
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// stackListeningOn returns a stack with members of two namespaces, each with a rule on each of its ports. No port
-// belongs to both.
+// stackListeningOn returns a stack with one member for each of the namespaces "shop" and "team". ports has the ports of each
+// namespace; the member has a rule on each of them. No port may belong to both.
 func stackListeningOn(ports map[string][]int32) model.Stack {
 	rules, all := map[int32][]model.Rule{}, []int32{}
 	owner := map[int32]string{}

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// matchLive decides which live load balancers and target groups are kept for the desired ones, and which load balancers are
-// replaced or deleted.
+// matchLive decides which existing load balancers and target groups are kept for the desired ones, and which load balancers
+// are replaced or deleted.
 func (r *resolution) matchLive() {
 	for i := range r.Have.LoadBalancers {
 		lb := &r.Have.LoadBalancers[i]
@@ -36,7 +36,7 @@ func (r *resolution) matchLive() {
 	r.recordKnownIDs()
 }
 
-// recordKnownIDs records the ids of the resources that exist already, by their addresses.
+// recordKnownIDs records the IDs of the resources that exist already, by their addresses in the plan.
 func (r *resolution) recordKnownIDs() {
 	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
 		if lb.Live == nil {
@@ -69,7 +69,7 @@ func (r *resolution) recordKnownIDs() {
 	}
 }
 
-// isKept reports whether a live load balancer may be kept for a desired one, because it has the desired type and scheme,
+// isKept reports whether the load balancer live may be kept for a desired one, because it has the desired type and scheme,
 // which AWS cannot change, or because it is held.
 func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
 	held := r.Want.Held.Everything
@@ -82,9 +82,9 @@ func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalanc
 		(held || lb.Desired != nil && live.Type == lb.Desired.Type.String() && live.Scheme == lb.Desired.Scheme)
 }
 
-// chooseKept chooses between two live load balancers that could both be kept: the one with more listeners. Another
-// controller must have created one of the two. The load balancer that is not chosen is not changed, because its users are
-// not known.
+// chooseKept chooses between two existing load balancers that could both be kept: the one with more listeners. Another
+// controller must have created one of the two. The load balancer that is not chosen is reported and not changed, because its
+// users are not known.
 func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second
@@ -102,9 +102,9 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 	return first
 }
 
-// keepBlockedReplacement retains a new load balancer that was created to replace another one but cannot be completed,
-// because AWS refuses one of its resources. It reports whether it did so. The alternative, to delete and create the load
-// balancer for each attempt, needs more calls.
+// keepBlockedReplacement reports whether a load balancer was created to replace another one but cannot be completed, because
+// AWS refuses one of its resources. Such a load balancer and its target groups are kept. The alternative, to delete and
+// create the load balancer for each attempt, needs more calls.
 func (r *resolution) keepBlockedReplacement(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false

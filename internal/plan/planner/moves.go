@@ -16,13 +16,15 @@ import (
 
 // Members that move
 //
-// A member that moves to another stack gets target groups and listeners there while it still has those in this stack. When
-// those of the other stack are ready for requests, the other stack writes its load balancer into the status. Clients then
-// have the same time to resolve the new name as after the replacement of a load balancer. Afterwards the member leaves this
-// stack. The status and the time of its last edit record the progress, so that a restart loses nothing.
+// A member that moves to another stack gets target groups and listeners in the other stack, and keeps its resources in this
+// stack for now. When its new resources are ready for requests, the other stack writes its load balancer into the status of
+// the member. Clients then have the same time to resolve the new name as after the replacement of a load balancer.
+// Afterwards, the member leaves this stack. The status and the time of its last edit record the progress, so that a restart
+// loses nothing.
 
 // withoutDepartedMembers returns the stack without the members whose clients have had time to follow them to another stack,
-// and the time after which the remaining moving members must be checked again.
+// and the time after which the remaining moving members must be checked again; zero if there are none. If all members have
+// departed, they stay until deletion protection is disabled.
 func withoutDepartedMembers(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
 	gone := map[finding.Ref]bool{}
 	var again time.Duration
@@ -68,7 +70,7 @@ func withoutDepartedMembers(want model.Stack, have observed.Stack, opt plan.Opti
 	return want, again
 }
 
-// mustDisableProtection reports whether the deletion protection of the live load balancer still has to be switched off.
+// mustDisableProtection reports whether a member sets deletion protection, which may still be enabled in AWS.
 func mustDisableProtection(desired *model.LoadBalancer, have observed.Stack) bool {
 	_, named := desired.Attributes[plan.ProtectionAttribute]
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
@@ -92,8 +94,8 @@ func (r memberMoves) reportDeletionProtection() {
 	}
 }
 
-// reportDepartures reports, on members that move to another stack, until when their resources in this stack remain, and when
-// these are removed.
+// reportDepartures reports, on members that move to another stack, until when the previous load balancer still serves them,
+// and later that it does not serve them any more.
 func (r memberMoves) reportDepartures() {
 	old := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID)
 	if old == nil || r.Want.Held.Everything {
@@ -115,8 +117,8 @@ func (r memberMoves) reportDepartures() {
 	}
 }
 
-// recordArrivals records members that come from another stack and whose status does not show the load balancer of this stack
-// yet.
+// recordArrivals records and reports members that come from another stack and whose status does not show the load balancer
+// of this stack yet.
 func (r memberMoves) recordArrivals() {
 	for _, a := range r.Want.MovesIn {
 		wait := plan.Wait{For: "all of its ports"}
@@ -136,7 +138,7 @@ func (r memberMoves) recordArrivals() {
 		}
 		name := r.Want.LoadBalancer.Name
 		if live := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID); live != nil {
-			name = live.Name // the desired name has a digest of the default scheme, live.Name of the live one
+			name = live.Name // the desired name has a digest of the default scheme, live.Name of the scheme in AWS
 		}
 		r.Findings.Add(finding.Finding{
 			Object: a.Member, Reason: finding.LoadBalancerMoved,

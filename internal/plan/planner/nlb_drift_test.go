@@ -164,8 +164,9 @@ func TestUndesiredICMPRulesAreRevoked(t *testing.T) {
 	}
 }
 
-// TestPeerRangesAreThoseOfSubnetsAndVPC checks that the peer ranges of subnets and VPC are those of the address family of
-// the target group, and that their order is ignored.
+// TestPeerRangesAreThoseOfSubnetsAndVPC checks that the peers Subnets and VPC of a binding become address ranges of the
+// address family of the target group, and that the order of these ranges is ignored. Existing rules are retained while the
+// ranges of the VPC are not known.
 func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	want.LoadBalancer.SecurityGroups, want.LoadBalancer.AddressType = nil, model.DualStack
@@ -188,7 +189,7 @@ func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 		if p, _ := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() {
 			t.Errorf("%s: want nothing to do, got\n%s", family, p.Text())
 		}
-		// The plan asks for unknown ranges of the VPC, and retains the live rules until the answer.
+		// The plan has a question for the unknown ranges of the VPC, and retains the existing rules until the answer.
 		have.Facts.VPCRanges = nil
 		if p, _ := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Questions) != 1 || p.Questions[0] != (model.AskVPC{}) {
 			t.Errorf("%s: asks %v\n%s", family, p.Questions, p.Text())
@@ -200,8 +201,8 @@ func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 	}
 }
 
-// TestSharedAddressDeletesThePreviousLoadBalancerFirst checks that, if both load balancers need the same address, the
-// previous load balancer is deleted first, and that this is reported.
+// TestSharedAddressDeletesThePreviousLoadBalancerFirst checks that, if the new load balancer needs an address, prefix or
+// name of the previous load balancer, the previous one is deleted first, and that this is reported.
 func TestSharedAddressDeletesThePreviousLoadBalancerFirst(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true

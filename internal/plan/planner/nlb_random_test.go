@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// randomService returns the stack of a Service with random settings of an NLB. withoutGroups determines whether it has
-// security groups, because that cannot change later.
+// randomService returns the stack of a Service with random settings of an NLB. If withoutGroups is set, the NLB has no
+// security groups. Callers must not change withoutGroups for the same NLB, because AWS does not permit it.
 func randomService(r *rand.Rand, withoutGroups bool) model.Stack {
 	s := randomNetworkStack(r)
 	lb := s.LoadBalancer
@@ -118,8 +118,9 @@ func serviceFacts() observed.Facts {
 	return f
 }
 
-// simulatedTargets simulates the health of targets: the targets of a target group exist from the run after it was
-// created, and are healthy some runs after a load balancer forwards to it.
+// simulatedTargets simulates the health of targets. The targets of a target group appear in the second call of updateHealth
+// after its creation. They are healthy from the third call on in which a load balancer forwards to the target group. The map
+// counts these calls, by the ARN of the target group.
 type simulatedTargets map[string]int
 
 func (r simulatedTargets) updateHealth(have *observed.Stack) {
@@ -199,8 +200,8 @@ func checkKeepsServing(t *testing.T, before, now observed.Stack, text string) {
 	}
 }
 
-// TestServicesConvergeToAnotherDesiredState changes each random Service to another random Service. It checks that AWS
-// accepts the state after every step, that no port loses its targets, and that the last plan is empty.
+// TestServicesConvergeToAnotherDesiredState changes the desired state of a Service at random. It checks that AWS accepts the
+// state after every step, that no port loses its targets, and that the last plan is empty.
 func TestServicesConvergeToAnotherDesiredState(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true
@@ -227,7 +228,7 @@ func TestServicesConvergeToAnotherDesiredState(t *testing.T) {
 	}
 }
 
-// convergeService carries out plans until a plan is empty.
+// convergeService carries out plans until a plan is empty, stores the result in have, and checks the state after every step.
 func convergeService(t *testing.T, name string, want model.Stack, have *observed.Stack, options plan.Options, targets simulatedTargets) {
 	t.Helper()
 	for range 40 {

@@ -20,8 +20,8 @@ import (
 
 var networkStackID = model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}
 
-// networkStack returns a stack with an NLB that has a listener with its own target group for each port. Ports with a
-// certificate use TLS.
+// networkStack returns a stack with an NLB that has a listener and a target group for each port. If certificates are given,
+// TCP ports use TLS.
 func networkStack(scheme model.Scheme, ports map[int32]model.BaseProtocol, certificates ...string) model.Stack {
 	s := model.Stack{
 		ID:           networkStackID,
@@ -152,7 +152,7 @@ func TestHeldPortOfNetworkLoadBalancerIsNotChanged(t *testing.T) {
 	}
 }
 
-// TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol checks that a held port keeps its live protocol, because the protocol
+// TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol checks that a held port keeps its current protocol, because the protocol
 // has to match that of the target group.
 func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
 	have := converge(t, networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP}), observed.Stack{Facts: frontendFacts()})

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// TestRulesAreRenumberedAfterNewOnesAreMade checks that the rules after a new rule, whose index changes, are tagged with the
-// new index only after the new rule was created, so that a refusal of the new rule costs no further calls. A tag that a user
-// changes does not wait for the new rule.
+// TestRulesAreRenumberedAfterNewOnesAreMade checks that existing rules whose index changes get a tag with the new index only
+// after the new rule before them was created. If AWS refuses the new rule, no calls are wasted on tags. A change of a user
+// tag does not wait for the new rule.
 func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 	t.Parallel()
 	have := converge(t, withFinalizers(stackWithRules(forwardRule("/a", "g1"), forwardRule("/b", "g1"))), observed.Stack{Facts: testFacts()})
@@ -36,7 +36,7 @@ func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 	}
 }
 
-// stepsBefore returns the IDs of the steps that must precede a step, including the steps of joins.
+// stepsBefore returns the IDs of the steps that must precede a step, including the steps of joins (plan.Plan.Joins).
 func stepsBefore(p plan.Plan, s plan.Step) []plan.StepID {
 	out := slices.Clone(s.After)
 	for _, id := range s.After {

@@ -80,7 +80,7 @@ func randomDesired(r *rand.Rand) model.Stack {
 		}
 		alb.Listeners = append(alb.Listeners, l)
 	}
-	// A target group with the same ID may have another target type, which replaces the target group.
+	// The same target group ID may get another target type in the next desired state, which replaces the target group.
 	for _, g := range testTargetGroupIDs {
 		if used[g] {
 			s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
@@ -133,7 +133,7 @@ func answerQuestions(have *observed.Stack, asks []model.Question, state func(arn
 	}
 }
 
-// planUntilNoQuestions plans until the plan has no question.
+// planUntilNoQuestions makes plans and answers their questions until a plan has no question.
 func planUntilNoQuestions(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
 	t.Helper()
 	for range 10 {
@@ -199,7 +199,6 @@ var allRequests = func() (out []request) {
 	return out
 }()
 
-// allOutcomes returns the outcomes of all requests.
 func allOutcomes(have observed.Stack) []string {
 	out := make([]string, len(allRequests))
 	for i, q := range allRequests {
@@ -319,7 +318,7 @@ func TestInterruptedPlanGivesOldOrNewAnswers(t *testing.T) {
 		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
 		before := have
 		want := randomDesired(r)
-		// In the first pass one of the target groups has no healthy target yet.
+		// In the first three passes, one of the target groups may have no healthy target yet.
 		sick := testTargetGroupIDs[r.IntN(len(testTargetGroupIDs))]
 		if r.IntN(3) == 0 {
 			sick = "none"

@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// releasePlanner plans to remove the finalizers of members that left, after everything that was created for them is deleted.
+// releasePlanner plans to remove the finalizers of members that have left the stack, after everything that was created for
+// them is deleted.
 type releasePlanner struct {
 	*owners.TargetGroups
 	*draft.Usage
@@ -22,7 +23,8 @@ type releasePlanner struct {
 	listeners []resolved.Listener
 }
 
-// releaseAll plans to remove the finalizers of all members that have left, after the given steps.
+// releaseAll plans to remove the finalizers of all members that have left, after the given steps. They wait if any step of
+// the plan waits.
 func (r *releasePlanner) releaseAll(after []plan.StepID) {
 	if len(r.Want.Leaving) == 0 {
 		return
@@ -73,14 +75,15 @@ func (r *releasePlanner) releaseMember(m model.Member, after []plan.StepID, wait
 	})
 }
 
-// removalSteps returns, for each leaving member, the steps that delete what was created for it, except steps that depend on
-// waits of other members.
+// removalSteps returns, for each leaving member, the steps that delete what was created for it. It leaves out routing
+// changes that wait, and the steps after them, because other members cause these.
 func (r *releasePlanner) removalSteps() map[finding.Ref][]plan.Step {
 	out := map[finding.Ref][]plan.Step{}
 	var unowned []plan.Step
 	foreign, joins := map[plan.StepID]bool{}, map[plan.StepID]bool{}
 	for _, s := range r.Plan.Steps {
-		// Steps after a claim belong to a member that joins, which may undo the claim repeatedly.
+		// Steps after a claim belong to a member that joins the stack. A user can remove its finalizer again and again,
+		// which must not delay leaving members.
 		_, claims := s.Do.(plan.ClaimFinalizer)
 		joins[s.ID] = claims || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return joins[id] })
 		if s.Waits() && plan.ChangesRouting(s.Do) || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return foreign[id] }) {
@@ -138,7 +141,8 @@ func (r *releasePlanner) deletedResourceOwners(s plan.Step) (of []finding.Ref, o
 	return nil, false
 }
 
-// certificateOwners returns the members for which a managed certificate was requested, or that may have named its Secret.
+// certificateOwners returns the members for which a managed certificate was requested, or, if it was imported, those in the
+// namespace of its Secret.
 func (r *releasePlanner) certificateOwners(arn string) (out []finding.Ref) {
 	for _, c := range r.Have.Facts.OwnCertificates {
 		if c.ARN != arn {

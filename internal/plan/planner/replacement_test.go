@@ -23,7 +23,7 @@ const deletionDelay = 15 * time.Minute
 
 var loadBalancerAddress = plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 
-// replacementTest plans with the default options of the controller and a simulated clock.
+// replacementTest makes and carries out plans with the default options of the controller and a simulated clock.
 type replacementTest struct {
 	have       observed.Stack
 	waitsSince map[string]time.Time

@@ -42,7 +42,7 @@ func TestTypeChangeCreatesTheNewLoadBalancerFirst(t *testing.T) {
 }
 
 // TestLoadBalancerStaysIfAnotherTypeCannotBeCreated checks that, if a load balancer of another type cannot be created, the
-// live load balancer is retained unchanged, because it cannot have the desired listeners.
+// existing load balancer is retained unchanged, because it cannot have the desired listeners.
 func TestLoadBalancerStaysIfAnotherTypeCannotBeCreated(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})

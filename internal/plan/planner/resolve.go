@@ -31,7 +31,7 @@ type resolution struct {
 	outcome outcome
 	// lb is the load balancer of the stack, frontend its frontend NLB.
 	lb, frontend resolved.LoadBalancer
-	// surplusLoadBalancers are live load balancers that are not kept.
+	// surplusLoadBalancers are existing load balancers that are not kept.
 	surplusLoadBalancers []observed.LoadBalancer
 
 	groups         *owners.TargetGroups
@@ -52,14 +52,14 @@ type resolution struct {
 type outcome int
 
 const (
-	outcomeUnchanged outcome = iota // live resources are neither changed nor deleted
+	outcomeUnchanged outcome = iota // existing resources are neither changed nor deleted
 	outcomeServed                   // the stack is changed to its desired state, which has a load balancer
 	outcomeRetained                 // no member is accepted, but resources of held members are retained
 	outcomeRemoved                  // everything is deleted
 )
 
-// resolve makes all choices of a plan. If the load balancer cannot be replaced now, the live one is kept and
-// everything else is planned for it.
+// resolve makes all choices of a plan. If the load balancer cannot be replaced now, the existing one is kept and everything
+// else is planned for it.
 func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
 	r := newResolution(want, have, opt, memory)
 	r.decideOutcome(want)
@@ -73,7 +73,8 @@ func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory pla
 	return r
 }
 
-// resolveWithoutReplacement makes all choices again for the live load balancer, which is not replaced because of why.
+// resolveWithoutReplacement makes all choices again for the existing load balancer, which cannot be replaced. why is the
+// obstacle.
 func (r *resolution) resolveWithoutReplacement(want model.Stack, have observed.Stack, why string) *resolution {
 	want.Held.Replacement = true
 	out := newResolution(want, have, r.Opt, r.Memory)
@@ -91,8 +92,8 @@ func (r *resolution) resolveWithoutReplacement(want model.Stack, have observed.S
 	return out
 }
 
-// newResolution returns a resolution in which live load balancers and target groups are matched with desired ones. All other
-// choices are still open.
+// newResolution returns a resolution in which existing load balancers and target groups are matched with desired ones. All
+// other choices are still open.
 func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
 	have.Bindings = ownBindings(want, have)
 	have, unknown := withAssumedTypesAndSchemes(want, have)
@@ -142,8 +143,8 @@ func (r *resolution) decideOutcome(original model.Stack) {
 	}
 }
 
-// makeOpenChoices makes the choices that the desired state leaves open, such as subnets and certificates, and adds what has
-// to be held.
+// makeOpenChoices makes the choices that the desired state leaves open, such as subnets and certificates, and records what
+// has to be held.
 func (r *resolution) makeOpenChoices() {
 	loadbalancers.ResolveLoadBalancer(r.Draft, &r.lb, nil)
 	r.resolveListeners()
@@ -187,7 +188,7 @@ func (r *resolution) hasAnythingToServe() bool {
 	return made > 0 && held == 0
 }
 
-// mustKeepLoadBalancer reports whether live resources are retained although they are not desired: because a member that
+// mustKeepLoadBalancer reports whether existing resources are retained although they are not desired: because a member that
 // is being deleted has deletion protection, or because no member requests the deletion.
 func (r *resolution) mustKeepLoadBalancer() bool {
 	if !r.Want.IsEmpty() {
@@ -197,12 +198,12 @@ func (r *resolution) mustKeepLoadBalancer() bool {
 		r.Findings.Add(*g)
 		return true
 	}
-	// If no object has the finalizer, the objects were deleted without it, or the view is incomplete. Live resources are
+	// If no object has the finalizer, the objects were deleted without it, or the view is incomplete. Existing resources are
 	// retained until this is known.
 	return len(r.Want.Leaving) == 0
 }
 
-// markForDeletion adds the live load balancer to the surplus load balancers, which are deleted.
+// markForDeletion adds the existing load balancer to the surplus load balancers, which are deleted.
 func (r *resolution) markForDeletion() {
 	if r.lb.Live != nil {
 		r.surplusLoadBalancers = append(r.surplusLoadBalancers, *r.lb.Live)
@@ -210,8 +211,8 @@ func (r *resolution) markForDeletion() {
 	}
 }
 
-// retainMembers decides whether a stack without an accepted member keeps its load balancer because retained members
-// have rules on it.
+// retainMembers reports whether a stack without an accepted member keeps its load balancer because held members have rules
+// on it. If so, it retains these rules.
 func (r *resolution) retainMembers() bool {
 	if r.lb.Live == nil || len(r.Want.Held.Members) == 0 {
 		return false

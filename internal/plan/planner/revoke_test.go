@@ -39,7 +39,7 @@ func weightedForward(pairs ...any) []model.Action {
 	return []model.Action{f}
 }
 
-// TestWithdrawnPartsStopServing checks that what members may not use any more is removed from every load balancer of the
+// TestWithdrawnPartsStopServing checks that what members may not use any more is removed from the load balancer of the
 // stack, even while everything is held. The rest of the same rule or listener is retained.
 func TestWithdrawnPartsStopServing(t *testing.T) {
 	gone := model.Withdrawal{Object: finding.Ref{Kind: "HTTPRoute", Namespace: "a", Name: "r"}, Reason: finding.ReferenceNotPermitted, Message: "no grant"}

@@ -87,7 +87,7 @@ func (s sharedStackGenerator) stackOf(of ...map[int32][]model.Rule) model.Stack 
 	return st
 }
 
-// setQuotaReached marks that a quota has no room for further rules.
+// setQuotaReached sets NoRoom in all desired rules, as if the load balancer had reached its rule quota.
 func setQuotaReached(want model.Stack) {
 	for i := range want.LoadBalancer.Listeners {
 		for j := range want.LoadBalancer.Listeners[i].Rules {
@@ -129,7 +129,7 @@ func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 		s := sharedStackGenerator{r, []int32{80, 443}[:1+r.IntN(2)]}
 		theirs, backlog := s.randomRules("team", 6), s.randomRules("team", 8)
 		have := converge(t, s.stackOf(theirs, s.randomRules("shop", 6)), observed.Stack{Facts: testFacts()})
-		// The live rules of the other namespace are still desired; its new rules come before them.
+		// The existing rules of the other namespace are still desired; its new rules come before them.
 		for port, rules := range theirs {
 			more := slices.DeleteFunc(backlog[port], func(b model.Rule) bool {
 				return slices.ContainsFunc(rules, func(o model.Rule) bool { return equal.SameConditions(o.Conditions, b.Conditions) })

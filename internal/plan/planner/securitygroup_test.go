@@ -31,8 +31,8 @@ func TestSharedSecurityGroupKeepsItsTags(t *testing.T) {
 	}
 }
 
-// TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist checks that, while the named security groups do not exist, the live
-// security groups and the rules that depend on them are retained, and all other changes are made.
+// TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist checks that, while the named security groups do not exist, the
+// current security groups and the rules that depend on them are retained, and all other changes are made.
 func TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist(t *testing.T) {
 	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/b", "g2")))
@@ -54,7 +54,6 @@ func TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist(t *testing.T) {
 	}
 }
 
-// hasStep reports whether a plan has a step.
 func hasStep(p plan.Plan, id plan.StepID) bool {
 	for _, s := range p.Steps {
 		if s.ID == id {
@@ -76,7 +75,7 @@ func countRulesByPort(have observed.Stack) map[int32]int {
 }
 
 // TestPortIsOpenedWhenItsListenerCanBeCreated checks that the port of a listener without a certificate is opened only when
-// the listener can be created, and is not closed while the listener is live.
+// the listener can be created, and is not closed while the listener exists.
 func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 	withTLS := func(certificate string) model.Stack {
 		s := withFinalizers(stackWithRules(forwardRule("/*", "g1")))

@@ -41,9 +41,9 @@ func ruleAnswers(have observed.Stack) (out []string) {
 	return out
 }
 
-// TestHeldRuleIsOmittedForRuleWithTheSameConditions checks that, of rules of several members with the same conditions, in
-// any order, a held rule is omitted if one of the rules is not held, and that the live rule is retained if all are held. A
-// second plan is empty.
+// TestHeldRuleIsOmittedForRuleWithTheSameConditions checks that, of several rules with the same conditions, in any order, a
+// held rule is omitted if one of the rules is not held, and that the existing rules are retained if all are held. A second
+// plan is empty.
 func TestHeldRuleIsOmittedForRuleWithTheSameConditions(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after []model.Rule
@@ -128,8 +128,8 @@ func TestTransformsAreSetWithTheirTargets(t *testing.T) {
 	}
 }
 
-// TestEqualTargetGroupIDsDoNotMoveTargets checks that a live target group is matched with the Service whose targets it has.
-// Different target groups may have the same ID: that of Service b-c of Ingress a, and that of Service c of Ingress a-b.
+// TestEqualTargetGroupIDsDoNotMoveTargets checks that an existing target group is matched with the Service whose targets it
+// has. Different target groups may have the same ID: that of Service b-c of Ingress a, and that of Service c of Ingress a-b.
 func TestEqualTargetGroupIDsDoNotMoveTargets(t *testing.T) {
 	desired := func(id, name, service string) model.TargetGroup {
 		return model.TargetGroup{

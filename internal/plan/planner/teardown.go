@@ -20,7 +20,7 @@ func (d *stepPlanner) tearDown() {
 }
 
 // disableProtection plans to disable the deletion protection of load balancers that are to be deleted, if a member disables
-// it.
+// it. It returns the steps.
 func (d *stepPlanner) disableProtection() []plan.StepID {
 	if !d.Want.Unprotected {
 		return nil
@@ -37,8 +37,8 @@ func (d *stepPlanner) disableProtection() []plan.StepID {
 	return out
 }
 
-// deleteSecurityGroups plans to delete the security groups of the stack, and the backend security group if no other
-// stack needs it.
+// deleteSecurityGroups plans to delete the security groups of the stack after the steps lbs, and the backend security group
+// after the steps bindings if no other stack needs it.
 func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	if f := d.ReadFault(model.AskSecurityGroups{}); f != nil {
 		// The stack may have security groups, and no run would delete them after the objects of the stack are deleted.

@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// withDeniedQuestions returns the observed state with a fault, a denied action, as the answer to questions.
+// withDeniedQuestions returns the observed state with AccessDenied as the answer to questions. action is the denied IAM
+// action.
 func withDeniedQuestions(have observed.Stack, action string, questions ...model.Question) observed.Stack {
 	have.Facts.Faults = maps.Clone(have.Facts.Faults)
 	if have.Facts.Faults == nil {
@@ -28,8 +29,8 @@ func withDeniedQuestions(have observed.Stack, action string, questions ...model.
 
 var deletedStack = model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 
-// checkStepsAreHeld checks that a plan has none of the forbidden steps, reports the denial, has no question, and is
-// repeated.
+// checkStepsAreHeld checks that a plan has none of the forbidden steps, reports the denial, has no question, and is made
+// again after a minute.
 func checkStepsAreHeld(t *testing.T, p plan.Plan, found finding.List, action string, forbidden ...string) {
 	t.Helper()
 	for _, s := range p.Steps {

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// unknownTypeOrScheme is a live load balancer whose type or scheme AWS does not return.
+// unknownTypeOrScheme is an existing load balancer whose type or scheme AWS does not return.
 type unknownTypeOrScheme struct {
 	name, field, desired string
 	origin               finding.Origin

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// TestDuplicateConditionsAreReported checks that, if two rules have the same host and path, the member of the second rule
-// gets a finding that names the first rule, regardless of its owner.
+// TestDuplicateConditionsAreReported checks that, if a rule matches all requests of a later rule, the member of the later
+// rule gets a finding that names the owner of the earlier rule.
 func TestDuplicateConditionsAreReported(t *testing.T) {
 	other := finding.Ref{Kind: "Ingress", Namespace: "n", Name: "other"}
 	get := model.RequestMethod{Values: []string{"GET"}}

@@ -20,14 +20,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// clockedPlanner makes plans while time passes, and records since when each wait lasts, as the engine does.
+// clockedPlanner makes plans with a simulated clock, and records since when each wait lasts, as the engine does.
 type clockedPlanner struct {
 	now        time.Duration
 	waitsSince map[string]time.Duration
 	findings   finding.List // of the last plan
 }
 
-// plan plans, and answers all questions with the health of each target group.
+// plan makes plans until one has no question. state returns the health state of the targets of a target group.
 func (c *clockedPlanner) plan(t *testing.T, want model.Stack, have *observed.Stack, state func(arn string) string) plan.Plan {
 	t.Helper()
 	memory := plan.Memory{WaitedTimes: map[string]time.Duration{}}
@@ -54,7 +54,7 @@ func (c *clockedPlanner) plan(t *testing.T, want model.Stack, have *observed.Sta
 	return plan.Plan{}
 }
 
-// convergeInTime carries out plans until a plan is empty, and returns how long that takes.
+// convergeInTime carries out plans until a plan is empty, and returns the observed state and how long that takes.
 func (c *clockedPlanner) convergeInTime(t *testing.T, want model.Stack, have observed.Stack, state func(arn string) string) (observed.Stack, time.Duration) {
 	t.Helper()
 	begun := c.now
@@ -144,13 +144,11 @@ func TestPollIntervalOfTargetsGrows(t *testing.T) {
 
 var otherMember = finding.Ref{Kind: "Ingress", Namespace: "other", Name: "theirs"}
 
-// withOtherMember assigns a rule to the other member.
 func withOtherMember(r model.Rule) model.Rule {
 	r.Member, r.Origin.Object = otherMember, otherMember
 	return r
 }
 
-// addOtherMember adds the other member to a stack.
 func addOtherMember(s model.Stack) model.Stack {
 	s.Members = append(s.Members, model.Member{Ref: otherMember, Finalizer: "f", Claimed: true})
 	return withFinalizers(s)

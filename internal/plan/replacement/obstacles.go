@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Obstacle returns the reason why a live load balancer is not replaced; empty if it is replaced, or if there is no load
-// balancer to replace.
+// Obstacle returns the reason why an existing load balancer cannot be replaced; empty if it is replaced, or if there is no
+// load balancer to replace.
 func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	old := lb.ShownPrevious(d.Have)
 	if old == nil || lb.Live != nil {
@@ -37,8 +37,8 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 }
 
 // concernsRequester reports whether a listener that the new load balancer could not have belongs to the namespace that
-// requests the new scheme, or to all namespaces. Without this check, a member with a faulty port could prevent the new
-// scheme for all other members.
+// requests the new scheme, or whether all planned listeners belong only to the namespaces of that listener. Without this
+// check, a member with a faulty port could prevent the new scheme for all other members.
 func concernsRequester(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 	namespaces := func(l *resolved.Listener) []string {
 		if blocked := l.Certs.BlockedMembers; len(blocked) > 0 && !l.Planned {
@@ -55,8 +55,8 @@ func concernsRequester(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 	})
 }
 
-// undeletableReason returns the reason why a load balancer cannot be deleted; empty if it can be deleted, or if its attributes
-// are not known yet.
+// undeletableReason returns the reason why a load balancer cannot be deleted; empty if it can be deleted, or if its
+// attributes are not known yet.
 func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.LoadBalancer) string {
 	if equal.SameAttribute(lb.Desired.Attributes[plan.ProtectionAttribute], "true") {
 		return "an object requests deletion protection"
@@ -75,7 +75,8 @@ func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.
 	return ""
 }
 
-// ReportHeldReplacement reports that a live load balancer is not replaced although its scheme or type is not as desired.
+// ReportHeldReplacement reports that an existing load balancer is not replaced although its scheme or type is not as
+// desired.
 func ReportHeldReplacement(d *draft.Draft, live *observed.LoadBalancer, desired *model.LoadBalancer, why string) {
 	if live == nil || desired == nil {
 		return

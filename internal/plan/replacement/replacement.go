@@ -38,8 +38,9 @@ func NewPlanner(t *traffic.Traffic, u *draft.Usage, albs *targetgroups.ALBTarget
 	return &Planner{t.Draft, t.TargetGroups, t, u, albs, lbs, ls}
 }
 
-// HoldSchemes returns the stack with the scheme of a live load balancer that must not be replaced. If the type differs, it
-// holds the whole stack, because the live load balancer cannot have the desired listeners.
+// HoldSchemes returns the desired state want. If the replacement of the existing load balancer is held, the desired load
+// balancer gets the scheme and name of the existing one. If the type differs, the whole stack is held, because the existing
+// load balancer cannot have the desired listeners.
 func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
 	if !want.Held.Replacement || want.LoadBalancer == nil || live == nil {
@@ -55,8 +56,9 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	return want
 }
 
-// SwitchStatus switches the status from the previous load balancer to the new one if the new one is ready for requests.
-// steps has the planned steps that create and change the new load balancer.
+// SwitchStatus switches the status from the previous load balancer to the new one if the new one is ready for requests. It
+// sets StatusSwitched or SwitchWait of lb, and plans the tags that record the progress. steps has the planned steps that
+// create and change the new load balancer.
 func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 	lb.StatusSwitched = true
 	old := lb.ShownPrevious(p.Have)
@@ -92,7 +94,7 @@ func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 	p.removeProgressTags(lb, marks)
 }
 
-// removeProgressTags plans to remove the tags of a replacement from a load balancer that is in the status.
+// removeProgressTags plans to remove the tags of a replacement from a load balancer that the status shows.
 func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.StepID) {
 	var remove []string
 	for _, k := range []string{naming.ReplacedTag, naming.SuccessorTag} {
@@ -160,8 +162,8 @@ func affectsServing(s plan.Step) bool {
 	return false
 }
 
-// unreadyTargetGroups returns the target groups of a new load balancer without healthy targets for which the previous load
-// balancer has healthy targets.
+// unreadyTargetGroups returns the target groups of a new load balancer that have no healthy targets although the previous
+// load balancer has healthy targets in the corresponding target groups.
 func (p *Planner) unreadyTargetGroups(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.GroupRef {
 	before := map[string][]string{}
 	equal.EachForwardedARN(old.Listeners, func(arn string) {
@@ -213,8 +215,8 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 	}
 }
 
-// deletionWait returns the wait before the deletion of a previous load balancer. Package loadbalancers checks that the load
-// balancer is not an endpoint of an accelerator.
+// deletionWait returns the wait before the deletion of a previous load balancer; the zero Wait if it can be deleted. Package
+// loadbalancers checks that the load balancer is not an endpoint of an accelerator.
 func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer) plan.Wait {
 	if !lb.StatusSwitched {
 		return lb.SwitchWait
@@ -229,8 +231,8 @@ func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBala
 	return plan.Wait{For: "clients to follow DNS to the new load balancer", RetryAfter: remaining}
 }
 
-// keepTargetGroupsOfPrevious marks the target groups of a previous load balancer as used. The rules of leaving members on
-// the previous load balancer are deleted at once.
+// keepTargetGroupsOfPrevious records that the target groups of a previous load balancer must not be deleted. The rules of
+// leaving members on the previous load balancer are deleted at once, and do not keep their target groups.
 func (p *Planner) keepTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *observed.LoadBalancer) {
 	leaving := map[finding.Ref]bool{}
 	for _, m := range p.Want.Leaving {

@@ -14,14 +14,14 @@ type Certificates struct {
 	BlockedMembers []finding.Ref
 	// ImportPending is set if a new listener waits for certificates that are being imported.
 	ImportPending bool
-	// Unavailable is set if a fact about certificates could not be read, so that the live certificates are retained.
+	// Unavailable is set if a fact about certificates could not be read, so that the attached certificates are retained.
 	// AttachedUnavailable is set if even the attached certificates are unknown.
 	Unavailable, AttachedUnavailable bool
-	// NotOwnedARNs are the live certificates that were imported for another stack and must not be used in this stack any
+	// NotOwnedARNs are the attached certificates that were imported for another stack and must not be used in this stack any
 	// more.
 	NotOwnedARNs []string
-	// ReplacedBy has, by the ARN of a live certificate, the ARN of the certificate that is attached right after the live one
-	// is removed, because the AWS quota has no room for both.
+	// ReplacedBy has, by the ARN of an attached certificate, the ARN of the certificate that is attached in its place. The
+	// attached certificate is removed right before, because the AWS quota has no room for both.
 	ReplacedBy map[string]string
 	// Sources record for which member and by which method the certificates were found.
 	Sources []CertificateSource
@@ -30,7 +30,7 @@ type Certificates struct {
 // AddSource records for which member and by which method certificates were found.
 func (c *Certificates) AddSource(s CertificateSource) { c.Sources = append(c.Sources, s) }
 
-// Namespaces returns the namespaces of the members for which a certificate was found, sorted.
+// Namespaces returns the namespaces of the members for which the certificate with this ARN was found, sorted.
 func (c *Certificates) Namespaces(arn string) (out []string) {
 	for _, s := range c.Sources {
 		if !s.Member.IsZero() && slices.Contains(s.ARNs, arn) {
@@ -41,7 +41,7 @@ func (c *Certificates) Namespaces(arn string) (out []string) {
 	return slices.Compact(out)
 }
 
-// IsWithdrawn reports whether the live certificate must not be used any more and no other certificate was found. Then the
+// IsWithdrawn reports whether an attached certificate must not be used any more and no other certificate was found. Then the
 // listener is deleted, because a TLS listener needs a certificate in AWS.
 func (c *Certificates) IsWithdrawn() bool {
 	return len(c.NotOwnedARNs) > 0 && c.Default == "" && !c.ImportPending

@@ -10,8 +10,8 @@ import (
 // Choices record what a plan has chosen where the desired state permits several answers, which candidates it refused, and
 // why. The code that makes a choice also records it, so that the record cannot differ from the plan.
 type Choices struct {
-	// Desired is the desired state that the plan was made from. In it, members whose clients already use another stack are
-	// leaving.
+	// Desired is the desired state that the plan was made from. Members whose clients already use another stack are listed
+	// as leaving.
 	Desired model.Stack
 	// LoadBalancers are the choices for the load balancer of the stack and for its frontend NLB.
 	LoadBalancers []LoadBalancerChoices
@@ -26,7 +26,7 @@ type AcceleratorChoices struct {
 	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME if its tags name one; empty if this stack owns the
 	// accelerator.
 	Owner string
-	// OtherOwners are, by ARN, the owners of the endpoint groups that do not belong to this stack.
+	// OtherOwners has the owners of endpoint groups that do not belong to this stack, by the ARN of the endpoint group.
 	OtherOwners map[string]string
 	// Listeners are in the order in which the GlobalAccelerator object lists them.
 	Listeners []AcceleratorListenerChoices
@@ -35,15 +35,15 @@ type AcceleratorChoices struct {
 // AcceleratorListenerChoices are the choices of the plan for one listener of an accelerator.
 type AcceleratorListenerChoices struct {
 	Desired *model.AcceleratorListener
-	// Live is the live listener that becomes the desired one; nil if one has to be created.
+	// Live is the existing listener that is used for the desired one; nil if one has to be created.
 	Live *observed.AcceleratorListener
-	// Score is the similarity of the live to the desired listener, as the AWS Load Balancer Controller computes it.
+	// Score is the similarity of the existing to the desired listener, as the AWS Load Balancer Controller computes it.
 	Score int
 }
 
 // LoadBalancerChoices are the choices of the plan for one load balancer.
 type LoadBalancerChoices struct {
-	ID      string // resource id in the stack
+	ID      string // resource ID in the stack
 	Desired *model.LoadBalancer
 	// Live is the load balancer that is kept; nil if one has to be created.
 	Live    *observed.LoadBalancer
@@ -53,15 +53,15 @@ type LoadBalancerChoices struct {
 	Listeners      []Listener
 }
 
-// SubnetChoices are the subnets that a load balancer gets.
+// SubnetChoices record the subnets that a load balancer gets, and how they were chosen.
 type SubnetChoices struct {
-	// AreLive is set if the chosen subnets are those of the live load balancer, because the members ask for no other
-	// subnets, or because other subnets cannot be used, which a finding reports.
+	// AreLive is set if the load balancer keeps its current subnets, because the members request no other subnets, or
+	// because other subnets cannot be used, which a finding reports.
 	AreLive bool
 	// ByReachability is set if no subnet has the role tag, so that subnets were chosen by their route tables.
 	ByReachability bool
 	Chosen         []string
-	Zones          map[string]string // availability zones by subnet id, as far as AWS has returned them
+	Zones          map[string]string // availability zones by subnet ID, as far as AWS has returned them
 	Refusals       []network.Refusal
 }
 
@@ -76,10 +76,10 @@ type SecurityGroupSource string
 
 // The reasons why a load balancer has a security group.
 const (
-	SecurityGroupNamed   SecurityGroupSource = "named"   // an object names it, by id or Name tag
+	SecurityGroupNamed   SecurityGroupSource = "named"   // an object names it, by ID or Name tag
 	SecurityGroupOwn     SecurityGroupSource = "managed" // the controller manages it for this stack
 	SecurityGroupBackend SecurityGroupSource = "backend" // the shared security group of the cluster, which nodes and pods admit
-	SecurityGroupKept    SecurityGroupSource = "kept"    // the live load balancer has it
+	SecurityGroupKept    SecurityGroupSource = "kept"    // the load balancer has it already, and keeps it
 )
 
 // CertificateSource records for which host or field of a member certificates were looked for, and which certificates were
@@ -100,5 +100,5 @@ const (
 	CertificateNamed  CertificateSearch = "named"   // an object names the certificate by ARN
 	CertificateByHost CertificateSearch = "by host" // discovered in ACM
 	CertificateOwn    CertificateSearch = "managed" // requested or imported for an object
-	CertificateKept   CertificateSearch = "kept"    // live, and retained: a member is held, or a fact is missing
+	CertificateKept   CertificateSearch = "kept"    // attached already, and kept because a member is held or a fact is missing
 )

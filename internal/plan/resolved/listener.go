@@ -10,15 +10,15 @@ import (
 
 // An accepted rule has precedence over a held one: a rule that is held for one member never blocks, replaces or precedes the
 // rule of another member with the same conditions. So a held rule is omitted if an accepted rule has the same conditions,
-// and a held rule does not keep a live rule with the conditions of an accepted rule.
+// and a held rule does not keep an existing rule with the conditions of an accepted rule.
 
 // HasHeldRule reports whether a rule of the listener is held.
 func (l *Listener) HasHeldRule() bool {
 	return slices.ContainsFunc(l.Rules, func(p Rule) bool { return p.IsHeld() })
 }
 
-// LiveWithoutForeignRules returns the live listener without its foreign rules, and with a 404 in place of a foreign default
-// action.
+// LiveWithoutForeignRules returns the existing listener without its foreign rules, and with a 404 in place of a foreign
+// default action.
 func (l Listener) LiveWithoutForeignRules() *observed.Listener {
 	out := *l.Live
 	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r observed.Rule) bool {
@@ -30,8 +30,7 @@ func (l Listener) LiveWithoutForeignRules() *observed.Listener {
 	return &out
 }
 
-// Listener is a desired listener after all choices are made. A setting that is held has its live value, which is the value
-// in AWS.
+// Listener is a desired listener after all choices are made. A setting that is held has its current value in AWS.
 type Listener struct {
 	LB      *LoadBalancer // the load balancer of the listener
 	Desired model.Listener
@@ -42,14 +41,14 @@ type Listener struct {
 	Certs   Certificates
 	// MutualAuth is the client certificate setting, with the trust store by ARN.
 	MutualAuth *model.MutualAuth
-	// DefaultActions are the default actions to be set; the live ones if they are held.
+	// DefaultActions are the default actions to be set; if they are held, the current ones.
 	DefaultActions []model.Action
 	Rules          []Rule
-	// ForeignRules are live rules without an owner, or of members without a right to them. They are deleted although the
+	// ForeignRules are existing rules without an owner, or of members without a right to them. They are deleted although the
 	// listener is retained for its other rules.
 	ForeignRules []observed.Rule
-	// HasForeignDefault is set if the live default action has no owner, or a member without a right to it, and is therefore
-	// removed.
+	// HasForeignDefault is set if the existing default action has no owner, or a member without a right to it, and is
+	// therefore removed.
 	HasForeignDefault bool
 	// OmittedRules are held rules that neither exist in AWS nor have a placeholder.
 	OmittedRules []Rule

@@ -21,15 +21,15 @@ func (lb *LoadBalancer) ListenerDeletionReason(port int32) string {
 
 // LoadBalancer is a desired load balancer after all choices are made.
 type LoadBalancer struct {
-	ID      string // resource id in the stack
+	ID      string // resource ID in the stack
 	Desired *model.LoadBalancer
 	// Live is the load balancer that is kept; nil if one has to be created.
 	Live    *observed.LoadBalancer
 	Subnets []string
-	// Addresses are the allocation ids of the desired elastic addresses, or of the live ones if there are not as many as
-	// subnets.
+	// Addresses are the allocation IDs of the desired elastic addresses. If their number is not the number of subnets, they
+	// are those that the load balancer has.
 	Addresses []string
-	// PrivateIPv4, IPv6 and SourceNATPrefixes are the desired addresses and prefixes, by subnet id.
+	// PrivateIPv4, IPv6 and SourceNATPrefixes are the desired addresses and prefixes, by subnet ID.
 	PrivateIPv4, IPv6, SourceNATPrefixes map[string]string
 
 	SecurityGroups []plan.SecurityGroupRef
@@ -38,12 +38,13 @@ type LoadBalancer struct {
 	// WithdrawnPorts are ports whose listener is deleted, because the only certificate of the listener belongs to another
 	// stack.
 	WithdrawnPorts []int32
-	// HeldPorts are live ports of a frontend NLB that are retained because a member whose port mapping cannot be read may
-	// request them.
+	// HeldPorts are existing ports of a frontend NLB that are retained because a member whose port mapping cannot be read
+	// may request them.
 	HeldPorts []int32
 	replacement
 
-	// SubnetChoices records how the subnets were chosen. SecurityGroupsKept is set if the live security groups are retained.
+	// SubnetChoices records how the subnets were chosen. SecurityGroupsKept is set if the load balancer keeps its current
+	// security groups.
 	SubnetChoices      SubnetChoices
 	SecurityGroupsKept bool
 }
@@ -64,7 +65,7 @@ func (lb *LoadBalancer) ListenerAddress(port int32) plan.Address {
 	return plan.Address{Kind: plan.Listener, ID: naming.ListenerID(port)}
 }
 
-// LiveListener returns the live listener on a port; nil if there is none.
+// LiveListener returns the existing listener on a port; nil if there is none.
 func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener {
 	return lb.Live.ListenerOnPort(port)
 }

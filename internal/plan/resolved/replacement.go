@@ -17,15 +17,15 @@ import (
 // Replacement
 //
 // AWS can change neither the scheme nor the type of a load balancer, so that another one has to replace it. The new one is
-// created in addition to the live one, which is then called the previous load balancer. The new one gets target groups of
-// its own, because AWS admits a target group on only one load balancer. The status shows the previous load balancer until
-// the new one is ready for requests. Then the status shows the new one, and the previous one is deleted when clients have
-// had time to resolve the new DNS name. In the meantime the previous one is not changed, except that rules of members that
-// leave are deleted. Bindings still register pods in the target groups of the previous load balancer.
+// created in addition to the existing one, which is then called the previous load balancer. The new one gets new target
+// groups, because AWS admits a target group on only one load balancer. The status shows the previous load balancer until the
+// new one is ready for requests. Then the status shows the new one, and the previous one is deleted when clients have had
+// time to resolve the new DNS name. In the meantime the previous one is not changed, except that rules of members that leave
+// are deleted. Bindings still register pods in the target groups of the previous load balancer.
 //
 // The progress of a replacement is recorded only in AWS: by the load balancers that exist, and by two tags
 // (naming.SuccessorTag and naming.ReplacedTag). An edit during a replacement therefore needs no special case: the load
-// balancer that is as desired is kept, and all others are previous load balancers.
+// balancer with the desired scheme and type is kept, and all others are previous load balancers.
 
 // replacement has the previous load balancers of a load balancer, and the progress of their replacement.
 type replacement struct {
@@ -36,12 +36,13 @@ type replacement struct {
 	StatusSwitched bool
 	SwitchWait     plan.Wait
 	// Conflict is a property that two load balancers cannot share, such as a name or an address. If it is not empty, the
-	// live load balancer is deleted first.
+	// existing load balancer is deleted first.
 	Conflict string
 }
 
-// AddPrevious adds a live load balancer that is not kept to Previous, and reports whether it did so. It does not add a load
-// balancer that the status has never shown, or that conflicts with the desired one.
+// AddPrevious adds an existing load balancer that is not kept to Previous, and reports whether it did so. It does not add a
+// load balancer that the status has never shown, or that conflicts with the desired one. It records such a conflict in
+// Conflict.
 func (lb *LoadBalancer) AddPrevious(have observed.Stack, old observed.LoadBalancer) bool {
 	if lb.Desired == nil || old.ResourceID != lb.ID {
 		return false
@@ -58,7 +59,8 @@ func (lb *LoadBalancer) AddPrevious(have observed.Stack, old observed.LoadBalanc
 	return true
 }
 
-// conflictWith returns a property that the desired and a live load balancer need and cannot share; empty if there is none.
+// conflictWith returns a property that the desired and an existing load balancer need and cannot share; empty if there is
+// none.
 func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.Stack) string {
 	w := lb.Desired
 	if lb.HasGivenName() && w.Name == old.Name {
@@ -86,7 +88,7 @@ func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.St
 	return shared
 }
 
-// sharedAddress returns a desired address that a live load balancer has; empty if there is none.
+// sharedAddress returns a desired address that an existing load balancer has; empty if there is none.
 func (lb *LoadBalancer) sharedAddress(old observed.LoadBalancer) string {
 	w := lb.Desired
 	for _, a := range w.Addresses {
@@ -145,7 +147,7 @@ func (lb *LoadBalancer) ShownPrevious(have observed.Stack) *observed.LoadBalance
 	return lb.Previous[0]
 }
 
-// ImmutableDifference returns the property in which a live load balancer differs from the desired one and that AWS
+// ImmutableDifference returns the property in which an existing load balancer differs from the desired one and that AWS
 // cannot change: "type" or "scheme".
 func (lb *LoadBalancer) ImmutableDifference(old *observed.LoadBalancer) string {
 	if old.Type != lb.Desired.Type.String() {
@@ -154,8 +156,8 @@ func (lb *LoadBalancer) ImmutableDifference(old *observed.LoadBalancer) string {
 	return "scheme"
 }
 
-// WithProgressTags adds the live tags that record the progress of a replacement to the desired tags, so that they are
-// retained. Separate steps change them.
+// WithProgressTags returns the desired tags with those tags of the existing load balancer that record the progress of a
+// replacement, so that they are retained. Separate steps change them.
 func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 	for _, k := range []string{naming.SuccessorTag, naming.ReplacedTag} {
 		if v, ok := lb.Live.Tags[k]; ok {

@@ -17,7 +17,7 @@ func (p *Rule) ConditionsKey() string {
 	return p.key
 }
 
-// KeepLiveRule sets the conditions, transforms and actions of a held rule to those of a live rule.
+// KeepLiveRule sets the conditions, transforms and actions of a held rule to those of an existing rule.
 func (p *Rule) KeepLiveRule(live *observed.Rule) {
 	p.KeptRule, p.key = live, ""
 	p.Desired.Conditions, p.Desired.Transforms, p.Desired.Actions = live.Conditions, live.Transforms, live.Actions
@@ -47,13 +47,13 @@ type Rule struct {
 	Desired model.Rule
 	// key is the result of ConditionsKey; empty until it is computed.
 	key string
-	// DesiredActions are the actions in the desired state. For a held rule, Desired has the live actions instead.
+	// DesiredActions are the actions in the desired state. For a held rule, Desired has the existing actions instead.
 	DesiredActions []model.Action
-	// KeptRule is the live rule that a held rule keeps; nil if there is none.
+	// KeptRule is the existing rule that a held rule keeps; nil if there is none.
 	KeptRule *observed.Rule
-	// HasLiveRule is set if a live rule is kept or changed for this rule. ReplacedRule is the live rule that this rule
-	// replaces because a quota has no room for both. Both are determined only if a quota has no room for all rules, or if
-	// several namespaces have rules.
+	// HasLiveRule is set if an existing rule is kept or changed for this rule. ReplacedRule is the existing rule that this
+	// rule replaces because a quota has no room for both. Both are determined only if a quota has no room for all rules, or
+	// if several namespaces have rules.
 	HasLiveRule  bool
 	ReplacedRule *ReplaceableRule
 }
@@ -61,8 +61,8 @@ type Rule struct {
 // IsHeld reports whether the rule is held, for any reason.
 func (p *Rule) IsHeld() bool { return p.Desired.Held != 0 }
 
-// KeptOrReplaced returns the live rule that is kept for this rule, or else the live rule that this rule replaces; nil if
-// there is neither.
+// KeptOrReplaced returns the existing rule that is kept for this rule, or else the existing rule that this rule replaces;
+// nil if there is neither.
 func (p *Rule) KeptOrReplaced() *observed.Rule {
 	if p.KeptRule == nil && p.ReplacedRule != nil {
 		return p.ReplacedRule.Rule
@@ -70,15 +70,15 @@ func (p *Rule) KeptOrReplaced() *observed.Rule {
 	return p.KeptRule
 }
 
-// ChangesInOneStep reports whether the rule has to be changed in place, because a quota has no room for the live and the
+// ChangesInOneStep reports whether the rule has to be changed in place, because a quota has no room for the existing and the
 // desired rule at the same time.
 func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.NoRoom }
 
-// If the quota of rules of a load balancer is reached, a new rule replaces a live rule of its namespace that is not desired
-// any more. If both belong to one listener, the live rule is modified; otherwise it is deleted right before the new one is
-// created. A new rule that can replace no live rule is omitted, and no other rule is deleted for it.
+// If the quota of rules of a load balancer is reached, a new rule replaces an existing rule of its namespace that is not
+// desired any more. If both belong to one listener, the existing rule is modified; otherwise it is deleted right before the
+// new one is created. A new rule that can replace no existing rule is omitted, and no other rule is deleted for it.
 
-// ReplaceableRule is a live rule that is not desired any more, and that a new rule may replace.
+// ReplaceableRule is an existing rule that is not desired any more, and that a new rule may replace.
 type ReplaceableRule struct {
 	Rule           *observed.Rule
 	Port           int32

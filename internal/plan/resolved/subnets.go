@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// AutoAssigned is the value with which AWS is asked to choose a source NAT prefix.
+// AutoAssigned is the value that makes AWS choose a source NAT prefix.
 const AutoAssigned = "auto_assigned"
 
 // SubnetMappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a retained subnet, so
-// that it returns the live addresses for such a subnet.
+// that such a subnet keeps its current addresses.
 func (lb *LoadBalancer) SubnetMappings() []plan.SubnetMapping {
 	var out []plan.SubnetMapping
 	allocations := lb.elasticAddresses()
@@ -32,7 +32,7 @@ func (lb *LoadBalancer) SubnetMappings() []plan.SubnetMapping {
 	return out
 }
 
-// elasticAddresses returns the elastic address of each subnet, by subnet id. A retained subnet keeps its address. A new
+// elasticAddresses returns the elastic address of each subnet, by subnet ID. A retained subnet keeps its address. A new
 // subnet gets the address at the index of the subnet, or a free address if a retained subnet has that one.
 func (lb *LoadBalancer) elasticAddresses() map[string]string {
 	out, taken := map[string]string{}, map[string]bool{}
@@ -59,8 +59,8 @@ func (lb *LoadBalancer) elasticAddresses() map[string]string {
 	return out
 }
 
-// keptAddress returns the live address if any address is desired, because AWS cannot change the address in a retained
-// subnet.
+// keptAddress returns the current address in a retained subnet, because AWS cannot change it; empty if no address is
+// desired.
 func keptAddress(want, live string) string {
 	if want == "" {
 		return ""
@@ -68,7 +68,7 @@ func keptAddress(want, live string) string {
 	return live
 }
 
-// liveMapping returns a subnet of the live network load balancer; nil if the load balancer is not in the subnet.
+// liveMapping returns the existing mapping of a network load balancer for a subnet; nil if there is none.
 func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
 	if lb.Live == nil {
 		return nil

@@ -51,8 +51,8 @@ func (ro *Rollout) planWithoutReordering() {
 	ro.set.desired, ro.set.indexes, ro.set.memberIndexes = rest, nil, nil
 }
 
-// rulesOutOfOrder reports, for each desired rule, whether its live rule and another live rule that may match the same
-// requests are in the wrong order.
+// rulesOutOfOrder reports, for each desired rule, whether its existing rule and another existing rule that may match the
+// same requests are in the wrong order.
 func (s *ruleSet) rulesOutOfOrder() []bool {
 	out := make([]bool, len(s.desired))
 	live := s.index("live", isLive)
@@ -127,14 +127,15 @@ func (ro *Rollout) keepRulesUntilAnswered(stuck []bool, absent []*ruleChange) {
 	ro.set.deleted = rest
 }
 
-// isCovered reports whether a retained rule with higher precedence answers all requests that a live rule matches.
+// isCovered reports whether a desired rule that exists in AWS with higher precedence matches all requests of a rule to be
+// deleted.
 func (s *ruleSet) isCovered(d *deletedRule) bool {
 	return slices.ContainsFunc(s.desired, func(w *ruleChange) bool {
 		return w.live != nil && w.live.Priority < d.Priority && coversConditions(w.live, d.Conditions)
 	})
 }
 
-// coversConditions reports whether a live rule matches every request that conditions match, by hosts and paths. If that
+// coversConditions reports whether an existing rule matches every request that conditions match, by hosts and paths. If that
 // cannot be determined, it returns false.
 func coversConditions(o *observed.Rule, cs []model.Condition) bool {
 	if equal.SameConditions(o.Conditions, cs) {

@@ -76,7 +76,8 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 }
 
 // defaultActionWait returns what the deletion of a rule waits for if a default action whose targets are not healthy yet will
-// answer its requests. The default action may already be set, because it is set early if no rule answers other requests.
+// answer its requests. The default action may be set already: if the previous default action had no healthy targets, a plan
+// sets the new one at once.
 func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	var old []string
 	for _, g := range model.ForwardedGroups(d.Actions) {
@@ -92,12 +93,12 @@ func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	return plan.Wait{For: "healthy targets in " + plan.TargetGroupNamesText(pending), Deadline: ro.TargetsDeadline(pending)}
 }
 
-// delayedRule is a live rule that keeps its precedence until the rules that replace it answer requests. It is either a rule
-// to be deleted that is retained for now, or a desired rule whose actions wait.
+// delayedRule is an existing rule that keeps its precedence until the rules that replace it answer requests. It is either a
+// rule to be deleted that is retained for now, or a desired rule whose actions wait.
 type delayedRule struct {
 	deleted, desired int   // index among the deleted or the desired rules; the other index is -1
-	priority         int32 // of the live rule
-	successors       int   // the desired rules that will answer its requests have indexes below this one
+	priority         int32 // of the existing rule
+	successors       int   // the lowest index of the desired rules that will answer its requests
 	shape            *overlap.Shape
 	wait             plan.Wait
 }
@@ -153,7 +154,7 @@ func (ro *Rollout) interimOrder() ruleOrder {
 	return out
 }
 
-// delayedRules returns the delayed rules in their live order, and the indexes of the desired rules that are not delayed or
+// delayedRules returns the delayed rules in their order in AWS, and the indexes of the desired rules that are not delayed or
 // staged, in the desired order.
 func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 	waiting := s.index("waiting", isWaiting)

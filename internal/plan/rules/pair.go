@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// pairRules finds the live rule that is kept or changed for each desired rule.
+// pairRules finds the existing rule that is kept or changed for each desired rule.
 func (ro *Rollout) pairRules() *ruleSet {
 	s := &ruleSet{desired: make([]*ruleChange, len(ro.Listener.Rules))}
 	var live []observed.Rule
@@ -56,8 +56,8 @@ func (ro *Rollout) pairRules() *ruleSet {
 }
 
 // memberOf returns the member to which a desired rule belongs. The changes of one member wait for each other; those of
-// different members do not. During a handover it returns no member, so that all changes wait for each other, because live
-// rules belong to objects of the other stack.
+// different members do not. During a handover it returns no member, so that all changes wait for each other, because
+// existing rules belong to objects of the other stack.
 func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
 	if ro.IsHandingOver() {
 		return finding.Ref{}
@@ -65,7 +65,7 @@ func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
 	return p.Desired.Member
 }
 
-// ownersOf returns the owners of a live rule; nil if they are not known.
+// ownersOf returns the owners of an existing rule; nil if they are not known.
 func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 	if ro.IsHandingOver() {
 		return nil
@@ -73,8 +73,8 @@ func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 	return ro.ActionOwners(r.Actions)
 }
 
-// pairWithLive sets the live rules of desired rules, and reports which live rules are paired. Equal rules are paired first,
-// and among these, rules with the same priority.
+// pairWithLive sets the existing rules of desired rules, and reports which existing rules are paired. Equal rules are paired
+// first, and among these, rules with the same priority.
 func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (taken []bool) {
 	taken = make([]bool, len(live))
 	arns, priorities := map[string]int{}, map[int32]int{}
@@ -85,7 +85,7 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 		alike.add(j, ro.Keys.KeyOf(o))
 	}
 	for j := range live {
-		// If only one live rule has these conditions, its actions need not be compared.
+		// If only one existing rule has these conditions, its actions need not be compared.
 		key := alike.keys[j]
 		if len(alike.lists[key]) > 1 {
 			key = conditionsAndActionsKey(key, live[j].Actions, ro.TargetGroupARN)
@@ -125,7 +125,7 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 			}
 		}
 	}
-	// A live rule of another namespace is not paired, so that its deletion does not wait for the desired rule.
+	// An existing rule of another namespace is not paired, so that its deletion does not wait for the desired rule.
 	anyOf := func(w *ruleChange, o *observed.Rule) bool {
 		d := deletedRule{owners: ro.ownersOf(*o)}
 		return w.rule.Desired.InPlace || d.hasOwnerInNamespace(w.member)
@@ -137,7 +137,7 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 	return taken
 }
 
-// liveRulesByKey has the indexes of live rules, ascending, by a key of the rules.
+// liveRulesByKey has a key for each existing rule, by index, and the ascending indexes of the rules with each key.
 type liveRulesByKey struct {
 	keys  []string
 	lists map[string][]int
@@ -152,7 +152,8 @@ func (l *liveRulesByKey) add(j int, key string) {
 	l.lists[key] = append(l.lists[key], j)
 }
 
-// unpairedRules returns the indexes of the live rules with a key, beginning with the first rule that is not taken.
+// unpairedRules returns the indexes of the existing rules with a key, from the first rule that is not taken. It drops the
+// rules before.
 func (l *liveRulesByKey) unpairedRules(key string, taken []bool) []int {
 	list := l.lists[key]
 	for len(list) > 0 && taken[list[0]] {
@@ -162,15 +163,15 @@ func (l *liveRulesByKey) unpairedRules(key string, taken []bool) []int {
 	return list
 }
 
-// isAsDesired reports whether a live rule, which has the desired conditions, also has the desired actions, client secret and
-// transforms.
+// isAsDesired reports whether an existing rule, which has the desired conditions, also has the desired actions, client
+// secret and transforms.
 func (ro *Rollout) isAsDesired(w *ruleChange, o *observed.Rule) bool {
 	return equal.SameActions(w.rule.Desired.Actions, o.Actions, ro.TargetGroupARN) && !ro.SecretDiffers(o.ARN, w.rule.Desired.Actions) &&
 		equal.SameTransforms(w.rule.Desired.Transforms, o.Transforms)
 }
 
-// conditionsAndActionsKey returns a key: rules with the same conditions and actions have the same key. Rules with different
-// actions seldom have the same key.
+// conditionsAndActionsKey returns a key of the conditions and actions of a rule. Equal rules have the same key; rules with
+// different actions seldom have the same key.
 func conditionsAndActionsKey(conditions string, actions []model.Action, arn equal.ARNResolver) string {
 	var out strings.Builder
 	out.WriteString(conditions)

@@ -17,7 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// simplePairs is a simple implementation that compares each desired rule with each live rule.
+// simplePairs is a reference implementation of pairWithLive that compares each desired rule with each existing rule. It
+// returns the ARN of the existing rule for each desired rule; "" if there is none.
 func simplePairs(ro *Rollout, desired []*ruleChange, live []observed.Rule) []string {
 	out := make([]string, len(desired))
 	taken := make([]bool, len(live))

@@ -27,8 +27,8 @@ func NewRuleQuota(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.Cond
 	return &RuleQuota{tg, f, keys, lb}
 }
 
-// Resolve counts the rules of each namespace. If the quota has no room for new rules, it chooses the live rules that the new
-// rules replace.
+// Resolve counts the rules of each namespace. If the quota has no room for new rules, it chooses the existing rules that the
+// new rules replace.
 func (rp *RuleQuota) Resolve() {
 	lb := rp.lb
 	lb.RuleShares = draft.Shares{}
@@ -48,8 +48,8 @@ func (rp *RuleQuota) Resolve() {
 	}
 }
 
-// countShares counts the live rules of a load balancer by namespace, and returns the live rules that are not desired any
-// more.
+// countShares counts the existing rules of a load balancer by namespace, and returns the existing rules that are not desired
+// any more.
 func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 	lb := rp.lb
 	if lb.Live == nil {
@@ -75,7 +75,7 @@ type ruleClaim struct {
 	shape *overlap.Shape
 }
 
-// assignReplaceableRules chooses the live rules that new rules replace: first rules of the same namespace, then rules of
+// assignReplaceableRules chooses the existing rules that new rules replace: first rules of the same namespace, then rules of
 // unknown owners. Rules that AWS has not refused yet are included, so that refused rules get no precedence.
 func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 	var rules []ruleClaim
@@ -107,12 +107,12 @@ func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 	rp.assignRules(rules, open, criteria{here, unknown, meets}, criteria{here, unknown}, criteria{unknown})
 }
 
-// criteria is a list of conditions that a new rule and the live rule that it replaces have to meet.
+// criteria is a list of conditions that a new rule and the existing rule that it replaces have to meet.
 type criteria []func(p ruleClaim, o *resolved.ReplaceableRule) bool
 
-// assignRules assigns replaceable rules to new rules that have none, ordered by shares. best has lists of criteria in
-// descending order of preference: a new rule gets a live rule that meets all criteria of the first list for which there is
-// such a rule.
+// assignRules assigns replaceable rules to new rules that have none, in the order of the shares of their namespaces. best
+// has lists of criteria in descending order of preference: a new rule gets an existing rule that meets all criteria of the
+// first list for which there is such a rule.
 func (rp *RuleQuota) assignRules(rules []ruleClaim, open []*resolved.ReplaceableRule, best ...criteria) {
 	slices.SortStableFunc(rules, func(x, y ruleClaim) int { return x.rankByAssignment() - y.rankByAssignment() })
 	claims := make([]string, len(rules))
@@ -135,7 +135,7 @@ func (rp *RuleQuota) assignRules(rules []ruleClaim, open []*resolved.Replaceable
 	}
 }
 
-// rankByAssignment returns 1 if the new rule replaces no live rule yet, and 0 otherwise.
+// rankByAssignment returns 1 if the new rule replaces no existing rule yet, and 0 otherwise.
 func (p ruleClaim) rankByAssignment() int {
 	if p.ReplacedRule == nil {
 		return 1
@@ -143,7 +143,7 @@ func (p ruleClaim) rankByAssignment() int {
 	return 0
 }
 
-// replaceableRules returns the rules of a live listener that are not desired any more, and sets HasLiveRule of the
+// replaceableRules returns the rules of an existing listener that are not desired any more, and sets HasLiveRule of the
 // desired rules that exist. i is the index of the desired listener; it is negative if the listener is not desired.
 func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*resolved.ReplaceableRule) {
 	lb := rp.lb
@@ -192,7 +192,7 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 }
 
 // omitRulesOverCapacity removes from each listener the new rules for which the quota has no room. It moves a rule that
-// replaces a live rule of another listener to RulesAwaitingRoom.
+// replaces an existing rule of another listener to RulesAwaitingRoom.
 func (rp *RuleQuota) omitRulesOverCapacity() {
 	lb := rp.lb
 	for i := range lb.Listeners {
@@ -223,7 +223,7 @@ func (rp *RuleQuota) recordRuleOverCapacity(l *resolved.Listener, p resolved.Rul
 	rp.Plan.RulesOverCapacity[p.Desired.Key(l.Desired.Port)] = true
 }
 
-// planReplacedRuleMoves plans to move live rules, which are modified to become new rules, to the priorities of these new
+// planReplacedRuleMoves plans to move existing rules, which are modified to become new rules, to the priorities of these new
 // rules.
 func (r *rulePlanner) planReplacedRuleMoves() []plan.StepID {
 	to := map[plan.Address]int32{}
@@ -240,7 +240,7 @@ func (r *rulePlanner) planReplacedRuleMoves() []plan.StepID {
 	return []plan.StepID{id}
 }
 
-// replaceRule plans to modify a live rule so that it becomes the desired rule that replaces it.
+// replaceRule plans to modify an existing rule so that it becomes the desired rule that replaces it.
 func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepID {
 	a, was := r.ruleAddress(w), w.replaces
 	id := r.Add(plan.Step{

@@ -18,27 +18,27 @@ import (
 // How the rules of a listener are changed without a gap
 //
 // Between any two steps every request must get its old or its new answer. A call to AWS changes one rule, except
-// SetRulePriorities, which changes the priorities of any number of rules. With O the live rules and N the desired ones:
+// SetRulePriorities, which changes the priorities of any number of rules. With O the existing rules and N the desired ones:
 //
 //  1. Rules that are in both O and N (same conditions, transforms and actions) are only moved.
 //  2. New rules are created from the top of N down: at their desired priority if it is free and in order, otherwise below
-//     all other rules, where a live rule that matches the same requests still answers.
+//     all other rules, where an existing rule that matches the same requests still answers.
 //  3. One SetRulePriorities puts N into order and moves the rules that are not in N below it, in order.
 //  4. Rules that are not in N are deleted from the bottom up.
 //
 // A rule whose conditions do not change and whose action changes is modified in place if no other changing rule could match
 // the same request: before (3) if no rule is new, at the end if no rule is deleted or reordered. Otherwise a new rule is
-// created and the live rule is deleted.
+// created and the existing rule is deleted.
 //
-// A new rule is staged, which means that it remains after all other rules, if its targets are not healthy yet and a live
-// rule with healthy targets answers its requests. It moves to its desired priority when its targets are healthy, or when a
-// deadline has passed. A changed action waits in the same way. Until then, a live rule of the same namespace for these
-// requests keeps its precedence. Rules that only move and rules of other members do not wait.
+// A new rule is staged, which means that it remains after all other rules, if its targets are not healthy yet and an
+// existing rule with healthy targets answers its requests. It moves to its desired priority when its targets are healthy, or
+// when a deadline has passed. A changed action waits in the same way. Until then, an existing rule of the same namespace for
+// these requests keeps its precedence. Rules that only move and rules of other members do not wait.
 
 // MaxPriority is the highest priority number of a rule that AWS accepts.
 const MaxPriority = 50000
 
-// ruleChange has the desired rule, the live rule for it, and how the rule changes in this run.
+// ruleChange has the desired rule, the existing rule for it, and how the rule changes in this run.
 type ruleChange struct {
 	rule     *resolved.Rule
 	member   finding.Ref    // the changes of one member wait for each other
@@ -53,8 +53,8 @@ type ruleChange struct {
 	waitsForRule bool        // the change waits for another rule of the same member
 	createAt     int32       // the priority at which a new rule is created
 	step         plan.StepID // the step that creates or changes the rule
-	isSplit      bool        // a new rule is created in addition to the live one, which is then deleted
-	// replaces is the live rule that is modified to become the desired rule, because the AWS quota has no room for both.
+	isSplit      bool        // a new rule is created in addition to the existing one, which is then deleted
+	// replaces is the existing rule that is modified to become the desired rule, because the AWS quota has no room for both.
 	replaces *observed.Rule
 	shape    *overlap.Shape
 }
@@ -72,7 +72,7 @@ func (w *ruleChange) isNewOrStagedEarlier() bool {
 	return w.live == nil || w.live.Priority >= stagePriority && w.priority < stagePriority
 }
 
-// deletedRule is a live rule that is not desired any more.
+// deletedRule is an existing rule that is not desired any more.
 type deletedRule struct {
 	observed.Rule
 	shape  *overlap.Shape
@@ -91,7 +91,7 @@ func (d *deletedRule) hasOwnerInNamespace(m finding.Ref) bool {
 	return d.hasOwner(m) || slices.ContainsFunc(d.owners, func(o finding.Ref) bool { return o.Namespace == m.Namespace })
 }
 
-// ruleSet is the difference between the live and the desired rules of one listener.
+// ruleSet is the difference between the existing and the desired rules of one listener.
 type ruleSet struct {
 	desired []*ruleChange
 	deleted []*deletedRule // ascending by priority
@@ -100,7 +100,8 @@ type ruleSet struct {
 	memberIndexes map[string]map[finding.Ref]*overlap.Index
 }
 
-// index returns the index of those desired rules for which fits returns true. It is built once for each name.
+// index returns the overlap index of those desired rules for which fits returns true. It is built once for each name, so
+// that a name must always be used with the same fits.
 func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.indexes[name] == nil {
 		s.setIndex(name, overlap.NewIndex(s.indexesWhere(fits), s.desiredShape))
@@ -118,11 +119,10 @@ func (s *ruleSet) indexesWhere(fits func(w *ruleChange) bool) (out []int32) {
 	return out
 }
 
-// desiredShape returns the shape of the desired rule with an index.
 func (s *ruleSet) desiredShape(n int32) *overlap.Shape { return s.desired[n].shape }
 
-// memberIndex returns the index of those desired rules of a member for which fits returns true. It is built once for each
-// name.
+// memberIndex returns the overlap index of those desired rules of a member for which fits returns true. It is built once for
+// each name.
 func (s *ruleSet) memberIndex(name string, member finding.Ref, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.memberIndexes[name] == nil {
 		if s.memberIndexes == nil {
@@ -136,7 +136,7 @@ func (s *ruleSet) memberIndex(name string, member finding.Ref, fits func(w *rule
 	return &overlap.Index{}
 }
 
-// deletedIndex returns the index of the rules to be deleted.
+// deletedIndex returns the overlap index of the rules to be deleted.
 func (s *ruleSet) deletedIndex() *overlap.Index {
 	if s.indexes["deleted"] == nil {
 		numbers := make([]int32, len(s.deleted))
@@ -155,7 +155,7 @@ func (s *ruleSet) setIndex(name string, x *overlap.Index) {
 	s.indexes[name] = x
 }
 
-// Filters for the indexes of desired rules.
+// isNew and the functions after it select desired rules for an overlap index.
 func isNew(w *ruleChange) bool { return w.live == nil }
 
 func isLive(w *ruleChange) bool { return w.live != nil }
@@ -168,7 +168,8 @@ func isWaiting(w *ruleChange) bool { return w.stagedWait.For != "" || w.actionsW
 
 func anyRule(*ruleChange) bool { return true }
 
-// isInOrder reports whether the live rules that are kept have the same order as the desired rules, so that none has to move.
+// isInOrder reports whether the existing rules that are kept have the same order as the desired rules, so that none has to
+// move.
 func (s *ruleSet) isInOrder() bool {
 	last := int32(0)
 	for _, w := range s.desired {
@@ -200,7 +201,7 @@ func (s *ruleSet) splitInterferingChanges() (modifyLast bool) {
 	return false
 }
 
-// splitChanges replaces each of these modifications by a new rule and the deletion of the live rule.
+// splitChanges replaces each of these modifications by a new rule and the deletion of the existing rule.
 func (s *ruleSet) splitChanges(changed []*ruleChange) {
 	if len(changed) == 0 {
 		return
@@ -230,8 +231,8 @@ func (s *ruleSet) mayInterfere(i int32, ordered bool) bool {
 	return found
 }
 
-// Rollout has the changes of the rules of one listener from the live to the desired state: the live rule that each desired
-// rule changes, its change in this run, the priority at which it is created, and the changes that wait.
+// Rollout has the changes of the rules of one listener: the existing rule that each desired rule changes, its change in this
+// run, the priority at which it is created, and the changes that wait.
 type Rollout struct {
 	*traffic.Traffic
 	*draft.Usage
@@ -239,7 +240,7 @@ type Rollout struct {
 	Keys     owners.ConditionKeys
 	Listener *resolved.Listener
 	set      *ruleSet
-	// firstPriorities are the priorities to which live rules move first; see lowerHighPriorities.
+	// firstPriorities are the priorities to which existing rules move first; see lowerHighPriorities.
 	firstPriorities map[plan.Address]int32
 	// modifyLast is set if changes of actions come last.
 	modifyLast bool
@@ -270,8 +271,8 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 	return ro
 }
 
-// Plan adds the steps for the rules of the listener, and returns their ids. They depend on the steps in listener and on the
-// steps in groups, which has the steps that create target groups, by target group id. changeDefault plans the change of the
+// Plan adds the steps for the rules of the listener, and returns their IDs. They depend on the steps in listener and on the
+// steps in groups, which has the steps that create target groups, by target group ID. changeDefault plans the change of the
 // default action; it is called after the creation steps are planned and before the deletion steps.
 func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, changeDefault func(after []plan.StepID) []plan.StepID) []plan.StepID {
 	room := ro.planLowerPriorities(listener)

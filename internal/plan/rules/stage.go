@@ -17,9 +17,9 @@ import (
 // stagePriority is the lowest priority number of staged rules, which come after all other rules.
 const stagePriority = 40000
 
-// stageRules decides which new rules are staged until their targets are healthy: those that would take requests from live
-// rules with healthy targets. A new rule whose requests the default action answers begins with the target groups of the
-// default action. A live rule that only moves never waits.
+// stageRules decides which new rules are staged until their targets are healthy: those that would take requests from
+// existing rules with healthy targets. A new rule whose requests the default action answers begins with the target groups of
+// the default action. An existing rule that only moves never waits.
 func (ro *Rollout) stageRules() {
 	if ro.Listener.Live == nil {
 		return
@@ -38,7 +38,7 @@ func (ro *Rollout) stageRules() {
 			continue
 		}
 		if w.replaces != nil {
-			continue // until then, the live rule that it replaces answers
+			continue // the existing rule that it replaces answers until it is modified
 		}
 		if w.live == nil && !w.rule.IsHeld() && !w.rule.Desired.InPlace {
 			w.actions, w.actionsWait = ro.interimActions(w, ro.Listener.Live.Default)
@@ -52,8 +52,8 @@ func (ro *Rollout) stageRules() {
 	ro.set.stageFollowers()
 }
 
-// splitMaskedChanges splits changes of live rules that would have to wait because earlier rules answer their requests now.
-// The new rule is created after all others, because AWS checks only target groups to which a rule forwards.
+// splitMaskedChanges splits changes of existing rules that would have to wait because earlier rules answer their requests
+// now. The new rule is created after all others, because AWS checks only target groups to which a rule forwards.
 func (ro *Rollout) splitMaskedChanges() {
 	if ro.Listener.Desired.OrderHeld != 0 {
 		return
@@ -70,8 +70,8 @@ func (ro *Rollout) splitMaskedChanges() {
 	ro.set.splitChanges(masked)
 }
 
-// delayMaskedChange delays the change of a live rule that moves at the same time and would take requests from rules with
-// healthy targets, if AWS has no room for a staged rule.
+// delayMaskedChange delays the change of an existing rule that moves at the same time and would take requests from rules
+// with healthy targets, if AWS has no room for a staged rule.
 func (ro *Rollout) delayMaskedChange(i int) {
 	w := ro.set.desired[i]
 	if !w.isModified || w.actionsWait.For != "" || w.rule.Desired.InPlace {
@@ -127,13 +127,13 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 	return out
 }
 
-// maskedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by live rules
-// that will be moved after it or deleted.
+// maskedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by existing
+// rules that will be moved after it or deleted.
 func (ro *Rollout) maskedWait(i int) plan.Wait {
 	me := ro.set.desired[i]
 	old, covered, all := ro.set.answeringTargetGroups(i)
 	if covered && me.actionsWait.For != "" {
-		// Its interim actions are those of the default action, which must not answer requests of other rules.
+		// The interim actions of the rule are those of the default action, which must not answer requests of other rules.
 		return me.actionsWait
 	}
 	if len(old) == 0 {
@@ -146,8 +146,8 @@ func (ro *Rollout) maskedWait(i int) plan.Wait {
 	return ro.ruleWait(me, pending)
 }
 
-// answeringTargetGroups returns the target groups of live rules that come before the i-th desired rule now but not in the
-// desired order, and that may match the same requests. covered reports whether there are such rules, and all whether the
+// answeringTargetGroups returns the target groups of existing rules that come before the i-th desired rule now but not in
+// the desired order, and that may match the same requests. covered reports whether there are such rules, and all whether the
 // result has the target groups of all of them.
 func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool) {
 	const enough = 32
@@ -201,7 +201,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 		bottom = max(bottom, o.Priority)
 	}
 	lowest := s.lowestPrioritiesBehind()
-	highest := int32(0) // highest number of the rules before it that are kept or created
+	highest := int32(0) // highest priority number of the rules before this one that are not staged
 	for i, n := range s.desired {
 		switch {
 		case n.live != nil:
@@ -223,7 +223,8 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 	}
 }
 
-// lowestPrioritiesBehind returns, for each desired rule, the lowest live priority number among the desired rules after it.
+// lowestPrioritiesBehind returns, for each desired rule, the lowest current priority number among the desired rules after
+// it; MaxPriority+1 if none of these exists.
 func (s *ruleSet) lowestPrioritiesBehind() []int32 {
 	out := make([]int32, len(s.desired))
 	lowest := int32(MaxPriority + 1)

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// TargetGroupSteps returns the steps that create the target groups of actions. groups has the steps by the id of the target
+// TargetGroupSteps returns the steps that create the target groups of actions. groups has the steps by the ID of the target
 // group.
 func TargetGroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.StepID {
 	var out []plan.StepID
@@ -62,8 +62,8 @@ func (r *rulePlanner) ruleKey(w *ruleChange) model.RuleKey {
 	return w.rule.Desired.Key(r.Listener.Desired.Port)
 }
 
-// createRules plans to create the new rules. New rules that replace a live rule come after the steps in vacated, which move
-// the live rules.
+// createRules plans to create the new rules. New rules that replace an existing rule come after the steps in vacated, which
+// move the existing rules.
 func (r *rulePlanner) createRules(vacated []plan.StepID) {
 	chains := map[finding.Ref]*draft.StepChain{} // steps that create the new rules of each member
 	for i, w := range r.set.desired {
@@ -97,7 +97,7 @@ func (r *rulePlanner) createRules(vacated []plan.StepID) {
 }
 
 // stepsOfOverlappingRules returns the steps of those rules of an index that overlap with a shape and for which fits returns
-// true or, if there are too many, a join of all steps in the chain.
+// true. If there are too many, it returns a join of the steps in all.
 func (r *rulePlanner) stepsOfOverlappingRules(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
 	few, complete := x.FindOverlaps(shape, in, maxNamedSteps, func(n int32) bool { return r.set.desired[n].step != "" && fits(r.set.desired[n]) })
 	if !complete {
@@ -195,7 +195,7 @@ func (r *rulePlanner) changeDelayedActions() {
 	}
 }
 
-// reorderRules plans the change of priorities that is made in this run, and the change that waits.
+// reorderRules plans the change of priorities that is made in this run, and the later change that moves staged rules.
 func (r *rulePlanner) reorderRules() {
 	order := r.interim
 	now, later := map[plan.Address]int32{}, map[plan.Address]int32{}
@@ -337,7 +337,7 @@ func (r *rulePlanner) reportWaits() {
 }
 
 // isForwardedTo reports whether the load balancer already forwards to a target group. Targets of such a target group that
-// AWS reports as unused are in an availability zone that the load balancer does not have.
+// AWS reports as unused are in an availability zone that is not enabled for the load balancer.
 func (r *rulePlanner) isForwardedTo(arn string) bool {
 	lb := r.Listener.LB.Live
 	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool {

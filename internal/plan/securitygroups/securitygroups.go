@@ -24,8 +24,8 @@ type Planner struct {
 	PortSteps    map[int32]plan.StepID // steps that change rules of the managed security group, by port
 }
 
-// LiveManagedSecurityGroup returns the live managed security group that is kept: the one that the live load balancer has, or
-// else the first by id.
+// LiveManagedSecurityGroup returns the existing managed security group that is kept: the one that the load balancer live
+// has, or else the first by ID; nil if there is none.
 func LiveManagedSecurityGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *observed.SecurityGroup {
 	var first *observed.SecurityGroup
 	for i := range all {
@@ -43,9 +43,10 @@ func LiveManagedSecurityGroup(all []observed.SecurityGroup, live *observed.LoadB
 	return first
 }
 
-// PlanManagedSecurityGroup plans the managed security group, and returns the step that creates it. The rules of a port are
-// changed by a step for the namespaces that listen on the port. Therefore, if a quota has no room for the rules of one
-// member, the ports of other members are still opened and closed. New listeners depend on the steps in PortSteps.
+// PlanManagedSecurityGroup plans the managed security group, and returns the step that creates it; nil if it exists or is
+// not desired. The rules of a port are changed by a step for the namespaces that listen on the port. Therefore, if a quota
+// has no room for the rules of one member, the ports of other members are still opened and closed. New listeners depend on
+// the steps in PortSteps.
 func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok || sg.ReadFault(model.AskSecurityGroups{}) != nil {
@@ -174,7 +175,7 @@ func (sg *Planner) membersOnPort(port int32) []finding.Ref {
 	return out
 }
 
-// RetainsRule reports whether a live rule is retained although it is not desired.
+// RetainsRule reports whether an existing rule is retained although it is not desired.
 func (sg *Planner) RetainsRule(r model.IngressRule) bool {
 	return sg.opensRetainedListener(r) || sg.opensRetainedFrontendPort(r)
 }
@@ -183,7 +184,7 @@ func (sg *Planner) RetainsRule(r model.IngressRule) bool {
 func (sg *Planner) reportRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
 	ports := sg.livePorts()
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
-		ports[l.Desired.Port] = true // the port may be open for a listener that waits, or that was deleted outside
+		ports[l.Desired.Port] = true // the port may be open for a listener that waits, or that was deleted outside the controller
 	}
 	var foreign []string
 	for _, r := range revoke {
@@ -218,7 +219,7 @@ func (sg *Planner) mayBeManaged(r model.IngressRule, ports map[int32]bool) bool 
 // isICMP reports whether From and To of a rule are a type and a code of ICMP rather than ports.
 func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protocol == "icmpv6" }
 
-// opensRetainedListener reports whether a rule opens the port of a live listener that is retained although it is not
+// opensRetainedListener reports whether a rule opens the port of an existing listener that is retained although it is not
 // desired.
 func (sg *Planner) opensRetainedListener(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.LB.Listeners, func(l resolved.Listener) bool {
@@ -226,7 +227,8 @@ func (sg *Planner) opensRetainedListener(r model.IngressRule) bool {
 	})
 }
 
-// carriesProtocol reports whether a security group rule for one protocol admits clients of a listener with another protocol.
+// carriesProtocol reports whether a security group rule for the protocol rule admits clients of a listener with the protocol
+// listener.
 func carriesProtocol(listener, rule string) bool {
 	switch listener {
 	case "UDP", "QUIC":
@@ -237,8 +239,8 @@ func carriesProtocol(listener, rule string) bool {
 	return rule == "tcp"
 }
 
-// opensRetainedFrontendPort reports whether a rule opens a live port of the frontend NLB that is retained although it is not
-// desired.
+// opensRetainedFrontendPort reports whether a rule opens an existing port of the frontend NLB that is retained although it
+// is not desired.
 func (sg *Planner) opensRetainedFrontendPort(r model.IngressRule) bool {
 	if r.From != r.To || sg.Frontend.Live == nil {
 		return false
@@ -262,7 +264,8 @@ func ruleText(r model.IngressRule) string {
 	return fmt.Sprintf("%s %d-%d %s", r.Protocol, r.From, r.To, strings.Join([]string{r.CIDR, r.PrefixList, r.Group}, ""))
 }
 
-// PlanBackendSecurityGroup plans to create the backend security group if it is needed and missing.
+// PlanBackendSecurityGroup plans to create the backend security group if it is needed and missing, and returns that step. If
+// it exists, missing tags are added.
 func (sg *Planner) PlanBackendSecurityGroup(after []plan.StepID) []plan.StepID {
 	use := sg.Want.BackendGroup
 	if !use.Needed || use.Given != "" || sg.ReadFault(model.AskSecurityGroups{}) != nil {

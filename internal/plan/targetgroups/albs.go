@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// ALBTargetPlanner plans the load balancers that are targets of target groups of type alb.
+// ALBTargetPlanner plans to register and deregister ALBs as targets of target groups of type alb.
 type ALBTargetPlanner struct {
 	*draft.Draft
 	DetachSteps map[string]plan.StepID // steps that deregister a target, by TargetKey
@@ -22,7 +22,8 @@ func NewALBTargetPlanner(d *draft.Draft) *ALBTargetPlanner {
 	return &ALBTargetPlanner{Draft: d, DetachSteps: map[string]plan.StepID{}}
 }
 
-// ALBTargets returns the targets of a target group of type alb; false if they are not known.
+// ALBTargets returns the targets of a target group of type alb; false if they are not known, in which case the plan has a
+// question for them or reports that they are unavailable.
 func (at *ALBTargetPlanner) ALBTargets(group string) ([]observed.Target, bool) {
 	targets, asked := at.Have.Facts.ALBTargets[group]
 	if asked {
@@ -46,7 +47,7 @@ func TargetKey(group string, t observed.Target) string {
 	return fmt.Sprintf("%s %s:%d", group, t.ID, t.Port)
 }
 
-// Detach plans to deregister a load balancer from a target group, unless the step is already planned.
+// Detach plans to deregister a load balancer from a target group, unless this is planned already, and returns the step.
 func (at *ALBTargetPlanner) Detach(group string, t observed.Target, after []plan.StepID) plan.StepID {
 	key := TargetKey(group, t)
 	if id, done := at.DetachSteps[key]; done {
@@ -64,7 +65,7 @@ func (at *ALBTargetPlanner) Detach(group string, t observed.Target, after []plan
 }
 
 // planALBTargetRegistration plans to register a port of another stack's load balancer as the only target of a target group,
-// in place of the live targets. arn is the ARN of the target group, empty if this plan creates it.
+// in place of the current targets. arn is the ARN of the target group, empty if this plan creates it.
 func (at *ALBTargetPlanner) planALBTargetRegistration(group model.TargetGroup, arn string, after []plan.StepID) plan.StepID {
 	if arn != "" {
 		targets, known := at.ALBTargets(arn)
@@ -88,8 +89,8 @@ func (at *ALBTargetPlanner) planALBTargetRegistration(group model.TargetGroup, a
 	})
 }
 
-// DetachFromAllTargetGroups plans to deregister a load balancer that is to be deleted from all target groups. AWS refuses to
-// delete a load balancer that is a target.
+// DetachFromAllTargetGroups plans to deregister a load balancer that is to be deleted from all target groups, and returns
+// the steps. AWS refuses to delete a load balancer that is a target.
 func (at *ALBTargetPlanner) DetachFromAllTargetGroups(lb string, after []plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, g := range at.Have.TargetGroups {
@@ -106,8 +107,8 @@ func (at *ALBTargetPlanner) DetachFromAllTargetGroups(lb string, after []plan.St
 	return out
 }
 
-// canKeepALBTargetGroup reports whether a live target group of type alb can be kept for a desired one: it has the desired
-// port, or its target does.
+// canKeepALBTargetGroup reports whether an existing target group of type alb can be kept for a desired one: it has the
+// desired port, its target has, or its targets are not known.
 func (at *ALBTargetPlanner) canKeepALBTargetGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {
 		return true
@@ -116,7 +117,7 @@ func (at *ALBTargetPlanner) canKeepALBTargetGroup(w model.TargetGroup, h observe
 	return !known || slices.ContainsFunc(targets, func(t observed.Target) bool { return t.Port == w.Port })
 }
 
-// MayBeTarget reports whether a port of a live ALB is, or may be, the target of a target group.
+// MayBeTarget reports whether a port of an existing ALB is, or may be, the target of a target group.
 func (at *ALBTargetPlanner) MayBeTarget(alb *observed.LoadBalancer, port int32) bool {
 	for _, g := range at.Have.TargetGroups {
 		if g.Type != model.ALBTargets {

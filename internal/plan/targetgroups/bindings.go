@@ -93,7 +93,7 @@ func (gp *Planner) bindingName(w model.TargetGroup) string {
 	return w.Binding.Name
 }
 
-// isBindingAsDesired reports whether a live binding is as desired in all fields that the controller owns.
+// isBindingAsDesired reports whether an existing binding is as desired in all fields that the controller owns.
 func (gp *Planner) isBindingAsDesired(w plan.PutBinding, h observed.Binding) bool {
 	if len(w.LabelsToRemove) > 0 {
 		return false

@@ -11,12 +11,12 @@ import (
 // targetGroupIndexes has lookup tables of the target groups and bindings of a stack.
 type targetGroupIndexes struct {
 	BindingsOf  map[string][]*observed.Binding    // bindings by the ARN of their target group
-	liveByID    map[string][]observed.TargetGroup // live target groups by resource id
-	liveNames   map[string]bool                   // names of live target groups
+	liveByID    map[string][]observed.TargetGroup // existing target groups by resource ID
+	liveNames   map[string]bool                   // names of existing target groups
 	heldMembers map[finding.Ref]bool
 
-	// forwardedIDs are the ids of target groups to which rules forward, and heldForwardedIDs those to which held rules
-	// would forward. Both are nil before the rules are resolved.
+	// forwardedIDs are the IDs of target groups to which rules forward, and heldForwardedIDs those to which held rules would
+	// forward. Both are nil before the rules are resolved.
 	forwardedIDs, heldForwardedIDs map[string]bool
 }
 

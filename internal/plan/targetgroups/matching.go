@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// hasDesiredFixedChecks reports whether a live target group of a network load balancer has the desired values of the health
-// check settings that AWS could not change in the past.
+// hasDesiredFixedChecks reports whether an existing target group of a network load balancer has the desired values of the
+// health check settings that AWS could not change in the past.
 func hasDesiredFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 	switch w.Protocol {
 	case "HTTP", "HTTPS":
@@ -24,16 +24,16 @@ func hasDesiredFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 		(a.IntervalSeconds == 0 || a.IntervalSeconds == b.IntervalSeconds) && (a.TimeoutSeconds == 0 || a.TimeoutSeconds == b.TimeoutSeconds)
 }
 
-// MatchTargetGroups decides which live target group is kept for each desired one. It compares names before resource ids. Two
-// desired target groups may have the same id at different times, so that the id alone may find the target group of another
-// Service. A name contains a hash of the properties of a target group, but is of no use if no desired target group has this
-// name.
+// MatchTargetGroups decides which existing target group is kept for each desired one. It compares names before resource IDs.
+// Two desired target groups may have the same ID at different times, so that the ID alone may find the target group of
+// another Service. A name contains a hash of the properties of a target group, but is of no use if no desired target group
+// has this name.
 func (gp *Planner) MatchTargetGroups() {
 	names := map[string]bool{}
 	for _, w := range gp.Want.TargetGroups {
 		names[w.Name] = true
 	}
-	// If several live target groups have the same id, one to which a load balancer forwards is kept.
+	// If several existing target groups have the same ID, one to which a load balancer forwards is kept.
 	live, kept := gp.matchableTargetGroups()
 	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
 		return cmp.Or(cmp.Compare(kept[y.ARN], kept[x.ARN]), cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1)))
@@ -70,13 +70,14 @@ func (gp *Planner) MatchTargetGroups() {
 	})
 }
 
-// canBeKeptFor reports whether a live target group can be changed to the desired one, so that it is not replaced.
+// canBeKeptFor reports whether an existing target group can be changed to the desired one, so that it is not replaced.
 func (gp *Planner) canBeKeptFor(w model.TargetGroup, h observed.TargetGroup) bool {
 	return equal.CanChangeInPlace(w, h) && (!gp.Opt.ReplaceForHealthChecks || hasDesiredFixedChecks(w, h))
 }
 
-// matchableTargetGroups returns the live target groups that may be kept for a desired one. kept is 1 for target groups to
-// which a kept load balancer forwards. Target groups that only another load balancer uses remain with that load balancer.
+// matchableTargetGroups returns the existing target groups that may be kept for a desired one. kept is 1 for the ARNs of
+// target groups to which a kept load balancer forwards. Target groups that only another load balancer uses remain with that
+// load balancer.
 func (gp *Planner) matchableTargetGroups() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
 	others := map[string]bool{}
@@ -97,15 +98,15 @@ func (gp *Planner) matchableTargetGroups() (live []observed.TargetGroup, kept ma
 	return live, kept
 }
 
-// freeTargetGroupName returns the name for a new target group. It is an alternative of the desired name if another target group
-// already has the desired name.
+// freeTargetGroupName returns the name for a new target group. It is an alternative of the desired name if another target
+// group already has the desired name.
 func (gp *Planner) freeTargetGroupName(w model.TargetGroup) string {
 	return resolved.FirstFreeName(w.Name, func(name string) bool { return gp.liveNames[name] || slices.Contains(w.NamesTaken, name) })
 }
 
-// servesOtherService reports whether a live target group has the targets of another Service than the desired one. Rules may
-// still forward to it, so that it cannot be reused. A target group without a binding and a load balancer is being deleted,
-// and may have belonged to another Service.
+// servesOtherService reports whether an existing target group has the targets of another Service than the desired one. Rules
+// may still forward to it, so that it cannot be reused. A target group without a binding and a load balancer is being
+// deleted, and may have belonged to another Service.
 func (gp *Planner) servesOtherService(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Binding == nil {
 		return false

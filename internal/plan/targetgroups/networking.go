@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// networkingRules returns the desired rules of nodes and pods for a binding, with the address ranges of the subnets of the
-// load balancer and of the VPC; false as long as these are not known.
+// networkingRules returns the desired rules of a binding for the security groups of nodes and pods, with the address ranges
+// of the subnets of the load balancer and of the VPC; false as long as these are not known.
 func (gp *Planner) networkingRules(w model.TargetGroup) ([]model.BindingRule, bool) {
 	var out []model.BindingRule
 	for _, r := range w.Binding.Networking {

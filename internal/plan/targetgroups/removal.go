@@ -176,7 +176,7 @@ func (r *RemovalPlanner) reportDeletionWait(g observed.TargetGroup, wait plan.Wa
 		if slices.Contains(owners, m.Ref) {
 			r.Findings.Add(finding.Finding{
 				Object: m.Ref, Reason: finding.WaitingToDelete, Severity: finding.Warning,
-				Message: fmt.Sprintf("the deletion of target group %q waits for %s, for at most %s; the Ingress is released then", g.Name, wait.For, wait.Deadline),
+				Message: fmt.Sprintf("the deletion of target group %q waits for %s, for at most %s; then the finalizer of the %s is removed", g.Name, wait.For, wait.Deadline, m.Ref.Kind),
 				Fix:     "to be quicker the next time, lower deregistration_delay.timeout_seconds in target-group-attributes",
 			})
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// healthCheckChanges returns the differences between the desired and the live health check. Fields that are not set in the
-// desired one are not compared.
+// healthCheckChanges returns the differences between the desired and the existing health check. Fields that are not set in
+// the desired one are not compared.
 func healthCheckChanges(want, have model.HealthCheck) []plan.Change {
 	var out []plan.Change
 	text := func(path, w, h string) {
@@ -41,7 +41,7 @@ func healthCheckChanges(want, have model.HealthCheck) []plan.Change {
 	return out
 }
 
-// Planner decides which live target groups are kept, and plans to create and change target groups and their bindings.
+// Planner decides which existing target groups are kept, and plans to create and change target groups and their bindings.
 type Planner struct {
 	*targetGroupIndexes
 	*owners.TargetGroups
@@ -55,8 +55,9 @@ func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *ALBTargetPla
 	return &Planner{newTargetGroupIndexes(tg.Draft), tg, f, albs, lb, frontend}
 }
 
-// PlanTargetGroups plans the target groups and their bindings, so that targets are registered before traffic is sent
-// to them. It returns the steps after which each target group can be used, by id.
+// PlanTargetGroups plans the target groups after the steps lb, and their bindings also after the steps groups, which create
+// security groups. Targets are registered before traffic is sent to them. It returns the steps after which each target group
+// can be used, by the ID of the target group.
 func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.StepID {
 	done, from, shares := map[string][]plan.StepID{}, len(gp.Draft.Plan.Steps), draft.Shares{}
 	for _, w := range gp.Want.TargetGroups {
@@ -107,10 +108,13 @@ func (gp *Planner) isUsed(w model.TargetGroup) bool {
 // isMemberHeld reports whether everything that a member contributes is held.
 func (k *targetGroupIndexes) isMemberHeld(m finding.Ref) bool { return k.heldMembers[m] }
 
-// PlanTargetGroup plans a target group and its binding. During a handover, the binding carries the labels of a Gateway only
-// while its target group carries the tags of the Gateway. Otherwise a controller without support for handovers, if it is
-// started in between, would delete the binding and deregister its targets. Such a controller does not delete the bindings of
-// Ingresses, because it fails earlier, when it creates resources whose names exist in AWS.
+// PlanTargetGroup plans a target group after the steps lb, and its binding also after the steps groups. It returns the steps
+// after which the target group can be used.
+//
+// During a handover, the binding carries the labels of a Gateway only while its target group carries the tags of the
+// Gateway. Otherwise a controller without support for handovers, if it is started in between, would delete the binding and
+// deregister its targets. Such a controller does not delete the bindings of Ingresses, because it fails earlier, when it
+// creates resources whose names exist in AWS.
 func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID) []plan.StepID {
 	a := plan.TargetGroupAddress(w.ID)
 	tags := gp.Tags(w.ID, w.Tags)
@@ -157,7 +161,7 @@ func (gp *Planner) targetGroupImpact(w model.TargetGroup) plan.Impact {
 }
 
 // replacedLoadBalancer returns the name of the load balancer that is being replaced if a new target group is created because
-// the live target group belongs to that load balancer; empty otherwise.
+// the existing target group belongs to that load balancer; empty otherwise.
 func (gp *Planner) replacedLoadBalancer(w model.TargetGroup) string {
 	if old := gp.LB.ShownPrevious(gp.Have); old != nil && len(gp.liveByID[w.ID]) > 0 {
 		return old.Name

@@ -39,7 +39,7 @@ func hasAnnotationsOf(a, b *elbv2.TargetGroupBinding) bool {
 	return true
 }
 
-// Checkpoint returns a checkpoint: a hash of the endpoints and a hash of the spec.
+// Checkpoint returns the checkpoint of a binding: a hash of its endpoints and a hash of its spec.
 func Checkpoint(endpoints []Endpoint, spec elbv2.TargetGroupBindingSpec) (string, error) {
 	identities := make([]string, len(endpoints))
 	for i, e := range endpoints {
@@ -49,7 +49,7 @@ func Checkpoint(endpoints []Endpoint, spec elbv2.TargetGroupBindingSpec) (string
 	return joinDigests(digest([]byte(strings.Join(identities, ","))), spec)
 }
 
-// joinDigests returns a checkpoint with a hash of the endpoints that was computed before.
+// joinDigests returns the checkpoint of a binding from the hash of its endpoints and from its spec.
 func joinDigests(endpoints string, spec elbv2.TargetGroupBindingSpec) (string, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {

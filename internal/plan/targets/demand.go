@@ -22,7 +22,7 @@ import (
 // RuleDemand has the rules that one binding needs in the security groups of its endpoints.
 type RuleDemand struct {
 	Ref finding.Ref // the binding
-	// PodDemands has the rules that endpoints need which are pods.
+	// PodDemands has the rules that each pod among the endpoints needs.
 	PodDemands []EndpointDemand
 	// Nodes has the endpoints that are nodes. All of them need NodeRules.
 	Nodes     *NodeList
@@ -38,18 +38,18 @@ type RuleDemand struct {
 // EndpointDemand has the rules that one endpoint needs, and the lookups by which its ENI can be found. The first lookup that
 // finds an ENI is used.
 type EndpointDemand struct {
-	Endpoint string // for messages
+	Endpoint string // name of the pod, for messages
 	Lookups  []ENILookup
 	Rules    []model.IngressRule
-	// ChangedAt is the time at which the pod was created or its containers last changed; for a terminating pod, the time at
-	// which it must have ended.
+	// ChangedAt is the time at which the pod was created or its containers last became ready or not ready; for a terminating
+	// pod, the time at which it must have ended.
 	ChangedAt time.Time
 }
 
 // ENILookup is a way to find an ENI. Exactly one of ENI, Instance and Address is set.
 type ENILookup struct {
-	// ENI is the id of the ENI. The ENI must have the address EndpointIP, because the author of the pod may have written the
-	// annotation with the id.
+	// ENI is the ID of the ENI. The ENI must have the address EndpointIP, because the author of the pod may have written the
+	// annotation with the ID.
 	ENI string
 	// Instance is the instance of the node. Its ENI with the address EndpointIP is used, or its primary ENI if EndpointIP is
 	// empty.
@@ -119,8 +119,8 @@ func (d *RuleDemand) addUnknownENI(why string) {
 	})
 }
 
-// podChangedAt returns the time at which a pod was created or its containers last became ready or not ready; for a terminating
-// pod, the time at which it must have ended.
+// podChangedAt returns the time at which a pod was created or its containers last became ready or not ready; for a
+// terminating pod, the time at which it must have ended.
 func podChangedAt(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	if d := pod.DeletionTimestamp; d != nil && d.After(at) {
@@ -160,7 +160,7 @@ func eniLookups(e Endpoint, n *corev1.Node) ([]ENILookup, bool) {
 	return out, true
 }
 
-// branchENI returns the id of the branch ENI of a pod that has security groups of its own, from the annotation of the pod.
+// branchENI returns the ID of the branch ENI of a pod that has security groups of its own, from the annotation of the pod.
 func branchENI(e Endpoint) (string, bool) {
 	text := e.Pod.Annotations["vpc.amazonaws.com/pod-eni"]
 	if text == "" {

@@ -73,7 +73,8 @@ metadata: {namespace: ns, name: a}
 spec: {targetType: ip, serviceRef: {name: web, port: PORT}, ipAddressType: FAMILY, networking: {ingress: [RULE]}}
 `
 
-// resolveDemand resolves demandObjectsYAML after replacing words, and returns the demand of the binding.
+// resolveDemand resolves demandObjectsYAML, and returns the endpoints and the demand of the binding. words has pairs of a
+// text in demandObjectsYAML and its replacement.
 func resolveDemand(t *testing.T, words ...string) (targets.Resolution, targets.RuleDemand) {
 	t.Helper()
 	words = append(words, "{PODENI}", "{}", "{LABELS}", "{}", "PORT", "80", "FAMILY", "ipv4", "RULE", "{from: [{securityGroup: {groupID: sg-b}}], ports: [{port: 8080}]}")

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// MatchedPair is an endpoint and the target that is registered for it. Both must not be changed.
+// MatchedPair is an endpoint and the target that is registered for it. Callers must change neither of them.
 type MatchedPair struct {
 	Endpoint *Endpoint
 	Target   *observed.Target

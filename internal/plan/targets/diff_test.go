@@ -40,7 +40,7 @@ func TestCompareEqualsComparisonOfAllPairs(t *testing.T) {
 	}
 }
 
-// simpleCompare is a simple implementation of Compare.
+// simpleCompare is a slow reference implementation of Compare.
 func simpleCompare(want []Endpoint, have []*observed.Target, limit int) Diff {
 	var d Diff
 	for _, t := range have {

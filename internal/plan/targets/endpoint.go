@@ -16,18 +16,18 @@ import (
 
 // Endpoint is one target to register: a port of a pod's address, or a node port of a node.
 type Endpoint struct {
-	ID   string // address or instance id
+	ID   string // address or instance ID
 	Port int32
 	Pod  *corev1.Pod  // nil for a node
 	Node *corev1.Node // nil for a pod
-	// ServerID is the QUIC server id, for targets of QUIC target groups; empty if the pod has none.
+	// ServerID is the QUIC server ID, for targets of QUIC target groups; empty if the pod has none.
 	ServerID string
 
 	cachedIdentity string // cached result of Identity
 }
 
-// Identity returns the text by which an endpoint and a registered target are matched: "id:port", followed by the QUIC
-// server id if there is one. IPv6 addresses have no brackets.
+// Identity returns the text by which an endpoint and a registered target are matched: "id:port", followed by the QUIC server
+// ID if there is one. IPv6 addresses have no brackets.
 func (e Endpoint) Identity() string {
 	if e.cachedIdentity != "" {
 		return e.cachedIdentity
@@ -38,8 +38,7 @@ func (e Endpoint) Identity() string {
 // IdentityOf returns the identity of a registered target.
 func IdentityOf(t *observed.Target) string { return identity(t.ID, t.Port, t.ServerID) }
 
-// CanonicalIdentity returns the canonical form of an identity, in which equal addresses and server ids have equal
-// texts.
+// CanonicalIdentity returns the canonical form of an identity, in which equal addresses and server IDs have equal texts.
 func CanonicalIdentity(s string) string {
 	rest, server := s, ""
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && strings.HasPrefix(s[i+1:], "0x") {
@@ -52,7 +51,7 @@ func CanonicalIdentity(s string) string {
 	return cluster.CanonicalIP(rest[:i]) + rest[i:] + strings.ToLower(server)
 }
 
-// identity returns the identity of an id, a port and a QUIC server id.
+// identity returns the identity of an ID, a port and a QUIC server ID.
 func identity(id string, port int32, server string) string {
 	out := id + ":" + strconv.FormatInt(int64(port), 10)
 	if server != "" {
@@ -61,8 +60,8 @@ func identity(id string, port int32, server string) string {
 	return out
 }
 
-// identityWithTime returns the identity and the creation time in milliseconds, so that a pod with the address of an earlier
-// pod is a new endpoint.
+// identityWithTime returns the identity of an endpoint and the creation time of its pod or node in Unix milliseconds. So a
+// pod with the address of an earlier pod is a new endpoint.
 func (e Endpoint) identityWithTime() string {
 	var at int64
 	switch {
@@ -77,7 +76,7 @@ func (e Endpoint) identityWithTime() string {
 // canonicalKey returns the canonical identity of an endpoint.
 func (e Endpoint) canonicalKey() string {
 	if e.Node != nil {
-		return e.Identity() // an instance id has one form
+		return e.Identity() // an instance ID has one form
 	}
 	return CanonicalIdentity(e.Identity())
 }
@@ -85,7 +84,7 @@ func (e Endpoint) canonicalKey() string {
 // canonicalTargetKey returns the canonical identity of a registered target.
 func canonicalTargetKey(t *observed.Target) string {
 	if strings.HasPrefix(t.ID, "i-") && t.ServerID == "" {
-		return IdentityOf(t) // an instance id has one form
+		return IdentityOf(t) // an instance ID has one form
 	}
 	return CanonicalIdentity(IdentityOf(t))
 }
@@ -103,11 +102,11 @@ type Resolution struct {
 	// Faulty is set if the endpoints cannot be determined, so that registered targets are retained. In this case Nodes has
 	// the nodes that may be endpoints, whose security group rules are retained.
 	Faulty bool
-	// SourceMissing is set if there are no nodes or EndpointSlices at all, so that the endpoints
-	// are unknown. Registered targets are retained while their pod or node exists.
+	// SourceMissing is set if there are no nodes or EndpointSlices at all, so that the endpoints are unknown. Registered
+	// targets are retained while their pod or node exists.
 	SourceMissing bool
-	// ViewInconsistent is set if an endpoint was omitted because the view is not consistent yet. The view
-	// has subscribed to the missing object, so that its event triggers another run.
+	// ViewInconsistent is set if an endpoint was omitted because the view is not consistent yet. The view has subscribed to
+	// the missing object, so that its event triggers another run.
 	ViewInconsistent bool
 	// NoEndpointsReason is the reason why there is no endpoint, nil if there is an endpoint or the reason is unknown.
 	NoEndpointsReason *NoEndpointsReason

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// slicesFromEndpointsObject reads the Endpoints object of a Service, and returns an EndpointSlice for each of
-// its subsets. Kubernetes has deprecated these objects; they are read if EndpointSlices are disabled.
+// slicesFromEndpointsObject reads the Endpoints object of a Service, and returns an EndpointSlice for each of its subsets.
+// Kubernetes has deprecated Endpoints objects; they are read if EndpointSlices are disabled.
 func slicesFromEndpointsObject(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, r *Resolution) []*discoveryv1.EndpointSlice {
 	obj, ok := cluster.Get[*corev1.Endpoints](v, cluster.KindEndpoints, b.Namespace, svc.Name) //nolint:staticcheck // see above
 	if !ok {

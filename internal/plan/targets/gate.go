@@ -57,8 +57,8 @@ func ConditionOf(t *observed.Target, current ReadinessCondition) ReadinessCondit
 	return ReadinessCondition{corev1.ConditionFalse, t.Reason, t.Description}
 }
 
-// CurrentCondition returns a condition of a pod by its type, and the time of its last transition; false
-// if the pod has no such condition.
+// CurrentCondition returns a condition of a pod by its type, and the time of its last transition; false if the pod has no
+// such condition.
 func CurrentCondition(p *corev1.Pod, gate corev1.PodConditionType) (ReadinessCondition, time.Time, bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == gate {

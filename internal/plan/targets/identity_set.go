@@ -22,21 +22,21 @@ type IdentitySet struct {
 // maxAddedParts is the maximum length of IdentitySet.addedParts.
 const maxAddedParts = 64
 
-// identityParts is an identity in canonical form. Its id, port and server id are not joined to a text, which saves memory.
+// identityParts is an identity in canonical form. Its ID, port and server ID are not joined to a text, which saves memory.
 type identityParts struct {
 	id, server string
 	port       int32
 }
 
-// identityPartsOf returns the identityParts of an id, a port and a QUIC server id, in canonical form.
+// identityPartsOf returns the identityParts of an ID, a port and a QUIC server ID, in canonical form.
 func identityPartsOf(id string, port int32, server string) identityParts {
-	if !strings.HasPrefix(id, "i-") { // an instance id has one form
+	if !strings.HasPrefix(id, "i-") { // an instance ID has one form
 		id = cluster.CanonicalIP(id)
 	}
 	return identityParts{id, strings.ToLower(server), port}
 }
 
-// compareParts orders identities by id, port and server id.
+// compareParts orders identities by ID, port and server ID.
 func compareParts(a, b identityParts) int {
 	return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.port, b.port), cmp.Compare(a.server, b.server))
 }

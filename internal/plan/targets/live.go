@@ -27,14 +27,15 @@ func GoneTargets(v *cluster.View, namespace string, registered []*observed.Targe
 				instances = nodeInstances(v)
 			}
 			// If there are no nodes, the view is not complete, and the instance is retained. EC2 does not reuse instance
-			// ids.
+			// IDs.
 			return len(instances) == 0 || instances[t.ID]
 		}
 		return true // a load balancer or a function
 	})
 }
 
-// namespaceHasAddress reports whether a pod of the namespace has an address that no newer pod has.
+// namespaceHasAddress reports whether a pod of the namespace has an address that no newer pod has, or uses the host network
+// of a node with the address.
 func namespaceHasAddress(v *cluster.View, namespace, address string) bool {
 	holders := podsWithAddress(v, address)
 	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !isOlderThanAny(p, holders) }) ||
@@ -61,7 +62,8 @@ func podsWithAddress(v *cluster.View, address string) []*corev1.Pod {
 	return podsByIndexValue(v, "", address)
 }
 
-// podsByIndexValue returns the pods of a namespace with a value of the PodByAddress index. An empty namespace selects all pods.
+// podsByIndexValue returns the pods of a namespace with a value of the PodByAddress index. An empty namespace selects all
+// pods.
 func podsByIndexValue(v *cluster.View, namespace, value string) []*corev1.Pod {
 	return cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: namespace, Index: cluster.PodByAddress, Value: value})
 }
@@ -71,7 +73,6 @@ func isSuperseded(v *cluster.View, p *corev1.Pod, address string) bool {
 	return !p.Spec.HostNetwork && isOlderThanAny(p, podsWithAddress(v, cluster.CanonicalIP(address)))
 }
 
-// isOlderThanAny reports whether a pod is older than at least one of the other pods.
 func isOlderThanAny(p *corev1.Pod, others []*corev1.Pod) bool {
 	return slices.ContainsFunc(others, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
 }
@@ -80,17 +81,17 @@ func isOlderThanAny(p *corev1.Pod, others []*corev1.Pod) bool {
 // is.
 type LeavingPodState int
 
-// The states of these pods, in ascending order of urgency.
+// The states of leaving pods, in ascending order of urgency.
 const (
-	// PodsRunning: the pods still have their addresses.
+	// PodsRunning means that the pods still have their addresses.
 	PodsRunning LeavingPodState = iota
-	// PodEnded: a pod does not exist any more, or a target is not a pod.
+	// PodEnded means that a pod does not exist any more, or that a target is not a pod.
 	PodEnded
-	// PodAddressReused: another pod has the address of a target.
+	// PodAddressReused means that another pod has the address of a target.
 	PodAddressReused
 )
 
-// LeavingPodStateOf returns the most urgent state of the pods of targets. since has, by target id, when the target first had
+// LeavingPodStateOf returns the most urgent state of the pods of targets. since has, by target ID, when the target first had
 // to be deregistered: a pod of the namespace that was created later and is not terminating has reused the address. The view
 // subscribes to the pods of all targets.
 func LeavingPodStateOf(v *cluster.View, namespace string, registered []*observed.Target, since map[string]time.Time) LeavingPodState {
@@ -120,7 +121,6 @@ func leavingPodStateOf(v *cluster.View, namespace, id string, since time.Time) L
 	return PodEnded
 }
 
-// nodeInstances returns the instance ids of all nodes.
 func nodeInstances(v *cluster.View) map[string]bool {
 	out := map[string]bool{}
 	for _, n := range cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode}) {

@@ -53,7 +53,7 @@ func (l *NodeList) digest(port int32) string {
 	return d.text
 }
 
-// copyHashStates copies those hash states of an old list that cover only first nodes which both lists have in common.
+// copyHashStates copies from an old list the hash states that cover only the first nodes that both lists have in common.
 func (l *NodeList) copyHashStates(old *NodeList) {
 	same := 0
 	for same < min(len(l.nodes), len(old.nodes)) && l.nodes[same].node == old.nodes[same].node {

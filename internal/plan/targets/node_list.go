@@ -18,7 +18,7 @@ import (
 type NodeList struct {
 	selector string
 	nodes    []nodeTarget
-	// distinct is set if the identities of the targets (id, colon, port) are in order without duplicates. An instance id
+	// distinct is set if the identities of the targets (ID, colon, port) are in order without duplicates. An instance ID
 	// that occurs twice or has a colon can break this.
 	distinct bool
 
@@ -33,12 +33,11 @@ type nodeTarget struct {
 	node    *corev1.Node
 }
 
-// newNodeTarget returns the nodeTarget of a node with this instance id.
 func newNodeTarget(id string, n *corev1.Node) nodeTarget {
 	return nodeTarget{id, strconv.FormatInt(n.CreationTimestamp.UnixMilli(), 10), n}
 }
 
-// newNodeList returns a list of nodes that are sorted by compareByID.
+// newNodeList returns a list of nodes, which must be sorted by compareByID.
 func newNodeList(selector string, nodes []nodeTarget) *NodeList {
 	l := &NodeList{selector: selector, nodes: nodes, distinct: true, digests: map[int32]nodeDigest{}}
 	for i, t := range nodes {
@@ -58,7 +57,7 @@ func (l *NodeList) Len() int {
 	return len(l.nodes)
 }
 
-// At returns the node with index i and the id of its instance.
+// At returns the node with index i and the ID of its instance.
 func (l *NodeList) At(i int) (id string, n *corev1.Node) { return l.nodes[i].id, l.nodes[i].node }
 
 // Selector returns a text that identifies the selector of the nodes.
@@ -90,8 +89,8 @@ func (l *NodeList) UnchangedNodes(old *NodeList) iter.Seq2[int, int] {
 // isInOrder reports whether the endpoints of the list have distinct identities in ascending order.
 func (l *NodeList) isInOrder() bool { return l != nil && l.distinct }
 
-// Checkpoint returns the checkpoint of the endpoints. The hash of nodes is computed once for all
-// bindings with the same node port.
+// Checkpoint returns the checkpoint of the endpoints. The hash of nodes is computed once for all bindings with the same node
+// port.
 func (r Resolution) Checkpoint(spec elbv2.TargetGroupBindingSpec) (string, error) {
 	if !r.Nodes.isInOrder() {
 		return Checkpoint(r.endpoints, spec)
@@ -103,7 +102,6 @@ func (r Resolution) Checkpoint(spec elbv2.TargetGroupBindingSpec) (string, error
 // group, Compare is faster.
 const maxDifferences = 32
 
-// endpointsAt returns the endpoints at a node port.
 func (l *NodeList) endpointsAt(port int32) []Endpoint {
 	out := make([]Endpoint, l.Len())
 	for i := range out {
@@ -167,7 +165,6 @@ func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bo
 	return d, true
 }
 
-// hasInstance reports whether the list has a node with this instance id.
 func (l *NodeList) hasInstance(instance string) bool {
 	_, ok := slices.BinarySearchFunc(l.nodes, instance, func(t nodeTarget, id string) int { return compareBeforeColon(t.id, id) })
 	return ok
