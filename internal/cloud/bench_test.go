@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// BenchmarkObserve observes stacks in turn, on all processors, in accounts with different numbers of load balancers.
-// The inventory is complete, so no AWS call is made.
+// BenchmarkObserve measures the observation of a stack, on all processors, in accounts with different numbers of load
+// balancers. The inventory is complete, so no call to AWS is made.
 func BenchmarkObserve(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("%d load balancers", n), func(b *testing.B) {
@@ -35,8 +35,8 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// newCloudWithFullInventory returns a cloud whose inventory has n load balancers, each with two target groups, a security
-// group and two rules.
+// newCloudWithFullInventory returns a Cloud whose inventory has n load balancers, each with two target groups, a security
+// group and two rules. It also returns the stacks of the load balancers.
 func newCloudWithFullInventory(n int) (*Cloud, []model.StackID) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.FromVariable(&now), RuleTags: true}

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// newRateLimitedHarness returns a test harness in virtual time. A call to AWS takes 30 ms, and the emulator has the
-// documented rate limits of AWS.
+// newRateLimitedHarness returns a test harness in virtual time. Each call to AWS takes 30 ms, and the emulator has the rate
+// limits that AWS documents.
 func newRateLimitedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	r := newHarnessOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.TokenBuckets, c.MaxAttempts = nil, 10 }}, edit...)...)
 	r.em.Faults().SetLimits(fault.DocumentedLimits(1))
@@ -28,7 +28,7 @@ func newRateLimitedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	return r
 }
 
-// applyUntilConverged applies plans of a stack until no step is left; it sleeps when the rate limiter postpones a call.
+// applyUntilConverged applies plans of a stack until no step is left. It waits when the rate limiter postpones a call.
 func (r *harness) applyUntilConverged(ctx context.Context, want model.Stack) error {
 	for {
 		questions := want.Questions()
@@ -108,15 +108,15 @@ func TestFiftyStacksConvergeConcurrently(t *testing.T) {
 			throttled += n
 		}
 		t.Logf("%d calls, %d throttled, %v; %.2f calls each", total, throttled, took, float64(total)/50)
-		// For each of the two Services, one call registers targets in addition. The list of target groups is read again
-		// each minute while target groups are created.
+		// Each stack needs 8 mutating calls. In addition, lists are read at first, and the list of target groups is read
+		// again each minute while target groups are created.
 		if limit := 50*8 + 14; total-throttled > limit {
 			t.Errorf("%d calls that AWS took, want at most %d:\n%s", total-throttled, limit, r.takeCallCounts())
 		}
 		if throttled*100 > total {
 			t.Errorf("%d of %d calls were throttled", throttled, total)
 		}
-		// The limit of AWS: 40 load balancers at a rate of 0.2 per second.
+		// AWS admits 10 calls of CreateLoadBalancer at once, and 0.2 per second after that, so 50 calls take 200 seconds.
 		if took > 211*time.Second {
 			t.Errorf("took %v", took)
 		}
@@ -137,7 +137,7 @@ func TestRestartWithManyLoadBalancers(t *testing.T) {
 		r.applyAllUntilConverged(stacks)
 		r.restart()
 		r.em.Calls().Reset()
-		// The first run of one stack reads the lists and the details of that stack.
+		// The first run reads the lists, and the details of its own stack.
 		if err := r.applyUntilConverged(r.ctx, stacks[0]); err != nil {
 			t.Fatal(err)
 		}

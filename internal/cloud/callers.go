@@ -10,12 +10,12 @@ import (
 )
 
 // callerForStack returns a context whose calls to AWS have the stack as their caller. The tenant is the namespace of the
-// stack, or its IngressGroup.
+// stack. For an IngressGroup, which has no namespace, it is the IngressGroup.
 func callerForStack(ctx context.Context, id model.StackID) context.Context {
 	return sdk.WithCaller(ctx, cmp.Or(id.Namespace, "group "+id.Name), fmt.Sprint(id), sdk.CauseStack)
 }
 
-// callerForDrift returns a context for calls of drift checks. All of them have the same tenant.
+// callerForDrift returns a context for the calls of drift checks. All drift checks share one tenant.
 func callerForDrift(ctx context.Context) context.Context {
 	return sdk.WithCaller(ctx, "drift", "drift", sdk.CauseDrift)
 }

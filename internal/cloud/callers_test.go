@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestPostponedReadsKeepTheirPlaceInTheQueue checks that a postponed read of bindings or of the orphan search keeps its
-// place in the queue, like a postponed read of a stack. Otherwise it would never be sent while stacks make more calls than
-// AWS admits.
+// TestPostponedReadsKeepTheirPlaceInTheQueue checks that a read that the rate limiter postpones keeps its place in the
+// queue, if it is a read for bindings or for the search of orphans. Otherwise it would never be sent while stacks make more
+// calls than AWS admits.
 func TestPostponedReadsKeepTheirPlaceInTheQueue(t *testing.T) {
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
 	for name, read := range map[string]func(*Cloud, bindings.TargetGroups) error{

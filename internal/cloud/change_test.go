@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestEveryChangeConvergesAndUpdatesTheInventory applies every change to a stack in AWS, and reverts it. After each of
-// these changes, the inventory and AWS must both show the desired state.
+// TestEveryChangeConvergesAndUpdatesTheInventory applies each kind of change to a stack in AWS, and reverts it. After each
+// step, the inventory and AWS must both show the desired state.
 func TestEveryChangeConvergesAndUpdatesTheInventory(t *testing.T) {
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	cases := map[string]func(*model.Stack){

@@ -38,7 +38,7 @@ func TestFenceStopsWritesButNotReads(t *testing.T) {
 	r.checkConverges(desiredStack(webStack))
 }
 
-// callRecorder records calls and attempts of calls to AWS.
+// callRecorder records calls to AWS and their attempts.
 type callRecorder struct {
 	calls, attempts []cloud.Call
 	afterAttempt    func(c cloud.Call) // called after each attempt, if not nil
@@ -111,7 +111,12 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 func TestVPCIsFoundByTags(t *testing.T) {
 	r := newHarness(t)
 	r.cfg.VPC = ""
-	r.cfg.VPCTags = map[string]string{"Name": "nobody"}
+	must(r.ec2.CreateTags(r.ctx, &ec2.CreateTagsInput{Resources: []string{r.vpc}, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String("shop")}}}))(t)
+	r.cfg.VPCTags = map[string]string{"Name": "shop"}
+	if c, err := cloud.New(r.ctx, r.cfg); err != nil || c.VPC() != r.vpc {
+		t.Errorf("want VPC %s, got error %v", r.vpc, err)
+	}
+	r.cfg.VPCTags = map[string]string{"Name": "missing"}
 	if _, err := cloud.New(r.ctx, r.cfg); err == nil {
 		t.Error("a VPC was found by a tag that none has")
 	}
@@ -138,8 +143,8 @@ func TestRegionAndVPCAreReadFromInstanceMetadata(t *testing.T) {
 	}
 }
 
-// TestListReadBeforeTheAnswerOfAWrite checks that a list that was read after a write took effect, but before the answer to
-// the write arrived, includes a change that the inventory does not have yet. The stack still converges.
+// TestListReadBeforeTheAnswerOfAWrite checks that a stack converges if a list is read after a write took effect, but before
+// the answer to the write arrived. The list then has a resource that the inventory does not have yet.
 func TestListReadBeforeTheAnswerOfAWrite(t *testing.T) {
 	for _, op := range []string{"CreateLoadBalancer", "CreateTargetGroup", "CreateSecurityGroup", "CreateListener", "CreateRule"} {
 		t.Run(op, func(t *testing.T) {

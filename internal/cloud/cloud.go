@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Cloud reads and changes AWS for the engine. It is composed of the packages below this one, is safe for concurrent use, and
+// Cloud reads and changes AWS for the engine. The packages below this one have its parts. It is safe for concurrent use, and
 // starts no goroutines.
 type Cloud struct {
 	client *sdk.Client
@@ -28,13 +28,13 @@ type Cloud struct {
 	reader *observe.Reader // fills the inventory
 	facts  *facts.Facts    // answers questions about resources that do not belong to the stack
 	writer *apply.Writer   // carries out steps
-	// verifier reads resources again to find changes by others.
+	// verifier reads resources again to find changes that the controller did not make.
 	verifier     *observe.Verifier
 	certificates *certificates.Certificates
 	accelerators *accelerators.Accelerators
 
-	targets   *targets.Targets // the targets of target groups, for bindings
-	endpoints *enis.ENIs       // ENIs and security groups of nodes and pods, for bindings
+	targets   *targets.Targets // target groups and their targets, for TargetGroupBindings
+	endpoints *enis.ENIs       // ENIs and security groups of nodes and pods, for TargetGroupBindings
 }
 
 var (
@@ -43,14 +43,14 @@ var (
 )
 
 type (
-	// Config holds the dependencies of New.
+	// Config has the settings and dependencies of a Cloud.
 	Config = sdk.Config
-	// Call is one call to AWS, or one attempt at it.
+	// Call describes a call to AWS, or one attempt of a call.
 	Call = sdk.Call
 )
 
-// New builds a Cloud. It finds the region and the VPC if the configuration does not name them, and makes no call if the
-// configuration names both.
+// New returns a Cloud. If the configuration does not name the region and the VPC, it finds them. Otherwise it makes no call
+// to AWS.
 func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 	at, err := sdk.New(ctx, cfg)
 	if err != nil {
@@ -59,7 +59,7 @@ func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 	return buildCloud(at), nil
 }
 
-// buildCloud builds a Cloud from its parts.
+// buildCloud returns a Cloud that uses the given client and has empty caches.
 func buildCloud(at *sdk.Client) *Cloud {
 	inv := inventory.New(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Clock)
 	r, t := observe.New(at, inv), targets.New(at, inv)
@@ -113,20 +113,20 @@ func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize
 	return c.endpoints.ChangeEndpointRules(ctx, group, authorize, revoke)
 }
 
-// RateLimits returns the rates at which the rate limiter currently admits calls to the controller's own account.
+// RateLimits returns the rates at which the rate limiter currently admits calls to the AWS account of the controller.
 func (c *Cloud) RateLimits() []ratelimit.Limit { return c.client.Limits.Limiter.Rates() }
 
 // Class implements engine.Cloud.
 func (c *Cloud) Class(err error) failure.Class { return sdk.ClassOf(err) }
 
-// CountImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
+// CountImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kind of their
 // stacks. It reads the tags of at most limit imported certificates of the account. unseen is the number of imported
 // certificates whose tags it did not read.
 func (c *Cloud) CountImportedCertificates(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
 	return c.certificates.CountImportedByKind(ctx, limit)
 }
 
-// Forget empties all caches, which has the same effect as a restart.
+// Forget empties all caches, as a restart does.
 func (c *Cloud) Forget() {
 	c.inv.WithWriteLock(c.inv.Reset)
 	c.client.ForgetFaults()

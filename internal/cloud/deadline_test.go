@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestEveryAttemptHasADeadline checks that an attempt of a call that hangs is cancelled at its deadline, in whichever phase
-// it hangs. The call, including its retries, has its own deadline.
+// TestEveryAttemptHasADeadline checks that an attempt that hangs is cancelled after 30 seconds, in whichever phase it hangs.
+// The call, including its retries, is cancelled after one minute.
 func TestEveryAttemptHasADeadline(t *testing.T) {
 	const elbService = "Elastic Load Balancing v2"
 	overPipes := func(r *harness, serve http.Handler, dial func(context.Context) error) {
@@ -84,8 +84,8 @@ func (hangingCredentials) Retrieve(ctx context.Context) (aws.Credentials, error)
 	return aws.Credentials{}, ctx.Err()
 }
 
-// TestCreatedLoadBalancerIsFoundAfterTimeout checks that the run after a call that hangs finds the load balancer and creates
-// no second one, because the call may have taken effect.
+// TestCreatedLoadBalancerIsFoundAfterTimeout checks that the controller creates no second load balancer if
+// CreateLoadBalancer takes effect but is not answered. The next run finds the load balancer.
 func TestCreatedLoadBalancerIsFoundAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
@@ -97,8 +97,8 @@ func TestCreatedLoadBalancerIsFoundAfterTimeout(t *testing.T) {
 	})
 }
 
-// TestASharedReadEndsAtItsDeadline checks that all runs that wait for the same read continue when the read ends, at the
-// latest at the deadline of the read.
+// TestASharedReadEndsAtItsDeadline checks that runs that wait for the same read continue when the read ends, at the latest
+// at its deadline. A run whose context ends earlier stops waiting.
 func TestASharedReadEndsAtItsDeadline(t *testing.T) {
 	cases := map[string]struct {
 		count int // number of attempts that hang; 0 for all
@@ -138,8 +138,8 @@ func TestASharedReadEndsAtItsDeadline(t *testing.T) {
 	}
 }
 
-// TestARequestForCredentialsHasADeadline checks that the SDK requests credentials once for all waiting calls. A request for
-// credentials that hangs is cancelled too.
+// TestARequestForCredentialsHasADeadline checks that a request for credentials that hangs is cancelled. The SDK makes one
+// such request for all waiting calls, so without a deadline no call would succeed any more.
 func TestARequestForCredentialsHasADeadline(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("e30."+base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"controller"}`))+".e30"), 0o600); err != nil {
@@ -167,8 +167,8 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 	})
 }
 
-// TestReadOfManyBatchesSucceedsOnceAWSAnswers checks that a read of any number of calls succeeds when AWS answers again
-// after a missed deadline.
+// TestReadOfManyBatchesSucceedsOnceAWSAnswers checks that a read that needs many calls fails if one of them misses its
+// deadline, and that the next read succeeds.
 func TestReadOfManyBatchesSucceedsOnceAWSAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil)

@@ -29,7 +29,7 @@ const dnsAccount = "123456789012"
 
 var dnsStack = model.StackID{Kind: model.Ingress, Name: "shop"}
 
-// dnsHarness is a test harness with a hosted zone, and ACM and Route 53 clients that act as another user.
+// dnsHarness is a test harness with a hosted zone. Its ACM and Route 53 clients act for another user of the account.
 type dnsHarness struct {
 	*harness
 	acm  *acm.Client
@@ -61,7 +61,7 @@ func (r *dnsHarness) apply(a plan.Action) (plan.StepResult, error) {
 	return r.cloud.Apply(r.ctx, dnsStack, plan.Step{Do: a}, nil)
 }
 
-// requestCertificate requests a certificate as the controller does, and returns it.
+// requestCertificate requests a certificate as the controller does, and returns the only certificate of the cluster.
 func (r *dnsHarness) requestCertificate(hosts ...string) observed.OwnCertificate {
 	r.t.Helper()
 	tags := plan.Tags{"elbv2.k8s.aws/cluster": cluster, "ingress.k8s.aws/stack": "shop", "ingress.k8s.aws/resource": "amazon_issued/x"}

@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// CheckIndexes compares the indexes of the inventory with a scan of all its entries.
+// CheckIndexes compares the indexes of the inventory with a scan of all its entries. It returns an error that describes the
+// first difference.
 func (c *Cloud) CheckIndexes() (err error) {
 	due := c.reader.Tags.TagsToRead()
 	slices.Sort(due)
@@ -72,7 +73,7 @@ func checkIndexes(r *observe.Reader, due []string) error {
 	return nil
 }
 
-// checkTableIndex compares the index of a table with the keys of its entries.
+// checkTableIndex compares the index of a table with the keys of its entries, and returns an error if they differ.
 func checkTableIndex[E any](t *inventory.Table[E]) error {
 	want, have := map[inventory.Key][]string{}, map[inventory.Key][]string{}
 	for id, e := range t.All() {
@@ -92,7 +93,8 @@ func checkTableIndex[E any](t *inventory.Table[E]) error {
 	return nil
 }
 
-// checkTargetGroupUses compares the counted uses of target groups, and the parents of listeners and rules, with a scan.
+// checkTargetGroupUses compares the use counts of target groups, and the recorded parents of listeners and rules, with a
+// scan of all listeners and rules.
 func checkTargetGroupUses(v *inventory.Inventory) error {
 	parent := map[string]string{}
 	for arn, e := range v.LoadBalancers.All() {
@@ -114,7 +116,7 @@ func checkTargetGroupUses(v *inventory.Inventory) error {
 	return nil
 }
 
-// scanUntagged returns the resources whose tags are due to be read, by a scan instead of the index.
+// scanUntagged returns the resources whose tags are due to be read. It scans all entries and does not use the index.
 func scanUntagged(r *observe.Reader) (out []string) {
 	due := r.Inv.TagsDue && (!r.Config.TaggingAPI || r.EarlierFailure(observe.TaggedResourceList) != nil)
 	for arn, e := range r.Inv.LoadBalancers.All() {

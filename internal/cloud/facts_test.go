@@ -107,7 +107,7 @@ func TestSubnetsByReachability(t *testing.T) {
 	}
 }
 
-// TestMissingSubnetIsReadAgain checks that a missing subnet is read again, because a user may be about to create it.
+// TestMissingSubnetIsReadAgain checks that subnets are read again if a subnet was missing, because a user may create it.
 func TestMissingSubnetIsReadAgain(t *testing.T) {
 	r := newHarness(t)
 	r.readFacts(askNamedSubnets("public-a"))
@@ -151,8 +151,8 @@ func TestWildcardInSecurityGroupNameMatchesOneName(t *testing.T) {
 	}
 }
 
-// TestSharedSecurityGroupInUseIsPreferred checks that the controller uses the shared backend security group that load
-// balancers use if there are several.
+// TestSharedSecurityGroupInUseIsPreferred checks which security group is used if several have the tags of the shared backend
+// security group: the one that load balancers use, or else the first by ID.
 func TestSharedSecurityGroupInUseIsPreferred(t *testing.T) {
 	r := newHarness(t)
 	var groups []string
@@ -205,9 +205,9 @@ func TestResourcesOfOtherOwnersAreNotAdopted(t *testing.T) {
 	}
 }
 
-// TestTargetGroupOfAnotherOwnerIsNotAdopted checks that the controller does not adopt the target group that
-// CreateTargetGroup returns if this target group has the tags of another owner: AWS returns an existing target group with
-// the same name and settings. The emulator also compares the tags, so this test changes the tags afterwards.
+// TestTargetGroupOfAnotherOwnerIsNotAdopted checks that the controller does not adopt a target group with the tags of
+// another owner. For a name that exists, CreateTargetGroup of AWS returns the existing target group if its settings are the
+// same. The emulator also compares the tags, so this test changes the tags after the call.
 func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 	var r *harness
 	named := false

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// fullStack returns a desired state whose creation makes nearly every kind of call.
+// fullStack returns a desired state whose creation makes nearly every kind of mutating call.
 func fullStack() model.Stack {
 	return desiredStack(webStack, func(s *model.Stack) {
 		s.LoadBalancer.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120"}
@@ -28,7 +28,7 @@ func fullStack() model.Stack {
 }
 
 // changedStack returns a desired state that differs from fullStack. The change from fullStack to changedStack makes nearly
-// every other kind of call.
+// every other kind of mutating call.
 func changedStack() model.Stack {
 	s := fullStack()
 	s.LoadBalancer.Tags = map[string]string{"cost": "7"}
@@ -43,7 +43,7 @@ func changedStack() model.Stack {
 	return s
 }
 
-// advance advances the manual clock, or sleeps in virtual time if there is none.
+// advance advances the manual clock. If there is none, it sleeps, in virtual time.
 func (r *harness) advance(d time.Duration) {
 	if r.clock == nil {
 		time.Sleep(d)
@@ -52,7 +52,7 @@ func (r *harness) advance(d time.Duration) {
 	r.clock.Advance(d)
 }
 
-// converge applies plans until AWS needs no more steps. The number of runs is limited.
+// converge applies plans of a stack until no step is left. It returns an error after 8 plans.
 func (r *harness) converge(want model.Stack) error {
 	var last error
 	for range 8 {
@@ -91,8 +91,8 @@ func (r *harness) converge(want model.Stack) error {
 	return fmt.Errorf("not reached; last error: %w", last)
 }
 
-// TestStackConvergesAfterAFailureOfAnyCall lets each call in turn fail once. It checks that the final state is the same as
-// without a failure.
+// TestStackConvergesAfterAFailureOfAnyCall creates and changes a stack many times. In run n, only call n fails, once. The
+// final state must be the same as without a failure.
 func TestStackConvergesAfterAFailureOfAnyCall(t *testing.T) {
 	throttled := &store.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
 	broken := &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}
@@ -133,7 +133,8 @@ func TestStackConvergesAfterAFailureOfAnyCall(t *testing.T) {
 	}
 }
 
-// checkCounts checks the numbers of load balancers and target groups, so that none was created twice.
+// checkCounts checks the numbers of load balancers and target groups in AWS, for example to find resources that were created
+// twice.
 func (r *harness) checkCounts(lbs, groups int) {
 	r.t.Helper()
 	l := must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(r.t).LoadBalancers

@@ -16,7 +16,7 @@ import (
 )
 
 // TestFailedOptionalReadIsRetriedWithBackOff checks that a failed optional read is retried with a growing back-off, however
-// often runs request it. The first successful answer removes the fault.
+// often runs need it. The first successful read removes the fault.
 func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 	cases := map[string]struct {
 		action fault.Action
@@ -65,8 +65,8 @@ func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 	}
 }
 
-// TestDeniedEssentialReadFailsTheRun checks that a run fails if an essential read is denied, because the run cannot continue
-// without it.
+// TestDeniedEssentialReadFailsTheRun checks that an observation fails if AWS denies an essential read. The denied call is
+// not repeated for a minute.
 func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
 		t.Run(operation, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	}
 }
 
-// TestAPostponedReadIsNoFault checks that a read that the controller's own rate limiter postpones is not reported as a
-// fault. The run is repeated when the limiter admits the read.
+// TestAPostponedReadIsNoFault checks that an observation fails with a time to retry, and reports no fault, if the rate
+// limiter of the controller postpones a read.
 func TestAPostponedReadIsNoFault(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
 		paces, err := ratelimit.ParseTokenBuckets("ACM:.*=0.001:1")
@@ -109,8 +109,8 @@ func TestAPostponedReadIsNoFault(t *testing.T) {
 	}
 }
 
-// TestTagsAreReadWithoutTheTaggingService checks that the controller reads tags by DescribeTags if it may not use the
-// Resource Groups Tagging API, which only saves calls.
+// TestTagsAreReadWithoutTheTaggingService checks that the controller reads tags by DescribeTags if AWS denies the Resource
+// Groups Tagging API, which only saves calls.
 func TestTagsAreReadWithoutTheTaggingService(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = true })
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Deny: true}})

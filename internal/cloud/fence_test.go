@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// lease is a fence that a test can set to lost.
+// lease is an engine.Fence. It admits writes until the test calls setLost.
 type lease struct{ lost atomic.Bool }
 
 // Fence implements engine.Fence.
@@ -34,7 +34,7 @@ func (l *lease) Fence() error {
 
 func (l *lease) setLost() { l.lost.Store(true) }
 
-// createLoadBalancer applies a step that makes one CreateLoadBalancer call.
+// createLoadBalancer applies a step that consists of one CreateLoadBalancer call.
 func (r *harness) createLoadBalancer(name string) error {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 	var subnets []plan.SubnetMapping
@@ -58,9 +58,9 @@ func (r *harness) countAttempts(operation string) (n int) {
 	return n
 }
 
-// newPipeClient starts an HTTP server that is connected by pipes, and returns a client for it. Each connection takes as
-// long as dial. The emulator waits a millisecond before it answers, so that the client has seen the end of its request
-// body.
+// newPipeClient starts an HTTP server that is connected by pipes, and returns a client for it. dial is called before each
+// connection is opened. The emulator waits a millisecond before it answers, so that the client has seen the end of its
+// request body.
 func (r *harness) newPipeClient(serve http.Handler, dial func(context.Context) error) *http.Client {
 	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: time.Millisecond}})
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -88,7 +88,7 @@ func (r *harness) newPipeClient(serve http.Handler, dial func(context.Context) e
 	return &http.Client{Transport: transport}
 }
 
-// pipeListener is a net.Listener that accepts the connections sent on its channel.
+// pipeListener is a net.Listener that accepts the connections that are sent on its channel.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -106,7 +106,7 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 func (l *pipeListener) Close() error   { close(l.closed); return nil }
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// sleepOrDone sleeps for d, or until ctx is done.
+// sleepOrDone sleeps for d. It returns the error of ctx if ctx ends earlier.
 func sleepOrDone(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -118,7 +118,7 @@ func sleepOrDone(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// slowCredentials is a credentials provider that takes two seconds.
+// slowCredentials is a credentials provider that needs two seconds to return credentials.
 type slowCredentials struct{ aws.CredentialsProvider }
 
 func (s slowCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
@@ -129,7 +129,7 @@ func (s slowCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) 
 }
 
 // TestNoAttemptIsSentAfterTheLeaseIsLost checks that a call that began while the lease was held is neither sent nor retried
-// after the lease is lost, whatever delayed the attempt.
+// after the lease is lost. It covers everything that can delay an attempt.
 func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 	const operation = "CreateLoadBalancer"
 	const elbService = "Elastic Load Balancing v2"

@@ -35,7 +35,7 @@ const (
 	cluster = "rig"
 )
 
-// harness is a test harness with an emulator, its VPC, and a cloud client under test.
+// harness is a test harness with an emulator, a VPC in it, and the Cloud under test.
 type harness struct {
 	t     testing.TB
 	ctx   context.Context
@@ -53,7 +53,8 @@ type harness struct {
 	nodeSecurityGroup string // security group of the nodes
 }
 
-// newHarness returns a harness with a manual clock. Calls that create the network are not counted.
+// newHarness returns a harness with a manual clock. edit changes the configuration of the Cloud. The calls that create the
+// network are not counted.
 func newHarness(t testing.TB, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -62,13 +63,13 @@ func newHarness(t testing.TB, edit ...func(*cloud.Config)) *harness {
 	return r
 }
 
-// awsClock adapts the clock of the emulator to the clock interface of the product.
+// awsClock adapts the clock of the emulator to clock.PassiveClock, which the controller uses.
 type awsClock struct{ store.Clock }
 
 // Since implements clock.PassiveClock.
 func (c awsClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// newHarnessOn returns a harness with the given clock. Nil stands for the real time of package time.
+// newHarnessOn returns a harness with the given clock. If it is nil, the time is that of package time.
 func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	o := emulator.Options{Clock: clock, Seed: 7}
@@ -92,7 +93,7 @@ func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) 
 	return r
 }
 
-// restart replaces the cloud client by a new one with an empty inventory, as after a restart of the controller.
+// restart replaces the Cloud by a new one with an empty inventory, as after a restart of the controller.
 func (r *harness) restart() {
 	r.t.Helper()
 	c, err := cloud.New(r.ctx, r.cfg)
@@ -154,7 +155,8 @@ func (r *harness) planOptions() plan.Options {
 	return plan.Options{Cluster: cluster, VPC: r.vpc, RuleTags: true, SubnetClusterCheck: true}
 }
 
-// makePlan observes and plans until the plan has no open question.
+// makePlan observes AWS and makes a plan until the plan has no open questions. It returns the plan, the observed state and
+// the findings.
 func (r *harness) makePlan(want model.Stack) (plan.Plan, observed.Stack, finding.List) {
 	r.t.Helper()
 	questions := want.Questions()
@@ -176,7 +178,7 @@ func (r *harness) makePlan(want model.Stack) (plan.Plan, observed.Stack, finding
 	return plan.Plan{}, observed.Stack{}, nil
 }
 
-// apply applies the steps of a plan that change AWS, and returns the first error.
+// apply applies the steps of a plan that change AWS and do not wait. It stops at the first error and returns it.
 func (r *harness) apply(p plan.Plan) error {
 	known := maps.Clone(p.KnownIDs)
 	for _, s := range p.Steps {
@@ -194,8 +196,8 @@ func (r *harness) apply(p plan.Plan) error {
 	return nil
 }
 
-// checkConverges applies a desired state. It checks that AWS needs no more steps, according to the inventory and after AWS
-// was read again.
+// checkConverges applies a desired state. It checks that a new plan has no steps, both with the inventory and after AWS was
+// read again, and that the inventory matches AWS.
 func (r *harness) checkConverges(want model.Stack) {
 	r.t.Helper()
 	p, _, found := r.makePlan(want)
@@ -216,7 +218,7 @@ func (r *harness) checkConverges(want model.Stack) {
 	}
 }
 
-// ignoreMissingAttributes treats attributes as equal if one side did not read them.
+// ignoreMissingAttributes treats attributes as equal if they were not read on one side.
 var ignoreMissingAttributes = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
 	return a == nil || b == nil || maps.Equal(a, b)
 }))
@@ -240,7 +242,7 @@ func (r *harness) checkNoSteps(want model.Stack) {
 	}
 }
 
-// takeCallCounts returns the call counts as text and resets them.
+// takeCallCounts returns the number of calls of each operation as text, and resets the counts.
 func (r *harness) takeCallCounts() string {
 	var out []string
 	for op, n := range r.em.Calls().Counts() {

@@ -48,7 +48,7 @@ func (r *harness) importCertificate(names ...string) string {
 	return *out.CertificateArn
 }
 
-// withHTTPS adds an HTTPS listener with the certificates of one member.
+// withHTTPS returns a function that adds an HTTPS listener with the given certificates and mutual TLS setting.
 func withHTTPS(choice model.CertChoice, auth *model.MutualAuth) func(*model.Stack) {
 	return func(s *model.Stack) {
 		l := s.LoadBalancer.Listeners[0]

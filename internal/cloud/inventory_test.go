@@ -17,15 +17,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// changeGenerator makes random changes to an inventory by the functions that reads and writes use.
+// changeGenerator makes random changes to an inventory. It uses the functions that reads from AWS and writes to AWS use.
 type changeGenerator struct {
 	*rand.Rand
 	c   *Cloud
 	now time.Time
 }
 
-// TestIndexesMatchAFullScan makes random sequences of changes. After each change it compares the indexes of the
-// inventory with a full scan.
+// TestIndexesMatchAFullScan makes random sequences of changes to an inventory. After each change it compares the indexes of
+// the inventory with a full scan.
 func TestIndexesMatchAFullScan(t *testing.T) {
 	for seed := range uint64(60) {
 		x := &changeGenerator{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
@@ -147,7 +147,8 @@ func (x *changeGenerator) resource(lb, group, sg string) (plan.ResourceKind, str
 	return plan.SecurityGroup, sg
 }
 
-// tags returns random tags: of one of a few stacks, mostly of this cluster, in the current or the legacy form, or none.
+// tags returns the tags of a random resource. The resource belongs to one of a few stacks, mostly of this cluster, or has no
+// tags. Some tags have the legacy form.
 func (x *changeGenerator) tags() map[string]string {
 	cluster := []string{"rig", "rig", "other"}[x.IntN(3)]
 	id := model.StackID{Kind: []model.Kind{model.Ingress, model.Service}[x.IntN(2)], Name: x.id("stack", 3)}

@@ -70,7 +70,7 @@ func TestDeletionLeavesNoResources(t *testing.T) {
 	r.checkConverges(desiredStack(webStack))
 	for range 10 {
 		p, _, _ := r.makePlan(deletedStack(webStack))
-		_ = r.apply(p) // fails with "in use" while network interfaces (ENIs) still exist
+		_ = r.apply(p) // fails with "in use" while ENIs still exist
 		r.clock.Advance(10 * time.Second)
 	}
 	r.cloud.Forget()

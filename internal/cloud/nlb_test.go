@@ -33,7 +33,8 @@ func desiredNLB(edit ...func(*model.Stack)) model.Stack {
 
 var serviceRef = finding.Ref{Kind: "Service", Namespace: nlbStack.Namespace, Name: nlbStack.Name}
 
-// withPort adds a listener with its own target group, or replaces the listener on this port.
+// withPort returns a function that adds a listener with its own target group, or replaces the listener on this port. base is
+// the protocol of the target group.
 func withPort(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.Stack) {
 	return func(s *model.Stack) {
 		id := fmt.Sprintf("%s:%d", nlbStack, port)
@@ -143,7 +144,7 @@ func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 			gone := deletedStack(nlbStack)
 			for range 10 {
 				p, _, _ := r.makePlan(gone)
-				_ = r.apply(p) // fails with "in use" while network interfaces (ENIs) still exist
+				_ = r.apply(p) // fails with "in use" while ENIs still exist
 				r.clock.Advance(10 * time.Second)
 			}
 			r.cloud.Forget()

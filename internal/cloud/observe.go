@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Observe implements engine.Cloud. It fails only if an essential fact cannot be read: see sdk/faults.go. If AWS reports that
-// a resource in the inventory does not exist, the error has the class Gone, and the next call reads all resources of the
-// stack again.
+// Observe implements engine.Cloud. It fails only if an essential fact cannot be read; see sdk/faults.go. If AWS reports that
+// a resource in the inventory does not exist, the error has the class Gone, or NotReady if the resource is new and may not
+// be visible yet. The next call then reads all resources of the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
 	if sdk.IsGone(err) && (c.reader.Invalidate(id, questions) || id.Kind.HasAccelerator() && c.accelerators.Invalidate(id)) {
@@ -46,7 +46,8 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 	return out, nil
 }
 
-// answerQuestion enters the answer to a question.
+// answerQuestion reads the answer to question q and stores it in out. Facts that were read earlier than the time since are
+// read again.
 func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	switch q := q.(type) {
 	case model.AskLoadBalancers:
@@ -61,9 +62,9 @@ func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *obser
 	return err
 }
 
-// Apply implements engine.Cloud. Each step is one write, or two writes where AWS has no single call for the change. The
-// result of a write is entered in the inventory. A resource that a failed write may have changed is removed from the
-// inventory, so that the next observation reads it.
+// Apply implements engine.Cloud. Each step is one mutating call, or two if AWS has no single call for the change. The result
+// updates the inventory. If a call failed but may have taken effect, its resource is removed from the inventory, so that the
+// next observation reads it.
 func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	ctx = callerForStack(ctx, id)
 	if plan.IsAcceleratorPart(s.Address.Kind) {

@@ -12,8 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Owned lists the load balancers, target groups, security groups and managed certificates whose tags name the cluster and a
-// stack of the given kind, by stack. It uses the caches while they are fresh.
+// Owned returns the AWS resources whose tags name the cluster and a stack of the given kind, by stack: ARNs of accelerators
+// for a kind that has accelerators, and otherwise ARNs of load balancers, target groups and certificates, and IDs of
+// security groups. It reads AWS only if the caches are not fresh.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
 	ctx = sdk.WithCaller(ctx, "", "orphans", sdk.CauseOrphans)
 	if kind.HasAccelerator() {
@@ -55,19 +56,20 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 	return out, nil
 }
 
-// Owns reports whether tags mark a resource of the cluster.
+// Owns reports whether a resource with these tags belongs to the cluster.
 func (c *Cloud) Owns(tags map[string]string) bool {
 	return naming.BelongsToCluster(c.client.Config.Cluster, tags)
 }
 
-// Resources are all load balancers and target groups of the region, and the ids of the security groups of the cluster.
+// Resources are all load balancers and target groups of the region, and the IDs of the security groups of the cluster.
 type Resources struct {
 	LoadBalancers  []observed.LoadBalancer
 	TargetGroups   []observed.TargetGroup
 	SecurityGroups []string
 }
 
-// Resources lists load balancers, target groups and security groups. It uses the inventory while that is fresh.
+// Resources returns the load balancers, target groups and security groups of the inventory. It reads them from AWS only if
+// the inventory is not fresh.
 func (c *Cloud) Resources(ctx context.Context) (out Resources, err error) {
 	if err := c.reader.RefreshLists(ctx, observe.ListsSince(nil), observe.Faults{}); err != nil {
 		return Resources{}, err

@@ -20,8 +20,8 @@ import (
 //go:embed *
 var sources embed.FS
 
-// additionalActions are actions that AWS requires the caller to be allowed, in addition to the called action, for
-// resources that a call refers to: VPCs, certificates, web ACLs and user pools.
+// additionalActions are actions that IAM policies must allow although the controller does not call them. AWS requires them
+// for resources to which a call refers: VPCs, certificates, web ACLs and user pools.
 var additionalActions = []string{
 	"acm:AddTagsToCertificate",                                                      // RequestCertificate and ImportCertificate with tags
 	"acm-pca:GetCertificate", "acm-pca:IssueCertificate", "acm-pca:ListPermissions", // RequestCertificate with a private CA
@@ -31,8 +31,8 @@ var additionalActions = []string{
 	"iam:ListServerCertificates", "waf-regional:GetWebACL", "wafv2:GetWebACL",
 }
 
-// TestPoliciesAllowTheCallsOfThisPackage checks that the IAM policies of the release allow exactly the calls of this package
-// and its subpackages, and the additional actions that AWS requires.
+// TestPoliciesAllowTheCallsOfThisPackage checks that the IAM policies in config/iam allow exactly the calls of this package
+// and its subpackages, and the additionalActions.
 func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 	services := map[string]string{
 		"acm": "acm", "ec2": "ec2", "elb": "elasticloadbalancing", "shield": "shield", "sts": "sts", "waf": "waf-regional",

@@ -11,12 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestAnInterruptedReadIsResumed checks that a read that is interrupted by a failed call resumes at that call.
+// TestAnInterruptedReadIsResumed checks that a read that is interrupted by a failed call does not repeat the calls before
+// it.
 func TestAnInterruptedReadIsResumed(t *testing.T) {
 	const listeners = 5
 	cases := map[string]struct {
 		operation string
-		calls     map[string]int // counts of both reads, without the failed call
+		calls     map[string]int // number of calls in both reads, without the failed call
 	}{
 		"among the rules of listeners": {"DescribeRules", map[string]int{"elasticloadbalancing:DescribeListeners": 1, "elasticloadbalancing:DescribeRules": listeners}},
 		"at the tags":                  {"DescribeTags", map[string]int{"elasticloadbalancing:DescribeLoadBalancers": 1, "elasticloadbalancing:DescribeTargetGroups": 1}},
@@ -72,9 +73,8 @@ func TestAnInterruptedReadIsResumed(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedListIsResumedAtItsPage refuses every third call of a list with many pages. It checks that each read
-// resumes at the page where the last read failed, that the list is read completely, and that no change that was made
-// meanwhile is overwritten.
+// TestAnInterruptedListIsResumedAtItsPage lets every third call of a list with many pages fail. It checks by the number of
+// calls that each read resumes at the page where the previous read failed, and that the list is read completely.
 func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 	for operation, tagging := range map[string]bool{"DescribeLoadBalancers": false, "DescribeTargetGroups": false, "DescribeSecurityGroups": false, "GetResources": true} {
 		t.Run(operation, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 	}
 }
 
-// withListeners adds listeners on other ports, so that the load balancer has n listeners.
+// withListeners returns a function that adds listeners on other ports until the load balancer has n listeners.
 func withListeners(n int) func(*model.Stack) {
 	return func(s *model.Stack) {
 		for port := range n - 1 {

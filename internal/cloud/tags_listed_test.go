@@ -17,11 +17,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// taggingDelay is the delay after which the tagging service shows changes in these tests.
+// taggingDelay is the propagation delay of the Resource Groups Tagging API in these tests.
 const taggingDelay = 5 * time.Minute
 
-// newTaggingServiceHarness returns a harness that finds load balancers by the tagging service, which shows changes only after
-// taggingDelay.
+// newTaggingServiceHarness returns a harness whose Cloud finds resources by the Resource Groups Tagging API, which shows
+// changes only after taggingDelay.
 func newTaggingServiceHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	r := newHarness(t, append(edit, func(c *cloud.Config) { c.TaggingAPI = true })...)
@@ -29,7 +29,7 @@ func newTaggingServiceHarness(t *testing.T, edit ...func(*cloud.Config)) *harnes
 	return r
 }
 
-// takeMutatingCalls returns the mutating operations since its last call, and resets the call counts.
+// takeMutatingCalls returns the mutating operations that were called since the call counts were last reset, and resets them.
 func (r *harness) takeMutatingCalls() string {
 	var out []string
 	for _, e := range r.em.Calls().Entries() {
@@ -41,8 +41,8 @@ func (r *harness) takeMutatingCalls() string {
 	return strings.Join(out, " ")
 }
 
-// TestTaggingServiceMissesNewResources checks that a resource that was created a moment ago is neither created again nor
-// treated as deleted, although the tagging service does not show it yet. This also holds after a restart of the controller.
+// TestTaggingServiceMissesNewResources checks that a resource that was just created is neither created again nor treated as
+// deleted while the Resource Groups Tagging API does not show it yet. This also holds after a restart of the controller.
 func TestTaggingServiceMissesNewResources(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, taggingDelay + time.Second, time.Hour} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestTaggingServiceMissesNewResources(t *testing.T) {
 	}
 }
 
-// TestTaggingServiceShowsDeletedResources checks that the controller makes no mutating call for a deleted resource, however
-// long the tagging service still returns it.
+// TestTaggingServiceShowsDeletedResources checks that the controller makes no mutating call for a deleted resource that the
+// Resource Groups Tagging API still returns. It still finds the resources of an existing stack.
 func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	if err := r.converge(fullStack()); err != nil {
@@ -99,7 +99,7 @@ func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	if got := r.takeMutatingCalls(); got != "" {
 		t.Errorf("calls %s for what is gone", got)
 	}
-	// The tagging service lists a deleted stack and an existing one; the existing one is found.
+	// The Resource Groups Tagging API returns a deleted stack and an existing one. The existing one is found.
 	other := desiredStack(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"})
 	if err := r.converge(other); err != nil {
 		t.Fatal(err)
@@ -113,8 +113,8 @@ func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	}
 }
 
-// TestTaggingServiceReturnsOldTagsWhileCallsFail lets each call in turn fail once while the tagging service returns old
-// tags. It checks that the stack converges.
+// TestTaggingServiceReturnsOldTagsWhileCallsFail checks that a stack converges while the Resource Groups Tagging API returns
+// old tags. In run n, the answer to call n is lost and the controller restarts.
 func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 	for n, hit := 1, true; hit; n++ {
 		r := newTaggingServiceHarness(t)
@@ -140,8 +140,8 @@ func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 	}
 }
 
-// TestTagsChangedOutsideAreRestored checks that tags that a user changed in AWS are restored once the tagging service shows
-// the change.
+// TestTagsChangedOutsideAreRestored checks that tags that another user changed in AWS are restored once the Resource Groups
+// Tagging API shows the change.
 func TestTagsChangedOutsideAreRestored(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	if err := r.converge(fullStack()); err != nil {
@@ -162,7 +162,7 @@ func TestTagsChangedOutsideAreRestored(t *testing.T) {
 }
 
 // TestTaggingServiceShowsAnotherVPC checks that the controller does not change the resources of a cluster with the same name
-// in another VPC, because that is a different cluster.
+// in another VPC, because that is another cluster.
 func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
@@ -185,8 +185,8 @@ func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	}
 }
 
-// TestTaggingServiceSavesCalls checks that tags of resources of other owners are not read. Tags of resources of the cluster
-// are read only if the tagging service may show old tags.
+// TestTaggingServiceSavesCalls checks that the controller does not call DescribeTags for load balancers and target groups if
+// the Resource Groups Tagging API returns their current tags, even if other owners have many of them.
 func TestTaggingServiceSavesCalls(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	for i := range 30 {

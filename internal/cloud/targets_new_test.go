@@ -38,7 +38,8 @@ func TestANewTargetGroupIsNotRead(t *testing.T) {
 }
 
 // TestATargetGroupIsReplacedByOneOfTheSameName checks that the controller finds the new target group if another client
-// replaces a target group by one with the same name.
+// replaces a target group by one with the same name. It finds it when the cached answer is too old, or when AWS reports that
+// the old target group does not exist.
 func TestATargetGroupIsReplacedByOneOfTheSameName(t *testing.T) {
 	r := newHarness(t)
 	groups := r.cloud.TargetGroupsOf(bindings.Account{})

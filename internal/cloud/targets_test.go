@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// groupARN returns the ARN that a target group of the desired state has in AWS.
+// groupARN returns the ARN in AWS of the target group of webStack that has the given ID.
 func (r *harness) groupARN(id string) string {
 	r.t.Helper()
 	_, have, _ := r.makePlan(desiredStack(webStack))

@@ -11,8 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// recordAccelerator writes the ARN of an accelerator into the status of its object before any other resource is created: an
-// accelerator costs money, and its addresses cannot be restored after it is deleted.
+// recordAccelerator writes the ARN of a new accelerator into the status of its GlobalAccelerator. This is done before other
+// resources are created, so that the accelerator can be found later: an accelerator costs money, and its addresses cannot be
+// restored after it is deleted.
 func (c *Cluster) recordAccelerator(ctx context.Context, action plan.RecordAccelerator, known plan.KnownIDs) error {
 	arn := known[plan.AcceleratorAddress]
 	if arn == "" {

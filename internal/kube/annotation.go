@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// maxAnnotationBytes is the total size of an object's annotations up to which the controller adds one. The
-// rest of what Kubernetes accepts is for other writers: kubectl apply stores the whole manifest in an
-// annotation, and fails if it does not fit.
+// maxAnnotationBytes is the maximum total size of an object's annotations with which the controller still adds one. The rest
+// of the size that Kubernetes permits is for other writers: kubectl apply stores the whole manifest in an annotation, and
+// fails if it does not fit.
 const maxAnnotationBytes = validation.TotalAnnotationSizeLimitB - 32<<10
 
-// annotate sets an annotation, unless the cached object has it. It reads the object from the API server first, because the
-// cache omits the annotation of kubectl, and may lack the last write.
+// annotate sets an annotation, unless the cached object already has it. It first reads the object from the API server,
+// because the cache omits the annotation of kubectl apply and may not have the last write.
 func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 	cached, err := c.source.Get(p.Ref)
 	if err != nil || cached == nil || cached.GetAnnotations()[p.Key] == p.Value {
@@ -32,8 +32,9 @@ func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 	}
 }
 
-// annotateLive sets an annotation of an object that was read from the API server. The write fails with a conflict if the
-// object has changed since.
+// annotateLive sets an annotation of obj, which was just read from the API server. If the annotations would become too
+// large, it writes an event and removes the annotation instead. The write fails with a conflict if the object has changed in
+// the meantime.
 func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cluster.Object) error {
 	have, exists := obj.GetAnnotations()[p.Key]
 	if p.OldValue != "" && have != p.OldValue {
@@ -59,7 +60,7 @@ func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cl
 	}})
 }
 
-// annotationsSize returns the bytes of all annotations of an object, as Kubernetes counts them.
+// annotationsSize returns the total size of the annotations of an object in bytes, as Kubernetes counts it.
 func annotationsSize(obj cluster.Object) (n int) {
 	for k, v := range obj.GetAnnotations() {
 		n += len(k) + len(v)

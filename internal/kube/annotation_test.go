@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// staleSource is a source that returns an object without the latest writes.
+// staleSource is a source whose Get always returns obj, like a cache that does not have the latest writes.
 type staleSource struct {
 	cluster.Source
 	obj cluster.Object

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// API makes the calls to an API server that Cluster needs. They return the errors of apimachinery's api/errors. Patch and
-// Delete use only the kind, the namespace and the name of obj.
+// API makes the calls to an API server that Cluster needs. Its errors are those of k8s.io/apimachinery/pkg/api/errors. Patch
+// and Delete use only the kind, the namespace and the name of obj.
 type API interface {
-	// Read fetches an object from the API server, without a cache, into obj.
+	// Read reads an object from the API server into obj, without a cache.
 	Read(ctx context.Context, obj cluster.Object) error
 	Create(ctx context.Context, obj cluster.Object) error
 	Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error
@@ -20,7 +20,7 @@ type API interface {
 	Delete(ctx context.Context, obj cluster.Object) error
 }
 
-// LiveAPI is an API server, reached by a client without a cache.
+// LiveAPI calls a real API server by a client without a cache.
 type LiveAPI struct{ Client client.Client }
 
 var _ API = LiveAPI{}

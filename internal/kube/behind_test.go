@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestStaleCacheDoesNotCountAsAFight reads objects from a cache that does not have the last write yet. The write is not
-// repeated, and does not count as reverted by another client. If another client really reverts the write, later writes
-// are delayed.
+// TestStaleCacheDoesNotCountAsAFight reads objects from a cache that does not have the last write yet. It checks that such a
+// write is neither repeated nor regarded as reverted by another client. If another client really reverts the writes, later
+// writes must be delayed.
 func TestStaleCacheDoesNotCountAsAFight(t *testing.T) {
 	t.Parallel()
 	binding := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", Annotations: map[string]string{checkpointAnnotation: "before"}}}

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// wantedBinding returns the TargetGroupBinding that a step creates or updates. known has the ids of the target group and of
-// the security groups of peers.
+// wantedBinding returns the desired TargetGroupBinding of the step p. known has the IDs of the target group and of the
+// security groups in networking rules. It fails if one of these does not exist yet.
 func wantedBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBinding, error) {
 	arn := known[p.Group]
 	if arn == "" {
@@ -55,7 +55,7 @@ func wantedBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBi
 	return b, nil
 }
 
-// wantedRule returns a networking rule of the TargetGroupBinding that a step creates or updates.
+// wantedRule returns the desired networking rule of a TargetGroupBinding for r, a rule of the step p.
 func wantedRule(r model.BindingRule, p plan.PutBinding, known plan.KnownIDs) (elbv2.NetworkingIngressRule, error) {
 	rule := elbv2.NetworkingIngressRule{From: []elbv2.NetworkingPeer{}, Ports: []elbv2.NetworkingPort{}}
 	for _, peer := range r.From {
@@ -85,7 +85,8 @@ func wantedRule(r model.BindingRule, p plan.PutBinding, known plan.KnownIDs) (el
 	return rule, nil
 }
 
-// observedBinding returns a TargetGroupBinding in the form that a plan compares.
+// observedBinding converts a TargetGroupBinding to the form of the observed state, with which a plan compares the desired
+// state.
 func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 	out := observed.Binding{
 		Namespace: b.Namespace, Name: b.Name,
@@ -138,8 +139,8 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 	return out
 }
 
-// withoutCheckpoint returns annotations without those of the checkpoint, because they change with each pod, and such a
-// change needs no comparison of the stack.
+// withoutCheckpoint returns annotations without those of the checkpoint. The checkpoint changes with each pod, and such a
+// change requires no comparison of the stack.
 func withoutCheckpoint(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for k, v := range annotations {
@@ -154,11 +155,11 @@ func withoutCheckpoint(annotations map[string]string) map[string]string {
 	return out
 }
 
-// defaultPortProtocol is the protocol of a networking port that has none.
+// defaultPortProtocol is the protocol of a networking port without a protocol.
 const defaultPortProtocol elbv2.NetworkingProtocol = "TCP"
 
-// mergeBinding sets the spec, labels and annotations of want in a live binding, and retains other labels and annotations.
-// It reports whether the live binding has changed. same compares two specs.
+// mergeBinding sets the spec, labels and annotations of want in the stored binding live, and keeps other labels and
+// annotations. It reports whether live has changed. same reports whether two specs are equal.
 func mergeBinding(live, want *elbv2.TargetGroupBinding, same func(a, b any) bool) bool {
 	changed := false
 	merge := func(into *map[string]string, from map[string]string) {

@@ -14,24 +14,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// cachedObjects reads the objects of a kind from its informer. The client of the cache would copy each object. Without copies,
-// an object that has not changed is the same pointer each time, so that callers can compare pointers to find changes.
+// cachedObjects reads the objects of a kind from its informer, without copies. An object that has not changed is the same
+// pointer in each read, so callers can compare pointers to find changes. (The client of the cache would copy each object.)
 type cachedObjects struct {
 	index toolscache.Indexer
 
 	mu       sync.Mutex
 	watchers int
-	// lastList is the last result of allObjects, nil if it has to be listed again.
+	// lastList is the last result of allObjects; nil if all objects must be listed again.
 	lastList []cluster.Object
 	// changedSinceList are the objects that have changed since lastList was made.
 	changedSinceList map[client.ObjectKey]bool
 }
 
-// maxChangedObjects bounds the changed objects that allObjects gets one by one. If there are more, it lists all objects again.
+// maxChangedObjects is the maximum number of changed objects that allObjects reads one by one. If more objects have changed,
+// it lists all objects again.
 const maxChangedObjects = 100
 
-// newCachedObjects adds the indexes of a kind to its informer, and returns a reader of its objects. It returns nil if there is
-// an informer for each namespace, which has no common index.
+// newCachedObjects adds the indexes of a kind to its informer, and returns a reader of its objects. It returns nil if the
+// cache has a separate informer for each namespace, because these have no common index.
 func newCachedObjects(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*cachedObjects, error) {
 	informer, ok := i.(toolscache.SharedIndexInformer)
 	if !ok {
@@ -53,7 +54,7 @@ func newCachedObjects(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*c
 	return &cachedObjects{index: informer.GetIndexer(), changedSinceList: map[client.ObjectKey]bool{}}, nil
 }
 
-// get returns an object, nil if there is none.
+// get returns the object with this name; nil if it does not exist.
 func (h *cachedObjects) get(name client.ObjectKey) (cluster.Object, error) {
 	key := name.Name
 	if name.Namespace != "" {
@@ -70,7 +71,7 @@ func (h *cachedObjects) get(name client.ObjectKey) (cluster.Object, error) {
 	return o, nil
 }
 
-// list returns the objects that a query selects, ascending by namespace and name.
+// list returns the objects that a query selects, sorted by namespace and name.
 func (h *cachedObjects) list(q cluster.Query) ([]cluster.Object, error) {
 	var found []any
 	var err error
@@ -90,8 +91,8 @@ func (h *cachedObjects) list(q cluster.Query) ([]cluster.Object, error) {
 	return sortObjects(found, q.Namespace)
 }
 
-// allObjects returns all objects of the kind. While the kind has a watcher, it reuses the last list and gets only the objects
-// that have changed: there are many nodes, and each binding that registers nodes reads all of them.
+// allObjects returns all objects of the kind. If the kind has a watcher, it reuses the last list and reads only the objects
+// that have changed. This is useful for nodes: there are many, and each binding that registers nodes reads all of them.
 func (h *cachedObjects) allObjects() ([]cluster.Object, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,8 +110,8 @@ func (h *cachedObjects) allObjects() ([]cluster.Object, error) {
 	return h.lastList, err
 }
 
-// applyChanges returns the last list with the objects that have changed since. It returns the same list if that is up to date:
-// several watchers may report the same change.
+// applyChanges returns the last list with the changes since then. If the list already has all changes, it returns the same
+// slice. This is possible because several watchers may report the same change.
 func (h *cachedObjects) applyChanges() ([]cluster.Object, error) {
 	out, cloned := h.lastList, false
 	for name := range h.changedSinceList {
@@ -137,8 +138,8 @@ func (h *cachedObjects) applyChanges() ([]cluster.Object, error) {
 	return out, nil
 }
 
-// noteChange records that an object has changed. It must be called before watchers are notified, so that their runs find the
-// change.
+// noteChange records that an object has changed. It must be called before watchers are notified, so that the runs that they
+// start read the change.
 func (h *cachedObjects) noteChange(o cluster.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -151,8 +152,8 @@ func (h *cachedObjects) noteChange(o cluster.Object) {
 	}
 }
 
-// addWatcher records that a watcher is notified from now on. It drops the last list, because changes without a watcher were
-// not recorded.
+// addWatcher records that a watcher is notified from now on. It removes the last list, because earlier changes were not
+// recorded.
 func (h *cachedObjects) addWatcher() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -168,7 +169,7 @@ func (h *cachedObjects) removeWatcher() {
 	h.watchers--
 }
 
-// sortObjects returns the objects of a namespace, ascending by namespace and name. An empty namespace selects all objects.
+// sortObjects returns the objects of a namespace, sorted by namespace and name. An empty namespace selects all objects.
 func sortObjects(found []any, namespace string) ([]cluster.Object, error) {
 	out := make([]cluster.Object, 0, len(found))
 	for _, obj := range found {
@@ -184,7 +185,6 @@ func sortObjects(found []any, namespace string) ([]cluster.Object, error) {
 	return out, nil
 }
 
-// compareName compares the namespace and name of an object with name.
 func compareName(o cluster.Object, name client.ObjectKey) int {
 	return cmp.Or(strings.Compare(o.GetNamespace(), name.Namespace), strings.Compare(o.GetName(), name.Name))
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestCachedObjectsMatchTheInformer changes objects at random. A watcher finds at least the version that it is notified
-// of, and afterwards each way to read returns the current objects. For an object that has not changed, the same pointer
-// is returned.
+// TestCachedObjectsMatchTheInformer changes objects at random. It checks that a watcher that is notified of a version reads
+// that version or a later one, and that all ways to read return the current objects. For an object that has not changed,
+// each read must return the same pointer.
 func TestCachedObjectsMatchTheInformer(t *testing.T) {
 	t.Run("nodes", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func checkReadsDuringChanges(t *testing.T, kind cluster.Kind, make func() cluste
 			current[nameOf(o)] = o
 		}
 		if r.IntN(3) > 0 {
-			continue // several changes before the next read
+			continue // make more changes before the next read
 		}
 		synctest.Wait()
 		all := read(cluster.Query{})
@@ -131,8 +131,8 @@ func checkReadsDuringChanges(t *testing.T, kind cluster.Kind, make func() cluste
 	synctest.Wait()
 }
 
-// TestChangesWithoutAWatcherAreFound checks that a second watcher sees the changes that were made after the first watcher
-// was removed.
+// TestChangesWithoutAWatcherAreFound checks that reads with a second watcher include the changes that were made after the
+// first watcher was removed and before the second was added.
 func TestChangesWithoutAWatcherAreFound(t *testing.T) {
 	index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	h := &cachedObjects{index: index, changedSinceList: map[client.ObjectKey]bool{}}
@@ -164,7 +164,8 @@ func TestChangesWithoutAWatcherAreFound(t *testing.T) {
 	want("a", "c")
 }
 
-// BenchmarkNodesAfterAChange measures two watchers that read all nodes after one node has changed.
+// BenchmarkNodesAfterAChange measures reads of all nodes after one node has changed, with two watchers that both report the
+// change.
 func BenchmarkNodesAfterAChange(b *testing.B) {
 	for _, nodes := range []int{50, 2000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

@@ -23,7 +23,7 @@ import (
 
 var _ bindings.Cluster = (*Cluster)(nil)
 
-// Annotations that hold the checkpoint of a TargetGroupBinding.
+// The annotations with the checkpoint of a TargetGroupBinding, and with the time of the checkpoint in Unix seconds.
 const (
 	checkpointAnnotation     = "elbv2.k8s.aws/checkpoint"
 	checkpointTimeAnnotation = "elbv2.k8s.aws/checkpoint-timestamp"
@@ -52,7 +52,7 @@ func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
 	return fmt.Errorf("cannot carry out a %T", w)
 }
 
-// bindingRef returns the reference of a TargetGroupBinding in findings and steps.
+// bindingRef returns the reference to a TargetGroupBinding that findings and steps use.
 func bindingRef(k bindings.Key) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindBinding), Namespace: k.Namespace, Name: k.Name}
 }
@@ -60,7 +60,7 @@ func bindingRef(k bindings.Key) finding.Ref {
 // bindingWriter changes TargetGroupBindings, the readiness conditions of their pods, and the records of their targets.
 type bindingWriter struct{ *fieldWriter }
 
-// cachedBinding returns the binding of the source, nil if there is none.
+// cachedBinding returns the binding from the cache; nil if it does not exist.
 func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, error) {
 	obj, err := c.source.Get(cluster.RefFromFinding(bindingRef(k)))
 	if err != nil || obj == nil {
@@ -69,8 +69,8 @@ func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding
 	return obj.(*elbv2.TargetGroupBinding), nil
 }
 
-// completeSpec writes the completed fields of a spec, if the binding still has the version that they were computed from.
-// Otherwise the event of the newer version triggers the next run.
+// completeSpec writes the completed fields of a spec if the binding still has the version from which they were computed.
+// Otherwise it writes nothing: the event of the newer version starts another run.
 func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpec) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil || b.ResourceVersion != w.Version {
@@ -109,7 +109,7 @@ func (c *bindingWriter) setCheckpoint(ctx context.Context, w bindings.SetCheckpo
 	})
 }
 
-// setStatus sets the fields of the status that differ from the cached binding.
+// setStatus writes the fields of the status that differ from the cached binding.
 func (c *bindingWriter) setStatus(ctx context.Context, w bindings.SetStatus) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil {
@@ -128,7 +128,8 @@ func (c *bindingWriter) setStatus(ctx context.Context, w bindings.SetStatus) err
 	return c.patchStatus(ctx, b, status)
 }
 
-// patchField writes a field of an object by a merge patch.
+// patchField writes a field of an object by a merge patch (body). field and content identify the write, to detect that other
+// clients undo it.
 func (c *fieldWriter) patchField(ctx context.Context, obj cluster.Object, part cluster.Part, field string, content any, body map[string]any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -137,7 +138,8 @@ func (c *fieldWriter) patchField(ctx context.Context, obj cluster.Object, part c
 	return c.writeField(ctx, obj, field, content, func() error { return c.api.Patch(ctx, obj, part, types.MergePatchType, data) })
 }
 
-// setPodCondition sets a readiness condition of a pod, unless another pod has its name now.
+// setPodCondition sets a readiness condition of the pod with the given UID. It does nothing if the pod does not exist or
+// another pod has its name now.
 func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCondition) error {
 	obj, err := c.source.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: w.Namespace, Name: w.Name})
 	if err != nil || obj == nil || obj.GetUID() != w.UID {
@@ -172,7 +174,7 @@ func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCo
 		return c.api.Patch(ctx, obj, cluster.StatusPart, types.StrategicMergePatchType, data)
 	})
 	if apierrors.IsConflict(err) {
-		// If another pod has the name now, no write is due. Otherwise the caller has to repeat the write.
+		// If another pod has the name now, nothing has to be written. Otherwise the caller has to repeat the write.
 		live, readErr := c.readLive(ctx, cluster.RefOf(obj))
 		if readErr != nil {
 			return ignoreNotFound(readErr)

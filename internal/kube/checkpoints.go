@@ -12,26 +12,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// CheckpointsName is the name of the Secret that holds the checkpoints of stacks. It is a Secret because the hashes in it
-// include client secrets, and a guess of a client secret can be checked against a hash.
+// CheckpointsName is the name of the Secret with the checkpoints of stacks. A Secret is used because its hashes depend on
+// client secrets: with a hash, a guess of a client secret can be verified.
 const CheckpointsName = "fulcrum-checkpoints"
 
-// MembershipsName is the name of the Secret that holds the memberships of root objects in stacks. It is a Secret only so
-// that it needs no further RBAC rights.
+// MembershipsName is the name of the Secret with the memberships of root objects in stacks. A Secret is used so that no
+// additional RBAC permissions are required.
 const MembershipsName = "fulcrum-memberships"
 
-// checkpointsKey is the key of the text in the Secret. Each format has a key of its own.
+// checkpointsKey is the key of the stored text in the data of the Secret. Each text format has a different key.
 const checkpointsKey = "v1"
 
-// SecretStore stores one text in a Secret, such as checkpoints or memberships.
+// SecretStore stores one text in a Secret, for example checkpoints or memberships.
 type SecretStore struct {
 	API       API
 	Namespace string
-	// Name is the name of the Secret. Empty means CheckpointsName.
+	// Name is the name of the Secret; CheckpointsName if empty.
 	Name string
 }
 
-// Read returns the text, empty if there is no Secret. It returns an error if the Secret has only keys of other formats.
+// Read returns the text; "" if the Secret does not exist. It returns an error if the Secret has only keys of other formats.
 func (c SecretStore) Read(ctx context.Context) (string, error) {
 	secret := c.newSecret()
 	err := c.API.Read(ctx, secret)
@@ -48,7 +48,7 @@ func (c SecretStore) Read(ctx context.Context) (string, error) {
 	return string(text), nil
 }
 
-// Write replaces the text, and retains other keys of the Secret.
+// Write replaces the text, and keeps the other keys of the Secret. It creates the Secret if it does not exist.
 func (c SecretStore) Write(ctx context.Context, text string) error {
 	secret := c.newSecret()
 	err := c.API.Read(ctx, secret)
@@ -72,7 +72,7 @@ func (c SecretStore) Write(ctx context.Context, text string) error {
 	return nil
 }
 
-// newSecret returns the Secret of the store, without data.
+// newSecret returns a Secret object with the namespace and name of the store, and without data.
 func (c SecretStore) newSecret() *corev1.Secret {
 	secret := &corev1.Secret{}
 	secret.Namespace, secret.Name = c.Namespace, cmp.Or(c.Name, CheckpointsName)

@@ -8,10 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// errNameTaken is returned if an object of the desired name exists that cannot be changed into the desired one.
+// errNameTaken is returned if the desired name belongs to an object that cannot be changed into the desired object.
 var errNameTaken = errors.New("an object of this name still exists")
 
-// Classify returns the class of an error of the Kubernetes API, which decides what the engine does next.
+// Classify returns the class of an error of the API server. The class decides how the engine continues.
 func Classify(err error) failure.Class {
 	switch {
 	case errors.Is(err, errFenced):

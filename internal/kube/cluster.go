@@ -21,27 +21,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Cluster reads through a source and writes through an API. It implements engine.Cluster.
+// Cluster reads objects from a cluster.Source and writes them by an API. It implements engine.Cluster and bindings.Cluster.
 type Cluster struct {
 	*fieldWriter
 	bindings bindingWriter
 
-	// Members records which stacks root objects belong to and have left. Members.RecordChange must be called for each event.
+	// Members records to which stacks root objects belong, and which stacks they have left. Members.RecordChange must be
+	// called for each event of an object.
 	Members *cluster.Memberships
-	// Store, if not nil, persists Members for the next process.
+	// Store persists Members for the next process; nil: Members is not persisted.
 	Store MembershipStore
 }
 
 // MembershipStore persists memberships of root objects in stacks.
 type MembershipStore interface {
-	// Persist stores memberships that have changed. It is called after a root object was claimed for a stack and before
-	// AWS resources are created for it.
+	// Persist stores the memberships that have changed. It is called after the finalizer of a stack was added to a root
+	// object, and before AWS resources are created for that stack.
 	Persist(ctx context.Context)
 }
 
 var _ engine.Cluster = (*Cluster)(nil)
 
-// New returns a Cluster. clock gives the times of events and conditions.
+// New returns a Cluster that reads from source and writes by api. clock is used for the times in events and conditions.
 func New(source cluster.Source, api API, clock clock.PassiveClock) *Cluster {
 	w := &fieldWriter{eventWriter: &eventWriter{source: source, api: api, clock: clock}}
 	return &Cluster{fieldWriter: w, bindings: bindingWriter{w}, Members: cluster.NewMemberships()}
@@ -68,7 +69,8 @@ func (c *Cluster) Subscribe(v *cluster.View, id model.StackID) {
 	v.SubscribeList(ownership.BindingsOf(id))
 }
 
-// Apply implements engine.Cluster. A step may be repeated: if it was carried out before, it succeeds without a write.
+// Apply implements engine.Cluster. A step may be repeated: if it was carried out before, it returns no error and writes
+// nothing.
 func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	switch action := s.Do.(type) {
 	case plan.ClaimFinalizer:
@@ -87,11 +89,11 @@ func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known
 	return plan.StepResult{}, fmt.Errorf("step %s does not change Kubernetes", s.ID)
 }
 
-// failedStatusReason is the reason of the event about a status that cannot be written.
+// failedStatusReason is the reason of events about a status that cannot be written.
 const failedStatusReason = "FailedUpdateStatus"
 
-// Write implements engine.Cluster. It logs the error of an annotation or event and does not return it: such an error must not
-// prevent the reconciliation of a load balancer.
+// Write implements engine.Cluster. An error of an annotation or event is logged and not returned, because it must not stop
+// the reconciliation of a load balancer.
 func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	var errs []error
 	c.forgetEndedWarnings(patches)
@@ -125,8 +127,9 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
 }
 
-// forgetEndedWarnings forgets the warnings about objects for which a patch reports success, so that they are written if they
-// occur again. It retains the warnings that the same patches report: they have not ended, and their events exist.
+// forgetEndedWarnings removes the records of warnings about objects for which a patch reports success, so that such a
+// warning is written again if it occurs again. It keeps warnings that the same patches report: they have not ended, and
+// their events exist.
 func (c *eventWriter) forgetEndedWarnings(patches []cluster.Patch) {
 	for _, p := range patches {
 		if ev, ok := p.(cluster.Event); ok && !ev.Warning && !ev.Once {
@@ -137,7 +140,7 @@ func (c *eventWriter) forgetEndedWarnings(patches []cluster.Patch) {
 	}
 }
 
-// lastingKeys returns the keys of the events about an object that patches report and that are written once while they last.
+// lastingKeys returns the keys of the events in patches about object ref that are written only once while they last.
 func lastingKeys(ref cluster.Ref, patches []cluster.Patch) map[eventKey]bool {
 	out := map[eventKey]bool{}
 	for _, p := range patches {
@@ -149,7 +152,7 @@ func lastingKeys(ref cluster.Ref, patches []cluster.Patch) map[eventKey]bool {
 	return out
 }
 
-// ignoreNotFound returns nil for an error which means that an object does not exist, and any other error unchanged.
+// ignoreNotFound returns nil if err means that an object does not exist, and otherwise err.
 func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

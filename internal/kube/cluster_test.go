@@ -109,7 +109,7 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	if len(got.Status.LoadBalancer.Ingress) != 0 || len(got.Finalizers) != 0 {
 		t.Errorf("%+v %+v", got.Finalizers, got.Status)
 	}
-	// An Ingress that has moved to another IngressGroup retains the status with the load balancer of that IngressGroup.
+	// An Ingress that has moved to another IngressGroup keeps the status with the load balancer of that IngressGroup.
 	moved := ing.DeepCopy()
 	moved.Finalizers = append(moved.Finalizers, "group.ingress.k8s.aws/team")
 	c, m = newTestCluster(t, moved)
@@ -119,7 +119,7 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	if got := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 2 {
 		t.Error("the status of the other load balancer is gone")
 	}
-	// An Ingress that another controller serves now also retains its status.
+	// An Ingress that is now served by another controller keeps its status too.
 	for _, theirs := range []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "nlb.example.com"}} {
 		taken := ing.DeepCopy()
 		taken.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{theirs}
@@ -162,8 +162,8 @@ func TestBindingIsWrittenAndReadBack(t *testing.T) {
 	}
 	before := getObject[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1")
 
-	// Labels and annotations of other clients are retained. A change is one patch, and a nil networking field removes
-	// the field.
+	// Labels and annotations of other clients are kept. If the desired binding has no networking rules, the networking field
+	// is removed.
 	foreign := before.DeepCopy()
 	foreign.Labels["team"] = "a"
 	foreign.Annotations = map[string]string{"elbv2.k8s.aws/checkpoint": "x"}
@@ -198,14 +198,18 @@ func TestBindingIsWrittenAndReadBack(t *testing.T) {
 }
 
 func TestBindingOfAnotherTargetGroupIsLeftAlone(t *testing.T) {
-	c, _ := newTestCluster(t)
+	c, m := newTestCluster(t)
 	put, known := bindingStep()
 	if err := applyStep(t, c, put, known); err != nil {
 		t.Fatal(err)
 	}
+	before := getObject[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, put.Binding.Name)
 	known[put.Group] = "arn:other"
 	if err := applyStep(t, c, put, known); c.Class(err) != failure.InUse {
 		t.Errorf("class %v of %v", c.Class(err), err)
+	}
+	if diff := cmp.Diff(before, getObject[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, put.Binding.Name)); diff != "" {
+		t.Errorf("the binding has changed: %s", diff)
 	}
 	delete(known, put.Group)
 	if err := applyStep(t, c, put, known); err == nil {
@@ -245,8 +249,8 @@ func TestWarningsAreNotRepeatedUntilSuccess(t *testing.T) {
 	b2 := b
 	b.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x"
 	b2.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000002, x"
-	// A warning that is reported together with a success continues. The success ends warning b, which is therefore a
-	// new warning when it is reported again.
+	// Warning a is reported together with a success, so it continues. The success ends warning b, which is a new warning
+	// when it is reported again.
 	for _, batch := range [][]cluster.Patch{{a, b}, {a, b2, noOwner}, {a, good, good}, {a}, {a, b2}} {
 		if err := c.Write(context.Background(), batch); err != nil {
 			t.Fatal(err)

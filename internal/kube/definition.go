@@ -24,14 +24,14 @@ func (s *Source) Definition(kind cluster.Kind) (cluster.Definition, error) {
 	return s.Lookups.definition(s.ctx, kind)
 }
 
-// cachedDefinition is the CRD of a kind, and when it was read.
+// cachedDefinition is the Definition of a kind, with the time at which its CRD was read.
 type cachedDefinition struct {
 	cluster.Definition
 	readAt time.Time
 }
 
 // definition reads the CRD of a kind. It returns an empty definition if the permission to read the CRD is missing. The
-// result is cached for durations.BriefWait, because the objects of a kind share the CRD.
+// result is cached for durations.BriefWait, because many objects of one kind need it at the same time.
 func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.Definition, error) {
 	typ, ok := cluster.TypeOf(kind)
 	if !ok {
@@ -63,8 +63,8 @@ func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.De
 	return out, nil
 }
 
-// specFields returns the fields of spec that the API server stores for a version of a CRD; nil if it stores all fields, or if
-// the CRD has no schema of them.
+// specFields returns the fields of spec that the API server stores for a version of a CRD. It returns nil if the API server
+// stores all fields, or if the CRD has no schema of spec for this version.
 func specFields(crd map[string]any, version string) []string {
 	versions, _, _ := unstructured.NestedSlice(crd, "spec", "versions")
 	for _, v := range versions {

@@ -22,7 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// definitionServer is an API server that answers requests for one CRD.
+// definitionServer is an http.RoundTripper that answers each request with the same status code and body, and records the
+// requests.
 type definitionServer struct {
 	code  int
 	body  string
@@ -36,9 +37,8 @@ func (s *definitionServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(s.body)), Request: r}, nil
 }
 
-// TestDefinition checks that Definition reports whether the CRD is being deleted, which deletes all objects of its kind, and
-// whether a CRD of another version lacks fields. If the permission to read the CRD is missing, the result is empty. The
-// result is cached.
+// TestDefinition checks what Definition returns for a CRD that is being deleted, does not exist, lacks a field of spec, or
+// cannot be read. If the permission to read the CRD is missing, the result is empty. The result is cached.
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	status := func(reason string, code string) string {
@@ -54,7 +54,7 @@ func TestDefinition(t *testing.T) {
 		code   int
 		body   string
 		ending bool
-		drops  bool // whether spec lacks the field listeners
+		drops  bool // whether the schema of spec lacks the field "listeners"
 		err    string
 	}{
 		"there":             {code: 200, body: crd("")},
@@ -108,8 +108,8 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestOnlyReferencedIngressIsLookedUp checks that only an Ingress that another object references is looked up in the API
-// server, because it is normal that the Ingress of a stack does not exist.
+// TestOnlyReferencedIngressIsLookedUp checks that an Ingress that is missing in the cache is read from the API server only
+// if another object references it. A stack may have no Ingress of its name, so other reads do not call the API server.
 func TestOnlyReferencedIngressIsLookedUp(t *testing.T) {
 	t.Parallel()
 	made := &networkingv1.Ingress{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web.front"}}

@@ -13,11 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// maxEventMessage is the API server's limit of an event message in bytes.
+// maxEventMessage is the maximum length of an event message in bytes that the API server accepts.
 const maxEventMessage = 1024
 
-// eventMessage formats a message for an event: one line of printable text within the limit. It shortens a longer message in
-// the middle, because its beginning describes the fault and its end the fix.
+// eventMessage returns a message in the form for an event: one line of printable text of at most maxEventMessage bytes. It
+// removes the middle of a longer message, because the beginning describes the fault and the end has the fix.
 func eventMessage(s string) string {
 	const (
 		gap = "…"
@@ -31,7 +31,7 @@ func eventMessage(s string) string {
 	return strings.ToValidUTF8(s[:begin], "") + gap + strings.ToValidUTF8(s[len(s)-end:], "")
 }
 
-// eventFor returns the Event object about obj. serial makes its name unique.
+// eventFor returns the Event object for event ev about obj. r has its count and times, and serial makes its name unique.
 func eventFor(obj cluster.Object, ev cluster.Event, r eventRecord, serial uint64) *corev1.Event {
 	typ, _ := cluster.TypeOf(ev.Ref.Kind)
 	namespace := obj.GetNamespace()
@@ -58,7 +58,8 @@ func eventFor(obj cluster.Object, ev cluster.Event, r eventRecord, serial uint64
 	}
 }
 
-// shortenName shortens the name of an object, so that the time and the serial number fit into the name of its event.
+// shortenName shortens the name of an object so that the name of its event, which also has the time and the serial number,
+// is not longer than 253 characters.
 func shortenName(name string) string {
 	const room = 253 - len(".") - 32
 	if len(name) <= room {
@@ -67,7 +68,7 @@ func shortenName(name string) string {
 	return strings.TrimRight(name[:room], "-.")
 }
 
-// EventComponent returns the source component of events about a kind that have no Source of their own.
+// EventComponent returns the source component of events about a kind, for events without a Source.
 func EventComponent(k cluster.Kind) string {
 	switch k {
 	case cluster.KindService:

@@ -13,61 +13,61 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// eventFilter decides which events are written. A warning is written once per object, and its event is updated while the
-// warning lasts, since Kubernetes deletes an event after an hour. A new event of the same warning is written only after a
-// normal event about the object, because that ends its warnings. Normal events are always written, because they are created
-// only for changes.
+// eventFilter decides which events are written. A warning about an object is written once. While the warning lasts, its
+// event is updated, because Kubernetes deletes an event after an hour. A normal event about the object ends its warnings: if
+// such a warning is reported again later, a new event is written. Normal events are always written, because they are only
+// created for changes.
 type eventFilter struct {
 	mu              sync.Mutex
 	histories       map[types.UID]*eventHistory
-	lastingWarnings map[string][]lastingWarning // by cluster.LastingWarnings.Subject or fightSubject
+	lastingWarnings map[string][]lastingWarning // by cluster.LastingWarnings.Subject, or under fightSubject
 }
 
-// eventHistory holds the warnings that were written about an object.
+// eventHistory has the warnings that were written about an object.
 type eventHistory struct {
 	hourStart time.Time // start of the hour in which writes are counted
 	writes    int       // writes since hourStart
 	records   map[eventKey]*eventRecord
 }
 
-// eventKey identifies an event of an object. Events with the same key are not written twice.
+// eventKey identifies an event of an object. While an event lasts, another event with the same key is not written.
 type eventKey struct{ reason, message string }
 
-// eventRecord describes an Event object that was written.
+// eventRecord has the name, count and times of an Event object that was written.
 type eventRecord struct {
 	name        string
 	count       int32
 	first, last time.Time
 }
 
-// lastingWarning is a warning whose cause has not ended.
+// lastingWarning is a warning that has not ended, because its cause still exists.
 type lastingWarning struct {
 	uid types.UID
 	ev  cluster.Event
 	key eventKey
-	// outlivesSuccess is set if a normal event does not end the warning. It is about the writes of an object, and runs may
-	// succeed while other clients undo the writes.
+	// outlivesSuccess is set if a normal event does not end the warning. Such a warning is about writes to an object that
+	// other clients undo, although runs succeed.
 	outlivesSuccess bool
 }
 
-// requestIDPattern matches the request ID in an error of AWS, which differs in each answer.
+// requestIDPattern matches the request ID in an AWS error, which is different in each error.
 var requestIDPattern = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 
 const (
-	// maxRememberedObjects bounds the objects whose events or writes are remembered. If there are more, all are forgotten,
-	// and events are written again.
+	// maxRememberedObjects is the maximum number of objects whose events or writes are recorded. If there are more, all
+	// records are removed, and events are written again.
 	maxRememberedObjects = 20000
 	// maxWarningsPerObject is the maximum number of warnings that are written about one object within an hour. One
 	// annotation can have thousands of faults, each of which is a warning.
 	maxWarningsPerObject = 32
 )
 
-// repeatEventAfter returns the time after which the event of a lasting warning is emitted again, before the API server
-// deletes it.
+// repeatEventAfter returns the interval at which the event of a lasting warning is updated, so that the API server does not
+// delete it.
 func repeatEventAfter() time.Duration { return durations.EventRetention * 2 / 3 }
 
-// recordNewEvent records an event that is about to be written, and returns the event and its record; false if it must not be
-// written.
+// recordNewEvent records an event that is about to be written. It returns the event to write, which may be an overflowEvent,
+// and its record; false if no event must be written.
 func (e *eventFilter) recordNewEvent(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, eventRecord, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,7 +88,7 @@ func (e *eventFilter) recordNewEvent(uid types.UID, ev cluster.Event, at time.Ti
 		h.prune(at)
 	}
 	if h.records[eventKeyOf(ev)] != nil {
-		return ev, eventRecord{}, false // RepeatEvents updates the existing event
+		return ev, eventRecord{}, false // the event exists, and RepeatEvents updates it
 	}
 	if len(h.records) >= maxWarningsPerObject || h.writes >= maxWarningsPerObject {
 		return ev, eventRecord{}, false
@@ -102,15 +102,15 @@ func (e *eventFilter) recordNewEvent(uid types.UID, ev cluster.Event, at time.Ti
 	return ev, *r, true
 }
 
-// rotateHour starts a new hour of writes if the last one is over.
+// rotateHour resets the number of writes if the hour in which they are counted is over.
 func (h *eventHistory) rotateHour(at time.Time) {
 	if at.Sub(h.hourStart) >= durations.EventRetention {
 		h.hourStart, h.writes = at, 0
 	}
 }
 
-// prune removes the records of events that the API server has deleted, because they were last written
-// durations.EventRetention ago or earlier.
+// prune removes the records of events that the API server has deleted since, because they were not updated for
+// durations.EventRetention.
 func (h *eventHistory) prune(at time.Time) {
 	for k, r := range h.records {
 		if at.Sub(r.last) >= durations.EventRetention {
@@ -119,14 +119,14 @@ func (h *eventHistory) prune(at time.Time) {
 	}
 }
 
-// overflowEvent returns the event that replaces all events of an object above maxWarningsPerObject.
+// overflowEvent returns the event that is written for object ref instead of all further warnings above maxWarningsPerObject.
 func overflowEvent(ref cluster.Ref) cluster.Event {
 	reason := string(finding.MoreFindings)
 	return cluster.Event{Ref: ref, Warning: true, Reason: reason,
 		Message: reason + ": this object has more findings than events are written for; correct the findings in the other events, or list all findings with fulcrum plan"}
 }
 
-// eventKeyOf returns the key of an event. The request ID of AWS is not part of it.
+// eventKeyOf returns the key of an event. The key does not contain AWS request IDs.
 func eventKeyOf(ev cluster.Event) eventKey {
 	text := ev.Message
 	if strings.Contains(strings.ToLower(text), "request") { // few messages have a request ID, and the regular expression is slow
@@ -144,7 +144,7 @@ func (e *eventFilter) recordName(uid types.UID, key eventKey, name string) {
 	}
 }
 
-// recordOf returns the record of a warning, nil if there is none. The caller holds the lock.
+// recordOf returns the record of a warning; nil if there is none. The caller holds the lock.
 func (e *eventFilter) recordOf(uid types.UID, key eventKey) *eventRecord {
 	if h := e.histories[uid]; h != nil {
 		return h.records[key]
@@ -152,8 +152,8 @@ func (e *eventFilter) recordOf(uid types.UID, key eventKey) *eventRecord {
 	return nil
 }
 
-// forgetWarnings forgets the warnings about an object after a normal event, so that they are written if they occur again. It
-// retains the keys in lasting, and warnings that outlive a success.
+// forgetWarnings removes the records of the warnings about an object, so that they are written again if they occur again. It
+// keeps the warnings with the keys in lasting, and warnings that a normal event does not end.
 func (e *eventFilter) forgetWarnings(uid types.UID, lasting map[eventKey]bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,8 +188,8 @@ func (e *eventFilter) removeRecord(uid types.UID, ev cluster.Event) {
 	}
 }
 
-// recordLasting replaces the lasting warnings of a subject. The warnings of an object above maxWarningsPerObject are
-// recorded as one.
+// recordLasting replaces the lasting warnings of a subject. For an object with more than maxWarningsPerObject warnings, an
+// overflowEvent replaces the last of them.
 func (e *eventFilter) recordLasting(subject string, warnings []lastingWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -213,13 +213,14 @@ func (e *eventFilter) recordLasting(subject string, warnings []lastingWarning) {
 	e.lastingWarnings[subject] = out
 }
 
-// dueWarning is a lasting warning whose event has to be emitted again, with the record of the event.
+// dueWarning is a lasting warning whose event must be updated now, with the record of the event.
 type dueWarning struct {
 	lastingWarning
 	eventRecord
 }
 
-// takeDueWarnings returns up to limit lasting warnings whose events have to be emitted now, and counts them as emitted.
+// takeDueWarnings returns at most limit lasting warnings whose events must be updated now, and records that they were
+// updated.
 func (e *eventFilter) takeDueWarnings(at time.Time, limit int) (out []dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -236,7 +237,8 @@ func (e *eventFilter) takeDueWarnings(at time.Time, limit int) (out []dueWarning
 	return out
 }
 
-// countEmission counts a lasting warning as emitted and returns its record; nil if its event does not have to be emitted now.
+// countEmission records that the event of a lasting warning is updated now, and returns its record; nil if it is not due, or
+// the object already had maxWarningsPerObject writes in this hour.
 func (e *eventFilter) countEmission(l lastingWarning, at time.Time) *eventRecord {
 	h := e.histories[l.uid]
 	if h == nil {
@@ -250,7 +252,7 @@ func (e *eventFilter) countEmission(l lastingWarning, at time.Time) *eventRecord
 	if h.writes >= maxWarningsPerObject {
 		return nil
 	}
-	if r == nil { // the object had maxWarningsPerObject warnings before
+	if r == nil { // the warning was not written before, because the object had maxWarningsPerObject warnings
 		if len(h.records) >= maxWarningsPerObject {
 			return nil
 		}
@@ -263,7 +265,7 @@ func (e *eventFilter) countEmission(l lastingWarning, at time.Time) *eventRecord
 	return r
 }
 
-// retryEmission makes a warning due again after durations.SweepInterval, because its event could not be written.
+// retryEmission makes a warning whose event could not be written due again after durations.SweepInterval.
 func (e *eventFilter) retryEmission(due dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

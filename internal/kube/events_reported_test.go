@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// eventCountingAPI is an API server that counts the writes of events, and may refuse patches of events.
+// eventCountingAPI is an API server that counts the writes of events. If refuse is set, it denies patches of events.
 type eventCountingAPI struct {
 	API
 	writes int
@@ -35,7 +35,8 @@ func (c *eventCountingAPI) Patch(ctx context.Context, obj cluster.Object, part c
 	return c.API.Patch(ctx, obj, part, kind, data)
 }
 
-// newClusterWithWarnings returns a cluster with Ingresses that have the given number of lasting warnings each, and its clock.
+// newClusterWithWarnings returns a cluster with several Ingresses (objects), each with several lasting warnings (each), and
+// its store, API and clock. If refuse is set, the API denies patches of events.
 func newClusterWithWarnings(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Memory, *eventCountingAPI, *time.Time) {
 	t.Helper()
 	_, m := newTestCluster(t)
@@ -92,8 +93,8 @@ func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestRepeatedEventsAreBounded checks that the number of events of an object per hour is bounded, however many warnings the
-// object has.
+// TestRepeatedEventsAreBounded checks that at most maxWarningsPerObject events of one object are written per hour, even if
+// the object has more warnings.
 func TestRepeatedEventsAreBounded(t *testing.T) {
 	c, m, api, now := newClusterWithWarnings(t, 1, 500, false)
 	perHour := []int{}
@@ -124,8 +125,8 @@ func TestAnEventThatCannotBePatchedIsCreatedAgain(t *testing.T) {
 	}
 }
 
-// TestManyRepeatedWarningsAreWrittenInBatches checks that if very many warnings are repeated, their events are written in
-// batches.
+// TestManyRepeatedWarningsAreWrittenInBatches checks that one call of RepeatEvents writes at most maxRepeatedEvents events,
+// and that several calls write all events before the API server deletes them.
 func TestManyRepeatedWarningsAreWrittenInBatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector, and there is one goroutine")
@@ -160,8 +161,8 @@ func BenchmarkTakeDueOfTenThousandWarnings(b *testing.B) {
 	}
 }
 
-// TestAWarningReportedWithASuccessIsOneEvent checks that a warning that is reported together with a success continues, so it
-// has one event. A warning that ended and is reported again gets a new event.
+// TestAWarningReportedWithASuccessIsOneEvent checks that a warning that is reported together with a success continues, so
+// that it has one event. A warning that has ended and is reported again gets a new event.
 func TestAWarningReportedWithASuccessIsOneEvent(t *testing.T) {
 	c, m, _, _ := newClusterWithWarnings(t, 1, 0, false)
 	ref := cluster.RefOf(m.All(cluster.KindIngress)[0])

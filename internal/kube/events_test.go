@@ -30,8 +30,8 @@ func TestLongMessagesAreTruncatedBetweenCharacters(t *testing.T) {
 	}
 }
 
-// TestValuesCannotDistortMessages checks that a value in an event message cannot displace the fix, add a second line to the
-// message, or send control characters to a terminal.
+// TestValuesCannotDistortMessages checks that a value of a user in an event message cannot remove the fix from the message,
+// add a second line, or send control characters to a terminal.
 func TestValuesCannotDistortMessages(t *testing.T) {
 	obj := newIngress()
 	for name, value := range map[string]string{
@@ -52,7 +52,8 @@ func TestValuesCannotDistortMessages(t *testing.T) {
 	}
 }
 
-// TestEventsOfOneObjectAreBounded checks that an object with thousands of faults gets at most maxWarningsPerObject events.
+// TestEventsOfOneObjectAreBounded checks that at most maxWarningsPerObject events are written about an object with many more
+// faults, and that one of them is the overflowEvent.
 func TestEventsOfOneObjectAreBounded(t *testing.T) {
 	ing := newIngress()
 	ing.UID = "web"

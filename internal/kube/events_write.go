@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// eventWriter writes events. It reads objects from a source and writes to an API.
+// eventWriter writes events. It reads their objects from source and writes by api.
 type eventWriter struct {
 	source cluster.Source
 	api    API
@@ -25,7 +25,7 @@ type eventWriter struct {
 	serial atomic.Uint64
 }
 
-// readLive reads an object from the API server, without a cache.
+// readLive reads an object from the API server, and not from the cache.
 func (c *eventWriter) readLive(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	typ, ok := cluster.TypeOf(ref.Kind)
 	if !ok {
@@ -37,8 +37,8 @@ func (c *eventWriter) readLive(ctx context.Context, ref cluster.Ref) (cluster.Ob
 	return obj, c.api.Read(ctx, obj)
 }
 
-// writeEvent writes an event, and logs a warning. It skips an event that was written before, so that repeated runs write
-// neither events nor log lines.
+// writeEvent writes an event, and a log line if the event is a warning. It skips an event that was written before, so that
+// repeated runs write neither events nor log lines. Errors are only logged.
 func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	obj, err := c.source.Get(ev.Ref)
 	if err != nil || obj == nil {
@@ -63,8 +63,8 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	}
 }
 
-// recordLastingWarnings records the warnings among patches as lasting, if a cluster.LastingWarnings patch marks them as all
-// warnings of its subject.
+// recordLastingWarnings records all warnings in patches as the lasting warnings of a subject. It does nothing if patches
+// contains no cluster.LastingWarnings, which names the subject.
 func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
 	var subject string
 	var warnings []lastingWarning
@@ -89,8 +89,8 @@ func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
 // maxRepeatedEvents is the maximum number of events that one call of RepeatEvents writes.
 const maxRepeatedEvents = 500
 
-// RepeatEvents emits the events of lasting warnings again before the API server deletes them: it updates the count and time
-// of the same Event. It has to be called about every minute, and writes only events that are due.
+// RepeatEvents updates the count and time of the events of lasting warnings, so that the API server does not delete them. It
+// must be called about once a minute, and writes only events that are due.
 func (c *Cluster) RepeatEvents(ctx context.Context) {
 	c.endFightWarnings()
 	for _, due := range c.events.takeDueWarnings(c.clock.Now(), maxRepeatedEvents) {
@@ -104,8 +104,8 @@ func (c *Cluster) RepeatEvents(ctx context.Context) {
 	}
 }
 
-// emitEventAgain updates the event of a lasting warning, or creates another one if the event does not exist any more or the
-// permission to change it is missing.
+// emitEventAgain updates the event of a lasting warning. It creates a new event if the old one does not exist any more, or
+// if the permission to change events is missing.
 func (c *eventWriter) emitEventAgain(ctx context.Context, due dueWarning) error {
 	obj, err := c.source.Get(due.ev.Ref)
 	if err != nil || obj == nil || obj.GetUID() != due.uid {

@@ -13,8 +13,9 @@ import (
 // errFenced is the error of a write that was not sent, because this process does not hold the lease any more.
 var errFenced = errors.New("this process may no longer write to Kubernetes")
 
-// FencedClient returns an HTTP client for requests that only the leader sends: each attempt of a request that changes
-// something checks the fence, and each request has a deadline. It is not suitable for watches, because they have no deadline.
+// FencedClient returns a copy of c for requests that only the leader sends. The copy checks fence before each attempt of a
+// request that changes something. Each request has a deadline: the timeout of c, or durations.RequestTimeout if c has none.
+// Because of the deadline, the copy is not suitable for watches.
 func FencedClient(c *http.Client, fence engine.Fence) *http.Client {
 	fenced := *c
 	if fenced.Transport == nil {
@@ -27,14 +28,14 @@ func FencedClient(c *http.Client, fence engine.Fence) *http.Client {
 	return &fenced
 }
 
-// fencedTransport checks a fence before each request that changes something, and again before it sends the body: it may take
-// a long time to open a connection, and the lease may be lost in this time.
+// fencedTransport checks a fence before each request that changes something, and again before it sends the body: opening a
+// connection may take a long time, in which the lease may be lost.
 type fencedTransport struct {
 	next  http.RoundTripper
 	fence engine.Fence
 }
 
-// checkFence returns an error if this process must not write any more.
+// checkFence returns an error that wraps errFenced if this process must not write any more.
 func (t fencedTransport) checkFence() error {
 	if err := t.fence.Fence(); err != nil {
 		return fmt.Errorf("%w: %w", errFenced, err)
@@ -71,7 +72,7 @@ func (t fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(fenced)
 }
 
-// fencedBody is a request body that cannot be sent once the fence returns an error.
+// fencedBody is a request body that checks the fence before its first byte is sent.
 type fencedBody struct {
 	io.ReadCloser
 	transport    fencedTransport
@@ -79,7 +80,7 @@ type fencedBody struct {
 	fenceErr     error
 }
 
-// Read checks the fence before it returns the first byte.
+// Read checks the fence before it returns the first byte. If the fence returned an error, Read returns this error.
 func (b *fencedBody) Read(p []byte) (int, error) {
 	if !b.fenceChecked {
 		b.fenceChecked, b.fenceErr = true, b.transport.checkFence()

@@ -25,7 +25,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// roundTripFunc is an HTTP transport that answers as an API server does, without a network.
+// roundTripFunc is an HTTP transport that answers requests itself, in place of an API server.
 type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -47,7 +47,7 @@ type fenceFunc func() error
 // Fence implements engine.Fence.
 func (f fenceFunc) Fence() error { return f() }
 
-// newServedCluster returns a cluster that uses an API server behind a fence.
+// newServedCluster returns a Cluster whose client sends requests to serve, and checks fence before each write.
 func newServedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Cluster {
 	t.Helper()
 	store, err := cluster.NewMemory(nil)
@@ -65,8 +65,8 @@ func newServedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Clust
 	return New(store, LiveAPI{c}, clock.RealClock{})
 }
 
-// TestNoRetryAfterTheFenceIsClosed checks that a write is not retried after the fence was closed, neither after the API
-// server was busy, nor after another client changed the object.
+// TestNoRetryAfterTheFenceIsClosed checks that a refused write is not retried after the lease is lost: neither if the API
+// server was busy, nor if another client changed the object. While the lease is held, the write is retried.
 func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 	refusals := map[string]metav1.Status{
 		"the API server is busy":     {Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests},
@@ -113,8 +113,8 @@ func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 	}
 }
 
-// TestNoBodyIsSentAfterTheFenceIsClosed checks that if the fence is closed while the connection is opened, the body of a
-// write is not sent.
+// TestNoBodyIsSentAfterTheFenceIsClosed checks that the body of a write is not sent if the lease is lost while the
+// connection is opened.
 func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	lost := false
 	c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
@@ -123,7 +123,7 @@ func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 			ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
 			return jsonResponse(t, http.StatusOK, ing), nil
 		}
-		lost = true // the fence is closed while the connection is opened
+		lost = true // the lease is lost while the connection is opened
 		if body, err := io.ReadAll(r.Body); err == nil {
 			t.Errorf("sent %s", body)
 		}
@@ -139,17 +139,26 @@ func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	}
 }
 
-// TestWritesHaveADeadline checks that a request that the API server does not answer ends at its deadline.
+// TestWritesHaveADeadline checks that a request that the API server does not answer ends after durations.RequestTimeout.
 func TestWritesHaveADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, context.Cause(r.Context())
-		}, func() error { return nil })
-		start := time.Now()
-		err := applyStep(t, c, plan.ClaimFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer}, nil)
-		if took := time.Since(start); err == nil || took != durations.RequestTimeout {
-			t.Errorf("got %v after %v", err, took)
+		for _, unanswered := range []string{http.MethodGet, http.MethodPatch} {
+			sent := false
+			c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
+				if r.Method != unanswered {
+					ing := newIngress()
+					ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
+					return jsonResponse(t, http.StatusOK, ing), nil
+				}
+				sent = true
+				<-r.Context().Done()
+				return nil, context.Cause(r.Context())
+			}, func() error { return nil })
+			start := time.Now()
+			err := applyStep(t, c, plan.ClaimFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer}, nil)
+			if took := time.Since(start); err == nil || !sent || took != durations.RequestTimeout {
+				t.Errorf("%s: got %v after %v", unanswered, err, took)
+			}
 		}
 	})
 }

@@ -23,10 +23,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// fightDetector remembers the last writes of each object. If the same content is due for the same field again, another client
-// has undone the write. Without a limit, both clients would write as fast as the API server answers. Therefore repeated writes
-// of an object have an exponential back-off, and all writes of the object, such as those that report the fight, are limited to
-// writesPerMinute. The writes of an object are never delayed while none of them is repeated.
+// fightDetector remembers the last writes of each object. If this client is about to write the same content to the same
+// field again, another client has undone the last write. Without a limit, both clients would write as fast as the API server
+// answers. Therefore repeated writes of an object have an exponential back-off. As soon as one write of an object is
+// repeated, all its writes are also limited to writesPerMinute. If no write of an object is repeated, none of them is
+// delayed.
 type fightDetector struct {
 	mu       sync.Mutex
 	byObject map[fightKey]*fight
@@ -38,27 +39,28 @@ type fightKey struct {
 	uid types.UID
 }
 
-// fight holds the recent writes of one object, whether or not another client has undone them.
+// fight holds the recent writes of this client to one object, whether or not another client has undone them.
 type fight struct {
 	lastWritten map[string]contentHash // hash of the content that was last written to each field
-	// repeats counts the repeated writes of all fields. Before the first of these, repeats.LastWrite is the time of the last
-	// write.
+	// repeats counts the repeated writes of all fields. Before the first repeated write, repeats.LastWrite is the time of
+	// the last write.
 	repeats  repeat.Streak
-	reported bool // an event reports which client undoes the writes
-	// recentWrites are the times of the last writes, at most writesPerMinute.
+	reported bool // whether an event reports which client undoes the writes
+	// recentWrites are the times of the last writes, at most writesPerMinute of them, oldest first.
 	recentWrites []time.Time
 }
 
-// contentHash is a hash of the content that was written to a field.
+// contentHash is the SHA-256 hash of the content that was written to a field.
 type contentHash [sha256.Size]byte
 
-// writesPerMinute limits the writes of an object while other clients undo some of them.
+// writesPerMinute limits the writes to an object while other clients undo some of them.
 const writesPerMinute = 10
 
 // repeatBackOff defines the delays between repeated writes of one object.
 var repeatBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.AnswerTimeout, LongestDelay: durations.LongestRepeatDelay, StreakTimeout: durations.MinuteInterval}
 
-// isOver reports whether the last repeated write is so long ago that the next write is not delayed.
+// isOver reports whether the last repeated write is so long ago that the next write is not delayed. A reported fight is over
+// durations.LongestRepeatDelay later, so that it is not reported again if it resumes soon.
 func (f *fight) isOver(now time.Time) bool {
 	if f.reported {
 		now = now.Add(-durations.LongestRepeatDelay)
@@ -66,7 +68,8 @@ func (f *fight) isOver(now time.Time) bool {
 	return repeatBackOff.HasEnded(f.repeats, now)
 }
 
-// delayOf returns how long a write is delayed, and whether it repeats a write that other clients have undone.
+// delayOf returns how long the write of content to a field must wait; 0 or less means that it may be sent now. repeated
+// reports whether the last write of the field had the same content, so that another client has undone it.
 func (m *fightDetector) delayOf(k fightKey, field string, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,13 +87,13 @@ func (m *fightDetector) delayOf(k fightKey, field string, content contentHash, n
 	return delay, repeated
 }
 
-// recordWrite records a write of a field that has succeeded.
+// recordWrite records a successful write of content to a field.
 func (m *fightDetector) recordWrite(k fightKey, field string, content contentHash, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.byObject) > maxRememberedObjects {
-		// Fights that continue are detected again after a few more writes. Reported fights are kept, because removeEndedFights
-		// ends their events.
+		// Fights that continue are detected again after a few more writes. Reported fights are retained, because
+		// removeEndedFights ends their events.
 		maps.DeleteFunc(m.byObject, func(_ fightKey, f *fight) bool { return !f.reported })
 	}
 	if m.byObject == nil {
@@ -116,7 +119,8 @@ func (m *fightDetector) recordWrite(k fightKey, field string, content contentHas
 	f.recentWrites = append(f.recentWrites, now)
 }
 
-// markReported records that a fight is reported, and reports whether this is the first time.
+// markReported records that the fight over an object is reported. It returns false if this was recorded before, or if no
+// writes of the object are remembered.
 func (m *fightDetector) markReported(k fightKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +132,7 @@ func (m *fightDetector) markReported(k fightKey) bool {
 	return true
 }
 
-// removeEndedFights forgets the fights that are over, and returns the objects of those that were reported.
+// removeEndedFights removes the fights that are over, and returns the objects of those that were reported.
 func (m *fightDetector) removeEndedFights(now time.Time) (out []cluster.Ref) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +147,7 @@ func (m *fightDetector) removeEndedFights(now time.Time) (out []cluster.Ref) {
 	return out
 }
 
-// undoneError is the error of a write that is delayed, because other clients have repeatedly undone the same write.
+// undoneError is the error of a write that is delayed because other clients undo writes to the object.
 type undoneError struct {
 	ref   cluster.Ref
 	field string
@@ -158,21 +162,21 @@ func (u undoneError) Error() string {
 // RetryAfter returns the time until the field may be written again.
 func (u undoneError) RetryAfter() time.Duration { return u.delay }
 
-// isUndoneError reports whether a write was delayed because other clients have undone the same write.
+// isUndoneError reports whether err contains an undoneError.
 func isUndoneError(err error) bool {
 	var u undoneError
 	return errors.As(err, &u)
 }
 
-// fieldWriter writes fields of objects, with a back-off for writes that other clients undo.
+// fieldWriter writes fields of objects. It delays writes that other clients undo.
 type fieldWriter struct {
 	*eventWriter
 	fights fightDetector
 }
 
-// writeField calls send, which writes a field of an object. It returns undoneError if the write is delayed, because other
-// clients have repeatedly undone it. content is the desired content of the field without parts that differ in each write,
-// such as times.
+// writeField calls send, which writes a field of an object. If other clients have repeatedly undone this write, writeField
+// may return an undoneError instead, without calling send, and it reports the fight in an event. content is the desired
+// content of the field without parts that differ in each write, such as times.
 func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field string, content any, send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -194,9 +198,9 @@ func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field 
 	return nil
 }
 
-// writeFieldWithoutVersion is writeField for a patch of a cached object that has no resource version, so that it never
-// conflicts. The cache may lack the last write. Therefore writeFieldWithoutVersion reads the object before it repeats a
-// write, and skips the write if written reports that the object already has the content.
+// writeFieldWithoutVersion is writeField for a patch without a resource version, which never causes a conflict. obj is the
+// cached object, which may lack the last write. Therefore writeFieldWithoutVersion reads the object from the API server
+// before it repeats a write, and skips the write if written reports that the object already has the content.
 func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.Object, field string, content any, written func(live cluster.Object) (bool, error), send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -218,7 +222,8 @@ func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.
 	return c.writeField(ctx, obj, field, content, send)
 }
 
-// reportFight writes a warning that another client undoes the writes of a field. The warning lasts until the fight is over.
+// reportFight writes a warning event that another client undoes the writes of a field. The event is emitted again until the
+// fight is over.
 func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field string) {
 	who := c.lastManager(ctx, ref, field)
 	reason := string(finding.WriteUndone)
@@ -231,18 +236,18 @@ func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field st
 	}
 }
 
-// fightSubject returns the subject of the lasting warning about a fight.
+// fightSubject returns the subject under which the warning about a fight over an object is recorded.
 func fightSubject(ref cluster.Ref) string { return "writes to " + ref.String() }
 
-// endFightWarnings ends the lasting warnings about fights that are over.
+// endFightWarnings stops repeating the warning events about fights that are over.
 func (c *fieldWriter) endFightWarnings() {
 	for _, ref := range c.fights.removeEndedFights(c.clock.Now()) {
 		c.events.recordLasting(fightSubject(ref), nil)
 	}
 }
 
-// lastManager returns the quoted name of the field manager, other than this client, that changed an object last. It prefers
-// managers that changed the same subresource as field.
+// lastManager returns the quoted name of the field manager, other than this client, that changed an object last; "another
+// client" if it cannot be determined. It prefers managers that changed the same subresource as field.
 func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field string) string {
 	const unknown = "another client"
 	obj, err := c.readLive(ctx, ref)
@@ -269,7 +274,7 @@ func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field st
 	return fmt.Sprintf("%q", finding.TruncateValue(last.Manager))
 }
 
-// subresourceRank returns 1 for a manager that has changed the subresource, and 0 for others.
+// subresourceRank returns 1 if e is about changes of the subresource part ("" for the main resource), and 0 otherwise.
 func subresourceRank(e metav1.ManagedFieldsEntry, part string) int {
 	if e.Subresource == part {
 		return 1
@@ -277,16 +282,17 @@ func subresourceRank(e metav1.ManagedFieldsEntry, part string) int {
 	return 0
 }
 
-// isOwnControllerName reports whether this controller writes the status entries with this controller name.
+// isOwnControllerName reports whether this controller writes status entries with the controller name name.
 func isOwnControllerName(name string) bool {
 	return strings.HasPrefix(name, "gateway.k8s.aws/") || strings.HasPrefix(name, "gateway.fulcrum.dev/")
 }
 
-// ownFieldManager returns the field manager of this client, which is its program name because its writes specify none.
+// ownFieldManager returns the field manager of this client. It is the name of the program, because the writes of this client
+// specify no field manager.
 func ownFieldManager() string { return filepath.Base(os.Args[0]) }
 
-// comparableFields returns the fields of a status without transition times and without entries of other controllers, which
-// change although this controller writes the same.
+// comparableFields returns the fields of a status without transition times and without entries of other controllers. Both
+// may change although this controller writes the same content.
 func comparableFields(fields any) (any, error) {
 	text, err := json.Marshal(fields)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// fightWriter writes to an object whenever the fight detector does not delay the write.
+// fightWriter simulates a client that writes to one object, at the time now, and whose writes detector may delay.
 type fightWriter struct {
 	detector fightDetector
 	now      time.Time
@@ -18,7 +18,7 @@ type fightWriter struct {
 
 var testFightKey = fightKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
 
-// tryWrite writes content to a field, and reports false if the write is delayed.
+// tryWrite records a write of content to a field. It returns false if the detector delays the write.
 func (w *fightWriter) tryWrite(field string, content byte) bool {
 	if delay, _ := w.detector.delayOf(testFightKey, field, contentHash{content}, w.now); delay > 0 {
 		return false
@@ -27,8 +27,8 @@ func (w *fightWriter) tryWrite(field string, content byte) bool {
 	return true
 }
 
-// TestNewContentIsNeverDelayed checks that writes of new content, as during a rollout, and of alternating content, as
-// for a flapping pod, are never delayed.
+// TestNewContentIsNeverDelayed checks that writes are never delayed if their content is new each time, as during a rollout,
+// or alternates between two values, as for a flapping pod.
 func TestNewContentIsNeverDelayed(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]func(n int) byte{
@@ -45,8 +45,8 @@ func TestNewContentIsNeverDelayed(t *testing.T) {
 	}
 }
 
-// TestRarelyUndoneWritesAreNotDelayed repeats a write every three minutes, as if another client reverted it each time.
-// No write is delayed.
+// TestRarelyUndoneWritesAreNotDelayed repeats a write every three minutes, as if another client undid it each time, and
+// checks that no write is delayed.
 func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}
@@ -58,8 +58,9 @@ func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 	}
 }
 
-// TestRepeatedWritesBackOff repeats writes of one or three fields of an object whenever they are not delayed. There are
-// at most ten writes per minute, in the end one in 15 minutes, and no delay after the fight has ended.
+// TestRepeatedWritesBackOff repeats writes of one or three fields of an object whenever the detector permits it. It checks
+// that there are at most ten writes per minute. For one field it also checks that the delay grows to 15 minutes, and that
+// writes are not delayed any more after the fight has ended.
 func TestRepeatedWritesBackOff(t *testing.T) {
 	t.Parallel()
 	for name, fields := range map[string][]string{"one field": {"status"}, "three fields": {"status", "metadata.finalizers", "spec"}} {
@@ -100,7 +101,8 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 	}
 }
 
-// TestFightsAreForgotten checks that the record of a fight is removed after the fight has ended.
+// TestFightsAreForgotten checks that a fight is reported once, also if it pauses, and that its record is removed after it
+// has ended.
 func TestFightsAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}
@@ -125,8 +127,8 @@ func TestFightsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestReportedFightsEndAlsoAfterManyWrites records writes of more objects than the detector remembers while a fight is
-// reported. The end of the fight is still detected, so that its event is not emitted again and again.
+// TestReportedFightsEndAlsoAfterManyWrites checks that the detector does not drop a reported fight if it has to remember too
+// many objects. If the end of the fight were not detected, its event would be emitted forever.
 func TestReportedFightsEndAlsoAfterManyWrites(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}

@@ -16,14 +16,15 @@ import (
 
 // Installation records which kinds an API server serves at the version that the controller reads.
 type Installation struct {
-	// ServedKinds are the kinds that this process has the permission to list.
+	// ServedKinds are the served kinds that this process has the permission to list.
 	ServedKinds map[cluster.Kind]bool
-	// DeniedKinds are the errors for the kinds that this process has no permission to list.
+	// DeniedKinds has, for each served kind that this process has no permission to list, the error of the API server.
 	DeniedKinds map[cluster.Kind]error
 }
 
-// ReadInstallation asks an API server which kinds it serves at the version that the controller reads, and whether this
-// process may list them in a namespace; empty means all namespaces. An informer without the right to list would never sync.
+// ReadInstallation reads from an API server which of the kinds it serves at the version that the controller reads, and which
+// of them this process may list in namespace ("" for all namespaces). An informer without the permission to list would never
+// sync.
 func ReadInstallation(ctx context.Context, d discovery.ServerResourcesInterface, c client.Reader, namespace string, kinds []cluster.Kind) (Installation, error) {
 	out := Installation{ServedKinds: map[cluster.Kind]bool{}, DeniedKinds: map[cluster.Kind]error{}}
 	kindsByVersion := map[schema.GroupVersion]map[string]bool{}
@@ -77,7 +78,8 @@ func (i Installation) CheckServed(kinds []cluster.Kind) error {
 	return fmt.Errorf("not installed: %s", strings.Join(missing, ", "))
 }
 
-// servedKinds returns the kinds that an API server serves in a group and version, none if it does not serve that version.
+// servedKinds returns the kinds that an API server serves in a group and version; an empty map if it does not serve that
+// version.
 func servedKinds(d discovery.ServerResourcesInterface, gv schema.GroupVersion) (map[string]bool, error) {
 	out := map[string]bool{}
 	list, err := d.ServerResourcesForGroupVersion(gv.String())

@@ -21,24 +21,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Lease is the lock of leader election. It also records when the lease was renewed, which limits how long this process may
-// write.
+// Lease is the lock of leader election. It also records when this process renewed the lease, which limits how long this
+// process may write.
 type Lease struct {
 	resourcelock.Interface
 	ctx             context.Context
 	namespace, name string
 	events          corev1client.EventsGetter
 	clock           clock.PassiveClock
-	flags           *leasesWithFlags // nil in some tests
+	flags           *leasesWithFlags // nil without FlagsAnnotation, as in some tests
 
 	mu        sync.Mutex
 	renewedAt time.Time // when the last successful renewal was sent; zero: the lease is not held
 }
 
-// serviceAccountNamespaceFile is the path of the file that contains the namespace of the pod.
+// serviceAccountNamespaceFile is the path of the file in a pod that contains the namespace of the pod.
 const serviceAccountNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// LeaseNamespace returns the configured namespace, or that of the pod if none is configured.
+// LeaseNamespace returns configured, or the namespace of the pod if configured is empty. Outside a cluster, an empty value
+// is an error.
 func LeaseNamespace(configured string) (string, error) {
 	if configured != "" {
 		return configured, nil
@@ -50,8 +51,8 @@ func LeaseNamespace(configured string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// NewLease returns the lock of leader election. An empty namespace means that of the pod, and is an error outside a cluster.
-// Events are not written after ctx has ended.
+// NewLease returns the lock of leader election. An empty namespace means the namespace of the pod, and is an error outside a
+// cluster. After ctx has ended, the lock writes no events.
 func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, clock clock.PassiveClock) (*Lease, error) {
 	namespace, err := LeaseNamespace(namespace)
 	if err != nil {
@@ -62,7 +63,7 @@ func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, clo
 		return nil, fmt.Errorf("host name for leader election: %w", err)
 	}
 	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
-	// One hanging request must not use up the time in which the lease can be renewed.
+	// A single request that hangs must not use up the time in which the lease can be renewed.
 	cfg.Timeout = durations.RenewDeadline / 2
 	core, err := corev1client.NewForConfig(cfg)
 	if err != nil {
@@ -83,16 +84,16 @@ func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, clo
 	return out, nil
 }
 
-// newLease returns a Lease that uses a lock, and adds no FlagsAnnotation.
+// newLease returns a Lease that uses lock and does not set FlagsAnnotation. If events is nil, it writes no events.
 func newLease(ctx context.Context, lock resourcelock.Interface, namespace, name string, events corev1client.EventsGetter, clock clock.PassiveClock) *Lease {
 	return &Lease{Interface: lock, ctx: ctx, namespace: namespace, name: name, events: events, clock: clock}
 }
 
-// errNotLeader is the error of Lease.Fence.
+// errNotLeader is the error that Lease.Fence returns.
 var errNotLeader = errors.New("the lease is not held by this process")
 
-// Fence returns an error if this process does not hold the lease, or has not renewed it recently enough to exclude that
-// another process has acquired it.
+// Fence returns an error if this process does not hold the lease, or has not renewed it recently enough to be sure that no
+// other process has acquired it.
 func (l *Lease) Fence() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,8 +113,8 @@ func (l *Lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord)
 	return l.trackRenewal(r, func() error { return l.Interface.Update(ctx, r) })
 }
 
-// trackRenewal calls write, which writes the lease, and records the time of the call if it has acquired or renewed the
-// lease.
+// trackRenewal calls write, which stores the record r in the lease. If r names this process and the write succeeds, it
+// records the start of the call as the time of the renewal. If r releases the lease, the fence closes before the call.
 func (l *Lease) trackRenewal(r resourcelock.LeaderElectionRecord, write func() error) error {
 	mine := r.HolderIdentity == l.Identity()
 	begun := l.clock.Now()
@@ -127,7 +128,7 @@ func (l *Lease) trackRenewal(r resourcelock.LeaderElectionRecord, write func() e
 	return err
 }
 
-// setRenewed records when the lease was renewed.
+// setRenewed sets the time of the last renewal; zero means that this process does not hold the lease.
 func (l *Lease) setRenewed(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,21 +9,21 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// FlagsAnnotation is the annotation of a Lease with the flags of the controller that holds the Lease.
+// FlagsAnnotation is the key of an annotation of a Lease. Its value has the flags of the controller that holds the Lease.
 const FlagsAnnotation = "fulcrum.dev/flags"
 
 // maxFlagsBytes is the maximum length of the value of FlagsAnnotation.
 const maxFlagsBytes = 16 << 10
 
-// flagsOfHolder is the value of FlagsAnnotation. It names the holder, because another controller that acquires the Lease may
-// not update the annotation.
+// flagsOfHolder is the value of FlagsAnnotation as JSON. It names the holder of the Lease, because another controller may
+// acquire the Lease without updating the annotation.
 type flagsOfHolder struct {
 	Holder string   `json:"holder"`
 	Flags  []string `json:"flags"`
 }
 
-// PublishFlags sets the flags that each write of the Lease adds as FlagsAnnotation. It must be called before the Lease is
-// used.
+// PublishFlags sets the flags that each write of the Lease stores in FlagsAnnotation. Flags that need more than
+// maxFlagsBytes are not stored. PublishFlags must be called before the Lease is used.
 func (l *Lease) PublishFlags(flags []string) {
 	value, err := json.Marshal(flagsOfHolder{l.Identity(), flags})
 	if err == nil && len(value) <= maxFlagsBytes {
@@ -31,7 +31,8 @@ func (l *Lease) PublishFlags(flags []string) {
 	}
 }
 
-// PublishedFlags returns the flags of the controller that holds a Lease; false if they are not known.
+// PublishedFlags returns the flags of the controller that holds a Lease, from FlagsAnnotation; false if the annotation is
+// missing, not valid, or of another holder.
 func PublishedFlags(lease *coordinationv1.Lease) ([]string, bool) {
 	value := lease.Annotations[FlagsAnnotation]
 	var out flagsOfHolder
@@ -42,7 +43,7 @@ func PublishedFlags(lease *coordinationv1.Lease) ([]string, bool) {
 	return out.Flags, holder != nil && *holder != "" && *holder == out.Holder
 }
 
-// leasesWithFlags is a client that adds FlagsAnnotation to each Lease that it writes.
+// leasesWithFlags is a client that sets FlagsAnnotation to value on each Lease that it writes, unless value is empty.
 type leasesWithFlags struct {
 	coordinationv1client.CoordinationV1Interface
 	value string
@@ -59,7 +60,7 @@ type namespacedLeasesWithFlags struct {
 	*leasesWithFlags
 }
 
-// addFlags returns a Lease with FlagsAnnotation.
+// addFlags returns a Lease with FlagsAnnotation. It does not change its argument.
 func (a namespacedLeasesWithFlags) addFlags(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	if a.value == "" || lease.Annotations[FlagsAnnotation] == a.value {
 		return lease

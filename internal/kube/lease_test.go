@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// fakeLock is a resource lock whose updates return err.
+// fakeLock is a resource lock. Get, Create and Update return err.
 type fakeLock struct {
 	err error
 	// beforeUpdate, if not nil, is called before an update is answered.
@@ -68,8 +68,8 @@ func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 	}
 }
 
-// TestSlowRenewalCountsFromTheRequest checks that the validity of a renewal counts from the time at which the request was
-// sent, because the API server may have stored the renewal then, and other processes count from that time.
+// TestSlowRenewalCountsFromTheRequest checks that the validity of a renewal counts from the time at which its request was
+// sent. The API server may have stored the renewal at that time, and other processes count from it.
 func TestSlowRenewalCountsFromTheRequest(t *testing.T) {
 	at := time.Unix(1000, 0)
 	server := &fakeLock{beforeUpdate: func() { at = at.Add(5 * time.Second) }}

@@ -18,10 +18,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Lookups asks the API server for a Service, Ingress or Gateway that the informer does not have, and whether the object that
-// references it has changed. Each kind has a watch of its own. Therefore an Ingress may arrive before a Service that was
-// created earlier, and the deletion of a Service before an earlier edit of the Ingress that referenced it. Without a lookup, a
-// live rule would answer 503 until the other event arrives.
+// Lookups reads Services, Ingresses and Gateways that the informers do not have from the API server. It also checks there
+// whether the object that references them has changed. Both are necessary because each kind has its own watch: an Ingress
+// may arrive before a Service that was created earlier, and the deletion of a Service before an earlier edit of the Ingress
+// that referenced it. Without a lookup, an existing rule would answer 503 until the other event arrives.
 type Lookups struct {
 	live    client.Reader
 	clock   clock.PassiveClock
@@ -29,57 +29,58 @@ type Lookups struct {
 
 	mu                sync.Mutex
 	answers           map[cluster.Ref]lookupAnswer
-	prunedAt          time.Time // when expired answers were removed
-	deletionCount     int       // deletions of objects that may be looked up, as informers have reported them
+	prunedAt          time.Time // when expired answers were last removed
+	deletionCount     int       // number of deletions that informers have reported, of objects that may be looked up
 	callLimiter       *rate.Limiter
 	limitsByNamespace map[string]*namespaceLimits // by namespace
 	failedCalls       map[string]failedCall       // by namespace
-	// definitions are the CRDs that were read recently.
+	// definitions are the CRDs that were read recently, by the kind that they define.
 	definitions map[cluster.Kind]cachedDefinition
 }
 
 // lookupAnswer is the result of a lookup. object is nil if the object does not exist, if the permission to read it is
-// missing, or if it was not requested because of the limits.
+// missing, or if the limits admitted no call.
 type lookupAnswer struct {
 	object cluster.Object
 	at     time.Time
 }
 
-// namespaceLimits are the rate limiters of one namespace, so that a tenant who references many Services that do not exist does
-// not use up the calls of other namespaces.
+// namespaceLimits are the rate limiters of one namespace. With them, a tenant who references many missing Services does not
+// use up the calls of other namespaces.
 type namespaceLimits struct {
 	callLimiter *rate.Limiter
-	// waitLimiter limits the milliseconds for which runs wait for answers.
+	// waitLimiter limits the total time, in milliseconds, for which runs wait for answers.
 	waitLimiter *rate.Limiter
-	// changeLimiter limits the answers that an object has changed, each of which delays a run.
+	// changeLimiter limits how often objects of the namespace are found to have changed. Each time delays a run.
 	changeLimiter *rate.Limiter
 }
 
-// failedCall is a call that the API server did not answer. Until the given time, other calls of the namespace fail without a
-// request.
+// failedCall is a call to the API server that failed. Until the time until, other calls for the namespace fail with err,
+// without a request.
 type failedCall struct {
 	err   error
 	until time.Time
 }
 
 const (
-	// maxAnswers bounds the answers that are remembered, because users choose the names.
+	// maxAnswers is the maximum number of cached answers. It is necessary because users choose the names.
 	maxAnswers = 10_000
-	// callsRate and callsBurst limit the calls per second of all namespaces. Beyond the limit, only the informer is read.
+	// callsRate and callsBurst limit the calls per second for all namespaces together. Beyond the limit, only the informer
+	// is read.
 	callsRate, callsBurst = 50, 500
-	// namespaceCallsRate and namespaceCallsBurst limit the calls per second of one namespace.
+	// namespaceCallsRate and namespaceCallsBurst limit the calls per second for one namespace.
 	namespaceCallsRate, namespaceCallsBurst = 1, 50
-	// waitsRate and waitsBurst limit the milliseconds per second for which runs wait for answers about one namespace.
+	// waitsRate and waitsBurst limit how many milliseconds per second runs wait for answers about one namespace.
 	waitsRate, waitsBurst = 10_000.0 / 60, 10_000
-	// changesRate and changesBurst limit how often per second the objects of one namespace are found to have changed. Beyond
-	// the limit, only the informer is read, so that a tenant who edits an object again and again does not block a shared
-	// stack.
+	// changesRate and changesBurst limit how often per second objects of one namespace are found to have changed. Beyond the
+	// limit, only the informer is read, so that a tenant who constantly edits an object does not block a shared stack.
 	changesRate, changesBurst = 1.0 / 6, 50
-	// maxNamespaces bounds the namespaces that have limits. One more resets the limits of all namespaces.
+	// maxNamespaces is the maximum number of namespaces with limits. If one more is needed, the limits of all namespaces are
+	// reset.
 	maxNamespaces = 1000
 )
 
-// NewLookups returns lookups with a client that reads from the API server without a cache.
+// NewLookups returns Lookups that read with the client live. This client must read from the API server, not from a cache.
 func NewLookups(live client.Reader, clock clock.PassiveClock) *Lookups {
 	return &Lookups{
 		live: live, clock: clock, timeout: 10 * time.Second, answers: map[cluster.Ref]lookupAnswer{},
@@ -88,14 +89,14 @@ func NewLookups(live client.Reader, clock clock.PassiveClock) *Lookups {
 	}
 }
 
-// mayLookUp reports whether the API server is asked for objects of a kind that the informer does not have. Other objects
-// reference these kinds, and lose their rules if a referenced object is missing.
+// mayLookUp reports whether objects of a kind are read from the API server if the informer does not have them. These are the
+// kinds that other objects reference, and without which rules of these objects are lost.
 func mayLookUp(kind cluster.Kind) bool {
 	return kind == cluster.KindService || kind == cluster.KindIngress || kind == cluster.KindGateway
 }
 
-// lookUp returns an object; nil if it does not exist or if the permission to read it is missing. It sends no name that is
-// invalid, because users choose the names.
+// lookUp returns an object from the API server; nil if it does not exist, if the permission to read it is missing, or if the
+// limits admit no call. Names that are not valid are never sent, because users choose them.
 func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	validateName := validation.IsDNS1123Subdomain
 	if ref.Kind == cluster.KindService {
@@ -125,8 +126,8 @@ func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	return found, nil
 }
 
-// confirmUnchanged returns cluster.StaleError if an object has changed in the API server. It returns nil if the permission
-// to read the object is missing, or if the limits admit no call.
+// confirmUnchanged returns cluster.StaleError if obj differs from the object in the API server, or does not exist there any
+// more. It returns nil if the permission to read the object is missing, or if the limits admit no call.
 func (l *Lookups) confirmUnchanged(ctx context.Context, obj cluster.Object) error {
 	ref := cluster.RefOf(obj)
 	typ, ok := cluster.TypeOf(ref.Kind)
@@ -147,7 +148,8 @@ func (l *Lookups) confirmUnchanged(ctx context.Context, obj cluster.Object) erro
 // isAbsent reports whether an error means that an object does not exist, or that the permission to read it is missing.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
-// readObject reads an object from the API server, and reduces it as informers do.
+// readObject reads an object from the API server into into, and removes what informers do not store. It also counts the time
+// of the call in the limits of the namespace, and records a failed call.
 func (l *Lookups) readObject(ctx context.Context, ref cluster.Ref, into cluster.Object) (cluster.Object, error) {
 	start := l.clock.Now()
 	call, stop := context.WithTimeout(ctx, l.timeout)
@@ -168,7 +170,8 @@ func (l *Lookups) readObject(ctx context.Context, ref cluster.Ref, into cluster.
 	return cluster.Reduce(into, ""), nil
 }
 
-// reserveConfirmation counts a call that checks whether an object has changed, and reports whether the limits admit it.
+// reserveConfirmation reports whether the limits admit a call that checks whether an object has changed, and counts the
+// call. It returns an error if a call for the namespace failed recently.
 func (l *Lookups) reserveConfirmation(ref cluster.Ref) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +182,7 @@ func (l *Lookups) reserveConfirmation(ref cluster.Ref) (bool, error) {
 	return l.reserveCall(ref, now)
 }
 
-// countChange counts an answer that an object of a namespace has changed.
+// countChange counts in the limits of a namespace that one of its objects was found to have changed.
 func (l *Lookups) countChange(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,8 +191,9 @@ func (l *Lookups) countChange(namespace string) {
 	}
 }
 
-// cachedAnswer returns the answer of a recent lookup, or an empty answer if the limits admit no call. Otherwise ask is true,
-// and the caller has to ask the API server. deleted is the number of deletions so far.
+// cachedAnswer returns the answer of a recent lookup, or nil if the limits admit no call. If ask is true, there is no
+// answer, and the caller must read the object from the API server. deleted is the number of deletions that informers have
+// reported so far.
 func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted int, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,8 +208,8 @@ func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted 
 	return nil, l.deletionCount, ask, err
 }
 
-// reserveCall reports whether the limits admit one more call, and counts it. It returns an error if a call of the namespace
-// failed recently.
+// reserveCall reports whether the limits admit one more call for the namespace of ref, and counts the call. It returns an
+// error if a call for the namespace failed recently.
 func (l *Lookups) reserveCall(ref cluster.Ref, now time.Time) (bool, error) {
 	if f, ok := l.failedCalls[ref.Namespace]; ok {
 		if now.Before(f.until) {
@@ -232,7 +236,7 @@ func (l *Lookups) reserveCall(ref cluster.Ref, now time.Time) (bool, error) {
 	return limits.callLimiter.AllowN(now, 1), nil
 }
 
-// storeAnswer remembers an answer, and removes those that have expired.
+// storeAnswer caches an answer, unless the cache has maxAnswers, and removes expired answers.
 func (l *Lookups) storeAnswer(ref cluster.Ref, a lookupAnswer) {
 	if a.at.Sub(l.prunedAt) >= durations.BriefWait {
 		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old lookupAnswer) bool { return a.at.Sub(old.at) >= durations.BriefWait })
@@ -243,7 +247,8 @@ func (l *Lookups) storeAnswer(ref cluster.Ref, a lookupAnswer) {
 	}
 }
 
-// noteDeleted records that an informer has reported the deletion of an object that may be looked up.
+// noteDeleted records that an informer has reported the deletion of an object that may be looked up, and removes the cached
+// answer about it.
 func (l *Lookups) noteDeleted(o cluster.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

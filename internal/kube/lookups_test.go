@@ -31,7 +31,7 @@ import (
 type serviceServer struct {
 	mu              sync.Mutex
 	presentServices map[string]bool
-	failureCode     int // the status code of each answer; 0 for success
+	failureCode     int // HTTP status code of each answer; 0 for success
 	requestedNames  []string
 	hangs           bool
 	beforeAnswer    func() // called before each answer
@@ -39,7 +39,7 @@ type serviceServer struct {
 }
 
 func (s *serviceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// /api/v1/namespaces/n/services/name, /apis/networking.k8s.io/v1/namespaces/n/ingresses/name
+	// The path is /api/v1/namespaces/n/services/NAME or /apis/networking.k8s.io/v1/namespaces/n/ingresses/NAME.
 	_, path, _ := strings.Cut(r.URL.Path, "/namespaces/")
 	part := strings.Split(path, "/")
 	name := part[2]
@@ -87,7 +87,7 @@ func (s *serviceServer) requests() string {
 	return strings.Join(s.requestedNames, " ")
 }
 
-// RoundTrip answers without a network, so that a test in virtual time can wait for a request that hangs.
+// RoundTrip answers a request without a network, so that a test in virtual time can wait for a request that hangs.
 func (s *serviceServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
@@ -97,7 +97,7 @@ func (s *serviceServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// newLookups returns lookups that use the server, and a function that advances their clock.
+// newLookups returns Lookups that read from the server s, and a function that advances their clock.
 func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) {
 	t.Helper()
 	scheme, err := cluster.NewScheme()
@@ -117,7 +117,7 @@ func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) 
 	return NewLookups(c, clock), func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
 }
 
-// newLookupSource returns a source whose informer has no Service, and whose lookups use the server.
+// newLookupSource returns a Source whose informer has no Service, and whose Lookups read from the server s.
 func newLookupSource(t *testing.T, s *serviceServer) *Source {
 	t.Helper()
 	_, source, synced := startInformer(t, cluster.KindService, rights.KubernetesRoles)
@@ -176,8 +176,8 @@ func TestAbsentServiceIsRequestedRarely(t *testing.T) {
 	}
 }
 
-// TestNamesOfServicesAreBounded checks that names that users choose cause no error, no request to another path, and few
-// requests.
+// TestNamesOfServicesAreBounded checks that invalid names of Services cause neither an error nor a request, that no request
+// is sent beyond the rate limit, and that the memory for names and namespaces is limited.
 func TestNamesOfServicesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{}}
@@ -211,8 +211,8 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallsAreLimitedPerNamespace checks that a tenant who references many Services that do not exist does not use up the
-// calls of other tenants.
+// TestCallsAreLimitedPerNamespace checks that tenants who reference many missing Services do not use up the calls of other
+// tenants.
 func TestCallsAreLimitedPerNamespace(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{"made": true}}
@@ -242,8 +242,8 @@ func TestCallsAreLimitedPerNamespace(t *testing.T) {
 	}
 }
 
-// TestServiceIsFoundForAllPaths checks that if many paths of an Ingress reference a new Service, the Service is found for
-// all of these paths or for none.
+// TestServiceIsFoundForAllPaths checks that if many paths of an Ingress reference a new Service, the Service is found either
+// for all of these paths or for none.
 func TestServiceIsFoundForAllPaths(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{"made": true}}
@@ -274,8 +274,8 @@ func TestServiceIsFoundForAllPaths(t *testing.T) {
 	}
 }
 
-// TestDeletedServiceIsNotRemembered checks that the cached Service is dropped when the Service is deleted, also if this
-// happens during the lookup.
+// TestDeletedServiceIsNotRemembered checks that a Service is not cached any more after its deletion, also if it is deleted
+// during the lookup.
 func TestDeletedServiceIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{"made": true}}
@@ -321,8 +321,8 @@ func TestWaitsForSlowAnswersAreBounded(t *testing.T) {
 }
 
 // TestConfirmBeforeAServiceCountsAsMissing checks that a view has the error StaleError if a referenced Service is missing
-// and the Ingress that references it was edited or created again: the deletion of the Service may arrive before the edit
-// that removed the reference.
+// and the Ingress that references it was edited, deleted or created again. The deletion of the Service may arrive before the
+// edit that removed the reference.
 func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{}}
@@ -382,8 +382,8 @@ func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	}
 }
 
-// TestWaitsForChangedObjectsAreBounded checks that a tenant who edits an object all the time rarely delays runs that are
-// shared with other tenants.
+// TestWaitsForChangedObjectsAreBounded checks that a tenant who constantly edits an object delays only a limited number of
+// runs, which may be shared with other tenants.
 func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{ingress: &networkingv1.Ingress{
@@ -406,7 +406,7 @@ func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCacheOnlySendsNoRequests checks that the source for callers that must not wait reads only from the informer caches.
+// TestCacheOnlySendsNoRequests checks that the source that CacheOnly returns reads only from the informer caches.
 func TestCacheOnlySendsNoRequests(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{"made": true}}
@@ -430,8 +430,8 @@ func TestCachedLookupsExpire(t *testing.T) {
 	}
 }
 
-// TestFailedReadOfAServiceIsAnError checks that a failed read is an error. Without the permission to read, only the informer
-// cache is used.
+// TestFailedReadOfAServiceIsAnError checks that a failed lookup is an error, and that other lookups in the namespace then
+// fail without a request. A missing permission is not an error: the Service then counts as missing.
 func TestFailedReadOfAServiceIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

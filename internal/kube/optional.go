@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// AddOptionalKinds adds kinds that need not be installed. They have no objects until StartKinds is called for them.
+// AddOptionalKinds adds kinds whose CRDs need not be installed. They have no objects until StartKinds starts them.
 func (s *Source) AddOptionalKinds(kinds []cluster.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,9 @@ func (s *Source) Installed(kind cluster.Kind) bool {
 	return read || kind == cluster.KindSecret
 }
 
-// typeOf returns the type of a kind, and its cached objects, nil if the kind is read with the client of the cache. read is
-// false for an optional kind that is not started. It returns an error if the kind is unknown or the source is not synced.
+// typeOf returns the type and the cached objects of a kind. objects is nil for a kind that is read with the client of the
+// cache. read is false for an optional kind that is not started. It is an error if the kind is unknown or the source is not
+// synced.
 func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, objects *cachedObjects, read bool, err error) {
 	s.mu.RLock()
 	typ, read = s.kinds[kind]
@@ -50,15 +51,15 @@ func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, objects *cachedObj
 	return typ, objects, read, nil
 }
 
-// watcher receives the events of a kind until ctx ends.
+// watcher calls notify for the events of a kind until ctx ends.
 type watcher struct {
 	ctx    context.Context
 	kind   cluster.Kind
 	notify func(Event)
 }
 
-// startWatcher starts the events of a watcher. For an optional kind that is not installed, StartKinds starts them. Watchers
-// of optional kinds are remembered, because StartKinds and StopKinds notify them again.
+// startWatcher adds a watcher to the informer of its kind. For an optional kind that is not started yet, StartKinds does
+// this later. Watchers of optional kinds are stored, because StartKinds and StopKinds notify them.
 func (s *Source) startWatcher(w watcher) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +74,7 @@ func (s *Source) startWatcher(w watcher) error {
 	return s.addInformerWatcher(w)
 }
 
-// addInformerWatcher adds a watcher to the informer of its kind. The caller holds the lock, so that no kind is started
+// addInformerWatcher adds a watcher to the informer of its kind. The caller must hold s.mu, so that no kind is started
 // meanwhile.
 func (s *Source) addInformerWatcher(w watcher) error {
 	typ := s.kinds[w.kind]
@@ -105,7 +106,7 @@ func (s *Source) addInformerWatcher(w watcher) error {
 // StartKinds starts reading optional kinds that the API server serves now. All of them become readable at the same time.
 // Before the source is synced, StartKinds only creates their informers. Afterwards it waits for their first listings, starts
 // their events, and sends events for all objects of the kinds in renotify, whose results may depend on the new kinds. After
-// an error none of the kinds is read, and StartKinds can be called again.
+// an error none of the new kinds is read, and StartKinds can be called again.
 func (s *Source) StartKinds(ctx context.Context, kinds, renotify []cluster.Kind) (err error) {
 	types := map[cluster.Kind]cluster.Type{}
 	defer func() {
@@ -150,10 +151,10 @@ func (s *Source) StartKinds(ctx context.Context, kinds, renotify []cluster.Kind)
 	return nil
 }
 
-// StopKinds stops reading optional kinds that the API server does not serve any more, so that their informers do not send
-// failing requests for them without end. It skips a kind whose informer still has objects, because their deletion has not
-// been reported. It sends events for all objects of the kinds in renotify, and returns the stopped kinds. StartKinds can
-// start them again.
+// StopKinds stops reading optional kinds that the API server does not serve any more, because their informers would send
+// failing requests forever. It skips a kind whose informer still has objects, because the deletion of these objects has not
+// been reported. If it stops a kind, it sends events for all objects of the kinds in renotify. It returns the stopped kinds,
+// which StartKinds can start again.
 func (s *Source) StopKinds(ctx context.Context, kinds, renotify []cluster.Kind) ([]cluster.Kind, error) {
 	var stopped []cluster.Kind
 	for _, k := range kinds {
@@ -185,7 +186,8 @@ func (s *Source) StopKinds(ctx context.Context, kinds, renotify []cluster.Kind) 
 	return stopped, nil
 }
 
-// stopReading stops reading a kind and removes its informer: indexes cannot be added twice to the same informer.
+// stopReading stops reading a kind and removes its informer. The informer cannot be used again, because the same indexes
+// cannot be added to it twice. If the removal fails, the kind is still read.
 func (s *Source) stopReading(ctx context.Context, k cluster.Kind, typ cluster.Type) error {
 	s.mu.Lock()
 	_, read := s.kinds[k]
@@ -208,7 +210,7 @@ func (s *Source) stopReading(ctx context.Context, k cluster.Kind, typ cluster.Ty
 	return fmt.Errorf("stop watching %s: %w", k, err)
 }
 
-// waitForListings waits for the first listings of kinds.
+// waitForListings waits until the informers of the kinds have their first listings, at most durations.ListingTimeout.
 func (s *Source) waitForListings(ctx context.Context, types map[cluster.Kind]cluster.Type) error {
 	ctx, stop := context.WithTimeout(ctx, durations.ListingTimeout)
 	defer stop()
@@ -228,7 +230,7 @@ func (s *Source) waitForListings(ctx context.Context, types map[cluster.Kind]clu
 	return nil
 }
 
-// notifyAll notifies watchers of all objects of kinds, as a resync does.
+// notifyAll notifies watchers of all objects of kinds, as if they had not changed, like a resync.
 func (s *Source) notifyAll(watchers []watcher, kinds []cluster.Kind) {
 	for _, w := range watchers {
 		if !slices.Contains(kinds, w.kind) {

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// kindServer is an API server for discovery, lists and watches. Each installed kind has one object named x, unless the
+// kindServer is an API server for discovery, lists and watches. Each installed kind has one object named "x", unless the
 // kind is in empty.
 type kindServer struct {
 	mu              sync.Mutex
@@ -124,8 +124,7 @@ func (s *kindServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newKindServer starts an API server, and returns a source that reads from it and a function that returns which kinds
-// are installed.
+// newKindServer starts an API server. It returns a source that reads from it, and a function that calls ReadInstallation.
 func newKindServer(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.Kind) Installation) {
 	t.Helper()
 	server := httptest.NewServer(s)
@@ -234,8 +233,8 @@ func TestStartKindsAfterInstallation(t *testing.T) {
 	}
 }
 
-// TestStartKindsAfterAFailure checks that a kind that cannot be listed yet prevents the kinds that are started with it from
-// starting, but only until the next call.
+// TestStartKindsAfterAFailure checks that StartKinds starts none of its kinds while one of them cannot be listed, and that a
+// later call starts all of them.
 func TestStartKindsAfterAFailure(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}}
 	s.setKinds(s.installed, cluster.KindIngressClass, cluster.KindGateway)
@@ -259,8 +258,8 @@ func TestStartKindsAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestStopKindsAfterRemoval checks that after a CRD is removed and its objects are deleted, its kind is no longer requested.
-// After the CRD is installed again, the kind is started again.
+// TestStopKindsAfterRemoval checks that StopKinds stops the informer of a kind after its CRD was removed and its objects
+// were deleted, but not while an object exists. After the CRD is installed again, StartKinds starts the kind again.
 func TestStopKindsAfterRemoval(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}, empty: map[cluster.Kind]bool{}}
 	s.setKinds(s.installed, cluster.KindIngressClass, cluster.KindTCPRoute)

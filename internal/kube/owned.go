@@ -10,14 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-// A ConfigMap in the namespace of a binding records the targets that this cluster registered in a target group which it shares
-// with other clusters. The AWS Load Balancer Controller uses the same name and format.
+// A ConfigMap in the namespace of a TargetGroupBinding records which targets this cluster has registered in a target group
+// that it shares with other clusters. The AWS Load Balancer Controller uses the same name and format.
 const (
 	ownedTargetsPrefix = "aws-lbc-targets-"
 	ownedTargetsKey    = "targets"
 )
 
-// ownedTargetsConfigMap returns the ConfigMap of a binding without data.
+// ownedTargetsConfigMap returns the ConfigMap of a TargetGroupBinding, without data.
 func ownedTargetsConfigMap(k bindings.Key) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{}
 	m.Namespace, m.Name = k.Namespace, ownedTargetsPrefix+k.Name
@@ -33,7 +33,8 @@ func (c *Cluster) OwnedTargets(ctx context.Context, k bindings.Key) ([]string, b
 	return bindings.SplitIdentities(m.Data[ownedTargetsKey]), true, nil
 }
 
-// setOwnedTargets replaces the recorded targets. It returns a conflict if another client has written the ConfigMap meanwhile.
+// setOwnedTargets stores the targets of w in the ConfigMap, in place of the previous ones. It returns a conflict if another
+// client writes the ConfigMap meanwhile.
 func (c *bindingWriter) setOwnedTargets(ctx context.Context, w bindings.SetOwnedTargets) error {
 	m := ownedTargetsConfigMap(w.Binding)
 	err := c.api.Read(ctx, m)
@@ -56,7 +57,6 @@ func (c *bindingWriter) setOwnedTargets(ctx context.Context, w bindings.SetOwned
 	return nil
 }
 
-// deleteOwnedTargets deletes the ConfigMap of a binding.
 func (c *bindingWriter) deleteOwnedTargets(ctx context.Context, w bindings.DropOwnedTargets) error {
 	return ignoreNotFound(c.api.Delete(ctx, ownedTargetsConfigMap(w.Binding)))
 }

@@ -27,7 +27,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// roleServer is an API server that allows what RBAC roles allow. It stores Leases, and has no other objects.
+// roleServer is an API server that allows only the requests that roles allow. It stores Leases and Secrets, and has no other
+// objects.
 type roleServer struct {
 	roles []rights.Role
 
@@ -124,7 +125,7 @@ func resourceOf(k cluster.Kind) string {
 	return name + "s"
 }
 
-// kindOf returns the kind of a resource, or an empty string if the controller does not read the resource.
+// kindOf returns the kind of a resource; "" if the controller does not read the resource.
 func kindOf(group, resource string) cluster.Kind {
 	for _, typ := range cluster.Types() {
 		if resourceOf(typ.Kind) == resource && typ.GVK.Group == group {
@@ -134,7 +135,8 @@ func kindOf(group, resource string) cluster.Kind {
 	return ""
 }
 
-// startInformer starts the informer of a kind with the permissions of roles. done is closed after the first list.
+// startInformer starts the informer of a kind with the permissions of roles, against a new roleServer. done is closed after
+// the first listing.
 func startInformer(t *testing.T, k cluster.Kind, roles []rights.Role) (s *roleServer, source *Source, done chan struct{}) {
 	t.Helper()
 	s, cfg := newRoleServer(t, roles)
@@ -176,8 +178,8 @@ func startInformer(t *testing.T, k cluster.Kind, roles []rights.Role) (s *roleSe
 	return s, source, done
 }
 
-// TestWithoutListOrWatch checks that every informer needs both verbs: without the permission to list, its first list fails;
-// without the permission to watch, the API server refuses the watch.
+// TestWithoutListOrWatch checks that every informer needs both verbs: without the permission to list, its first listing
+// fails; without the permission to watch, the API server refuses the watch.
 func TestWithoutListOrWatch(t *testing.T) {
 	t.Parallel()
 	for _, role := range rights.KubernetesRoles {
@@ -215,8 +217,8 @@ func TestWithoutListOrWatch(t *testing.T) {
 	}
 }
 
-// TestWithoutVerbOfTheLease checks that if one verb on leases is missing, the lease is not acquired, and the fence permits
-// no write.
+// TestWithoutVerbOfTheLease checks that a missing verb on leases is an error. Without get or create, the lease is not
+// acquired, and the fence permits no write.
 func TestWithoutVerbOfTheLease(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"
@@ -248,13 +250,13 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 	}
 }
 
-// TestWithoutVerbOfTheCheckpoints checks that if one verb on Secrets is missing, checkpoints cannot be read or written, and
-// the error is Forbidden.
+// TestWithoutVerbOfTheCheckpoints checks that writing checkpoints fails with Forbidden if any verb on Secrets is missing.
+// Reading checkpoints fails only without get.
 func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "create", "get", "update"} {
 		t.Run("secrets/"+verb, func(t *testing.T) {
-			// Another role also allows creating Secrets.
+			// Only the leader election role is used, because another role also allows creating Secrets.
 			roles := slices.DeleteFunc(rights.WithoutVerb("fulcrum-leader-election", "secrets", verb), func(r rights.Role) bool { return r.Name != "fulcrum-leader-election" })
 			_, cfg := newRoleServer(t, roles)
 			scheme, err := cluster.NewScheme()
@@ -285,8 +287,8 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 	}
 }
 
-// TestWithoutVerbOfTheVersions checks that without the permission to read the CRDs of the Gateway API, reading their
-// versions returns an error.
+// TestWithoutVerbOfTheVersions checks that BundleVersions returns an error if the permission to read the CRDs of the Gateway
+// API is missing.
 func TestWithoutVerbOfTheVersions(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "get"} {
@@ -304,8 +306,8 @@ func TestWithoutVerbOfTheVersions(t *testing.T) {
 	}
 }
 
-// TestLeaseShowsTheFlagsOfItsHolder checks that the Lease has the flags of its holder, and not those of another controller.
-// Publishing the flags needs no further permissions.
+// TestLeaseShowsTheFlagsOfItsHolder checks that PublishedFlags returns the flags of the holder of the Lease, and not those
+// of another controller. Writing the flags needs no further permissions.
 func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"

@@ -18,8 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Secrets reads single Secrets and watches each one that was read, so that the controller needs no rights to all Secrets and
-// caches no others. If the watch of a Secret does not run, the Secret is read from the API server each time.
+// Secrets reads single Secrets and watches each Secret that was read. Therefore the controller needs no permission for all
+// Secrets, and caches no others. While the watch of a Secret does not run, each call of Get reads the Secret from the API
+// server.
 type Secrets struct {
 	ctx    context.Context
 	client corev1client.SecretsGetter
@@ -30,9 +31,9 @@ type Secrets struct {
 	watchers []*watcher
 }
 
-// Logger writes log entries.
+// Logger writes log entries at the info level.
 type Logger interface {
-	// Info writes a message, and keys with values.
+	// Info writes a message with key-value pairs.
 	Info(message string, keysAndValues ...any)
 }
 
@@ -40,8 +41,8 @@ type Logger interface {
 type watchedSecret struct {
 	informer           toolscache.SharedIndexInformer
 	stop               context.CancelFunc
-	notReadSinceRetain bool // the Secret was not read since the last call of Retain
-	forbidden          bool // the permission to read the Secret is missing, which was logged
+	notReadSinceRetain bool // set by Retain if the Secret is not wanted, reset by a read
+	forbidden          bool // whether the permission to read the Secret is missing
 }
 
 // NewSecrets returns a reader of Secrets whose watches end with ctx.
@@ -49,15 +50,15 @@ func NewSecrets(ctx context.Context, c corev1client.SecretsGetter, log Logger) *
 	return &Secrets{ctx: ctx, client: c, log: log, watched: map[cluster.Ref]*watchedSecret{}}
 }
 
-// Get reads one Secret and watches it from then on; nil if it does not exist or if the permission to read it is missing. The
-// watch notices rights that are granted later. A name that is invalid for a Secret is never sent, because users choose the
-// names, and the client returns an error for a name with a slash.
+// Get returns one Secret and watches it from then on. It returns nil if the Secret does not exist or if the permission to
+// read it is missing. The watch detects a permission that is granted later. Get never sends a name that is not valid for a
+// Secret, because users choose the names, and the client returns an error for a name with a slash.
 func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	if len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
 		return nil, nil
 	}
 	w := s.watchSecret(ref)
-	// The cached Secret is not used after the right to read it was withdrawn, as after a restart.
+	// If the permission to read was withdrawn, the cached Secret is not used, as after a restart.
 	if w.informer.HasSynced() && !s.isForbidden(w) {
 		obj, ok, err := w.informer.GetStore().GetByKey(ref.Namespace + "/" + ref.Name)
 		if err != nil || !ok {
@@ -77,7 +78,7 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	return obj, nil
 }
 
-// watchSecret returns the watch of a Secret, and starts it if necessary.
+// watchSecret returns the watch of a Secret, and starts the watch if there is none.
 func (s *Secrets) watchSecret(ref cluster.Ref) *watchedSecret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +153,9 @@ func (s *Secrets) isForbidden(w *watchedSecret) bool {
 	return w.forbidden
 }
 
-// Retain ends the watches of Secrets for which wanted returns false and that were not read since the last call of Retain.
-// The second condition is for Secrets that a current run has read and not yet recorded.
+// Retain ends the watch of each Secret for which wanted returns false, if the previous call of Retain did not want the
+// Secret either and no read followed. The second condition protects Secrets that a current run has read and not yet
+// recorded.
 func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +172,7 @@ func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 	}
 }
 
-// watch notifies of the events of all watched Secrets until ctx ends.
+// watch calls notify for the events of all watched Secrets until ctx ends.
 func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
 	l := &watcher{ctx, cluster.KindSecret, notify}
 	s.mu.Lock()
@@ -179,12 +181,11 @@ func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		// A copy, because notifyWatchers may be reading the old list.
+		// notifyWatchers may be reading the old list, so a copy is changed.
 		s.watchers = slices.DeleteFunc(slices.Clone(s.watchers), func(o *watcher) bool { return o == l })
 	})
 }
 
-// notifyWatchers sends an event to all watchers.
 func (s *Secrets) notifyWatchers(e Event) {
 	s.mu.Lock()
 	listeners := s.watchers

@@ -29,8 +29,10 @@ type secretServer struct {
 	allowed bool
 	present bool
 	gets    int
-	watches []string // field selectors
-	changes chan string
+	// requests is the number of all requests.
+	requests int
+	watches  []string // field selectors
+	changes  chan string
 }
 
 func (s *secretServer) secret(value string) corev1.Secret {
@@ -42,6 +44,7 @@ func (s *secretServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	allowed, present := s.allowed, s.present
 	watching := r.URL.Query().Get("watch") != ""
+	s.requests++
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/s"):
 		s.gets++
@@ -162,8 +165,8 @@ func TestForbiddenSecretIsNil(t *testing.T) {
 	}
 }
 
-// TestSecretAfterItsRightIsWithdrawn checks that if the permission to read a watched Secret is withdrawn and granted again,
-// the effect is the same as after a restart.
+// TestSecretAfterItsRightIsWithdrawn checks that a watched Secret is not returned while the permission to read it is
+// withdrawn. When the permission is granted again, watchers are notified and the Secret is returned.
 func TestSecretAfterItsRightIsWithdrawn(t *testing.T) {
 	server := &secretServer{allowed: true, present: true, changes: make(chan string)}
 	s, logged, events := newSecrets(t, server), make(chan string, 10), make(chan Event, 10)
@@ -199,7 +202,8 @@ func TestSecretAfterItsRightIsWithdrawn(t *testing.T) {
 	wantReadable(true)
 }
 
-// TestForbiddenSecretsAreLoggedOncePerChange checks that repeated failures to read a Secret are logged once.
+// TestForbiddenSecretsAreLoggedOncePerChange checks that a log entry is written when the permission to read a Secret is
+// withdrawn or granted again, and not for each failed read.
 func TestForbiddenSecretsAreLoggedOncePerChange(t *testing.T) {
 	var lines []string
 	s := NewSecrets(t.Context(), nil, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
@@ -227,8 +231,8 @@ func TestMissingSecretIsNil(t *testing.T) {
 	}
 }
 
-// TestInvalidNamesOfSecretsAreNotRequested checks that nil is returned for an invalid name of a Secret, without a request:
-// users choose the names, and an error would stop the reconciliation of the whole stack.
+// TestInvalidNamesOfSecretsAreNotRequested checks that Get returns nil for an invalid name of a Secret, without a request.
+// Users choose the names, and an error would stop the reconciliation of the whole stack.
 func TestInvalidNamesOfSecretsAreNotRequested(t *testing.T) {
 	for _, name := range []string{
 		"", ".", "..", "../s", "../../m/secrets/s", "a/b", "%2e%2e%2fs", "s?watch=true", "s#", "S", "s\x00", "s\n", "s,metadata.namespace=m", "-", strings.Repeat("s", 254), strings.Repeat("s/", 100_000),
@@ -239,7 +243,7 @@ func TestInvalidNamesOfSecretsAreNotRequested(t *testing.T) {
 		if o != nil || err != nil {
 			t.Errorf("%.40q: %v %v", name, o, err)
 		}
-		if server.gets > 0 || len(s.watched) > 0 {
+		if server.requests > 0 || len(s.watched) > 0 {
 			t.Errorf("%.40q is asked for", name)
 		}
 	}

@@ -19,8 +19,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// CacheOptions returns the options of the informers. A namespace, if not empty, is the only one that is watched, besides
-// cluster-scoped kinds. quicEnv is the environment variable of containers that cached pods retain.
+// CacheOptions returns the options of the informers. If namespace is not empty, only this namespace and cluster-scoped kinds
+// are watched. If resync is 0, the interval of resyncs is the default of controller-runtime. quicEnv is the name of the
+// environment variable of containers that cached pods retain.
 func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration, quicEnv string) cache.Options {
 	withoutCopies := true
 	o := cache.Options{
@@ -52,15 +53,15 @@ var unfinishedPodSelector = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 )
 
-// Event is a change of an object of a source.
+// Event is a change of an object that a Source reads.
 type Event struct {
 	Old, New cluster.Object // Old is nil for a new object, New for a deleted one
-	// Unchanged is set if the object has not changed: the event is a resync, or of the first listing.
+	// Unchanged is set if the object has not changed: the event is part of a resync or of the first listing.
 	Unchanged bool
 }
 
-// Source reads from informers. It implements cluster.Source. Before it is synced it returns
-// errors, because an object that it has not received yet may exist.
+// Source reads from informers. It implements cluster.Source. Before it is synced, its reads return errors, because objects
+// may exist that it has not received yet.
 type Source struct {
 	ctx           context.Context
 	cache         cache.Cache
@@ -72,8 +73,8 @@ type Source struct {
 
 	mu      sync.RWMutex
 	kinds   map[cluster.Kind]cluster.Type
-	objects map[cluster.Kind]*cachedObjects // none for a kind that is read with the client of the cache
-	// optionalKinds are the kinds that StartKinds may start. Until then they have no objects.
+	objects map[cluster.Kind]*cachedObjects // without the kinds that are read with the client of the cache
+	// optionalKinds are the kinds that StartKinds may start. They have no objects before that.
 	optionalKinds map[cluster.Kind]bool
 	watchers      []watcher // the watchers of optional kinds
 }
@@ -89,9 +90,8 @@ var (
 // errNotSynced is the error of reads before the informers have synced.
 var errNotSynced = errors.New("the cache of the cluster is not complete yet")
 
-// NewSource registers informers and indexes for the kinds. The cache must be made with CacheOptions
-// of the same namespace and be started by the caller; ctx bounds reads. secrets may be nil if no
-// Secret will be read.
+// NewSource creates informers with indexes for the kinds. The cache c must be created with CacheOptions for the same
+// namespace, and the caller must start it. Reads end with ctx. secrets may be nil if no Secret is read.
 func NewSource(ctx context.Context, c cache.Cache, namespace string, kinds []cluster.Kind, secrets *Secrets) (*Source, error) {
 	s := &Source{ctx: ctx, cache: c, onlyNamespace: namespace, kinds: map[cluster.Kind]cluster.Type{}, objects: map[cluster.Kind]*cachedObjects{}, secrets: secrets}
 	for _, k := range kinds {
@@ -133,7 +133,7 @@ func (s *Source) createInformer(k cluster.Kind) (cluster.Type, error) {
 	return typ, nil
 }
 
-// WaitForSync blocks until every informer has its first listing, or the context ends.
+// WaitForSync waits until every informer has its first listing. It returns an error if ctx ends before.
 func (s *Source) WaitForSync(ctx context.Context) error {
 	if !s.cache.WaitForCacheSync(ctx) {
 		return errNotSynced
@@ -142,7 +142,7 @@ func (s *Source) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// Synced reports whether every informer has its first listing.
+// Synced reports whether WaitForSync has succeeded, so that reads are possible.
 func (s *Source) Synced() bool { return s.synced.Load() }
 
 // Get implements cluster.Source.
@@ -205,7 +205,7 @@ func (s cacheOnlySource) Get(ref cluster.Ref) (cluster.Object, error) {
 	return s.getCached(typ, objects, ref)
 }
 
-// getCached reads an object from its informer, nil if it does not exist.
+// getCached reads an object from its informer; nil if the informer does not have it.
 func (s *Source) getCached(typ cluster.Type, objects *cachedObjects, ref cluster.Ref) (cluster.Object, error) {
 	if objects != nil {
 		return objects.get(client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
@@ -221,8 +221,7 @@ func (s *Source) getCached(typ cluster.Type, objects *cachedObjects, ref cluster
 	return obj, nil
 }
 
-// isUnwatched reports whether a namespace is not watched, so that nothing in it exists for the
-// controller.
+// isUnwatched reports whether a namespace is not watched. No object in such a namespace exists for the controller.
 func (s *Source) isUnwatched(namespace string) bool {
 	return s.onlyNamespace != "" && namespace != "" && namespace != s.onlyNamespace
 }
@@ -247,8 +246,8 @@ func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 	return SortedItems(list)
 }
 
-// Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the
-// objects that exist. Events of an optional kind begin when it is started. Watch does not block; the calls end with ctx.
+// Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the objects that exist.
+// Events of an optional kind begin when the kind is started. Watch does not block. The calls of notify end with ctx.
 func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Event)) error {
 	for _, k := range kinds {
 		if k == cluster.KindSecret {
@@ -312,7 +311,7 @@ func (h informerHandler) OnDelete(obj any) {
 	}
 }
 
-// noteChange records a change in the cached objects before the watcher is notified.
+// noteChange records a change in the cached objects. It is called before the watcher is notified.
 func (h informerHandler) noteChange(o cluster.Object) {
 	if h.objects != nil {
 		h.objects.noteChange(o)

@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// editStatus changes a status that other clients write as well, by a patch that fails if another client wrote meanwhile. The
-// first attempt uses the cached object, which is usually up to date; later attempts read the object from the API server.
+// editStatus changes a status that other clients write as well. It sends a patch that fails if another client has written
+// meanwhile, and makes at most maxWriteAttempts attempts. The first attempt uses the cached object, which is usually up to
+// date. Later attempts read the object from the API server. A missing object is not an error.
 func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 	obj, err := c.source.Get(p.Ref)
 	if err != nil || obj == nil {

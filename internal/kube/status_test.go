@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// statusEntryEdit adds an entry to the status of an Ingress, unless the entry exists.
+// statusEntryEdit returns an edit that adds an entry with host to the status of an Ingress, unless the entry exists.
 func statusEntryEdit(host string) cluster.StatusEdit {
 	return cluster.StatusEdit{
 		Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"},
@@ -28,7 +28,7 @@ func statusEntryEdit(host string) cluster.StatusEdit {
 	}
 }
 
-// racingAPI is an API server on which another controller writes between each read and the patch that follows.
+// racingAPI is an API server on which another controller writes the next of otherEdits before each patch.
 type racingAPI struct {
 	MemoryAPI
 	t          *testing.T
@@ -47,8 +47,8 @@ func (r *racingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.
 	return r.MemoryAPI.Patch(ctx, obj, part, kind, data)
 }
 
-// TestConcurrentStatusEditsLoseNoEntries checks that no writer removes an entry that another writer added between its read
-// and its patch, although each writer replaces the whole list.
+// TestConcurrentStatusEditsLoseNoEntries checks that no writer removes an entry that another writer has added between the
+// read and the patch of the first one, although each writer replaces the whole list.
 func TestConcurrentStatusEditsLoseNoEntries(t *testing.T) {
 	_, m := newTestCluster(t, newIngress())
 	api := &racingAPI{MemoryAPI: MemoryAPI{m}, t: t, otherEdits: []cluster.StatusEdit{statusEntryEdit("b"), statusEntryEdit("c")}}

@@ -15,11 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// crdResource is the resource of CRDs.
+// crdResource is the API resource of CRDs.
 var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // BundleVersions returns the versions of the Gateway API to which the CRDs of kinds belong, by the name of the CRD. The
-// version is empty if the CRD has no annotation with its version. CRDs that are not installed are omitted.
+// version is empty if the CRD has no annotation with its version. CRDs that are not installed are missing in the result.
 func BundleVersions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (map[string]string, error) {
 	ctx, done := context.WithTimeout(ctx, durations.RequestTimeout)
 	defer done()

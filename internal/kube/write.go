@@ -19,11 +19,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// maxWriteAttempts bounds the attempts to read an object and to write it before another client does.
+// maxWriteAttempts is the maximum number of attempts to read and write an object while other clients change it.
 const maxWriteAttempts = 5
 
-// editFinalizers reads an object from the API server and patches its finalizers. The patch fails if another client wrote
-// meanwhile. change identifies the change for the detection of repeated writes.
+// editFinalizers reads an object from the API server and sets its finalizers to the result of edit. The patch fails if
+// another client has written meanwhile. After maxWriteAttempts such failures, editFinalizers returns the conflict. change
+// identifies the change for the detection of repeated writes.
 func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, change string, edit func(obj cluster.Object) ([]string, error)) error {
 	for n := 1; ; n++ {
 		obj, err := c.readLive(ctx, ref)
@@ -43,7 +44,8 @@ func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, change st
 	}
 }
 
-// setFinalizer adds a finalizer to an object that is not being deleted, or removes it.
+// setFinalizer adds a finalizer to an object, unless the object is being deleted. If p.Remove is set, it removes the
+// finalizer instead. A missing object is not an error.
 func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 	err := c.editFinalizers(ctx, p.Ref, fmt.Sprint(p.Name, p.Remove), func(obj cluster.Object) ([]string, error) {
 		have := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return p.Remove && f == p.Name })
@@ -85,7 +87,8 @@ func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer
 	return err
 }
 
-// releaseFinalizer removes the finalizer of a stack from an object, after its status if the action requests that.
+// releaseFinalizer removes the finalizer of a stack from an object. If the action requests it, the load balancer of the
+// stack is removed from the status of the object before.
 func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinalizer) error {
 	ref := cluster.RefFromFinding(action.Ref)
 	if action.ClearStatus {
@@ -101,7 +104,7 @@ func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinal
 	return err
 }
 
-// clearStatus removes the load balancer of the stack from the status of an object.
+// clearStatus removes the load balancer of the stack with the given finalizer from the status of an object.
 func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer string) error {
 	if !slices.Contains(cluster.RootKinds(), ref.Kind) {
 		return nil
@@ -117,7 +120,8 @@ func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer st
 	return c.patchStatus(ctx, obj, fields)
 }
 
-// writeStatus sets the fields of a status, unless the cached object has them.
+// writeStatus sets fields of the status of an object, unless the cached object already has them. A missing object is not an
+// error.
 func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error {
 	obj, err := c.source.Get(p.Ref)
 	if err != nil || obj == nil {
@@ -133,11 +137,11 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	return nil
 }
 
-// unchangedFields is an argument normalize of hasFields that changes nothing.
+// unchangedFields returns its argument. It is a normalize function for hasFields.
 func unchangedFields(fields any) (any, error) { return fields, nil }
 
-// hasFields reports whether the status of an object has the fields. normalize is applied to the status of the object before the
-// comparison.
+// hasFields reports whether the status of an object already has the given fields. normalize is applied to the status of the
+// object before the comparison, but not to fields.
 func hasFields(obj cluster.Object, fields any, normalize func(any) (any, error)) (bool, error) {
 	status, err := normalize(cluster.StatusOf(obj))
 	if err != nil {
@@ -155,7 +159,7 @@ func hasFields(obj cluster.Object, fields any, normalize func(any) (any, error))
 	return err == nil && jsonpatch.Equal(have, next), err
 }
 
-// patchStatus sets fields of the status of an object.
+// patchStatus sets fields of the status of an object. A missing object is not an error.
 func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, fields any) error {
 	data, err := json.Marshal(map[string]any{"status": fields})
 	if err != nil {
@@ -171,7 +175,7 @@ func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, field
 	})
 }
 
-// putBinding creates or updates a TargetGroupBinding.
+// putBinding creates or updates a TargetGroupBinding. The ID of the result is "namespace/name".
 func (c *bindingWriter) putBinding(ctx context.Context, action plan.PutBinding, known plan.KnownIDs) (plan.StepResult, error) {
 	want, err := wantedBinding(action, known)
 	if err != nil {
@@ -192,8 +196,9 @@ func (c *bindingWriter) putBinding(ctx context.Context, action plan.PutBinding, 
 	}
 }
 
-// updateBinding updates the binding of the desired name. It returns errNameTaken if the existing binding is for another
-// target group: that binding has to be deleted first, and its targets are deregistered before its finalizer is removed.
+// updateBinding updates the existing TargetGroupBinding with the name of want. It returns errNameTaken if that
+// TargetGroupBinding is being deleted or is for another target group. In both cases it must first be deleted completely: its
+// targets are deregistered before its finalizer is removed.
 func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, action plan.PutBinding) error {
 	live := &elbv2.TargetGroupBinding{}
 	live.Namespace, live.Name = want.Namespace, want.Name

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// TestCases translates all recorded Ingress cases, and compares the notes and differences with testdata/cases.txt.
+// TestCases translates all recorded Ingress cases, and compares the notes about each translation, and its differences from
+// the Ingresses, with testdata/cases.txt.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(recorded.Files, "ingress-*.yaml")

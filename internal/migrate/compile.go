@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Compile returns the desired state of each Gateway of a result, and the findings about it. It adds the objects of the
-// result to the store.
+// Compile adds the objects of a result to the store, and translates its Gateways as the controller does. It returns the
+// desired state and the findings by Gateway.
 func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]model.Stack, map[finding.Ref]finding.List, error) {
 	for _, o := range r.Objects() {
 		if err := store.Put(o.Object); err != nil {
@@ -38,8 +38,8 @@ func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]mode
 	return stacks, found, nil
 }
 
-// markProgrammed sets the status of a Gateway to that of a Gateway with an active ALB, because a network load balancer in
-// front of the ALB is translated only then.
+// markProgrammed sets the status of a Gateway as if its ALB were active, because a network load balancer in front of an ALB
+// is translated only if the ALB is active.
 func markProgrammed(store *cluster.Memory, gateway finding.Ref) error {
 	obj, _ := store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: gateway.Namespace, Name: gateway.Name})
 	gw := obj.(*gwv1.Gateway).DeepCopy()
@@ -47,12 +47,12 @@ func markProgrammed(store *cluster.Memory, gateway finding.Ref) error {
 	return store.Put(gw)
 }
 
-// placeholderARN returns a placeholder for the ARN of the ALB of a Gateway.
+// placeholderARN returns a placeholder for the ARN of the ALB of a Gateway, which does not exist yet.
 func placeholderARN(gateway finding.Ref) string {
 	return fmt.Sprintf("arn:aws:elasticloadbalancing:::loadbalancer/app/%s.%s/0", gateway.Namespace, gateway.Name)
 }
 
-// Compare compares the desired state of the Ingresses with that of the Gateways, which Compile returns. The function port
+// Compare compares the desired state of the Ingresses with that of the Gateways. stacks is the result of Compile. port
 // returns the number of the Service port of a binding.
 func (g IngressGroup) Compare(stacks map[finding.Ref]model.Stack, port func(*model.Binding) string) check.Result {
 	to := check.Side{Stack: stacks[g.Gateway], Port: port, ALB: placeholderARN(g.Gateway)}

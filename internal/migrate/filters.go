@@ -13,12 +13,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// redirectFilter returns a redirect of an ALB as a filter of a route. If the redirect changes the query, it also returns
-// the query, which only a ListenerRuleConfiguration can set.
+// redirectFilter returns a redirect of an ALB as a filter of a route. If the redirect changes the query, it also returns the
+// new query, which only a ListenerRuleConfiguration can set; otherwise query is nil. fault is the reason why a route cannot
+// express the redirect; "" if it can.
 func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query *string, fault string) {
 	f = &gwv1.HTTPRequestRedirectFilter{}
-	part := func(name, value, compareRewrites string) string {
-		if value == compareRewrites {
+	part := func(name, value, unchanged string) string {
+		if value == unchanged {
 			return ""
 		}
 		if strings.Contains(value, "#{") {
@@ -55,20 +56,22 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 	return f, query, fault
 }
 
-// pathRewrite is the URLRewrite filter that a route has in place of the transforms of an Ingress rule.
+// pathRewrite is the URLRewrite filter of a route that replaces the transforms of an Ingress rule. filter is nil if there
+// are no transforms.
 type pathRewrite struct {
 	filter *gwv1.HTTPURLRewriteFilter
-	// exceptedPaths has the paths of the match that the transforms do not rewrite.
+	// exceptedPaths has the paths that match the rule but that the transforms do not rewrite.
 	exceptedPaths []string
 }
 
-// wholeTextPatterns are regular expressions that match all of a text.
+// wholeTextPatterns are regular expressions that match a whole text.
 var wholeTextPatterns = []string{".*", "(.*)", "^.*", "^.*$", "^(.*)$", "^(.*)"}
 
-// wholePathPatterns are regular expressions that match all of a path, without the query.
+// wholePathPatterns are regular expressions that match a whole path, without the query.
 var wholePathPatterns = []string{"^[^?]*", "^([^?]*)", "[^?]*", "([^?]*)", "^/[^?]*", "^/([^?]*)", "^(/[^?]*)"}
 
-// rewriteFilter returns a filter of a route that rewrites the requests of a match as the transforms do.
+// rewriteFilter returns a filter of a route that rewrites the requests of match m as the transforms do. fault is the reason
+// why there is no such filter; "" if there is one.
 func rewriteFilter(transforms []model.Transform, m match.Match) (out pathRewrite, fault string) {
 	if len(transforms) == 0 {
 		return out, ""
@@ -100,8 +103,9 @@ func rewriteFilter(transforms []model.Transform, m match.Match) (out pathRewrite
 	return out, ""
 }
 
-// replacementPrefix returns the text that replaces the prefix of a match. ok reports whether this has the same effect as the
-// rewrite for all paths except those in except. It compares the two for sample paths of each form that the match admits.
+// replacementPrefix returns the prefix with which a URLRewrite filter must replace the prefix of match m to have the same
+// effect as the rewrite r, for all paths except those in except. ok is false if there is no such prefix. replacementPrefix
+// compares the filter and the rewrite for sample paths of each form that the match admits.
 func replacementPrefix(r model.Rewrite, m match.Match) (prefix string, except []string, ok bool) {
 	re, err := regexp.Compile(r.Regex)
 	literal, _, _ := strings.Cut(r.Replace, "$")
@@ -143,7 +147,8 @@ func replacementPrefix(r model.Rewrite, m match.Match) (prefix string, except []
 	return prefix, except, true
 }
 
-// withPrefix returns a path with a replaced prefix, as an ALB rewrites the path for a route.
+// withPrefix returns the path that an ALB makes for a URLRewrite filter with the given prefix. rest is the path after the
+// matched prefix.
 func withPrefix(prefix, rest string) string {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if prefix == "" && !strings.HasPrefix(rest, "/") {

@@ -23,12 +23,13 @@ const (
 	frontendKeyPrefix = "frontend-nlb-"
 )
 
-// isFrontendAnnotation reports whether an annotation configures the frontend NLB.
+// isFrontendAnnotation reports whether the annotation with a key, without settings.Prefix, configures the frontend NLB.
 func isFrontendAnnotation(key string) bool {
 	return key == enableFrontendKey || strings.HasPrefix(key, frontendKeyPrefix)
 }
 
-// buildFrontend makes the objects that replace the frontend NLB, or a note with the reason why they cannot be made.
+// buildFrontend adds the objects that replace the frontend NLB, or a note with the reason why it cannot be replaced. It does
+// nothing if there is no frontend NLB.
 func (g *generator) buildFrontend() {
 	lb := check.FrontendNLB(g.IngressStack)
 	if lb == nil {
@@ -49,14 +50,14 @@ func (g *generator) buildFrontend() {
 	g.addNote(Lost, lb.Of.Object, lb.Of.Field, reason, fix)
 }
 
-// networkBuilder makes the Gateway that replaces the frontend NLB. The class of the Gateway is aws-nlb, and its TCPRoutes
-// have the Gateway with the ALB as their backend.
+// networkBuilder makes the Gateway that replaces the frontend NLB lb. The class of this Gateway is aws-nlb. The backend of
+// its TCPRoutes is the Gateway with the ALB.
 type networkBuilder struct {
 	*generator
 	lb *model.LoadBalancer
 }
 
-// build makes the Gateway with its configurations and routes.
+// build adds the Gateway with its LoadBalancerConfiguration, TCPRoutes, TargetGroupConfiguration and notes.
 func (g networkBuilder) build() {
 	scope, base := g.baseName()
 	gatewayName, configName := objectName(scope, base, networkSuffix), objectName(scope, base, networkConfigSuffix)
@@ -89,8 +90,8 @@ func (g networkBuilder) build() {
 	g.addFrontendNotes()
 }
 
-// loadBalancerConfiguration returns the LoadBalancerConfiguration. It always sets the scheme: even if no member does, the
-// scheme of the frontend NLB may not be the default of the controller.
+// loadBalancerConfiguration returns the LoadBalancerConfiguration of the Gateway, with the given name. It always sets the
+// scheme: even if no member sets one, the scheme of the frontend NLB may differ from the default of the controller.
 func (g networkBuilder) loadBalancerConfiguration(name, source string) Object {
 	parts := map[string]string{}
 	addPart := func(field string, origins ...finding.Origin) {
@@ -121,7 +122,8 @@ func (g networkBuilder) loadBalancerConfiguration(name, source string) Object {
 	}}
 }
 
-// addTCPRoute adds the TCPRoute of a port, and returns its name.
+// addTCPRoute adds a TCPRoute from listener l to the ALB, and returns its name. The port of target group to is the port of
+// the ALB.
 func (g networkBuilder) addTCPRoute(l model.Listener, to *model.TargetGroup, source string) string {
 	scope, base := g.baseName()
 	var members []string
@@ -143,19 +145,20 @@ func (g networkBuilder) addTCPRoute(l model.Listener, to *model.TargetGroup, sou
 	return route.Name
 }
 
-// frontendTarget is the target group with the ALB that a TCPRoute forwards to.
+// frontendTarget has the settings of the target group, with the ALB as its target, to which a TCPRoute forwards.
 type frontendTarget struct {
 	route string
 	props gwconfig.TargetGroupProps
 }
 
-// targetGroupProps returns the settings of a target group with the ALB.
+// targetGroupProps returns the health check and the tags of a target group whose target is the ALB.
 func (g networkBuilder) targetGroupProps(t *model.TargetGroup) gwconfig.TargetGroupProps {
 	return gwconfig.TargetGroupProps{HealthCheckConfig: healthCheckConfiguration(t.HealthCheck, &t.HealthCheck.Port), Tags: g.tagsOf(t.Tags, g.origin())}
 }
 
-// addHealthChecks adds the TargetGroupConfiguration with the health checks of the ALB: one for all routes, or one for
-// each route if they differ.
+// addHealthChecks adds a TargetGroupConfiguration for the Gateway with the ALB. It has the health checks and tags of the
+// target groups to which the TCPRoutes forward: one default configuration if all target groups have the same settings,
+// otherwise one configuration for each TCPRoute.
 func (g networkBuilder) addHealthChecks(targets []frontendTarget, source string) {
 	if len(targets) == 0 {
 		return
@@ -179,7 +182,7 @@ func (g networkBuilder) addHealthChecks(targets []frontendTarget, source string)
 	g.Objects = append(g.Objects, Object{Object: config, Origin: source + ", for its target groups with the ALB"})
 }
 
-// addFrontendNotes adds notes about the move to the new NLB, and about decisions that users must make.
+// addFrontendNotes adds notes about the replacement of the frontend NLB, and about decisions that users must make.
 func (g networkBuilder) addFrontendNotes() {
 	g.addNote(Info, g.Frontend, "", fmt.Sprintf("it takes the place of the frontend NLB in front of the ALB of %s, and clients of the frontend NLB move to its DNS name", g.Gateway),
 		fmt.Sprintf("move DNS records that name the frontend NLB to the address of this Gateway, and those that name the ALB to that of Gateway %s/%s", g.Gateway.Namespace, g.Gateway.Name))
@@ -199,7 +202,7 @@ func (g networkBuilder) addFrontendNotes() {
 	}
 }
 
-// frontendCounterpart returns the kind and field to which an annotation of the frontend NLB is translated, or "" if the
+// frontendCounterpart returns the kind and field to which an annotation of the frontend NLB is translated; "" if the
 // frontend NLB is not translated.
 func (g *generator) frontendCounterpart(key string) string {
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// build makes the objects of one load balancer.
+// build sets Gateway, and adds the objects, notes and annotations of one load balancer.
 func (g *generator) build() {
 	scope, base := g.baseName()
 	gatewayName, configName := objectName(scope, base, gatewaySuffix), objectName(scope, base, configSuffix)
@@ -50,7 +50,7 @@ func (g *generator) build() {
 	g.listAnnotations()
 }
 
-// originText names the IngressGroup with its Ingresses, or the Ingress, for comments in manifests.
+// originText returns text for comments in manifests: the name of the Ingress, or of the IngressGroup with its Ingresses.
 func (g *generator) originText() string {
 	var out []string
 	for _, m := range g.Members {
@@ -62,12 +62,13 @@ func (g *generator) originText() string {
 	return "Ingress " + out[0]
 }
 
-// sectionName returns the name of a listener of a Gateway.
+// sectionName returns the name of the Gateway listener for a listener, such as "https-443".
 func sectionName(l model.Listener) gwv1.SectionName {
 	return gwv1.SectionName(fmt.Sprintf("%s-%d", strings.ToLower(l.Protocol()), l.Port))
 }
 
-// gatewayListener returns a listener of the Gateway. It admits only routes from the namespaces of the members.
+// gatewayListener returns the Gateway listener for a listener of the ALB. It admits only routes from the namespaces of the
+// members.
 func (g *generator) gatewayListener(l model.Listener) gwv1.Listener {
 	out := gwv1.Listener{Name: sectionName(l), Port: gwv1.PortNumber(l.Port), Protocol: gwv1.HTTPProtocolType}
 	if l.TLS != nil {
@@ -75,7 +76,7 @@ func (g *generator) gatewayListener(l model.Listener) gwv1.Listener {
 		out.TLS = g.certificateRefs(l)
 	}
 	if namespaces := g.namespaces(); len(namespaces) > 1 {
-		// Without a selector any namespace of the cluster could add a route for any host.
+		// Without a selector, any namespace of the cluster could add a route for any host.
 		slices.Sort(namespaces)
 		out.AllowedRoutes = &gwv1.AllowedRoutes{Namespaces: &gwv1.RouteNamespaces{
 			From: new(gwv1.NamespacesFromSelector),
@@ -87,8 +88,8 @@ func (g *generator) gatewayListener(l model.Listener) gwv1.Listener {
 	return out
 }
 
-// certificateRefs returns references to the TLS Secrets of a listener, nil if it has none. For Secrets of other namespaces
-// it adds a ReferenceGrant.
+// certificateRefs returns references to the TLS Secrets of a listener; nil if there are none. It adds ReferenceGrants for
+// Secrets of other namespaces.
 func (g *generator) certificateRefs(l model.Listener) *gwv1.ListenerTLSConfig {
 	var out *gwv1.ListenerTLSConfig
 	for _, c := range l.TLS.Certificates {
@@ -113,7 +114,8 @@ func (g *generator) certificateRefs(l model.Listener) *gwv1.ListenerTLSConfig {
 	return out
 }
 
-// addReferenceGrant permits the Gateway to refer to a Secret of another namespace.
+// addReferenceGrant adds a ReferenceGrant that permits the Gateway to refer to a Secret of another namespace. All Secrets of
+// a namespace share one ReferenceGrant.
 func (g *generator) addReferenceGrant(namespace, secret string) {
 	_, base := g.baseName()
 	to := gwv1beta1.ReferenceGrantTo{Kind: "Secret", Name: new(gwv1.ObjectName(secret))}
@@ -135,13 +137,13 @@ func (g *generator) addReferenceGrant(namespace, secret string) {
 	}})
 }
 
-// configBuilder makes the LoadBalancerConfiguration of the ALB, or of the network load balancer in front of it.
+// configBuilder makes the LoadBalancerConfiguration for lb, which is the ALB or the frontend NLB.
 type configBuilder struct {
 	*generator
 	lb *model.LoadBalancer
 }
 
-// spec returns the configuration of the load balancer and its listeners.
+// spec returns the settings of the load balancer and its listeners. It adds notes about settings that cannot be translated.
 func (g configBuilder) spec() gwconfig.LoadBalancerConfigurationSpec {
 	lb := g.lb
 	var out gwconfig.LoadBalancerConfigurationSpec
@@ -175,7 +177,7 @@ func (g configBuilder) spec() gwconfig.LoadBalancerConfigurationSpec {
 	return out
 }
 
-// setSubnets sets the subnets, each with its elastic address on a network load balancer.
+// setSubnets sets the subnets, for a network load balancer each with its Elastic IP address.
 func (g configBuilder) setSubnets(out *gwconfig.LoadBalancerConfigurationSpec) {
 	list := make([]gwconfig.SubnetConfiguration, len(g.lb.Addresses))
 	switch s := g.lb.Subnets.(type) {
@@ -201,14 +203,13 @@ func (g configBuilder) setSubnets(out *gwconfig.LoadBalancerConfigurationSpec) {
 	}
 }
 
-// addressesFit reports whether the number of addresses equals the number of subnets. It returns true if there are no
-// addresses, or if the subnets are not listed by name or ID.
+// addressesFit reports whether there are as many addresses as subnets. It also returns true if there are no addresses, or if
+// the subnets are not listed by name or ID.
 func addressesFit(lb *model.LoadBalancer) bool {
 	s, named := lb.Subnets.(model.SubnetsNamed)
 	return !named || len(lb.Addresses) == 0 || len(lb.Addresses) == len(s.Refs)
 }
 
-// nilIfEmpty returns a pointer to s, or nil if s is empty.
 func nilIfEmpty(s string) *string {
 	if s == "" {
 		return nil
@@ -225,8 +226,8 @@ func attributeList(values map[string]string) []gwconfig.Attribute {
 	return out
 }
 
-// setSecurityGroups sets the security groups and client ranges, because the defaults of a Gateway differ from those of an
-// Ingress.
+// setSecurityGroups sets the security groups or the ranges of admitted clients, because the defaults of a Gateway differ
+// from those of an Ingress.
 func (g configBuilder) setSecurityGroups(out *gwconfig.LoadBalancerConfigurationSpec) {
 	switch s := g.lb.SecurityGroups.(type) {
 	case model.GroupsGiven:
@@ -237,8 +238,8 @@ func (g configBuilder) setSecurityGroups(out *gwconfig.LoadBalancerConfiguration
 	}
 }
 
-// setClients sets the client ranges and prefix lists of the managed security group. A Gateway admits the same clients on
-// all ports.
+// setClients sets the address ranges and prefix lists of the clients that rules admit. A Gateway admits the same clients on
+// all ports. If the ports differ in rules, it adds a note instead.
 func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, rules []model.IngressRule) {
 	type portClients struct{ ranges, lists []string }
 	byPort := map[int32]*portClients{}
@@ -277,7 +278,7 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 	switch {
 	case common == nil:
 	case len(common.lists) > 0:
-		// Without ranges a Gateway admits all clients, not only the prefix lists.
+		// Without ranges, a Gateway admits all clients, not only those in the prefix lists.
 		out.SecurityGroupPrefixes = &common.lists
 		out.SourceRanges = &[]string{}
 		if len(common.ranges) > 0 {
@@ -288,7 +289,7 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 	}
 }
 
-// setAddOns sets the web ACL and Shield Advanced.
+// setAddOns sets the web ACL and the protection by Shield Advanced. It adds notes about web ACLs that a Gateway cannot use.
 func (g configBuilder) setAddOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 	a := g.lb.AddOns
 	if w := a.WebACL; w != nil {
@@ -310,7 +311,7 @@ func (g configBuilder) setAddOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 	}
 }
 
-// listenerConfiguration returns the settings of a listener besides protocol and port. needed reports whether it has any.
+// listenerConfiguration returns the settings of a listener besides protocol and port. needed is false if there are none.
 func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.ListenerConfiguration, needed bool) {
 	out.ProtocolPort = fmt.Sprintf("%s:%d", l.Protocol(), l.Port)
 	out.ListenerAttributes = attributeList(l.Attributes)
@@ -331,8 +332,8 @@ func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.Lis
 	return out, out.SSLPolicy != nil || out.DefaultCertificate != nil || out.MutualAuthentication != nil || len(out.ListenerAttributes) > 0
 }
 
-// setCertificates sets the certificates that members name by ARN. A Gateway with certificates that are named by ARN
-// discovers no others by host.
+// setCertificates sets the certificates that members name by ARN. If a listener of a Gateway has such certificates, the
+// controller neither discovers nor imports others for it, so setCertificates adds notes about the others.
 func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerConfiguration) {
 	var arns []string
 	var byHost *model.CertHosts
@@ -367,8 +368,8 @@ func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerC
 	}
 }
 
-// noteTLSOnlyHosts adds notes about hosts in spec.tls that no rule names, because a Gateway discovers certificates only
-// for the hosts of its routes.
+// noteTLSOnlyHosts adds notes about hosts that are in spec.tls but in no rule. A Gateway discovers certificates only for the
+// hosts of its routes.
 func (g configBuilder) noteTLSOnlyHosts(l model.Listener) {
 	hasRule := map[string]bool{}
 	for _, m := range g.Members {

@@ -61,8 +61,8 @@ func TestTranslate(t *testing.T) {
 	})
 }
 
-// differences returns the differences between the translation and the Ingresses, and the findings about the translated
-// objects.
+// differences returns the findings about the translated Gateways, and their differences from the Ingresses, as lines of
+// text.
 func differences(t *testing.T, store *cluster.Memory, r migrate.Result, opt migrate.Options) string {
 	t.Helper()
 	stacks, found, err := migrate.Compile(store, r, opt)

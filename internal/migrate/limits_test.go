@@ -29,7 +29,7 @@ metadata: {namespace: shop, name: web1}
 spec: {ports: [{port: 80}]}
 `
 
-// ingressManifest returns an Ingress with annotations and paths.
+// ingressManifest returns the manifest of an Ingress with annotations and paths.
 func ingressManifest(name string, annotations, paths []string) string {
 	return fmt.Sprintf(`---
 apiVersion: networking.k8s.io/v1
@@ -50,9 +50,9 @@ spec:
 `, name, strings.Join(annotations, "\n    "), strings.Join(paths, "\n      - "))
 }
 
-// translateCompletely translates Ingresses, checks that the routes are within the limits of the API server and that
-// there are no differences, and returns the number of routes. A route has at most 16 rules with 64 matches each, and
-// 128 matches in total.
+// translateCompletely translates Ingresses and returns the number of HTTPRoutes. It checks that the routes are within the
+// limits of the API server, that no setting is lost, and that the Gateways do not differ from the Ingresses. An HTTPRoute
+// has at most 16 rules with 64 matches each, and 128 matches in total.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
 func translateCompletely(t *testing.T, manifests string) (routes int) {
 	t.Helper()
@@ -101,9 +101,9 @@ func TestManyPathsFitRoutes(t *testing.T) {
 	}
 }
 
-// TestManyRulesKeepTheirOrder checks that more rules than fit into a route are split into several routes and keep their
-// order where the order decides the answer: equal rules are not merged if that changes the order, and the names of the
-// routes sort in the order of the rules.
+// TestManyRulesKeepTheirOrder checks that more rules than fit into one route are split into several routes, and that they
+// keep their order where it decides the answer. Rules with the same answer must not be joined if that changes the order, and
+// the names of the routes must sort in the order of the rules.
 func TestManyRulesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	for _, answers := range []int{2, 24} {

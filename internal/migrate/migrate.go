@@ -20,22 +20,22 @@ import (
 
 // Options are the settings of a translation.
 type Options struct {
-	// Ingress, Gateway and Network are the frontends of the controller for Ingresses, for Gateways with an ALB and for
-	// Gateways with a network load balancer; nil if the controller does not serve them.
+	// Ingress, Gateway and Network translate Ingresses, Gateways with an ALB, and Gateways with a network load balancer to
+	// desired states, as the controller does. They are nil for objects that the controller does not serve.
 	Ingress, Gateway, Network engine.Frontend
-	// DefaultTags and DefaultSSLPolicy are the defaults in the flags of the controller.
+	// DefaultTags and DefaultSSLPolicy are the values of the flags --default-tags and --default-ssl-policy of the
+	// controller.
 	DefaultTags      map[string]string
 	DefaultSSLPolicy string
-	// SecretLabels are the labels that a Secret must have for the controller to read it.
+	// SecretLabels are the labels without which the controller does not read a Secret.
 	SecretLabels map[string]string
-	// IsSelected reports whether a load balancer with the given members is selected, and why a selected load balancer cannot
-	// be translated. Nil selects all load balancers.
+	// IsSelected reports whether a load balancer with the given members is to be translated. fault is the reason why a
+	// selected load balancer cannot be translated; "" if it can. If IsSelected is nil, all load balancers are selected.
 	IsSelected func(id model.StackID, members []finding.Ref) (selected bool, fault string)
 	// ImportSecrets and ImportForGateways report whether the controller imports certificates from TLS Secrets for Ingresses,
 	// and for Gateways.
 	ImportSecrets, ImportForGateways bool
-	// FromManifests reports whether the objects come from files. The cluster may then have objects to which the files refer
-	// but which they do not contain.
+	// FromManifests reports whether the objects come from files. The files may refer to objects that only the cluster has.
 	FromManifests bool
 	// WithoutDryRun omits the annotation gateway.k8s.aws/dry-run, so that the controller creates the load balancers.
 	WithoutDryRun bool
@@ -45,11 +45,11 @@ type Options struct {
 
 // Result is the result of a translation.
 type Result struct {
-	// Classes are the GatewayClasses of the Gateways.
+	// Classes are the GatewayClasses that the Gateways use.
 	Classes []*gwv1.GatewayClass
 	// IngressGroups are the translations of all load balancers, sorted by ID.
 	IngressGroups []IngressGroup
-	// TargetConfigurations are the TargetGroupConfigurations. Several load balancers can share one.
+	// TargetConfigurations are the TargetGroupConfigurations of Services. Several load balancers can share one.
 	TargetConfigurations []Object
 	// ServedByOthers are Ingresses that another controller serves.
 	ServedByOthers []finding.Ref
@@ -67,7 +67,7 @@ type IngressGroup struct {
 	Frontend finding.Ref
 	Objects  []Object
 	Notes    []Note
-	// Annotations are the annotations of the members and of the Services behind them.
+	// Annotations are the annotations of the members, and of the Services to which they forward, each with its translation.
 	Annotations []TranslatedAnnotation
 	// IngressStack is the desired state of the Ingresses.
 	IngressStack model.Stack
@@ -76,32 +76,32 @@ type IngressGroup struct {
 // Object is an object of the translation.
 type Object struct {
 	cluster.Object
-	// Origin describes where the object comes from, for the comment in the manifest, such as "Ingress shop/web".
+	// Origin describes where the object comes from, such as "Ingress shop/web". It is written as a comment in the manifest.
 	Origin string
-	// PartOrigins names the origins of parts of the object, by their paths such as "spec.rules[0]".
+	// PartOrigins describes where parts of the object come from, by their paths in the object, such as "spec.rules[0]".
 	PartOrigins map[string]string
 	// SharedBy are the load balancers that share an object of Result.TargetConfigurations; empty for the objects of an
 	// IngressGroup.
 	SharedBy []model.StackID
 }
 
-// Severity is how much a note affects the translation.
+// Severity is how much the subject of a note affects the migration.
 type Severity int
 
-// The severities, in rising order.
+// The severities, in ascending order.
 const (
-	// Info is the severity of a setting that the translation has in another form.
+	// Info is the severity of a setting that has another form in the translation, without other effects.
 	Info Severity = iota
-	// Differs is the severity of a different behaviour of the Gateway, or of a decision for users.
+	// Differs is the severity of a difference in the behaviour of the Gateway, or of a decision that users must make.
 	Differs
-	// Lost is the severity of a setting that has no counterpart, or that could not be read.
+	// Lost is the severity of a setting that has no counterpart in the translation, or that could not be read.
 	Lost
 )
 
-// String returns the severity as it is written in documents.
+// String returns "info", "differs" or "lost".
 func (s Severity) String() string { return [...]string{"info", "differs", "lost"}[s] }
 
-// Note is a remark about the translation of an object.
+// Note is a remark about the translation of a field of an object.
 type Note struct {
 	Severity Severity
 	Object   finding.Ref
@@ -110,7 +110,7 @@ type Note struct {
 	Fix      string
 }
 
-// WorstSeverity returns the highest severity of the notes.
+// WorstSeverity returns the highest severity of the notes; Info if there are none.
 func (g IngressGroup) WorstSeverity() Severity {
 	worst := Info
 	for _, n := range g.Notes {
@@ -119,7 +119,8 @@ func (g IngressGroup) WorstSeverity() Severity {
 	return worst
 }
 
-// Translate translates all Ingresses of a store that the controller serves to objects of the Gateway API.
+// Translate translates all Ingresses of a store that the controller serves to objects of the Gateway API. It adds
+// placeholders for missing objects and values to the store.
 func Translate(store *cluster.Memory, opt Options) (Result, error) {
 	var out Result
 	if err := addPlaceholders(store, opt.SecretLabels); err != nil {
@@ -170,8 +171,8 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 	return out, nil
 }
 
-// addGatewayClass adds a GatewayClass if the Gateway of any IngressGroup has this class. gatewayOf returns that Gateway of
-// an IngressGroup.
+// addGatewayClass adds the GatewayClass with the given name and controller if an IngressGroup needs it: if gatewayOf returns
+// a Gateway for the IngressGroup.
 func (r *Result) addGatewayClass(name string, controller gwv1.GatewayController, gatewayOf func(IngressGroup) finding.Ref) {
 	if slices.ContainsFunc(r.IngressGroups, func(g IngressGroup) bool { return !gatewayOf(g).IsZero() }) {
 		r.Classes = append(r.Classes, &gwv1.GatewayClass{
@@ -182,15 +183,15 @@ func (r *Result) addGatewayClass(name string, controller gwv1.GatewayController,
 	}
 }
 
-// PortOf returns a function that returns the number of the Service port of a binding, or the name of the port if the
-// Service does not have it.
+// PortOf returns a function that returns the number of the Service port of a binding. If the Service or the port is missing
+// in the store, this function returns the port as the binding names it.
 func PortOf(store *cluster.Memory) func(*model.Binding) string {
 	v := cluster.NewView(store)
 	return func(b *model.Binding) string { return cluster.ServicePortText(v, b.Namespace, b.Service, b.Port) }
 }
 
-// Objects returns all objects of the result in the order in which to apply them: classes first, then by namespace, with
-// configurations before the objects that refer to them.
+// Objects returns all objects of the result in the order in which to apply them: the GatewayClasses, the ReferenceGrants, and
+// then the other objects by namespace. Within a namespace, configurations come before Gateways, and Gateways before routes.
 func (r Result) Objects() []Object {
 	var out []Object
 	for _, g := range r.IngressGroups {
@@ -198,10 +199,10 @@ func (r Result) Objects() []Object {
 	}
 	out = append(out, r.TargetConfigurations...)
 	rank := func(o Object) int {
-		return slices.Index([]string{"ReferenceGrant", "LoadBalancerConfiguration", "Gateway", "HTTPRoute", "TCPRoute", "TargetGroupConfiguration", "ListenerRuleConfiguration"}, string(cluster.RefOf(o.Object).Kind))
+		return slices.Index([]string{"ReferenceGrant", "LoadBalancerConfiguration", "TargetGroupConfiguration", "ListenerRuleConfiguration", "Gateway", "HTTPRoute", "TCPRoute"}, string(cluster.RefOf(o.Object).Kind))
 	}
 	slices.SortStableFunc(out, func(a, b Object) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(rank(a), rank(b)))
+		return cmp.Or(cmp.Compare(min(rank(a), 1), min(rank(b), 1)), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(rank(a), rank(b)))
 	})
 	var classes []Object
 	for _, c := range r.Classes {
@@ -210,7 +211,8 @@ func (r Result) Objects() []Object {
 	return append(classes, out...)
 }
 
-// ObjectsOf returns the objects of one load balancer, including those that it shares.
+// ObjectsOf returns the objects of one load balancer, including the TargetGroupConfigurations that it shares with other load
+// balancers.
 func (r Result) ObjectsOf(g IngressGroup) []Object {
 	out := slices.Clone(g.Objects)
 	for _, o := range r.TargetConfigurations {
@@ -229,15 +231,16 @@ type generator struct {
 	lb   *model.LoadBalancer
 	// ingresses are the member Ingresses by reference.
 	ingresses map[finding.Ref]*networkingv1.Ingress
-	// usedNames are the names of routes and configurations, with kind and namespace.
+	// usedNames are the used names of routes and ListenerRuleConfigurations, as "KIND NAMESPACE/NAME".
 	usedNames map[string]bool
-	// ruleConfigs are the names of ListenerRuleConfigurations by namespace and content.
+	// ruleConfigs are the names of ListenerRuleConfigurations by namespace, base name and content.
 	ruleConfigs map[string]string
-	// targetUses has the target groups by Service. All generators share the map.
+	// targetUses has the uses of target groups by Service. All generators share the map.
 	targetUses map[finding.Ref][]targetUse
 }
 
-// translateIngressGroup translates one load balancer. It returns nil if Options.IsSelected does not select it.
+// translateIngressGroup translates the load balancer of a stack. It returns nil if Options.IsSelected does not select the
+// load balancer.
 func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options, targetUses map[finding.Ref][]targetUse) *generator {
 	g := &generator{
 		IngressGroup: &IngressGroup{ID: id}, opt: opt, view: cluster.NewView(store), ingresses: map[finding.Ref]*networkingv1.Ingress{},
@@ -274,8 +277,8 @@ func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options,
 	return g
 }
 
-// selectMembers sets the members, and returns the result of Options.IsSelected. An Ingress that is not accepted is not a
-// member, but findings about such an Ingress are considered in the selection.
+// selectMembers sets Members and ingresses, and returns the result of Options.IsSelected. An Ingress that is not accepted is
+// not a member, but Options.IsSelected gets it too if there is a finding about it.
 func (g *generator) selectMembers(found finding.List) (selected bool, fault string) {
 	for _, m := range g.IngressStack.Members {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](g.view, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name); ok {
@@ -302,13 +305,12 @@ func (g *generator) sortNotes() {
 	g.Notes = slices.Compact(g.Notes)
 }
 
-// addNote adds a note about a field of an object.
 func (g *generator) addNote(severity Severity, object finding.Ref, field, message, fix string) {
 	g.Notes = append(g.Notes, Note{severity, object, field, message, fix})
 }
 
-// baseName returns the base of the names of the objects of the load balancer: the name of the IngressGroup, or the name
-// of the Ingress with its namespace as scope.
+// baseName returns the base for the names of generated objects: the name of the IngressGroup, or the name of the Ingress.
+// scope is the namespace of the Ingress; "" for an IngressGroup.
 func (g *generator) baseName() (scope, base string) {
 	if g.ID.Namespace == "" {
 		return "", g.ID.Name
@@ -327,7 +329,8 @@ func (g *generator) origin() string {
 // originOf returns the value of naming.MigratedFromTag for the resources of one Ingress.
 func originOf(ref finding.Ref) string { return "ingress/" + ref.Namespace + "/" + ref.Name }
 
-// reserveName returns the first of the candidates that is not the name of another object of the kind, and reserves the name.
+// reserveName returns the first of the candidates that no other object of the kind in the namespace has, and reserves this
+// name. If all candidates are in use, it returns the last one.
 func (g *generator) reserveName(kind, namespace string, candidates ...string) string {
 	for _, c := range candidates {
 		if key := kind + " " + namespace + "/" + c; !g.usedNames[key] {
@@ -338,7 +341,8 @@ func (g *generator) reserveName(kind, namespace string, candidates ...string) st
 	return candidates[len(candidates)-1]
 }
 
-// tagsOf returns the tags of a configuration: without the default tags of the controller, and with naming.MigratedFromTag.
+// tagsOf returns the tags for a configuration: without the default tags of the controller, and with origin as the value of
+// naming.MigratedFromTag.
 func (g *generator) tagsOf(tags map[string]string, origin string) *map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
@@ -351,7 +355,7 @@ func (g *generator) tagsOf(tags map[string]string, origin string) *map[string]st
 	return &out
 }
 
-// namespaces returns the namespaces of the members, in the order of the IngressGroup.
+// namespaces returns the namespaces of the members, in the order of the members.
 func (g *generator) namespaces() []string {
 	var out []string
 	for _, m := range g.Members {

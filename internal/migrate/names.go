@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// objectName returns the name of a generated object: the first characters of base and suffix, and a hash of all arguments.
-// Each translation of the same objects generates the same name.
+// objectName returns the name of a generated object: the first eight characters of base and of suffix, and a hash of all
+// arguments. Each translation of the same objects generates the same names.
 func objectName(namespace, base, suffix string) string {
 	return distinctObjectName(namespace, base, suffix, "")
 }
 
-// distinctObjectName returns the name of one of several objects with the same base and suffix. The text more distinguishes
-// them.
+// distinctObjectName returns the name of one of several generated objects with the same namespace, base and suffix. The text
+// more, which is different for each of them, is only part of the hash.
 func distinctObjectName(namespace, base, suffix, more string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + base + "/" + suffix + more))
 	cut := func(s string) string { return strings.TrimRight(s[:min(len(s), 8)], "-.") }
 	return cut(base) + "-" + cut(suffix) + "-" + hex.EncodeToString(sum[:])[:10]
 }
 
-// The suffixes of names.
+// The suffixes of the names of generated objects.
 const (
 	gatewaySuffix      = "gateway"
 	groupGatewaySuffix = "grp-gw"
@@ -34,8 +34,8 @@ const (
 	grantSuffix        = "secrets"
 )
 
-// The suffixes of the names of the objects that replace a frontend NLB. The suffix of a TCPRoute is networkRoutePrefix
-// with the port.
+// The suffixes of the names of generated objects that replace a frontend NLB. The suffix of a TCPRoute is networkRoutePrefix
+// followed by the port.
 const (
 	networkSuffix            = "nlb-gateway"
 	groupNetworkSuffix       = "grp-nlb"
@@ -45,7 +45,8 @@ const (
 	networkRoutePrefix       = "nlb"
 )
 
-// albClassName is the GatewayClass of Gateways with an ALB, networkClassName that of Gateways with a network load balancer.
+// albClassName is the name of the GatewayClass of Gateways with an ALB, networkClassName that of Gateways with a network
+// load balancer.
 const (
 	albClassName     = "aws-alb"
 	networkClassName = "aws-nlb"

@@ -2,8 +2,8 @@ package migrate
 
 import "testing"
 
-// TestNamesEqualThoseOfLBCMigrate checks that the names of generated objects are the same in each version, and the same as
-// those of lbc-migrate.
+// TestNamesEqualThoseOfLBCMigrate checks that the names of generated objects do not change between versions, and that they
+// are the same as those of lbc-migrate, the migration tool of the AWS Load Balancer Controller.
 func TestNamesEqualThoseOfLBCMigrate(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ namespace, base, suffix, want string }{

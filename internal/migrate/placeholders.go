@@ -11,11 +11,12 @@ import (
 )
 
 // firstNodePort and lastNodePort are the range of placeholders for node ports, which the API server would assign. The range
-// is below the node ports of all clusters.
+// is below the default range of node ports in Kubernetes, 30000 to 32767.
 const firstNodePort, lastNodePort = 1, 1023
 
-// addPlaceholders adds to a store values that do not affect the translation: node ports and labels of Namespaces, which the
-// API server sets, and Secrets of OIDC clients, so that these need not be read.
+// addPlaceholders adds values and objects to a store that the translation needs but whose content does not affect it: node
+// ports and labels of Namespaces, which the API server sets, and Secrets of OIDC clients, so that the real Secrets need not
+// be read. labels are the labels of these Secrets.
 func addPlaceholders(store *cluster.Memory, labels map[string]string) error {
 	number := int32(firstNodePort)
 	namespaces := map[string]bool{}
@@ -64,8 +65,8 @@ func addPlaceholders(store *cluster.Memory, labels map[string]string) error {
 	return nil
 }
 
-// addMissingClasses adds the IngressClasses that Ingresses name and that the store lacks. It returns the Ingresses with
-// an added class.
+// addMissingClasses adds the IngressClasses that Ingresses name and that the store lacks. It returns the Ingresses whose
+// class was missing.
 func addMissingClasses(store *cluster.Memory) (ingresses []finding.Ref, err error) {
 	missing := map[string]bool{}
 	for _, obj := range store.All(cluster.KindIngress) {
@@ -92,7 +93,8 @@ func addMissingClasses(store *cluster.Memory) (ingresses []finding.Ref, err erro
 	return ingresses, nil
 }
 
-// addOIDCSecret adds the Secret of the OIDC client that an object names, if the store lacks it.
+// addOIDCSecret adds a placeholder for the Secret of the OIDC client that an Ingress or Service names, if the store lacks
+// the Secret.
 func addOIDCSecret(store *cluster.Memory, obj cluster.Object, labels map[string]string) error {
 	idp := settings.ParseService(obj.GetAnnotations(), cluster.RefOf(obj).FindingRef()).Auth.OIDC
 	if !idp.Set {

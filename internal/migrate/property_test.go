@@ -15,8 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// TestRandomIngressGroupsRouteAlikeAfterMigration checks that the translation of random IngressGroups without errors answers
-// each request in the same way and has the same settings, or a note reports what is not translated.
+// TestRandomIngressGroupsRouteAlikeAfterMigration translates random IngressGroups. It checks that the Gateways answer each
+// request as the Ingresses do and have the same settings, unless a note or a finding reports a setting that is lost. It also
+// checks that the names of the new objects are valid and unique.
 func TestRandomIngressGroupsRouteAlikeAfterMigration(t *testing.T) {
 	t.Parallel()
 	n := 400

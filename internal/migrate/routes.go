@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// routeMatch is a match for a route, from a listener rule.
+// routeMatch is one match of an HTTPRoute, with the listener rule that it comes from.
 type routeMatch struct {
 	match.Rule
 	// listenerRule is the listener rule that answers the requests.
@@ -26,16 +26,16 @@ type routeMatch struct {
 	key          string // identifies the match and the answer
 }
 
-// routeKey identifies the matches of one object and host. They are in one route.
+// routeKey identifies the matches of one member and host, which can be in one route.
 type routeKey struct {
 	owner finding.Ref
 	host  string
 }
 
-// routeBuilder makes the routes of a load balancer.
+// routeBuilder makes the HTTPRoutes of a load balancer.
 type routeBuilder struct{ *generator }
 
-// addRoutes adds the HTTPRoutes of all members.
+// addRoutes adds the HTTPRoutes of all members, and those for the annotation ssl-redirect.
 func (g routeBuilder) addRoutes() {
 	matches := map[routeKey]map[int32][]routeMatch{}
 	for _, l := range g.lb.Listeners {
@@ -56,8 +56,8 @@ func (g routeBuilder) addRoutes() {
 	}
 }
 
-// sslRedirect returns the redirect that the annotation ssl-redirect makes the default action of a listener. No Ingress is
-// the origin of that default action.
+// sslRedirect returns the redirect of a listener whose default action comes from the annotation ssl-redirect; false if there
+// is none. Such a default action has no Ingress as its origin.
 func sslRedirect(l model.Listener) (model.Redirect, bool) {
 	if len(l.Rules) > 0 || len(l.Default) != 1 || !l.DefaultOf.Object.IsZero() {
 		return model.Redirect{}, false
@@ -66,7 +66,8 @@ func sslRedirect(l model.Listener) (model.Redirect, bool) {
 	return to, ok
 }
 
-// routeMatches returns the matches of a listener, arranged for the precedence of routes.
+// routeMatches returns the matches of a listener, arranged for the precedence of routes. It adds notes about rules that
+// cannot be translated or whose order cannot be kept.
 func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	listenerRules := slices.Clone(l.Rules)
 	defaultRule := model.Rule{Origin: l.DefaultOf, Member: l.DefaultOf.Object, Actions: l.Default, Held: l.DefaultHeld}
@@ -115,7 +116,7 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	var out []routeMatch
 	for _, r := range arranged.Rules {
 		if r.IsDefault {
-			continue // the Gateway has the same default action
+			continue // the default action of a Gateway gives the same answer
 		}
 		listenerRule := listenerRules[r.RuleIndex]
 		if listenerRule.Member.IsZero() {
@@ -127,8 +128,9 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 }
 
 // checkProtocolVersion adds a note about a rule of an HTTP listener whose targets use another protocol version than HTTP1,
-// because Gateways and AWS support that only for HTTPS. It returns a suffix for the answer key of such a rule, so that the
-// rule is not joined with the rule of an HTTPS listener, which has a different target group.
+// because Gateways and AWS support other versions only on HTTPS listeners. It returns a suffix for the answer key of such a
+// rule; "" for other rules. With the suffix, the rule is not joined with the rule of an HTTPS listener, which has a
+// different target group.
 func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) string {
 	if l.TLS != nil {
 		return ""
@@ -146,8 +148,8 @@ func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) stri
 	return ""
 }
 
-// replaceEmptyForwards replaces a forward whose weights are all 0 by a fixed response 503, as AWS answers. A Gateway
-// would answer 500.
+// replaceEmptyForwards replaces forwards whose weights are all 0 by a fixed response with status 503, as AWS answers. A
+// Gateway would answer 500. It changes and returns its argument.
 func replaceEmptyForwards(actions []model.Action) []model.Action {
 	for i, a := range actions {
 		f, ok := a.(model.Forward)
@@ -158,8 +160,8 @@ func replaceEmptyForwards(actions []model.Action) []model.Action {
 	return actions
 }
 
-// withExplicitPort sets the port of redirects to another protocol that keep the port, because the default of a filter is
-// the port of the protocol.
+// withExplicitPort returns a copy of the actions in which redirects to another protocol that keep the port name this port.
+// Without a port, the redirect filter of a route would use the default port of the protocol.
 func withExplicitPort(actions []model.Action, l model.Listener) []model.Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
@@ -183,15 +185,15 @@ func answerKey(r *model.Rule) string {
 	return out.String()
 }
 
-// routeDraft is a route before it is made: the matches of one member for some hosts and ports.
+// routeDraft has the content of an HTTPRoute that is not made yet: the matches of one member for some hosts and ports.
 type routeDraft struct {
 	ports   []int32
 	hosts   []string
 	matches []routeMatch
 }
 
-// addMemberRoutes adds the routes of a member. Hosts and ports with the same rules share a route, because each route has
-// target groups of its own.
+// addMemberRoutes adds the routes of a member. Hosts and ports with the same rules share a route, because each route has its
+// own target groups.
 func (g routeBuilder) addMemberRoutes(m finding.Ref, matches map[routeKey]map[int32][]routeMatch) {
 	var drafts []routeDraft
 	for _, host := range g.memberHosts(m, matches) {
@@ -222,7 +224,8 @@ func (g routeBuilder) addMemberRoutes(m finding.Ref, matches map[routeKey]map[in
 	}
 }
 
-// canAddHostOf reports whether a route can also have the host of another route.
+// canAddHostOf reports whether the route d can also have the host of the route o: their ports and matches are equal, and d
+// has room for another host.
 func (d routeDraft) canAddHostOf(o routeDraft) bool {
 	const maxHosts = 16
 	if len(d.hosts) == maxHosts || d.hosts[0] == "" || o.hosts[0] == "" || !slices.Equal(d.ports, o.ports) {
@@ -234,7 +237,7 @@ func (d routeDraft) canAddHostOf(o routeDraft) bool {
 	})
 }
 
-// memberHosts returns the hosts for which a member has matches, in the order of the Ingress.
+// memberHosts returns the hosts for which a member has matches, in the order of the Ingress rules.
 func (g routeBuilder) memberHosts(m finding.Ref, matches map[routeKey]map[int32][]routeMatch) []string {
 	var hosts []string
 	for p := range matches {
@@ -250,7 +253,7 @@ func (g routeBuilder) memberHosts(m finding.Ref, matches map[routeKey]map[int32]
 	return hosts
 }
 
-// parentRefs returns references to the listeners of the Gateway with some ports.
+// parentRefs returns the references of a route in namespace to the listeners of the Gateway with the given ports.
 func (g routeBuilder) parentRefs(namespace string, ports []int32) []gwv1.ParentReference {
 	var out []gwv1.ParentReference
 	for _, l := range g.lb.Listeners {
@@ -274,8 +277,9 @@ func newRoute(namespace, name string) *gwv1.HTTPRoute {
 	}
 }
 
-// addRoute adds an HTTPRoute, or several if one cannot have all rules. The names of several routes are in the order of the
-// rules, because among routes of the same age the first by name has precedence.
+// addRoute adds an HTTPRoute, or several if one cannot have all rules. first is true for the first draft of a member. The
+// names of several routes sort in the order of the rules, because among routes of the same age, the first by name has
+// precedence.
 func (g routeBuilder) addRoute(m finding.Ref, draft routeDraft, first bool) {
 	parts := splitByRoute(g.buildRules(m, draft))
 	suffix := routeSuffix
@@ -321,7 +325,7 @@ func isOnlyDefaultBackend(matches []routeMatch) bool {
 	return !slices.ContainsFunc(matches, func(u routeMatch) bool { return u.listenerRule.Origin.Field != defaultBackendField })
 }
 
-// defaultBackendField is the path of the default backend in an Ingress.
+// defaultBackendField is the field of an Ingress with the default backend.
 const defaultBackendField = "spec.defaultBackend"
 
 // ruleHosts returns the hosts of the rules of an Ingress.
@@ -335,8 +339,8 @@ func ruleHosts(ing *networkingv1.Ingress) []string {
 	return out
 }
 
-// addRedirectRoute adds a route that redirects all requests of a listener to HTTPS on the port of the redirect, as the
-// annotation ssl-redirect does. One filter suffices for this.
+// addRedirectRoute adds a route that redirects all requests of a listener to HTTPS, as the annotation ssl-redirect does. One
+// filter expresses such a redirect completely.
 func (g routeBuilder) addRedirectRoute(l model.Listener, to model.Redirect) {
 	_, base := g.baseName()
 	namespace := g.Gateway.Namespace

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// routeRule is a rule of a route. The matches are not in the field rule, so that several rules can be joined.
+// routeRule is a rule of an HTTPRoute. Its matches are not in rule yet, so that rules can be joined.
 type routeRule struct {
 	matches []match.Match
 	rule    gwv1.HTTPRouteRule
@@ -31,7 +31,8 @@ type routeRule struct {
 	key     string      // identifies the actions and filters of the rule
 }
 
-// buildRules returns the rules of a route. Matches of one listener rule stay together.
+// buildRules returns the rules of a route. The matches of one listener rule become one rule, except those that Arrange added
+// and those with transforms.
 func (g routeBuilder) buildRules(m finding.Ref, draft routeDraft) []routeRule {
 	var out []routeRule
 	for i := 0; i < len(draft.matches); {
@@ -54,8 +55,8 @@ const (
 	maxMatchesOfRoute = 128
 )
 
-// joinEqualRules joins rules with the same actions and filters, unless the order of rules would change the answer to a
-// request.
+// joinEqualRules joins rules with the same actions and filters, unless the new order of the rules would change the answer to
+// a request.
 func joinEqualRules(rules []routeRule) []routeRule {
 	var out []routeRule
 	for _, r := range rules {
@@ -76,8 +77,8 @@ func joinEqualRules(rules []routeRule) []routeRule {
 	return out
 }
 
-// dependsOnOrder reports whether some requests match two rules with equal precedence. The order of the two rules in the
-// route then determines the answer.
+// dependsOnOrder reports whether some requests may match both rules with equal precedence, so that the order of the rules in
+// the route determines the answer.
 func (r routeRule) dependsOnOrder(o routeRule) bool {
 	return slices.ContainsFunc(r.matches, func(x match.Match) bool {
 		return slices.ContainsFunc(o.matches, func(y match.Match) bool {
@@ -90,7 +91,8 @@ func (r routeRule) dependsOnOrder(o routeRule) bool {
 	})
 }
 
-// splitByRoute splits rules into lists that are short enough for one route each.
+// splitByRoute splits the rules of a route into lists that are short enough for one route each. If there are more than
+// maxRules, it first joins equal rules.
 func splitByRoute(rules []routeRule) [][]routeRule {
 	if len(rules) > maxRules {
 		rules = joinEqualRules(rules)
@@ -106,7 +108,8 @@ func splitByRoute(rules []routeRule) [][]routeRule {
 	return out
 }
 
-// buildRule returns the rule for matches with the same answer, or two rules if some paths are not rewritten.
+// buildRule returns the rule for matches with the same answer. If the rule does not rewrite some paths, it returns another
+// rule for these paths before it. If a route cannot express the answer, the rule answers 503, and a note gives the reason.
 func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule {
 	u := matches[0]
 	r := routeRule{origin: ruleOrigin(u)}
@@ -154,7 +157,7 @@ func ruleKey(r gwv1.HTTPRouteRule) string {
 	return string(text)
 }
 
-// ruleOrigin names the field of the Ingress that a match comes from.
+// ruleOrigin returns the field of the Ingress that a match comes from, for comments in manifests.
 func ruleOrigin(u routeMatch) string {
 	if u.AddedBefore >= 0 {
 		return u.listenerRule.Origin.Field + ", which comes before what follows for these requests"
@@ -185,7 +188,7 @@ func httpRouteMatch(m match.Match) gwv1.HTTPRouteMatch {
 	return out
 }
 
-// ruleBuilder builds one rule of a route.
+// ruleBuilder builds one rule of a route. fault is the reason why a route cannot express the rule; "" if it can.
 type ruleBuilder struct {
 	*generator
 	member     finding.Ref
@@ -196,7 +199,7 @@ type ruleBuilder struct {
 	fault      string
 }
 
-// build sets rule, targets, config and fault, and returns the rewrite, which the caller adds to the rule.
+// build sets rule, targets, config and fault. It returns the rewrite, which the caller adds to the rule.
 func (b *ruleBuilder) build() (rewrite pathRewrite) {
 	rule := b.routeMatch.listenerRule
 	for _, s := range b.routeMatch.Sources {
@@ -213,7 +216,8 @@ func (b *ruleBuilder) build() (rewrite pathRewrite) {
 	return rewrite
 }
 
-// addRuleConfiguration adds the ListenerRuleConfiguration if the rule needs one, and notes about decisions for users.
+// addRuleConfiguration adds a reference to a ListenerRuleConfiguration if the rule needs one, and notes about target groups
+// of other owners.
 func (b *ruleBuilder) addRuleConfiguration() {
 	for _, to := range b.rule.BackendRefs {
 		if to.Kind != nil && *to.Kind == targetGroupNameKind {
@@ -223,14 +227,14 @@ func (b *ruleBuilder) addRuleConfiguration() {
 	}
 	tags := b.tagsOf(b.routeMatch.listenerRule.Tags, originOf(b.member))
 	if len(*tags) == 1 && len(b.config.Actions)+len(b.config.Conditions) == 0 {
-		return // a tag with the origin alone needs no ListenerRuleConfiguration
+		return // the tag with the origin is no reason for a ListenerRuleConfiguration
 	}
 	b.config.Tags = tags
 	ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.ruleConfigName())}
 	b.rule.Filters = append(b.rule.Filters, gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterExtensionRef, ExtensionRef: &ref})
 }
 
-// addAction adds an action of the listener rule to the rule or its configuration.
+// addAction adds an action of the listener rule to the rule of the route or to its ListenerRuleConfiguration.
 func (b *ruleBuilder) addAction(a model.Action) {
 	switch a := a.(type) {
 	case model.Forward:
@@ -267,7 +271,7 @@ func (b *ruleBuilder) addAction(a model.Action) {
 	}
 }
 
-// setAuthCommon sets the settings that OIDC and Cognito have in common.
+// setAuthCommon copies the settings that OIDC and Cognito have in common.
 func setAuthCommon(a model.AuthCommon, unauthenticated **gwconfig.UnauthenticatedRequest, scope, cookie **string, timeout **int64, extra **map[string]string) {
 	if a.OnUnauthenticated != "" {
 		*unauthenticated = new(gwconfig.UnauthenticatedRequest(a.OnUnauthenticated))
@@ -281,7 +285,8 @@ func setAuthCommon(a model.AuthCommon, unauthenticated **gwconfig.Unauthenticate
 	}
 }
 
-// addAuthOIDC adds authentication by OIDC. It refers to the Secret of the client, and never writes its contents.
+// addAuthOIDC adds authentication by OIDC. It only refers to the Secret of the OIDC client, and never writes the content of
+// the Secret.
 func (b *ruleBuilder) addAuthOIDC(a model.AuthOIDC) {
 	c := &gwconfig.AuthenticateOIDCConfig{
 		Issuer: a.Issuer, AuthorizationEndpoint: a.AuthorizationEndpoint, TokenEndpoint: a.TokenEndpoint, UserInfoEndpoint: a.UserInfoEndpoint,
@@ -291,7 +296,7 @@ func (b *ruleBuilder) addAuthOIDC(a model.AuthOIDC) {
 	b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionAuthenticateOIDC, AuthenticateOIDCConfig: c})
 }
 
-// oidcSecret returns the name of the Secret of the OIDC client: from the annotations of the Service, or else of the
+// oidcSecret returns the name of the Secret of the OIDC client. Annotations of the Service have precedence over those of the
 // Ingress.
 func (b *ruleBuilder) oidcSecret() string {
 	ing := b.ingresses[b.member]
@@ -303,7 +308,7 @@ func (b *ruleBuilder) oidcSecret() string {
 	return auth.OIDC.Value.SecretName
 }
 
-// forwardedService returns the Service to which a rule forwards, or nil if there is none or more than one.
+// forwardedService returns the Service to which the rule forwards; nil if it forwards to none or to more than one.
 func (b *ruleBuilder) forwardedService(ing *networkingv1.Ingress) *corev1.Service {
 	var forward model.Forward
 	for _, a := range b.routeMatch.listenerRule.Actions {
@@ -325,7 +330,7 @@ func (b *ruleBuilder) forwardedService(ing *networkingv1.Ingress) *corev1.Servic
 // targetGroupNameKind is the kind of a backend that names an existing target group.
 const targetGroupNameKind = "TargetGroupName"
 
-// addForward adds the target groups of a forward as backends.
+// addForward adds the target groups of a forward as backends, and its stickiness to the ListenerRuleConfiguration.
 func (b *ruleBuilder) addForward(a model.Forward) {
 	for _, g := range a.Groups {
 		ref := gwv1.HTTPBackendRef{}
@@ -365,12 +370,12 @@ func (b *ruleBuilder) addForward(a model.Forward) {
 	}
 }
 
-// servicePort returns the number of the Service port of a binding.
+// servicePort returns the number of the Service port of a binding; false if the Service has no such port.
 func (g *generator) servicePort(b *model.Binding) (int32, bool) {
 	return cluster.ServicePortNumber(g.view, b.Namespace, b.Service, b.Port)
 }
 
-// backendName returns the name of the Service or action to which a field of an Ingress refers.
+// backendName returns the name of the Service or action to which a field of an Ingress refers; "default" if there is none.
 func (g *generator) backendName(m finding.Ref, field string) string {
 	ing := g.ingresses[m]
 	if field == defaultBackendField && ing.Spec.DefaultBackend != nil && ing.Spec.DefaultBackend.Service != nil {
@@ -389,8 +394,8 @@ func (g *generator) backendName(m finding.Ref, field string) string {
 	return "default"
 }
 
-// ruleConfigName returns the name of a ListenerRuleConfiguration with the content of config, and adds it to Objects if
-// there is none yet.
+// ruleConfigName returns the name of a ListenerRuleConfiguration with the content of config. If there is none yet, it adds
+// one to Objects.
 func (b *ruleBuilder) ruleConfigName() string {
 	text, _ := json.Marshal(b.config)
 	namespace := b.member.Namespace

@@ -18,15 +18,16 @@ import (
 
 // targetUse is the use of a target group by a route that forwards to it.
 type targetUse struct {
-	generator   *generator  // of the load balancer
+	generator   *generator  // the generator of the load balancer
 	service     finding.Ref // the Service of the target group
-	member      finding.Ref // the Ingress whose rule forwards to it
-	route       string      // name, in the namespace of the member
+	member      finding.Ref // the Ingress whose rule forwards to the target group
+	route       string      // name of the HTTPRoute, which is in the namespace of member
 	targetGroup *model.TargetGroup
 }
 
-// targetConfigurations returns the TargetGroupConfigurations of Services. All load balancers of a Service share one. It
-// contains all settings, because the defaults of a Gateway differ from those of an Ingress.
+// targetConfigurations returns one TargetGroupConfiguration for each Service, which all load balancers of the Service share.
+// It contains all settings, because the defaults of a Gateway differ from those of an Ingress. If ports of a Service have
+// different settings, targetConfigurations adds a note.
 func targetConfigurations(uses map[finding.Ref][]targetUse) (out []Object) {
 	for _, svc := range slices.SortedFunc(maps.Keys(uses), finding.Ref.Compare) {
 		config := &gwconfig.TargetGroupConfiguration{
@@ -81,14 +82,13 @@ func targetConfigurations(uses map[finding.Ref][]targetUse) (out []Object) {
 	return out
 }
 
-// sameProps reports whether two settings of target groups are equal.
 func sameProps(a, b gwconfig.TargetGroupProps) bool {
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
 	return string(x) == string(y)
 }
 
-// targetGroupProps returns the settings of a target group.
+// targetGroupProps returns the settings of a target group for a TargetGroupConfiguration.
 func (g *generator) targetGroupProps(u targetUse) gwconfig.TargetGroupProps {
 	t := u.targetGroup
 	out := gwconfig.TargetGroupProps{
@@ -105,7 +105,8 @@ func (g *generator) targetGroupProps(u targetUse) gwconfig.TargetGroupProps {
 	return out
 }
 
-// healthCheck returns the health check of a target group.
+// healthCheck returns the health check of a target group for a TargetGroupConfiguration. It adds a note if the health check
+// uses a node port that the manifests lack.
 func (g *generator) healthCheck(u targetUse) *gwconfig.HealthCheckConfiguration {
 	c := u.targetGroup.HealthCheck
 	port := &c.Port
@@ -119,7 +120,8 @@ func (g *generator) healthCheck(u targetUse) *gwconfig.HealthCheckConfiguration 
 	return healthCheckConfiguration(c, port)
 }
 
-// healthCheckConfiguration returns a health check as a configuration, with all settings; port may be nil.
+// healthCheckConfiguration returns a health check for a TargetGroupConfiguration, with all settings. If port is nil, the
+// port is left out.
 func healthCheckConfiguration(c model.HealthCheck, port *string) *gwconfig.HealthCheckConfiguration {
 	out := &gwconfig.HealthCheckConfiguration{
 		HealthCheckProtocol: new(gwconfig.HealthCheckProtocol(c.Protocol)), HealthCheckPath: nilIfEmpty(c.Path), HealthCheckPort: port,
@@ -134,7 +136,7 @@ func healthCheckConfiguration(c model.HealthCheck, port *string) *gwconfig.Healt
 	return out
 }
 
-// usesPlaceholderNodePort reports whether the health check uses a placeholder for a node port as its port.
+// usesPlaceholderNodePort reports whether the port of the health check is a placeholder for a node port.
 func (g *generator) usesPlaceholderNodePort(u targetUse) bool {
 	svc, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, u.service.Namespace, u.service.Name)
 	return ok && u.targetGroup.Type == model.InstanceTargets && slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
@@ -142,8 +144,8 @@ func (g *generator) usesPlaceholderNodePort(u targetUse) bool {
 	})
 }
 
-// usesHealthCheckNodePort reports whether the health check uses the healthCheckNodePort of the Service as its port. The
-// configuration omits this port, because it may change with the Service.
+// usesHealthCheckNodePort reports whether the port of the health check is the healthCheckNodePort of the Service. The
+// TargetGroupConfiguration omits this port, because it may change with the Service.
 func (g *generator) usesHealthCheckNodePort(u targetUse) bool {
 	svc, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, u.service.Namespace, u.service.Name)
 	return ok && svc.Spec.HealthCheckNodePort != 0 && u.targetGroup.HealthCheck.Port == strconv.Itoa(int(svc.Spec.HealthCheckNodePort))

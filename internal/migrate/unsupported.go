@@ -14,8 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// annotationTargets maps each translated annotation of Ingresses and Services, by its key in the reference, to the kind and
-// field to which it is translated. A test checks that each annotation is either in this map or in untranslatedPrefixes.
+// annotationTargets maps each annotation of Ingresses and Services that is translated to the kind and field to which it is
+// translated. The keys are those of the annotation reference, without settings.Prefix. A test checks that each annotation is
+// either in this map or in untranslatedPrefixes.
 var annotationTargets = map[string]string{
 	"group.name": "Gateway", "group.order": "order of the rules",
 	"load-balancer-name": configField + "loadBalancerName", "scheme": configField + "scheme", "ip-address-type": configField + "ipAddressType",
@@ -61,14 +62,14 @@ const (
 )
 
 // TranslatedAnnotation is an annotation with the kind and field to which it is translated. If To is empty, the annotation is
-// not translated, and a note has the reason.
+// not translated, and a note gives the reason.
 type TranslatedAnnotation struct {
 	Object finding.Ref
 	Key    string
 	To     string
 }
 
-// listAnnotations sets Annotations to the annotations of the members and of the Services behind them.
+// listAnnotations appends the known annotations of the members, and of the Services to which they forward, to Annotations.
 func (g *generator) listAnnotations() {
 	annotations := map[finding.Ref]map[string]string{}
 	for _, m := range g.Members {
@@ -94,16 +95,18 @@ func (g *generator) listAnnotations() {
 	}
 }
 
-// untranslatedPrefixes are the prefixes of annotations without a counterpart, with reason and fix.
+// untranslatedPrefixes has the prefixes of annotations without a counterpart, each with the reason and what users can do.
 var untranslatedPrefixes = []struct{ key, why, fix string }{
 	{"create-acm-cert", "Gateways request no certificates", "set the ARN of the requested certificate in the LoadBalancerConfiguration and in certificate-arn of the Ingress, and remove create-acm-cert before the Ingress is deleted"},
 	{"acm-pca-arn", "Gateways request no certificates", "set the ARN of the requested certificate in the LoadBalancerConfiguration"},
 }
 
-// toolPrefixes are the prefixes of annotations that tools such as kubectl and Helm write for their own use.
+// toolPrefixes are the prefixes of annotations that tools such as kubectl and Helm write for themselves, and of the
+// annotation with the class.
 var toolPrefixes = []string{"kubectl.kubernetes.io/", "meta.helm.sh/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "deployment.kubernetes.io/", cluster.ClassAnnotation}
 
-// otherAnnotations returns annotations for other programs, such as external-dns and cert-manager. It returns at most ten.
+// otherAnnotations returns the keys of annotations for other programs, such as external-dns and cert-manager. If there are
+// more than ten, the last element of the result is the number of the others, as text.
 func otherAnnotations(annotations map[string]string) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
@@ -119,7 +122,8 @@ func otherAnnotations(annotations map[string]string) []string {
 	return out
 }
 
-// noteUntranslated adds notes about annotations and Secrets of members that have no counterpart.
+// noteUntranslated adds notes about annotations of members that have no counterpart or belong to other programs, and about
+// TLS Secrets whose certificates are not imported for Gateways.
 func (g *generator) noteUntranslated() {
 	for _, m := range g.Members {
 		ing := g.ingresses[m]

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// TestEachAnnotationIsTranslatedOrReported checks that each annotation is translated, or it is in the list of annotations
-// that are reported as not translated.
+// TestEachAnnotationIsTranslatedOrReported checks that each annotation is either translated or reported as not translated,
+// and that no other keys are in annotationTargets.
 func TestEachAnnotationIsTranslatedOrReported(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// manifestObject returns an object without its status and without the metadata that the API server adds.
+// manifestObject returns the content of an object without its status and without the metadata that the API server adds.
 func manifestObject(o Object) (map[string]any, error) {
 	text, err := json.Marshal(o.Object)
 	if err != nil {
@@ -35,7 +35,7 @@ func manifestObject(o Object) (map[string]any, error) {
 	return out, nil
 }
 
-// WriteYAML writes objects as YAML documents. Comments name the origins of objects and of their parts.
+// WriteYAML writes objects as YAML documents, with comments about the origins of the objects and of their parts.
 func WriteYAML(w io.Writer, objects []Object) error {
 	for i, o := range objects {
 		if i > 0 {
@@ -76,7 +76,7 @@ func WriteYAML(w io.Writer, objects []Object) error {
 	return nil
 }
 
-// commentLine returns a text as a comment of one line: control characters and line separators become spaces.
+// commentLine returns a text as a comment of one line. Control characters and line separators become spaces.
 func commentLine(text string) string {
 	return "# " + strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
@@ -86,8 +86,8 @@ func commentLine(text string) string {
 	}, text)
 }
 
-// nodeAt returns the node at a path such as "spec.rules[0]". For a scalar it returns the node of the key, and nil if
-// there is no node.
+// nodeAt returns the node at a path such as "spec.rules[0]"; nil if there is none. For a scalar it returns the node of the
+// key.
 func nodeAt(doc *yaml.Node, path string) *yaml.Node {
 	n := doc.Content[0]
 	for part := range strings.SplitSeq(path, ".") {

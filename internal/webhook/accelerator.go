@@ -47,7 +47,7 @@ func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error
 	return answerForViolations(found), nil
 }
 
-// acceleratorOf decodes a GlobalAccelerator of a request.
+// acceleratorOf decodes raw, the new or the old GlobalAccelerator of a request. Its namespace is that of the request.
 func acceleratorOf(r Request, raw []byte) (*aga.GlobalAccelerator, error) {
 	ga := &aga.GlobalAccelerator{}
 	if err := decode(raw, ga); err != nil {
@@ -57,12 +57,11 @@ func acceleratorOf(r Request, raw []byte) (*aga.GlobalAccelerator, error) {
 	return ga, nil
 }
 
-// acceleratorViolations returns the violations of a GlobalAccelerator.
 func (c Config) acceleratorViolations(ga *aga.GlobalAccelerator) []rules.Violation {
 	return rules.FindViolations(rules.Subject{Spec: &ga.Spec, Namespace: ga.Namespace, Region: c.Accelerator.Region})
 }
 
-// answerForViolations returns an answer that denies the request because of the first violation that is more than advice, and
+// answerForViolations returns an answer that denies the request because of the first violation that is not only advice, and
 // that warns about the other violations.
 func answerForViolations(found []rules.Violation) (out Answer) {
 	omitted := 0

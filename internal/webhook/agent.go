@@ -200,7 +200,7 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// portOf returns the port of an address.
+// portOf returns the port at the end of an address. It must be from 1 to 65535.
 func portOf(address string) (int32, error) {
 	n, err := strconv.ParseUint(address[strings.LastIndexByte(address, ':')+1:], 10, 16)
 	if err != nil || n == 0 {

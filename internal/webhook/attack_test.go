@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// otherTenantObjects are classes, and objects of other namespaces.
+// otherTenantObjects has IngressClasses, the namespace "team", and the objects of another tenant in the namespace "shop".
 const otherTenantObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -82,7 +82,7 @@ func (g noSecretsSource) List(q cluster.Query) ([]cluster.Object, error) {
 }
 
 // TestAdmissionUsesTheNamespaceOfTheRequest checks that admission uses the namespace of the request, not the namespace in
-// the object. No answer depends on Secrets.
+// the object, and that it reads no Secret.
 func TestAdmissionUsesTheNamespaceOfTheRequest(t *testing.T) {
 	h := newTestHandler(testConfig(noSecretsSource{newStore(t, otherTenantObjects), t}))
 	ingress := func(more string) map[string]any {
@@ -112,7 +112,8 @@ spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{p
 	}
 }
 
-// TestAdmissionSurvivesHostileObjects checks that objects of a wrong kind or with unexpected content cause no panic.
+// TestAdmissionSurvivesHostileObjects checks that objects of a wrong kind or with unexpected content cause neither a panic
+// nor an HTTP error 5xx.
 func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	c := testConfig(newStore(t, otherTenantObjects))
 	c.Panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
@@ -143,8 +144,8 @@ func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	}
 }
 
-// TestAHugeIngressIsValidatedCheaply checks that the validation of an Ingress of the maximum size that the API server
-// accepts needs only a few times this size in memory, and that the messages about it are short and printable.
+// TestAHugeIngressIsValidatedCheaply checks that the validation of a very large Ingress allocates at most 100 MiB of memory,
+// and that the warnings about it are few and printable.
 func TestAHugeIngressIsValidatedCheaply(t *testing.T) {
 	var ports []string
 	var paths []any

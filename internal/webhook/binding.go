@@ -17,7 +17,7 @@ const (
 	protocolCheck             = "checkTargetGroupProtocol"
 )
 
-// bindingOf decodes a binding of a request.
+// bindingOf decodes raw, the new or the old TargetGroupBinding of a request. Its namespace is that of the request.
 func bindingOf(r Request, raw []byte) (*v1beta1.TargetGroupBinding, error) {
 	b := &v1beta1.TargetGroupBinding{}
 	if err := decode(raw, b); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // completeBinding denies a new binding that names no target group. In an update that removes the ARN, it restores the ARN,
-// because the controller finds targets by the ARN. The controller sets other empty fields.
+// because the controller finds targets by the ARN. It leaves other empty fields to the controller.
 func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)
 	if err != nil {
@@ -31,8 +31,8 @@ func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 	return Answer{}, nil
 }
 
-// restoreARN returns the change that restores the ARN of a binding. If the update names another target group, it returns
-// no change, and validateBinding denies the update.
+// restoreARN returns an answer that restores the ARN of a binding if the update removes it. If the update names another
+// target group, the answer changes nothing, and validateBinding denies the update.
 func restoreARN(b, old *v1beta1.TargetGroupBinding) Answer {
 	oldARN, name := old.Spec.TargetGroupARN, b.Spec.TargetGroupName
 	if b.Spec.TargetGroupARN != "" || oldARN == "" || name == "" || name != old.Spec.TargetGroupName && name != nameFromARN(oldARN) {

@@ -106,9 +106,9 @@ func changedImmutableFields(b, old *v1beta1.TargetGroupBinding) []string {
 	return out
 }
 
-// conflictingBinding returns another binding that must not use the same target group; nil if there is none. It compares only
-// ARNs: a binding that names a target group which does not exist must not block other bindings. The controller compares
-// names.
+// conflictingBinding returns another binding with the same target group, unless both are multi-cluster bindings; nil if
+// there is none. It compares only ARNs: a binding that names a target group which does not exist must not block other
+// bindings. The controller compares names.
 func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
 	if b.Spec.TargetGroupARN == "" {
 		return nil, nil
@@ -150,7 +150,7 @@ func validateFields(b *v1beta1.TargetGroupBinding) Answer {
 	return Answer{}
 }
 
-// hasTargetType reports whether a binding has a target type.
+// hasTargetType reports whether the target type of a binding is set to t.
 func hasTargetType(b *v1beta1.TargetGroupBinding, t v1beta1.TargetType) bool {
 	return b.Spec.TargetType != nil && *b.Spec.TargetType == t
 }

@@ -30,7 +30,8 @@ const (
 	PathAccelerator        = "/validate-aga-k8s-aws-v1beta1-globalaccelerator"
 )
 
-// IngressTranslator is the Ingress frontend.
+// IngressTranslator translates Ingresses into the desired state of their load balancers. In the controller it is an
+// *ingress.Frontend.
 type IngressTranslator interface {
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
@@ -38,8 +39,8 @@ type IngressTranslator interface {
 	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
 }
 
-// Config is the configuration of the webhooks. The paths of disabled features are served too, so that no request fails, but
-// these features do not change objects.
+// Config is the configuration of the webhooks. The paths of disabled features are served too, because webhook configurations
+// may contain them, but these features change no objects.
 type Config struct {
 	// Source contains all objects except Secrets.
 	Source cluster.Source
@@ -92,7 +93,7 @@ type Endpoint struct {
 	Handler http.Handler
 }
 
-// Endpoints returns all paths, in a fixed order.
+// Endpoints returns the endpoints of all webhooks, in a fixed order.
 func Endpoints(c Config) []Endpoint {
 	table := []struct {
 		path     string

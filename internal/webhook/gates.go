@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// legacyGatePrefix is the prefix of the readiness gates of old controllers.
+// legacyGatePrefix is the prefix of the readiness gates of aws-alb-ingress-controller (version 1).
 const legacyGatePrefix = "target-health.alb.ingress.k8s.aws"
 
 // injectGates adds the readiness gates of the TargetGroupBindings of its Services to a new pod. If the name of a binding is

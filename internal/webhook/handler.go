@@ -91,7 +91,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{TypeMeta: in.TypeMeta, Response: out})
 }
 
-// review calls the answer function for creations and updates. Other requests are allowed.
+// review calls the answer function for creations and updates. Other requests are allowed. A panic becomes an error.
 func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -21,8 +21,8 @@ type failingSource struct{ fail func() error }
 func (b failingSource) Get(cluster.Ref) (cluster.Object, error)      { return nil, b.fail() }
 func (b failingSource) List(cluster.Query) ([]cluster.Object, error) { return nil, b.fail() }
 
-// TestInternalErrorsGiveNoAdmissionAnswer checks that an internal error returns no admission answer, so that the failure
-// policy decides.
+// TestInternalErrorsGiveNoAdmissionAnswer checks that an error or a panic causes HTTP status 500 without an admission
+// answer, so that the failure policy of the webhook applies. Panics are counted.
 func TestInternalErrorsGiveNoAdmissionAnswer(t *testing.T) {
 	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "shop", Object: decodeObject(t, "{metadata: {name: a}, spec: {}}")}
 	ing := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "shop", Object: decodeObject(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")}

@@ -38,7 +38,7 @@ func testConfig(src cluster.Source) webhook.Config {
 	}
 }
 
-// testRequest is an admission request.
+// testRequest is an admission request to the webhook at Path.
 type testRequest struct {
 	Path      string                `json:"path"`
 	Operation admissionv1.Operation `json:"operation"`
@@ -84,7 +84,7 @@ func sendReview(t testing.TB, h http.Handler, q testRequest) *httptest.ResponseR
 	return w
 }
 
-// mustAnswer sends a request and returns the answer.
+// mustAnswer sends a request and returns the answer. The test fails if the HTTP status is not 200.
 func mustAnswer(t testing.TB, h http.Handler, q testRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	w := sendReview(t, h, q)

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The annotations and values that the checks read. The translation reads all other annotations.
+// Annotations, values and finding fields that the checks in this file use.
 const (
 	albAnnotationPrefix    = "alb.ingress.kubernetes.io/"
 	ingressGroupAnnotation = albAnnotationPrefix + "group.name"
@@ -93,7 +93,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	return out, nil
 }
 
-// ingressOf decodes an Ingress of a request.
+// ingressOf decodes raw, the new or the old Ingress of a request. Its namespace is that of the request.
 func ingressOf(r Request, raw []byte) (*networkingv1.Ingress, error) {
 	ing := &networkingv1.Ingress{}
 	if err := decode(raw, ing); err != nil {
@@ -131,7 +131,7 @@ func DenyingCheck(f finding.Finding) string {
 	return ""
 }
 
-// refusalText returns the text of the findings for which a check denies an Ingress.
+// refusalText returns the texts of the findings for which check denies an Ingress, joined; "" if there are none.
 func refusalText(found finding.List, check string) string {
 	var out []string
 	for _, f := range found {

@@ -17,9 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// TestAdmittedIngressesHaveNoFindingThatDenies checks that an admitted Ingress has no finding that denies after it is
-// stored, and no invalid path according to a check without the translation. A denied Ingress has such a finding. The test
-// uses the Ingresses of the translation tests with random changes.
+// TestAdmittedIngressesHaveNoFindingThatDenies checks that an Ingress is admitted only if, after it is stored, no finding
+// about it denies an Ingress, and it has no invalid path. A denied Ingress has such a finding or such a path. The test uses
+// the Ingresses of the translation tests, with random changes.
 func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 	corpus, err := ingresses.Files.ReadDir(".")
 	if err != nil || len(corpus) == 0 {
@@ -59,8 +59,8 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 	}
 }
 
-// checkReview validates an Ingress in place of the stored one, and compares the answer with the findings of the translation
-// after the Ingress is stored.
+// checkReview validates ing in place of the stored Ingress, and compares the answer with the findings of the translation
+// after ing is stored. It returns whether ing was admitted. Afterwards it restores the stored Ingress.
 func checkReview(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object, ing *networkingv1.Ingress) bool {
 	t.Helper()
 	c := testConfig(mem)
@@ -78,7 +78,7 @@ func checkReview(t *testing.T, name string, mem *cluster.Memory, stored cluster.
 		}
 	}()
 	var reasons finding.List
-	known := true // whether the owner of the Ingress is known
+	known := true // whether the class of the Ingress is valid
 	v := cluster.NewView(mem)
 	for _, id := range c.Ingress.Stacks(v, ing) {
 		_, found := c.Ingress.Translate(v, id, nil)

@@ -48,14 +48,14 @@ func TestManifestsFitTheServer(t *testing.T) {
 	for _, e := range webhook.Endpoints(testConfig(newStore(t, ""))) {
 		paths[e.Path] = true
 	}
-	note := func(name string, client admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, effects *admissionv1.SideEffectClass, testConfig []admissionv1.RuleWithOperations) {
+	note := func(name string, client admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, effects *admissionv1.SideEffectClass, rules []admissionv1.RuleWithOperations) {
 		if client.Service == nil || client.Service.Path == nil || !paths[*client.Service.Path] {
 			t.Fatalf("%s has no path that is served", name)
 		}
 		if effects == nil || *effects != admissionv1.SideEffectClassNone || policy == nil {
 			t.Errorf("%s does not set side effects or the failure policy", name)
 		}
-		for _, r := range testConfig {
+		for _, r := range rules {
 			got = append(got, fmt.Sprintf("%s %s %v %v %s", name, *client.Service.Path, r.Resources, r.Operations, *policy))
 		}
 	}

@@ -15,7 +15,7 @@ type proposedSource struct {
 	obj cluster.Object
 }
 
-// newProposedSource returns a source with a proposed object.
+// newProposedSource returns src with obj in place of the stored object.
 func newProposedSource(src cluster.Source, obj cluster.Object) proposedSource {
 	return proposedSource{src, cluster.RefOf(obj), obj}
 }

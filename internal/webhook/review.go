@@ -69,7 +69,7 @@ type decodeError struct{ err error }
 // Error implements error.
 func (u decodeError) Error() string { return "the object cannot be decoded: " + u.err.Error() }
 
-// decode decodes an object of a request.
+// decode decodes an object of a request into the value that into points to. Its error is a decodeError.
 func decode(raw json.RawMessage, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return decodeError{err}

@@ -38,8 +38,9 @@ func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) 
 	return Answer{Changes: changes}, nil
 }
 
-// InjectServerIDs returns the changes that add an environment variable with a server ID to the containers that an annotation
-// of the pod names. It omits containers that already have the variable, and calls next once for each of the others.
+// InjectServerIDs returns the changes that add an environment variable with a server ID to the containers that the pod lists
+// in the annotation targets.QUICAnnotation. It omits containers that already have the variable, and calls next once for each
+// of the others.
 func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, error)) ([]Change, error) {
 	named := map[string]bool{}
 	for _, n := range strings.Split(pod.Annotations[targets.QUICAnnotation], ",") {

@@ -16,7 +16,7 @@ const (
 	idEpochMillis = 1577836800000 // ms
 	workerBits    = 17
 	sequenceBits  = 7
-	// WorkerCount is the number of worker numbers.
+	// WorkerCount is the number of possible worker numbers.
 	WorkerCount = 1 << workerBits
 )
 
@@ -80,7 +80,7 @@ func (g *ServerIDGenerator) Next(ctx context.Context) (string, error) {
 	}
 }
 
-// newID returns the server ID for the current time and sequence number.
+// newID returns the server ID for lastMillis, worker and sequence.
 func (g *ServerIDGenerator) newID() string {
 	id := uint64(g.lastMillis-idEpochMillis)<<(workerBits+sequenceBits) | uint64(g.worker)<<sequenceBits | uint64(g.sequence)
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, id))

@@ -30,7 +30,7 @@ import (
 type Options struct {
 	// Kubeconfig is the path of the kubeconfig; if empty, KUBECONFIG or the file in the home directory is read.
 	Kubeconfig string
-	// Context is the context in the kubeconfig. It must be named, so that a run never uses the current context by
+	// Context is the context in the kubeconfig. It is required, so that a run never uses the current context by
 	// accident.
 	Context string
 	Region  string
@@ -38,7 +38,7 @@ type Options struct {
 	Parts []string
 	// Dir is the directory for runs. Each run has a subdirectory with its state, logs, report and recording.
 	Dir string
-	// Controller is the path of Fulcrum.
+	// Controller is the path of the Fulcrum binary.
 	Controller string
 	// Image is the image of the pods. Default: the echo server of Gateway API's conformance tests.
 	Image string

@@ -153,8 +153,8 @@ func freePort() (string, error) {
 }
 
 const (
-	// awaitLimit and awaitInterval are the deadline and the interval of awaitSuccess. AWS takes 2 to 5 minutes to create a
-	// load balancer, and as long again until its DNS name resolves.
+	// awaitLimit and awaitInterval are the deadline and the interval of awaitSuccess. AWS takes 2 to 5 minutes to
+	// create a load balancer, and the same time again until its DNS name resolves.
 	awaitLimit    = 15 * time.Minute
 	awaitInterval = time.Second
 )
@@ -190,5 +190,5 @@ func (r *run) awaitSuccess(ctx context.Context, what string, check func(context.
 	}
 }
 
-// errInterrupted is the error with which the user interrupts a run, which can be continued.
+// errInterrupted is the error of a run that the user interrupts. The run can be continued.
 var errInterrupted = errors.New("interrupted")

@@ -23,7 +23,7 @@ import (
 
 var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d{1,2}$`)
 
-// endpointURL returns the URL of an AWS service, by service name and region in the scope of a signature.
+// endpointURL returns the URL of an AWS service. service and region are those in the credential scope of a signature.
 func endpointURL(ctx context.Context, service, region string) (*url.URL, error) {
 	// The region comes from a signature, and is part of a host name.
 	if !regionName.MatchString(region) {

@@ -26,7 +26,8 @@ type templateValues struct {
 	SubnetList                         []string
 }
 
-// apply applies the objects of a template, with the run's label. scheme is the load balancer scheme.
+// apply applies the objects of the template objects/FILE.yaml, with the run's label. scheme is the scheme of the load
+// balancer; "" if the template has none.
 func (r *run) apply(ctx context.Context, file, scheme string) error {
 	v := templateValues{Run: r.state.Run, Class: loadBalancerClass(r.state.Run), Image: r.Image, Scheme: scheme, Subnets: strings.Join(r.site.publicSubnets, ","), SubnetList: r.site.publicSubnets}
 	t, err := template.ParseFS(files, "objects/"+file+".yaml")
@@ -47,7 +48,7 @@ func (r *run) apply(ctx context.Context, file, scheme string) error {
 	return r.applier.Apply(ctx, list)
 }
 
-// installMissingCRDs installs the CRDs that the cluster lacks. Before that it records them in the state.
+// installMissingCRDs installs the required CRDs that do not exist in the cluster. First it records them in the state.
 func (r *run) installMissingCRDs(ctx context.Context) error {
 	list, err := requiredCRDs()
 	if err != nil {

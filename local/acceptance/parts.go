@@ -39,8 +39,8 @@ func partsNamed(names []string) []part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(names, p.name) })
 }
 
-// runParts runs the parts that have no result yet. A failed part does not stop the others. After an error the run
-// can be continued.
+// runParts runs the parts that have no result yet. After a part has failed, the other parts still run. After an error
+// the run can be continued.
 func (r *run) runParts(ctx context.Context) error {
 	for _, p := range partsNamed(r.Parts) {
 		if r.state.Results[p.name] != nil {

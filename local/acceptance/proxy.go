@@ -38,9 +38,9 @@ const (
 type proxy struct {
 	server  *http.Server
 	address string
-	// controllerPath and runPath are URL path prefixes, by which the proxy distinguishes the callers. They are
-	// random and not in command lines, since other users of the machine could use the credentials of the run if
-	// they knew one of them. They are not sent to AWS.
+	// controllerPath and runPath are URL path prefixes, by which the proxy distinguishes the callers. They are random
+	// and not in command lines, because other users of the machine who know one of them can use the credentials of the
+	// run. They are not sent to AWS.
 	controllerPath, runPath string
 
 	client    *http.Client
@@ -209,7 +209,7 @@ func (p *proxy) forward(r *http.Request, c recording.Call, body []byte) (*http.R
 	return res, answer, err
 }
 
-// record adds a call to the recording and to the file.
+// record adds a call to the recording and to the file. err is the error of a call that got no answer from AWS.
 func (p *proxy) record(c recording.Call, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +224,7 @@ func (p *proxy) record(c recording.Call, err error) {
 	}
 	c.Phase = p.part
 	p.calls = append(p.calls, c)
-	// If the file cannot be written, the call is only lost when the run is interrupted.
+	// If the file cannot be written, the call is lost only if the run is interrupted.
 	if line, err := json.Marshal(c); err == nil {
 		p.file.Write(append(line, '\n'))
 	}
@@ -274,5 +274,5 @@ func (p *proxy) checkReachable() error {
 	return fmt.Errorf("%w for %s: %w", errUnreachable, maxOutage, cmp.Or(p.lastError, errors.New("no answer")))
 }
 
-// errUnreachable is the error with which an outage of AWS interrupts a run, which can be continued.
+// errUnreachable is the error of a run that an outage of AWS interrupts. The run can be continued.
 var errUnreachable = errors.New("AWS cannot be reached")

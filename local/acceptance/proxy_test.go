@@ -39,7 +39,7 @@ func startTestProxy(t *testing.T, to http.Handler) (*proxy, *run) {
 }
 
 // TestProxySignsAndRecordsCalls checks that the proxy signs calls with the user's credentials, and that the file of
-// calls contains neither these nor a private key.
+// calls contains neither the credentials nor a private key.
 func TestProxySignsAndRecordsCalls(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	var seen []string

@@ -34,8 +34,8 @@ func (r *run) report() error {
 	return nil
 }
 
-// writeRecording writes recording.json without data that identify the account, and removes the file of unredacted
-// calls.
+// writeRecording writes recording.json without data that identify the account. It removes the file of unredacted calls
+// and the kubeconfig, even after an error.
 func writeRecording(r *run, versions map[string]string, calls []recording.Call) error {
 	rec := &recording.Recording{
 		Version: recording.Version, Run: r.state.Run, At: r.state.StartedAt, Programs: versions, Region: r.Region, Account: r.site.account, Site: r.site.Site, Calls: calls,
@@ -67,7 +67,8 @@ func versionOf(program string) string {
 	return first
 }
 
-// reportText returns the report. It does not contain the account.
+// reportText returns the text of the report, without the account ID. passed is false if a part failed or the controller
+// left resources.
 func (r *run) reportText(versions map[string]string, calls []recording.Call) (text string, passed bool) {
 	passed = true
 	var b strings.Builder

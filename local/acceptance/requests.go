@@ -134,7 +134,8 @@ func checkPodAnswer(r reply) error {
 	return nil
 }
 
-// traffic sends four requests per second and counts those that get no response from a pod.
+// traffic sends four requests per second and counts those without a response from a pod. Its counters are valid after
+// end.
 type traffic struct {
 	stop func()
 	done sync.WaitGroup

@@ -26,8 +26,8 @@ type site struct {
 	kubernetes string // version of Kubernetes
 	// publicSubnets are the subnets of the run: public subnets in different zones, at most three.
 	publicSubnets []string
-	// securityGroups are the security groups of the nodes that get the tag of the run's cluster. Of an instance with several
-	// security groups, it has only the one with the tag of a cluster.
+	// securityGroups are the security groups to which the run adds the tag of its cluster: of each node with several
+	// security groups, the one that already has the tag of a cluster.
 	securityGroups []string
 }
 
@@ -157,8 +157,8 @@ func (s *site) readSubnets(ctx context.Context, api *ec2.Client) error {
 	return nil
 }
 
-// isPublicSubnet reports whether the route table of a subnet, or else the main one, has a default route to an internet
-// gateway.
+// isPublicSubnet reports whether the route table of a subnet has an IPv4 default route to an internet gateway. A subnet
+// without a route table uses the main route table of the VPC.
 func isPublicSubnet(tables []types.RouteTable, subnet string) bool {
 	var own, main *types.RouteTable
 	for i, t := range tables {
@@ -179,11 +179,12 @@ func isPublicSubnet(tables []types.RouteTable, subnet string) bool {
 	})
 }
 
-// clusterTag is the prefix of the tag that marks the security group to which a cluster's controller adds rules.
+// clusterTag is the prefix of a tag key; the name of a cluster follows. If a node has several security groups, the
+// controller of the cluster adds rules to the one with this tag.
 const clusterTag = "kubernetes.io/cluster/"
 
-// selectSecurityGroups selects the security groups that need the tag of the run's cluster: if an instance has
-// several, the controller uses the tagged one.
+// selectSecurityGroups sets securityGroups. It returns an error if, of the several security groups of a node, not
+// exactly one has the tag of a cluster.
 func (s *site) selectSecurityGroups(ctx context.Context, api *ec2.Client) error {
 	candidates := map[string]bool{}
 	for _, i := range s.Instances {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// TestCertificatesOfAllKeysAreFound checks that a certificate that the controller has left is found and removed.
-// The certificate has an ECDSA key; ACM lists such certificates only on request.
+// TestCertificatesOfAllKeysAreFound checks that a certificate that the controller has left is found and removed. The
+// certificate has an ECDSA key, and ACM lists such certificates only if the request names the key type.
 func TestCertificatesOfAllKeysAreFound(t *testing.T) {
 	p, _ := startTestProxy(t, emulator.New(emulator.Options{}).Handler())
 	p.setPart("tls-secret")

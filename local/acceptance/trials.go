@@ -18,7 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 )
 
-// awaitHostname waits until a status has the DNS name of a load balancer and the name differs from previous.
+// awaitHostname waits until read returns the DNS name of a load balancer that differs from previous, and returns the
+// name. The text in what names the object in errors.
 func (r *trial) awaitHostname(ctx context.Context, what string, previous string, read func(context.Context) (string, error)) (string, error) {
 	var name string
 	err := r.awaitSuccess(ctx, "the status of "+what+" shows a load balancer", func(ctx context.Context) (err error) {
@@ -224,7 +225,7 @@ func (r *trial) testDrift(ctx context.Context) error {
 	return err
 }
 
-// fixedResponseRule returns the ARN of a load balancer's rule with a fixed response.
+// fixedResponseRule returns the ARN of a rule with a fixed response. dns is the DNS name of the load balancer.
 func (r *trial) fixedResponseRule(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
 	lb, err := r.loadBalancerARN(ctx, api, dns)
 	if err != nil {
@@ -346,7 +347,7 @@ func (r *trial) testTakeOver(ctx context.Context) error {
 		return err
 	}
 	if after := r.proxy.countChanges(); after != before {
-		return fmt.Errorf("%d calls changed AWS; calls.jsonl has them", after-before)
+		return fmt.Errorf("%d calls changed AWS; recording.json has them", after-before)
 	}
 	r.addNote("no call changed AWS")
 	return nil

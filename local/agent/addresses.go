@@ -53,7 +53,7 @@ func (p *addressPools) allocate(node string) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("node %s has no free address in %s", node, n.prefix)
 }
 
-// reserve marks an address as used.
+// reserve records that an address is in use, so that allocate does not return it.
 func (p *addressPools) reserve(node string, a netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

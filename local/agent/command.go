@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// NewCommand returns the command of the role agent.
+// NewCommand returns the command "agent", which runs the agent until it is interrupted.
 func NewCommand() *cobra.Command {
 	var kubeconfig, layoutFile, certFile, keyFile string
 	cmd := &cobra.Command{

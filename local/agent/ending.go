@@ -26,8 +26,8 @@ func programEndTime(pod *corev1.Pod) time.Time {
 	return end
 }
 
-// preStopDuration returns how long the preStop hooks of a pod's containers take. has is false if no hook has a supported
-// form.
+// preStopDuration returns the duration of the longest preStop hook of a pod's containers. has is false if no hook has a
+// supported form.
 func preStopDuration(pod *corev1.Pod) (longest time.Duration, has bool) {
 	for _, c := range pod.Spec.Containers {
 		if c.Lifecycle == nil || c.Lifecycle.PreStop == nil {
@@ -46,7 +46,8 @@ func preStopDuration(pod *corev1.Pod) (longest time.Duration, has bool) {
 	return longest, has
 }
 
-// sleepCommand parses `sleep 5`, `/bin/sleep 5` and `sh -c "sleep 5"`.
+// sleepCommand returns the duration of a command such as `sleep 5`, `/bin/sleep 5` or `sh -c "sleep 5"`; false for
+// other commands.
 func sleepCommand(command []string) (time.Duration, bool) {
 	var words []string
 	for _, c := range command {

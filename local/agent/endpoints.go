@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// endpoints returns the addresses to dial for a node port: those of the ready endpoints, or with externalTrafficPolicy Local
-// those of the ready endpoints on the node. If none is ready, it returns those that are terminating but serving.
+// endpoints returns the addresses (HOST:PORT) to dial for a node port: those of the ready endpoints. With
+// externalTrafficPolicy Local, only endpoints on the node count. If no endpoint is ready, it returns the addresses of
+// endpoints that are terminating but still serving.
 func (a *agent) endpoints(key nodePortKey) []string {
 	s, err := a.services.Services(key.service.Namespace).Get(key.service.Name)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/images"
 )
 
-// startImage runs the program of the first container that has an image of package images, instead of the echo server. It
-// reports whether the pod has a container with such an image.
+// startImage starts the program of the first container whose image package images can replace, unless it runs already.
+// It returns false if the pod has no such container; then the pod needs the echo server.
 func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *container) (bool, error) {
 	if c.program != nil {
 		return true, nil
@@ -37,7 +37,7 @@ func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *container) (
 	return false, nil
 }
 
-// environment returns the environment of a container, without variables from other objects.
+// environment returns the environment of a container. Variables from other objects, such as ConfigMaps, are empty.
 func environment(pod *corev1.Pod, spec *corev1.Container, c *container) map[string]string {
 	out := map[string]string{}
 	for _, e := range spec.Env {
@@ -59,7 +59,7 @@ func environment(pod *corev1.Pod, spec *corev1.Container, c *container) map[stri
 	return out
 }
 
-// readMountedFile reads a file of a mounted Secret or ConfigMap.
+// readMountedFile reads the file with the path name in a container, from the mounted Secret or ConfigMap.
 func (a *agent) readMountedFile(ctx context.Context, pod *corev1.Pod, spec *corev1.Container, name string) ([]byte, error) {
 	for _, m := range spec.VolumeMounts {
 		file, below := strings.CutPrefix(path.Clean(name), path.Clean(m.MountPath)+"/")
@@ -101,7 +101,8 @@ func (a *agent) readVolume(ctx context.Context, namespace string, v corev1.Volum
 	return nil, fmt.Errorf("volume %s is of a kind that local pods do not have", v.Name)
 }
 
-// volumeKeyOf returns the key of the Secret or ConfigMap that has the content of a file in a volume.
+// volumeKeyOf returns the key of the Secret or ConfigMap that has the content of a file in a volume; "" if the volume
+// does not contain the file.
 func volumeKeyOf(items []corev1.KeyToPath, file string) string {
 	for _, i := range items {
 		if i.Path == file {

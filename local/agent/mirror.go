@@ -19,7 +19,7 @@ type addressAssigner interface {
 	Unassign(ctx context.Context, n layout.Node, a netip.Addr) error
 }
 
-// newAddressAssigner returns noAddressAssigner if the local world has no AWS.
+// newAddressAssigner returns an ec2AddressAssigner, or a noAddressAssigner if the local world has no AWS.
 func newAddressAssigner(l layout.Layout) addressAssigner {
 	if l.AWS == "" {
 		return noAddressAssigner{}
@@ -57,7 +57,7 @@ func (m *ec2AddressAssigner) Unassign(ctx context.Context, n layout.Node, a neti
 	})
 	var api smithy.APIError
 	if errors.As(err, &api) && api.ErrorCode() == "InvalidNetworkInterfaceID.NotFound" {
-		return nil // The instance is gone, and its addresses with it.
+		return nil // The ENI no longer exists, so it has no addresses.
 	}
 	if err == nil {
 		return nil

@@ -209,7 +209,7 @@ func (a *agent) reserveUsedAddresses() error {
 	return nil
 }
 
-// stopAll ends all servers without waiting for requests, as ctx has ended.
+// stopAll ends all servers without waiting for requests, because ctx has ended.
 func (a *agent) stopAll(ctx context.Context) {
 	a.mu.Lock()
 	all := slices.Collect(maps.Values(a.containers))

@@ -113,7 +113,7 @@ func (a *agent) enqueueSelected(s *corev1.Service) {
 	}
 }
 
-// podIdentity returns the identity of a pod for its answers.
+// podIdentity returns the names, labels and address that the server of a pod shows in its responses.
 func (a *agent) podIdentity(key string, c *container) echo.Identity {
 	id := echo.Identity{Node: c.node, Address: c.address.String()}
 	pod, err := a.podOf(key)

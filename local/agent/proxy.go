@@ -43,7 +43,7 @@ func newProxy(a *agent) *proxy {
 	return &proxy{agent: a, syncRequests: make(chan struct{}, 1), openSockets: map[nodePortKey]io.Closer{}}
 }
 
-// requestSync makes the proxy open and close ports for changed objects.
+// requestSync causes run to open and close ports, because objects have changed. It does not wait.
 func (p *proxy) requestSync() {
 	select {
 	case p.syncRequests <- struct{}{}:

@@ -73,8 +73,9 @@ func (d *datagramPort) forwardDatagrams() {
 	}
 }
 
-// flowOf returns the flow of a client, or nil if there is no endpoint. If the endpoint of a flow is not in use any
-// more, the client gets a new flow, as with kube-proxy, which deletes the conntrack entries of removed endpoints.
+// flowOf returns the flow of a client, or nil if there is no endpoint. If agent.endpoints no longer returns the
+// endpoint of a flow, the client gets a new flow, as with kube-proxy, which deletes the conntrack entries of removed
+// endpoints.
 func (d *datagramPort) flowOf(from netip.AddrPort) *datagramFlow {
 	endpoints := d.proxy.agent.endpoints(d.key)
 	d.mu.Lock()

@@ -15,8 +15,8 @@ const Interval = 50 * time.Millisecond
 // maxInterval is the maximum time between two checks.
 const maxInterval = 5 * Interval
 
-// Success calls check until it returns nil. When limit is over or ctx ends, it returns the last error of check. The
-// context of check ends at the limit. The interval grows with the time waited, since checks use CPU time.
+// Success calls check until it returns nil. When limit is over or ctx ends, Success returns the last error of check.
+// The context of check ends at the limit. The interval grows with the time waited, because checks use CPU time.
 func Success(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	began := time.Now()
 	return poll(ctx, limit, check, func() time.Duration {
@@ -24,7 +24,8 @@ func Success(ctx context.Context, limit time.Duration, check func(context.Contex
 	})
 }
 
-// NoFailure calls check at even intervals until limit is over or check returns an error, which it returns.
+// NoFailure calls check at even intervals until limit is over, ctx ends, or check returns an error. It returns the
+// error of check, or nil.
 func NoFailure(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	var broken error
 	// At the end of limit, poll returns an error even if no check has failed, so its error is ignored.

@@ -8,12 +8,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// deploymentDelay is how long changes of accelerators take to be deployed: long enough that tests can observe it, and
-// far shorter than in AWS.
+// deploymentDelay is the time until AWS has deployed a change of an accelerator. It is long enough that tests can
+// observe it, and far shorter than in AWS.
 const deploymentDelay = 5 * time.Second
 
-// configureAccelerators gives each network zone of accelerators a /24 of the range, so that local worlds do not
-// share addresses.
+// configureAccelerators sets the configuration of accelerators. Static addresses are replaced by addresses in
+// f.acceleratorRange, so that local worlds do not share addresses: each network zone has a /24, and a third /24 is for
+// addresses of the account (BYOIP).
 func (f flags) configureAccelerators(c *store.AcceleratorConfig) error {
 	p, err := netip.ParsePrefix(f.acceleratorRange)
 	if err != nil || p.Bits() != 22 || !p.Addr().Is4() {

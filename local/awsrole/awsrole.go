@@ -29,7 +29,7 @@ type flags struct {
 	propagationDelay, provisioningDelay        time.Duration
 }
 
-// NewCommand returns the command of the role aws.
+// NewCommand returns the command "aws", which runs the emulated AWS until it is interrupted.
 func NewCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{

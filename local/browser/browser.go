@@ -14,19 +14,19 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// ChromiumVariable is the environment variable with the path of a Chromium.
+// ChromiumVariable is the environment variable with the path of a Chromium program.
 const ChromiumVariable = "FULCRUM_CHROMIUM"
 
 // actionTimeout is the timeout of one action in the browser.
 const actionTimeout = 2 * time.Minute
 
-// Tab is a page in a separate browser.
+// Tab is a page in a separate browser. If an action fails, the test fails.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
 
-	mu     sync.Mutex
-	faults []string
+	mu         sync.Mutex
+	pageErrors []string
 }
 
 // Open starts a browser that is closed at the end of the test. Without a Chromium, it skips the test, or fails it
@@ -61,25 +61,25 @@ func Open(t testing.TB) *Tab {
 				return
 			}
 			if m.IsException() || m.Type == chromedp.ConsoleError { // an error such as a violation of a content security policy
-				tab.addFault(m.String())
+				tab.addPageError(m.String())
 			}
 		}
 	}()
 	return tab
 }
 
-func (tab *Tab) addFault(text string) {
+func (tab *Tab) addPageError(text string) {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
-	tab.faults = append(tab.faults, text)
+	tab.pageErrors = append(tab.pageErrors, text)
 }
 
-// Faults returns the errors of the page since the last call: exceptions, and requests that the browser blocked.
-func (tab *Tab) Faults() []string {
+// TakePageErrors returns the errors of the page since the last call: exceptions, and requests that the browser blocked.
+func (tab *Tab) TakePageErrors() []string {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
-	out := tab.faults
-	tab.faults = nil
+	out := tab.pageErrors
+	tab.pageErrors = nil
 	return out
 }
 
@@ -126,7 +126,8 @@ func (tab *Tab) PressUntil(key, expression string) {
 	})
 }
 
-// pollUntil waits until an expression is true in the page. Before each evaluation it calls act with the time so far.
+// pollUntil waits until an expression is true in the page, and returns how long that took. Before each evaluation it
+// calls act with the time so far.
 func (tab *Tab) pollUntil(expression string, act func(waited time.Duration)) time.Duration {
 	tab.t.Helper()
 	began := time.Now()

@@ -28,7 +28,7 @@ type Process struct {
 	err     error // valid once exited is closed
 }
 
-// Launcher starts child processes from one thread that exists until Close: the kernel sends the parent-death signal
+// Launcher starts child processes from one thread that exists until Close. The kernel sends the parent-death signal
 // when the thread that forked ends, and the Go runtime may end any thread that is not locked.
 type Launcher struct {
 	jobs chan func()

@@ -156,7 +156,7 @@ metadata: {name: alb}
 spec: {controller: ingress.k8s.aws/alb}
 `
 
-// serviceManifests returns Services of type ClusterIP.
+// serviceManifests returns n Services of type ClusterIP, with the names of serviceName(0) to serviceName(n-1).
 func serviceManifests(n int) string {
 	text := ""
 	for g := range n {
@@ -170,7 +170,8 @@ spec: {ports: [{port: 80, targetPort: 8080}]}
 	return text
 }
 
-// ingressManifests returns n Ingresses. Each Ingress refers to the next Services in order; each is the number of Services.
+// ingressManifests returns n Ingresses. Each Ingress has one path for each of the next Services in order; each is the
+// number of paths.
 func ingressManifests(n, each int) string {
 	text := ""
 	for i := range n {

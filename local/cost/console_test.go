@@ -14,7 +14,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/browser"
 )
 
-// jsonObject is a JSON object.
 type jsonObject map[string]any
 
 // largeTree returns the output of "fulcrum tree" for 300 load balancers with 10,000 rules and 20,000 targets.
@@ -92,7 +91,7 @@ func TestConsoleOfALargeCluster(t *testing.T) {
 		}
 		t.Logf("BENCH console with 300 load balancers: %s %.0f ms at most of 5 (goal 100)", name, worst)
 	}
-	if faults := tab.Faults(); len(faults) > 0 {
-		t.Errorf("in the page: %q", faults)
+	if errs := tab.TakePageErrors(); len(errs) > 0 {
+		t.Errorf("in the page: %q", errs)
 	}
 }

@@ -126,7 +126,8 @@ func (h *churnCluster) editLastPath(t *testing.T, i int, path string) {
 	}
 }
 
-// ruleCreatedAt returns when AWS responded to the call that created or changed a rule to have a path.
+// ruleCreatedAt waits for the call that creates a rule with a path, or changes a rule to have the path, and returns
+// when AWS responded to the call.
 func (h *churnCluster) ruleCreatedAt(t *testing.T, path string) (at time.Time) {
 	t.Helper()
 	if err := await.Success(t.Context(), 5*time.Minute, func(ctx context.Context) error {

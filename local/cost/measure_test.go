@@ -80,11 +80,11 @@ func (h *churnCluster) awaitTargets(t *testing.T, want int) {
 	}
 }
 
-// maxIdleCalls is the maximum number of calls in ten seconds of an idle controller with 1,000 load balancers. These calls
-// look for drift.
+// maxIdleCalls is the maximum number of calls in ten seconds by an idle controller with 1,000 load balancers. It makes
+// these calls to detect drift.
 const maxIdleCalls = 60
 
-// awaitNoCalls waits until the controller makes no calls to AWS except for those that look for drift.
+// awaitNoCalls waits until the controller makes no calls to AWS except for those that detect drift.
 func (h *churnCluster) awaitNoCalls(t *testing.T) {
 	t.Helper()
 	if err := await.Success(t.Context(), 30*time.Minute, func(context.Context) error {

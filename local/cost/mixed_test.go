@@ -45,7 +45,8 @@ func TestMixedCluster(t *testing.T) {
 	}
 }
 
-// gatewayManifests returns n Gateways with one route each. The routes forward to the Services from number first on.
+// gatewayManifests returns n Gateways with one route each. Each route forwards to the next Service in order; first is
+// the number of the first Service.
 func gatewayManifests(first, n int) string {
 	text := `---
 apiVersion: gateway.networking.k8s.io/v1
@@ -73,7 +74,7 @@ spec:
 	return text
 }
 
-// loadBalancerServiceManifests returns Services of type LoadBalancer.
+// loadBalancerServiceManifests returns n Services of type LoadBalancer. first is the number of the first Service.
 func loadBalancerServiceManifests(first, n int) string {
 	text := ""
 	for g := first; g < first+n; g++ {

@@ -12,7 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/secondregion"
 )
 
-// cmdElsewhere creates a load balancer in another region.
+// cmdElsewhere implements the script command "elsewhere REGION APP". It creates a load balancer in another region, with
+// an echo server as its target that responds like a pod of the app, and sets the variable ELSEWHERE to the ARN of the
+// load balancer.
 func cmdElsewhere(ts *testscript.TestScript, neg bool, args []string) {
 	checkArgumentCount(ts, args, 2, "elsewhere REGION APP")
 	s := scriptClusterOf(ts)
@@ -26,7 +28,8 @@ func cmdElsewhere(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// checkAcceleratorState compares the state of a GlobalAccelerator in AWS with patterns, one for each line.
+// checkAcceleratorState returns a check that compares the state of a GlobalAccelerator in AWS with patterns. Each line
+// of the state must match a different pattern. ref is the NAMESPACE/NAME of the GlobalAccelerator.
 func (s *scriptCluster) checkAcceleratorState(ts *testscript.TestScript, ref string, patterns []string) func(context.Context) error {
 	namespace, name := splitReference(ts, ref)
 	var all []*regexp.Regexp

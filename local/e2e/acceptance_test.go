@@ -22,15 +22,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
 // TestAcceptance runs "make acceptance" against an emulator, in a cluster whose VPC is not the first one in the
-// emulator, with subnets without tags. The connection to AWS breaks when the first listener is created. Then the
-// same command continues, passes, and leaves no resources. The recording contains no account ID, and the emulator
-// gives the same responses as recorded.
+// emulator. The subnets have no tags. The connection to AWS breaks when the first listener is created. Then the same
+// command continues the run, passes, and leaves no resources. The recording contains no ID of the VPC or of the node
+// security group and no private key, and the emulator gives the same responses as recorded.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -74,7 +75,8 @@ func TestAcceptance(t *testing.T) {
 	checkRecording(t, w, out)
 }
 
-// acceptanceRunner returns a function that runs the program as a user does, and answers its question.
+// acceptanceRunner returns a function that runs fulcrum-acceptance as a user does and confirms the run with "yes". The
+// function returns the output and the exit code.
 func acceptanceRunner(t *testing.T, w *world.World, endpoint string) func() (string, int) {
 	program, dir := worldtest.ProgramPath(t, "local", "fulcrum-acceptance"), t.TempDir()
 	return func() (string, int) {
@@ -97,7 +99,8 @@ func acceptanceRunner(t *testing.T, w *world.World, endpoint string) func() (str
 	}
 }
 
-// checkRecording compares the recording with the emulator, and checks that it has no data that must be redacted.
+// checkRecording compares the recording with the emulator, and checks that it does not contain data that must be
+// redacted. out is the output of the run.
 func checkRecording(t *testing.T, w *world.World, out string) {
 	t.Helper()
 	_, at, _ := strings.Cut(out, "Recording: ")
@@ -106,7 +109,7 @@ func checkRecording(t *testing.T, w *world.World, out string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{w.Layout().VPC, w.Layout().NodeSecurityGroup, "PRIVATE KEY"} {
+	for _, secret := range []string{w.Layout().VPC, w.Layout().NodeSecurityGroup, "PRIVATE KEY", store.DefaultAccount} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("the recording has %q", secret)
 		}
@@ -149,8 +152,8 @@ func inventory(t *testing.T, w *world.World) inspect.Inventory {
 	return out
 }
 
-// breakableProxy forwards requests to AWS until a request contains a text. From then on it closes connections
-// without a response.
+// breakableProxy forwards requests to AWS until the body of a request contains breakAt. From then on it closes
+// connections without a response, until restore is called.
 type breakableProxy struct {
 	url        string
 	breakAt    string

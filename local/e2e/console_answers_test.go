@@ -108,8 +108,8 @@ func openFakeConsole(t *testing.T, stacks []document, commands map[string]docume
 	tab.Do(chromedp.Navigate(srv.URL))
 	tab.Until(`document.querySelector("#cluster").innerText === "test"`)
 	t.Cleanup(func() {
-		if faults := tab.Faults(); len(faults) > 0 {
-			t.Errorf("in the page: %q", faults)
+		if errs := tab.TakePageErrors(); len(errs) > 0 {
+			t.Errorf("in the page: %q", errs)
 		}
 	})
 	return tab, a, func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }

@@ -120,8 +120,8 @@ func TestConsoleShowsMigration(t *testing.T) {
 		}
 		return nil
 	})
-	if faults := tab.Faults(); len(faults) > 0 {
-		t.Errorf("in the page: %q", faults)
+	if errs := tab.TakePageErrors(); len(errs) > 0 {
+		t.Errorf("in the page: %q", errs)
 	}
 	deleteMigratedApp(t, w, made)
 }

@@ -216,8 +216,8 @@ func TestConsole(t *testing.T) {
 	if n := browser.Eval[int](tab, `document.querySelectorAll("main img, main script, main iframe, main object").length`); n != 0 {
 		t.Errorf("%d elements were made of what a tenant wrote", n)
 	}
-	if faults := tab.Faults(); len(faults) > 0 {
-		t.Errorf("in the page: %q", faults)
+	if errs := tab.TakePageErrors(); len(errs) > 0 {
+		t.Errorf("in the page: %q", errs)
 	}
 
 	// The page shows a failing target.
@@ -253,8 +253,8 @@ func TestConsole(t *testing.T) {
 			}
 		}
 	}
-	if faults := tab.Faults(); len(faults) > 0 {
-		t.Errorf("in the page: %q", faults)
+	if errs := tab.TakePageErrors(); len(errs) > 0 {
+		t.Errorf("in the page: %q", errs)
 	}
 }
 

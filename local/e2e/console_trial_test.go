@@ -149,7 +149,7 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 	}
 	tab.Until(`[...document.querySelectorAll("#trouble details.fold > summary")].some((s) => s.innerText.includes("replacement of load balancer k8s-default-moved-"))`)
 	tab.Screenshot("faults")
-	tab.Faults()
+	tab.TakePageErrors()
 	checkPageWhileAWSHangs(t, tab, w, shows)
 }
 
@@ -170,8 +170,8 @@ func checkPageWhileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, show
 	}
 	callEmulatorAdmin(t, w, http.MethodDelete, "faults", nil)
 	tab.Until(`document.querySelector("#banner").hidden`)
-	if faults := tab.Faults(); len(faults) > 0 {
-		t.Errorf("in the page: %q", faults)
+	if errs := tab.TakePageErrors(); len(errs) > 0 {
+		t.Errorf("in the page: %q", errs)
 	}
 }
 

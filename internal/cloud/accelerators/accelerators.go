@@ -1,6 +1,7 @@
 // Package accelerators reads and changes the accelerators of AWS Global Accelerator. AWS serves this API in one region only,
-// whatever the region of the cluster is. Only accelerators carry tags: a listener, an endpoint group or an endpoint belongs
-// to the owner of its accelerator.
+// whatever the region of the cluster is. Only accelerators have tags. They name the owner of the accelerator and of its
+// listeners, endpoint groups and endpoints. They can also name guests: stacks that own the endpoint groups of their region
+// in the accelerator of another owner.
 package accelerators
 
 import (
@@ -18,31 +19,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Accelerators caches the accelerators of the account, and changes those of the cluster. It is safe for concurrent use.
+// Accelerators caches the accelerators of the account, and changes those that belong to the cluster. It is safe for
+// concurrent use.
 type Accelerators struct {
 	*sdk.Client
-	inv    *inventory.Inventory // the load balancers, and the changes that others have made
+	inv    *inventory.Inventory // load balancers, and changes that the controller did not make
 	reader *observe.Reader
 
 	cache.Guard
 	listedAt   time.Time
 	entries    map[string]*cachedAccelerator // by ARN
-	tombstones map[string]time.Time          // when this process deleted an accelerator, by ARN
-	ports      map[string]listenerPorts      // of load balancers whose listeners are not in the inventory, by ARN of the load balancer
+	tombstones map[string]time.Time          // times at which this process deleted accelerators, by ARN
+	ports      map[string]listenerPorts      // of load balancers whose listeners are not in the inventory, by ARN
 }
 
-// cachedAccelerator is the cached state of an accelerator. Values that were returned to callers are never changed. The zero
+// cachedAccelerator is the cached state of an accelerator. Values that were returned to callers are never changed. A zero
 // time means that the value was never read or may be outdated.
 type cachedAccelerator struct {
 	seen                 observed.Accelerator
 	readAt, tagsAt       time.Time
 	partsAt              time.Time // when all listeners and their endpoint groups were read
 	createdAt, changedAt time.Time // when this process created and last changed it
-	// groupsAt is when the endpoint groups of a listener were read separately, by ARN of the listener.
+	// groupsAt has the times at which the endpoint groups of a single listener were read, by ARN of the listener.
 	groupsAt map[string]time.Time
 }
 
-// New returns Accelerators with an empty cache.
+// New returns an Accelerators with an empty cache.
 func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader) *Accelerators {
 	c := &Accelerators{Client: at, inv: inv, reader: r}
 	c.Reset()
@@ -66,15 +68,15 @@ func (c *Accelerators) owns(tags map[string]string) bool {
 	return naming.OwnsAccelerator(c.Config.Cluster, c.Config.Region, tags)
 }
 
-// noteOutsideChange records that others have changed an accelerator of the cluster, or an accelerator in which the cluster
-// owns endpoint groups.
+// noteOutsideChange records a change of an accelerator that the controller did not make, for the stacks of the cluster that
+// own the accelerator or endpoint groups in it. tags are the tags of the accelerator; kind and id name the changed resource.
 func (c *Accelerators) noteOutsideChange(tags map[string]string, kind plan.ResourceKind, id string) {
 	c.noteChangeForOwner(tags, kind, id)
 	c.noteChangeForGuest(tags, kind, id)
 }
 
-// noteChangeForOwner records a change of an accelerator for the stack that owns the accelerator, if the stack is in the
-// cluster.
+// noteChangeForOwner records a change of an accelerator for the stack that owns the accelerator. It does nothing if that
+// stack is in another cluster.
 func (c *Accelerators) noteChangeForOwner(tags map[string]string, kind plan.ResourceKind, id string) {
 	if c.owns(tags) {
 		c.inv.WithWriteLock(func() { c.inv.OutsideChanges.Record(tags, kind, id) })
@@ -88,8 +90,8 @@ func acceleratorARN(arn string) string {
 	return accelerator
 }
 
-// editCached replaces the cached state of an accelerator by a changed copy, because callers may still use the previous
-// state. It reports whether the accelerator is cached. The caller holds the lock.
+// editCached replaces the cached state of an accelerator by a copy that change has edited, because callers may still use the
+// previous state. It reports whether the accelerator is cached. The caller must hold the lock.
 func (c *Accelerators) editCached(arn string, change func(a *observed.Accelerator)) bool {
 	e := c.entries[arn]
 	if e == nil {
@@ -109,7 +111,7 @@ func (c *Accelerators) editCached(arn string, change func(a *observed.Accelerato
 	return true
 }
 
-// enterOwnChange updates the cached state after this process has changed an accelerator.
+// enterOwnChange updates the cached state of an accelerator after this process has changed it.
 func (c *Accelerators) enterOwnChange(arn string, change func(a *observed.Accelerator)) {
 	c.WithLock(func() {
 		if c.editCached(arn, change) {

@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Apply carries out a step. Before each write it checks that the accelerator belongs to the stack, because IAM permits the
-// controller to change the accelerators of all clusters in the account.
+// Apply carries out a step. Before each change of an existing resource it checks that the resource belongs to the stack,
+// because IAM permits the controller to change the accelerators of all clusters in the account.
 func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	none := func(err error) (plan.StepResult, error) { return plan.StepResult{}, err }
 	w := writer{Accelerators: c, id: id, known: known}
@@ -57,14 +57,15 @@ func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step,
 	return none(sdk.NewError(failure.Unknown, string(s.ID), "steps of type %T do not change resources of Global Accelerator", s.Do))
 }
 
-// writer carries out steps of a stack.
+// writer carries out steps of the stack id. known has the ARNs of its resources by address.
 type writer struct {
 	*Accelerators
 	id    model.StackID
 	known plan.KnownIDs
 }
 
-// lookupARN returns the ARN of the stack's accelerator or of one of its listeners.
+// lookupARN returns the ARN of an accelerator or listener. It returns an error if the ARN is not known or the accelerator
+// does not belong to the stack.
 func (w writer) lookupARN(a plan.Address) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
@@ -73,12 +74,13 @@ func (w writer) lookupARN(a plan.Address) (string, error) {
 	return arn, w.checkOwner(arn)
 }
 
-// notCreatedError returns the error of a step that needs a resource which an earlier step did not create.
+// notCreatedError returns the error of a step that needs a resource that an earlier step did not create.
 func notCreatedError(a plan.Address) error {
 	return sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
 }
 
-// checkOwner returns an error unless the stack owns the accelerator to which the ARN belongs.
+// checkOwner returns an error unless the stack owns an accelerator. arn is the ARN of the accelerator or of one of its
+// listeners.
 func (w writer) checkOwner(arn string) (err error) {
 	w.WithLock(func() {
 		e := w.entries[acceleratorARN(arn)]
@@ -92,8 +94,8 @@ func (w writer) checkOwner(arn string) (err error) {
 	return err
 }
 
-// handleWriteError handles a failed write. If the write may have changed the accelerator, it is read again before the next
-// plan.
+// handleWriteError returns the error of a failed write with a description of the write. If the write may have changed the
+// accelerator, the accelerator is read again before the next plan. arn is "" if no accelerator exists yet.
 func (w writer) handleWriteError(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
 	young := false
@@ -129,8 +131,8 @@ func (w writer) createAccelerator(ctx context.Context, do plan.CreateAccelerator
 	made.Tags = maps.Clone(do.Tags)
 	w.WithLock(func() {
 		if w.entries[made.ARN] == nil {
-			// If the idempotency token matched an earlier call, others may have changed the accelerator since, so its
-			// listeners are read.
+			// If the idempotency token matched an earlier call, the accelerator is not new. Other clients may have changed
+			// it since, so its listeners are read.
 			w.entries[made.ARN] = &cachedAccelerator{seen: made, readAt: now, tagsAt: now, createdAt: now, changedAt: now, groupsAt: map[string]time.Time{}}
 			// An accelerator that is younger than the first back-off was created by this call, and has no listeners yet.
 			if made.State == observed.AcceleratorInProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < durations.FirstRetry {
@@ -208,7 +210,8 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 	return remove()
 }
 
-// finishTagChange updates the cached tags after a call that changed them, or handles the failure of the call.
+// finishTagChange updates the cached tags after a call that changed them. If err is not nil, the call has failed, and it
+// returns the error of handleWriteError.
 func (w writer) finishTagChange(arn string, err error, put map[string]string, remove []string) error {
 	if err != nil {
 		return w.handleWriteError("change the tags of accelerator "+arn, arn, err)

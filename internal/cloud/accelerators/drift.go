@@ -8,8 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// Checks returns the drift checks of all accelerators that may be read again now. It returns none if the accelerators were
-// never listed.
+// Checks returns one drift check for each accelerator that the cluster owns or in which it owns endpoint groups, and one for
+// the list of all accelerators. It leaves out accelerators that are within the settle window, and those whose listeners were
+// never read. It returns nil if the accelerators were never listed.
 func (c *Accelerators) Checks() []drift.Check {
 	var out []drift.Check
 	now := c.Config.Clock.Now()

@@ -113,7 +113,8 @@ func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
 	return nil
 }
 
-// setEndpoints changes some endpoints of an endpoint group. AWS replaces the whole list, so the others are sent unchanged.
+// setEndpoints changes some endpoints of an endpoint group. AWS replaces the whole list, so the call also contains the
+// endpoints that do not change.
 func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	arn, err := w.lookupEndpointGroup(do.Group)
 	if err != nil {
@@ -150,8 +151,8 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	return nil
 }
 
-// clientIPPreservation returns the client IP preservation that is sent for an unchanged endpoint. It is nil for an
-// endpoint that is not a load balancer, as AWS accepts only one value there.
+// clientIPPreservation returns the current client IP preservation setting of an endpoint, to send it unchanged. It returns
+// nil for an endpoint that is not a load balancer, because AWS accepts only one value for such endpoints.
 func clientIPPreservation(e observed.Endpoint) *bool {
 	if !strings.HasPrefix(e.ID, "arn:") {
 		return nil

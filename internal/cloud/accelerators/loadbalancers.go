@@ -17,13 +17,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// listenerPorts has the ports of the listeners of a load balancer, by protocol.
+// listenerPorts has the listener ports of a load balancer, by protocol, and when they were read.
 type listenerPorts struct {
 	ports  map[string][]int32
 	readAt time.Time
 }
 
-// stackOf returns the stack that the tags of a resource name. ok is false if the tags name no stack.
+// stackOf returns the stack that is named in the tags of a resource. It returns false if the tags name no stack.
 func stackOf(tags map[string]string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if value := tags[naming.StackTag(k)]; value != "" && tags[naming.ResourceTag(k)] != "" {
@@ -33,8 +33,9 @@ func stackOf(tags map[string]string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// LoadBalancers returns the load balancers that may be endpoints. It takes them from the inventory, which contains all load
-// balancers of the region.
+// LoadBalancers returns the load balancers that q selects as possible endpoints: by ARN, by the allocation ID of an Elastic
+// IP address, by DNS name, or by stack. It finds them in the inventory, which contains all load balancers of the region. If
+// q asks for ports that are not in the inventory, it reads them from AWS.
 func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
 	var out []observed.EndpointLoadBalancer
 	c.inv.WithReadLock(func() {
@@ -75,8 +76,8 @@ func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalance
 	return out, nil
 }
 
-// endpointLoadBalancer returns a load balancer with its stack, its backends and its ports, if these are in the inventory.
-// The caller holds the lock of the inventory.
+// endpointLoadBalancer returns a load balancer with its stack, its backends and its listener ports, as far as they are in
+// the inventory. The caller holds the lock of the inventory.
 func (c *Accelerators) endpointLoadBalancer(arn string, e *inventory.LoadBalancer) observed.EndpointLoadBalancer {
 	out := observed.EndpointLoadBalancer{LoadBalancer: e.Seen}
 	out.Listeners = nil
@@ -107,8 +108,9 @@ func (c *Accelerators) endpointLoadBalancer(arn string, e *inventory.LoadBalance
 	return out
 }
 
-// readPorts reads the ports of a load balancer whose listeners are not in the inventory. It returns nil if the load balancer
-// does not exist any more.
+// readPorts returns the listener ports, by protocol, of a load balancer whose listeners are not in the inventory. It reads
+// them from AWS if they were not read within the refresh period. It returns nil if the load balancer does not exist any
+// more.
 func (c *Accelerators) readPorts(ctx context.Context, arn string) (map[string][]int32, error) {
 	known := func() (out map[string][]int32, ok bool) {
 		c.WithLock(func() {

@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Observe adds the accelerators of a stack to its observed state. It first reads the accelerator that the status of the
-// object names: if that accelerator belongs to the stack, the tags of other accelerators need not be read.
+// Observe answers the questions about accelerators, and adds the accelerators of a stack to its observed state. The status
+// of the object contains the ARN of an accelerator. If that accelerator belongs to the stack, the tags of other accelerators
+// are not read.
 func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions []model.Question, out *observed.Stack) error {
 	bound := observe.ComparisonIn(questions)
 	recorded, since, shared := "", observe.ListsSince(questions), ""
@@ -86,8 +87,9 @@ func (c *Accelerators) hasAccelerator(id model.StackID) (ok bool) {
 	return ok
 }
 
-// findOwnAccelerators returns the ARNs of the accelerators of a stack, which it finds by their tags. recorded is the ARN in
-// the status of the object, "" if the status has none.
+// findOwnAccelerators returns the ARNs of the accelerators that belong to a stack according to their tags. recorded is the
+// ARN in the status of the object, or "" if the status has none. If that accelerator belongs to the stack, it is the only
+// result. Tags of the accelerators of the stack are read again if they were read before tagsSince.
 func (c *Accelerators) findOwnAccelerators(ctx context.Context, id model.StackID, recorded string, tagsSince time.Time) ([]string, error) {
 	own := func(arn string) (ok bool) {
 		c.WithLock(func() { e := c.entries[arn]; ok = e != nil && c.belongsToStack(id, e.seen.Tags) })
@@ -123,8 +125,9 @@ func (c *Accelerators) findOwnAccelerators(ctx context.Context, id model.StackID
 	return out, nil
 }
 
-// Invalidate makes the next run read all accelerators of a stack again, after AWS has reported that one of their resources
-// does not exist. It reports whether one of the accelerators was created within the settle window.
+// Invalidate makes the next run read the list of accelerators again, and the listeners of all accelerators in which a stack
+// owns resources. It is called after AWS has reported that one of these resources does not exist. It reports whether this
+// process created one of the accelerators within the settle window.
 func (c *Accelerators) Invalidate(id model.StackID) (young bool) {
 	c.WithLock(func() {
 		c.listedAt = time.Time{}
@@ -138,8 +141,8 @@ func (c *Accelerators) Invalidate(id model.StackID) (young bool) {
 	return young
 }
 
-// OwnedAccelerators returns the accelerators of the cluster, keyed by the stacks that their tags name. It reads tags that
-// were never read.
+// OwnedAccelerators returns the ARNs of the accelerators that the cluster owns, by the stack that is named in their tags. It
+// reads tags that were never read.
 func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID][]string, error) {
 	if err := (reader{c}).refreshList(ctx, time.Time{}); err != nil {
 		return nil, err
@@ -167,8 +170,8 @@ func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID
 	return out, nil
 }
 
-// AcceleratorsWithEndpoint returns the ARNs of the accelerators with a given endpoint, among the accelerators that the
-// cluster owns or in which it has endpoint groups.
+// AcceleratorsWithEndpoint returns the ARNs of the cached accelerators that have the given endpoint ID, sorted. It considers
+// only accelerators that the cluster owns, or in which it owns endpoint groups.
 func (c *Accelerators) AcceleratorsWithEndpoint(endpoint string) (out []string) {
 	c.WithLock(func() {
 		for arn, e := range c.entries {

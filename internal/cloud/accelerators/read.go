@@ -21,13 +21,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// pageSize is the maximum number of results that AWS lists in a call.
+// pageSize is the number of results per page. It is the maximum that AWS accepts.
 const pageSize = 100
 
 // reader reads accelerators that are not cached, or whose cached state is not fresh.
 type reader struct{ *Accelerators }
 
-// refreshList reads the list of all accelerators of the account, unless it was read since the given time and is fresh.
+// refreshList reads the list of all accelerators of the account, unless the cached list is fresh and was not read before
+// since.
 func (c reader) refreshList(ctx context.Context, since time.Time) error {
 	known := func() (ok bool) {
 		c.WithLock(func() { ok = c.IsCurrent(c.listedAt, since, "accelerators") })
@@ -85,14 +86,15 @@ func (c reader) readList(ctx context.Context) error {
 	return nil
 }
 
-// wasRecentlyDeleted reports whether this process deleted an accelerator within the settle window before now. The caller
+// wasRecentlyDeleted reports whether this process deleted an accelerator at most one settle window before now. The caller
 // holds the lock.
 func (c reader) wasRecentlyDeleted(arn string, now time.Time) bool {
 	at, ok := c.tombstones[arn]
 	return ok && now.Sub(at) <= durations.SettleWindow
 }
 
-// refreshTags reads the tags of an accelerator, unless they were read since the given time.
+// refreshTags reads the tags of an accelerator, unless they were read at or after the time since. The tags of an accelerator
+// that the cluster does not own are also read again after durations.CacheRetention.
 func (c reader) refreshTags(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
 		c.WithLock(func() {
@@ -139,7 +141,8 @@ func (c reader) readTags(ctx context.Context, arn string) error {
 	return nil
 }
 
-// forgetAccelerator drops from the cache an accelerator that does not exist any more.
+// forgetAccelerator removes an accelerator from the cache after AWS has reported that it does not exist, and records an
+// outside change. It does nothing if this process created the accelerator within the settle window.
 func (c reader) forgetAccelerator(arn string) {
 	var tags map[string]string
 	c.WithLock(func() {
@@ -153,8 +156,8 @@ func (c reader) forgetAccelerator(arn string) {
 	}
 }
 
-// refreshParts reads the listeners of an accelerator with their endpoint groups, unless they were read, or this process
-// changed them, at or after the time since.
+// refreshParts reads the listeners of an accelerator with their endpoint groups, unless they were read, or changed by this
+// process, at or after the time since.
 func (c reader) refreshParts(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
 		c.WithLock(func() {
@@ -224,8 +227,8 @@ func (c reader) readParts(ctx context.Context, arn string) error {
 	return nil
 }
 
-// changedKinds returns the kinds of resources that differ between two readings: listeners, and endpoint groups of the
-// regions for which includes returns true. It ignores the health of endpoints.
+// changedKinds compares two readings of the listeners of an accelerator, and returns the kinds of resources that differ. It
+// considers only the endpoint groups in regions for which includes returns true, and ignores the health of endpoints.
 func changedKinds(previous, current []observed.AcceleratorListener, includes func(region string) bool) (out []plan.ResourceKind) {
 	type parts struct {
 		listeners []observed.AcceleratorListener
@@ -274,7 +277,8 @@ func (c reader) describeEndpointGroups(ctx context.Context, listener string) ([]
 	return out, nil
 }
 
-// refreshHealth reads the endpoint groups of a listener with the health of their endpoints, unless they were read recently.
+// refreshHealth reads the endpoint groups of listener q.ARN with the health of their endpoints, unless they were read within
+// durations.Recent, or within durations.Moment if q.Now is set.
 func (c reader) refreshHealth(ctx context.Context, q model.AskAcceleratorState) error {
 	listener, age := q.ARN, durations.Recent
 	if q.Now {

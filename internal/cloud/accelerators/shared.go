@@ -12,21 +12,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// admitsGuest reports whether the tags of an accelerator permit a stack to own the endpoint groups of the region of the
-// cluster.
+// admitsGuest reports whether a stack is the guest in the region of the cluster, according to the tags of an accelerator.
+// The guest owns the endpoint groups in that region.
 func (c *Accelerators) admitsGuest(id model.StackID, tags map[string]string) bool {
 	return naming.IsGuest(c.Config.Cluster, c.Config.Region, id, tags)
 }
 
-// admitsAnyGuest reports whether the tags of an accelerator permit any stack of the cluster to own the endpoint groups of
-// the region of the cluster.
+// admitsAnyGuest reports whether a stack of the cluster is the guest in the region of the cluster, according to the tags of
+// an accelerator.
 func (c *Accelerators) admitsAnyGuest(tags map[string]string) bool {
 	_, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags)
 	return ok
 }
 
-// noteChangeForGuest records a change of an accelerator for the stack of the cluster that the tags of the accelerator name
-// as guest.
+// noteChangeForGuest records an outside change of an accelerator for its guest in the region of the cluster. It does nothing
+// if the tags name no guest of this cluster. kind and id identify the changed resource.
 func (c *Accelerators) noteChangeForGuest(tags map[string]string, kind plan.ResourceKind, id string) {
 	if guest, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags); ok {
 		c.inv.WithWriteLock(func() {
@@ -35,10 +35,10 @@ func (c *Accelerators) noteChangeForGuest(tags map[string]string, kind plan.Reso
 	}
 }
 
-// addSharedAccelerator adds an accelerator of another owner to the observed state of a stack. If the tags of the accelerator
-// do not admit the stack as guest, it reads and reports only these tags.
+// addSharedAccelerator adds an accelerator of another owner to the observed state of a stack. If the stack is not a guest of
+// the accelerator, it adds only the ARN and the tags.
 func (c reader) addSharedAccelerator(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
-	// A run takes about durations.Recent and observes several times. It reads the tags only once.
+	// A run takes about durations.Recent and calls this function several times. With this time, it reads the tags only once.
 	since := c.Config.Clock.Now().Add(-durations.Recent)
 	listed := false
 	c.WithLock(func() { listed = c.entries[arn] != nil })
@@ -73,7 +73,8 @@ func (c reader) addSharedAccelerator(ctx context.Context, id model.StackID, arn 
 	return nil
 }
 
-// lookupEndpointGroup returns the ARN of an endpoint group that belongs to the stack.
+// lookupEndpointGroup returns the ARN of the endpoint group that has address a in the plan. It returns an error if the ARN
+// is unknown or the stack does not own the endpoint group.
 func (w writer) lookupEndpointGroup(a plan.Address) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
@@ -82,7 +83,7 @@ func (w writer) lookupEndpointGroup(a plan.Address) (string, error) {
 	return arn, w.checkEndpointGroupOwner(arn)
 }
 
-// checkEndpointGroupOwner returns an error unless an endpoint group belongs to the stack.
+// checkEndpointGroupOwner returns an error unless an endpoint group is cached and the stack owns it.
 func (w writer) checkEndpointGroupOwner(arn string) error {
 	region := ""
 	w.WithLock(func() {
@@ -102,9 +103,9 @@ func (w writer) checkEndpointGroupOwner(arn string) error {
 	return w.checkRegionOwner(arn, region)
 }
 
-// checkRegionOwner returns an error unless the stack owns the endpoint groups of a region. arn is the ARN of the
-// accelerator, or of one of its listeners or endpoint groups. A guest owns the endpoint groups of its region. The owner of
-// the accelerator owns those of all regions without a guest.
+// checkRegionOwner returns an error unless the stack owns the endpoint groups of an accelerator in a region. arn is the ARN
+// of the accelerator, or of one of its listeners or endpoint groups. A guest owns the endpoint groups in its region. The
+// owner of the accelerator owns the endpoint groups in all regions without a guest.
 func (w writer) checkRegionOwner(arn, region string) (err error) {
 	w.WithLock(func() {
 		e := w.entries[acceleratorARN(arn)]

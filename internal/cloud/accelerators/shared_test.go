@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestEndpointGroupsBelongToOwnerOrGuest checks that the owner of an accelerator owns the endpoint groups except those in
-// the regions of guest clusters, and that a guest owns only those in its own region.
+// TestEndpointGroupsBelongToOwnerOrGuest checks that the owner of an accelerator owns the endpoint groups in all regions
+// without a guest, and that a guest owns only the endpoint groups in its region.
 func TestEndpointGroupsBelongToOwnerOrGuest(t *testing.T) {
 	const own, other = "eu-west-1", "us-east-1"
 	id := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}

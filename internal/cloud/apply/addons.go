@@ -25,8 +25,8 @@ type addOnWriter struct {
 	addOns *facts.AddOns
 }
 
-// associate runs a write that changes the association of a load balancer, and caches the result. After a failure it removes
-// the association from the cache, so that it is read again.
+// associate calls write to change the association of a load balancer with an add-on service, and caches the association that
+// write returns. After a failure it removes the association from the cache, so that the next run reads it again.
 func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
@@ -42,8 +42,9 @@ func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan
 	return nil
 }
 
-// handleAssociationFailure handles a failed write. A not-found error may mean that the web ACL does not exist, or that AWS
-// WAF or AWS Shield does not know a new load balancer yet.
+// handleAssociationFailure returns the error of a failed write with its class. A not-found error may mean that the web ACL
+// does not exist, or that AWS WAF or AWS Shield does not know a new load balancer yet. made is the time at which this
+// process created the load balancer, zero if it did not.
 func (w *addOnWriter) handleAssociationFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch sdk.Code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
@@ -104,7 +105,8 @@ func (w *addOnWriter) createShieldProtection(ctx context.Context, a plan.Protect
 	return plan.StepResult{ID: id}, err
 }
 
-// deleteShieldProtection deletes the protection of a load balancer. It succeeds if the protection does not exist any more.
+// deleteShieldProtection deletes the Shield protection of a load balancer. It succeeds if the protection does not exist any
+// more.
 func (w *addOnWriter) deleteShieldProtection(ctx context.Context, a plan.Unprotect, known plan.KnownIDs) error {
 	return w.associate(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
 		_, err := w.API.Shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})

@@ -25,7 +25,8 @@ type albTargetWriter struct {
 	targets *targets.Targets
 }
 
-// changeALBTargets runs a write on the targets of a target group of type alb, and applies change to the cached targets.
+// changeALBTargets calls write with the ARN of a target group of type alb, and applies change to the cached targets. After a
+// failure it removes the cached targets.
 func (w *albTargetWriter) changeALBTargets(known plan.KnownIDs, a plan.Address, what string, write func(group string) error, change func([]observed.Target) []observed.Target) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
@@ -68,7 +69,8 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 	return err
 }
 
-// deregisterALB deregisters a load balancer. It succeeds if the target group does not exist any more.
+// deregisterALB deregisters a load balancer from a target group of type alb. It succeeds if the target group does not exist
+// any more.
 func (w *albTargetWriter) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.KnownIDs) error {
 	err := w.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
 		call, err := w.targets.OwnTargetGroups().Admit(ratelimit.DeregisterTargets, group, bindings.CallPriority{}, 1)

@@ -21,7 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Writer carries out the steps of plans with one writer for each kind of resource. These enter the results in the inventory.
+// Writer carries out the steps of plans. It has a writer for each kind of resource, which also stores the results in the
+// inventory.
 type Writer struct {
 	certificates   *certificates.Certificates
 	loadBalancers  loadBalancerWriter
@@ -44,13 +45,14 @@ func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, c *certifi
 	}
 }
 
-// dependencies are the dependencies of all writers.
+// dependencies has the client and the inventory, which all writers use.
 type dependencies struct {
 	*sdk.Client
 	inv *inventory.Inventory
 }
 
-// Apply carries out a step. It returns an error if the cluster does not own the resource.
+// Apply carries out step s of a plan for stack id. known has the IDs of the resources that exist, by address. The result has
+// the ID of a created resource. Apply returns an error if the cluster does not own the resource.
 func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	none := func(err error) (plan.StepResult, error) { return plan.StepResult{}, err }
 	switch a := s.Do.(type) {
@@ -128,7 +130,8 @@ func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known
 	return none(sdk.NewError(failure.Unknown, string(s.ID), "steps of type %T do not change resources of AWS", s.Do))
 }
 
-// lookupID returns the id of a resource that existed before the plan or that an earlier step created.
+// lookupID returns the ID of the resource that has address a in the plan. It returns an error if the resource did not exist
+// before the plan and no earlier step has created it.
 func lookupID(known plan.KnownIDs, a plan.Address) (string, error) {
 	if id := known[a]; id != "" {
 		return id, nil
@@ -136,7 +139,7 @@ func lookupID(known plan.KnownIDs, a plan.Address) (string, error) {
 	return "", sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
 }
 
-// targetGroupARNs returns a function that finds the ARNs of the target groups to which actions forward.
+// targetGroupARNs returns a function that finds the ARN of a target group to which an action forwards.
 func targetGroupARNs(known plan.KnownIDs) convert.TargetGroupARNFunc {
 	return func(r model.GroupRef) (string, error) { return targetGroupARN(r, known) }
 }
@@ -151,9 +154,10 @@ func targetGroupARN(r model.GroupRef, known plan.KnownIDs) (string, error) {
 	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
 }
 
-// handleFailure handles a failed write on a resource. made is the time at which this process created the resource, zero if
-// it did not. If the entry of the resource in the inventory may be outdated, it calls forget under the lock of the
-// inventory.
+// handleFailure returns the error of a failed write on a resource, with what as context. A not-found error gets the class
+// NotReady if this process created the resource within the settle window. made is the time at which this process created the
+// resource, zero if it did not. If the entry of the resource in the inventory may be outdated, handleFailure calls forget
+// under the lock of the inventory. forget may be nil.
 func (w *dependencies) handleFailure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
 	class := sdk.ClassOf(err)
 	if class == failure.Gone && w.IsYounger(made, durations.SettleWindow) {
@@ -171,8 +175,8 @@ var resourceNames = map[plan.ResourceKind]string{
 	plan.SecurityGroup: "security group", plan.BackendGroup: "security group",
 }
 
-// checkOwned returns an error if the cluster does not own a resource. made is the time at which this process created the
-// resource, zero if it did not.
+// checkOwned returns an error if the cluster does not own a resource, or if the inventory does not contain it. made is the
+// time at which this process created the resource, zero if it did not.
 func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.Time, err error) {
 	r, known := w.inv.Resource(kind, id)
 	name, cluster := resourceNames[kind], w.Config.Cluster
@@ -192,7 +196,8 @@ func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.
 	return made, sdk.NewError(failure.Invalid, id, "the %s does not carry the tag of cluster %s, so it is not changed", name, cluster)
 }
 
-// lookupOwnedID returns the id of a resource as lookupID does, and the result of checkOwned for the resource.
+// lookupOwnedID returns the ID of the resource that has address a in the plan, as lookupID does, and checks it with
+// checkOwned. made is as for checkOwned.
 func (w *dependencies) lookupOwnedID(known plan.KnownIDs, a plan.Address) (id string, made time.Time, err error) {
 	if id, err = lookupID(known, a); err != nil {
 		return "", made, err
@@ -201,7 +206,7 @@ func (w *dependencies) lookupOwnedID(known plan.KnownIDs, a plan.Address) (id st
 	return id, made, err
 }
 
-// forgetFunc returns a function for handleFailure that makes the next run read a resource again.
+// forgetFunc returns a function for handleFailure. The function makes the next run read a resource again.
 func forgetFunc(kind plan.ResourceKind, id string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) { v.Forget(kind, id) }
 }

@@ -19,13 +19,13 @@ import (
 // maxAttributeBatch is the maximum number of attributes that AWS accepts in one call.
 const maxAttributeBatch = 20
 
-// attributeWriter changes attributes of load balancers, listeners and target groups.
+// attributeWriter changes the attributes of load balancers, listeners and target groups.
 type attributeWriter struct {
 	*dependencies
 }
 
-// modifyAttributes changes attributes of a resource. AWS returns all attributes of the resource, so they need not be read
-// after the change.
+// modifyAttributes changes attributes of a resource. The answer of AWS has all attributes of the resource, so the inventory
+// is updated without another call.
 func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.KnownIDs) error {
 	id, made, err := w.lookupOwnedID(known, a.Resource)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// certificateList returns the list of certificates for a request. It contains the given certificate; it is nil if arn is "".
+// certificateList returns the list of certificates for a request: the certificate arn, or nil if arn is "".
 func certificateList(arn string) []elbtypes.Certificate {
 	if arn == "" {
 		return nil
@@ -26,8 +26,8 @@ func certificateList(arn string) []elbtypes.Certificate {
 	return []elbtypes.Certificate{{CertificateArn: aws.String(arn)}}
 }
 
-// alpnPolicy returns the list of ALPN policies for a request. It contains the given policy; it is nil if policy is "", and
-// AWS then leaves the policy of the listener unchanged.
+// alpnPolicy returns the list of ALPN policies for a request: the given policy, or nil if policy is "". If the list is nil,
+// AWS does not change the policy of the listener.
 func alpnPolicy(policy string) []string {
 	if policy == "" {
 		return nil
@@ -35,7 +35,7 @@ func alpnPolicy(policy string) []string {
 	return []string{policy}
 }
 
-// listenerWriter creates, changes and deletes listeners with their certificates.
+// listenerWriter creates, changes and deletes listeners, and changes their certificates.
 type listenerWriter struct {
 	*dependencies
 }
@@ -88,8 +88,8 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 	return plan.StepResult{ID: l.ARN}, nil
 }
 
-// latestCreationTime returns the latest of two kinds of times: made, and the times at which this process created the target
-// groups to which actions forward.
+// latestCreationTime returns the latest of made and the creation times of the target groups to which actions forward. Only
+// target groups that this process created have a creation time.
 func latestCreationTime(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.KnownIDs) time.Time {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)
@@ -147,7 +147,8 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	return nil
 }
 
-// changeCertificates runs a write on a listener's additional certificates and applies change to the inventory.
+// changeCertificates calls write with the ARN of a listener to change its additional certificates, and applies change to the
+// certificates in the inventory.
 func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, what string, write func(listener string) error, change func([]string) []string) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// securityGroupIDs returns the ids of security groups, each once.
+// securityGroupIDs returns the IDs of security groups without duplicates. It returns an error if a security group of the
+// plan was not created.
 func securityGroupIDs(groups []plan.SecurityGroupRef, known plan.KnownIDs) ([]string, error) {
 	var out []string
 	for _, g := range groups {
@@ -42,7 +43,7 @@ func securityGroupIDs(groups []plan.SecurityGroupRef, known plan.KnownIDs) ([]st
 	return out, nil
 }
 
-// subnetMappings converts subnets with the IP addresses that the user has chosen in them.
+// subnetMappings converts subnets, with the IP addresses that the user has chosen in them, for a request.
 func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	var out []elbtypes.SubnetMapping
 	for _, m := range subnets {
@@ -102,7 +103,8 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	return plan.StepResult{ID: lb.ARN, DNSName: lb.DNSName}, nil
 }
 
-// checkLoadBalancer returns an error for a load balancer that existed before the call and does not belong to the stack.
+// checkLoadBalancer returns an error if a load balancer existed before the call and does not belong to the stack. created is
+// the creation time that AWS returned.
 func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.StackID, arn string, created time.Time, what string) error {
 	known, _ := w.inv.Resource(plan.LoadBalancer, arn)
 	tags := known.Tags
@@ -124,8 +126,8 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 	return nil
 }
 
-// handleLoadBalancerNameConflict returns an error that names the owner of the load balancer with the given name. If that
-// owner is the stack itself, the answer to an earlier call was lost, and the next plan will find the load balancer.
+// handleLoadBalancerNameConflict returns an error that names the owner of the load balancer with the given name. If the
+// owner is the stack itself, the answer to an earlier call was lost, and the next run finds the load balancer.
 func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
@@ -137,9 +139,10 @@ func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context,
 	return w.handleNameConflict(ctx, id, plan.LoadBalancer, aws.ToString(out.LoadBalancers[0].LoadBalancerArn), what, "a load balancer of this name exists and belongs to %w")
 }
 
-// handleNameConflict returns the error for a resource that cannot be created, because a load balancer or target group with
-// its name exists. If the stack owns the existing resource and the inventory does not contain it, the next plan will find
-// it. Otherwise the error has the given message and names the owner.
+// handleNameConflict returns the error for a load balancer or target group that cannot be created, because another one has
+// its name. If the stack owns the existing resource and the inventory does not contain it, the class of the error is
+// Conflict, and the next run finds the resource. Otherwise the error has the given message, in which %w stands for the
+// owner.
 func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID, kind plan.ResourceKind, arn, what, message string) error {
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 	if err != nil {
@@ -158,13 +161,14 @@ func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID,
 	return nameTakenError(what, message, ownerError(tags[arn], id))
 }
 
-// nameTakenError returns the error for a resource that cannot be created because a resource of another owner has its name.
+// nameTakenError returns the error for a resource that cannot be created, because a resource of another owner has its name.
 func nameTakenError(what, format string, args ...any) error {
 	return sdk.NewError(failure.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
-// ownerError returns an error that names the owner of a resource. The error has the class failure.OtherOwner only if the
-// tags name another stack: if AWS does not return the tags yet, the stack itself may own the resource.
+// ownerError returns an error that names the owner of a resource. It is a failure.OtherOwner if the tags name another stack,
+// and a failure.NoStack if they name a cluster and no stack. In all other cases it is neither, because AWS may not return
+// all tags yet, and the stack itself may own the resource.
 func ownerError(tags map[string]string, id model.StackID) error {
 	owner := describeOwner(tags)
 	for _, k := range model.Kinds {
@@ -178,7 +182,7 @@ func ownerError(tags map[string]string, id model.StackID) error {
 	return errors.New(owner)
 }
 
-// describeOwner returns a text for messages that describes the owner of a resource, from the tags of the resource.
+// describeOwner describes, for messages, the owner of a resource that has the given tags.
 func describeOwner(tags map[string]string) string {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {
@@ -192,8 +196,8 @@ func describeOwner(tags map[string]string) string {
 	return "cluster " + cluster
 }
 
-// changeLoadBalancer calls write with the ARN of a load balancer. It applies the function that write returns to the load
-// balancer in the inventory.
+// changeLoadBalancer calls write with the ARN of a load balancer. If write succeeds, changeLoadBalancer applies the function
+// that write returned to the load balancer in the inventory.
 func (w *loadBalancerWriter) changeLoadBalancer(known plan.KnownIDs, a plan.Address, what string, write func(arn string) (func(*inventory.LoadBalancer), error)) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {

@@ -86,8 +86,8 @@ func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known pl
 	return w.enterRules(out.Rules)
 }
 
-// enterRules enters rules that AWS returned after a change in the inventory. It keeps the tags that the inventory has,
-// because AWS does not return tags with rules.
+// enterRules stores rules that AWS returned after a change in the inventory. It keeps the tags in the inventory, because AWS
+// does not return tags with rules.
 func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
 	for _, x := range rules {
 		r, err := convert.RuleFromAWS(x)

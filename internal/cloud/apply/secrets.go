@@ -6,7 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// SecretsIn returns the client secrets and private keys that a step sends.
+// SecretsIn returns the secret values that an action sends to AWS: the OIDC client IDs and client secrets of listener rules,
+// and a private key in all forms of certificates.PrivateKeyForms.
 func SecretsIn(do plan.Action) (out []string) {
 	if do, ok := do.(plan.ImportCertificate); ok {
 		return certificates.PrivateKeyForms(do.Content.Key)

@@ -45,8 +45,8 @@ func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.Cr
 	return plan.StepResult{ID: g.ID}, nil
 }
 
-// handleSecurityGroupNameConflict returns an error that names the owner of the security group with the given name. If that
-// security group is the one that the step creates, the answer to an earlier call was lost, and the next plan will find it.
+// handleSecurityGroupNameConflict returns an error that names the owner of the security group with the given name. If an
+// earlier call created this security group for the same step and its answer was lost, the next run finds the security group.
 func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
 	out, err := w.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
 		Filters: append(sdk.Filters("vpc-id", w.VPC), sdk.Filter("group-name", a.Name)),
@@ -76,8 +76,8 @@ func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Contex
 }
 
 // changeIngress authorizes new rules before it revokes old ones, so that traffic is not interrupted. If the quota of rules
-// does not admit this, it revokes first, and then authorizes as many rules as the quota admits. AWS refuses a call that
-// would exceed the quota as a whole, and the security group would then admit no client.
+// is too small for both, it revokes the old rules first, and then authorizes as many new rules as the quota permits. AWS
+// refuses the whole call if it would exceed the quota, and the security group would then permit no traffic.
 func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.KnownIDs) error {
 	id, _, err := w.lookupOwnedID(known, a.Group)
 	if err != nil {
@@ -104,14 +104,14 @@ func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIn
 	return w.revoke(ctx, id, revoke)
 }
 
-// authorizeUpToQuota authorizes all rules. If these exceed the quota, it authorizes as many of the first ones as the quota
-// admits.
+// authorizeUpToQuota authorizes rules. If all of them exceed the quota, it authorizes as many of the first rules as the
+// quota permits, and returns the error of AWS.
 func (w *securityGroupWriter) authorizeUpToQuota(ctx context.Context, id string, rules []model.IngressRule) error {
 	err := w.authorize(ctx, id, rules)
 	for len(rules) > 1 && sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" {
 		half := len(rules) / 2
 		if err = w.authorize(ctx, id, rules[:half]); err == nil {
-			// All rules of the second half exceed the quota, but some of them may not.
+			// The second half as a whole exceeds the quota, but some of its rules may not.
 			return w.authorizeUpToQuota(ctx, id, rules[half:])
 		}
 		rules = rules[:half]
@@ -119,8 +119,8 @@ func (w *securityGroupWriter) authorizeUpToQuota(ctx context.Context, id string,
 	return err
 }
 
-// resolveSources replaces the placeholders for security groups of the stack in the sources of rules by the ids of the
-// security groups.
+// resolveSources returns the rules with IDs of security groups as sources, in place of the placeholders for the security
+// groups of the stack.
 func resolveSources(rules []model.IngressRule, known plan.KnownIDs) ([]model.IngressRule, error) {
 	out := slices.Clone(rules)
 	for i, r := range out {
@@ -164,7 +164,8 @@ func (w *securityGroupWriter) revoke(ctx context.Context, id string, rules []mod
 	})
 }
 
-// finishIngressChange applies a change of a security group's rules to the inventory, or handles the failure of the call.
+// finishIngressChange applies change to the rules of a security group in the inventory. If the call failed with err, it
+// returns the error as handleFailure does.
 func (w *securityGroupWriter) finishIngressChange(id, what string, err error, change func([]model.IngressRule) []model.IngressRule) error {
 	var made time.Time
 	w.inv.WithWriteLock(func() {
@@ -185,8 +186,8 @@ func (w *securityGroupWriter) finishIngressChange(id, what string, err error, ch
 	return nil
 }
 
-// deleteSecurityGroup deletes a security group. It succeeds if the security group does not exist any more. AWS refuses the
-// deletion while ENIs of a deleted load balancer still exist.
+// deleteSecurityGroup deletes a security group. It succeeds if the security group does not exist any more. It fails while an
+// ENI still has the security group, such as an ENI of a load balancer that was just deleted.
 func (w *securityGroupWriter) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
 	if _, err := w.checkOwned(plan.SecurityGroup, a.GroupID); err != nil {
 		return sdk.IgnoreGone(err)

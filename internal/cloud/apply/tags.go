@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// trackingTags returns only the tags that name the owner of a resource.
+// trackingTags returns the tags that only the controller sets, such as those that name the owner of a resource.
 func trackingTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
@@ -25,12 +25,12 @@ func trackingTags(tags map[string]string) map[string]string {
 	return out
 }
 
-// tagWriter changes tags.
+// tagWriter changes the tags of resources.
 type tagWriter struct {
 	*dependencies
 }
 
-// setTags puts and removes tags of a resource that the cluster owns.
+// setTags sets and removes tags of a resource that the cluster owns.
 func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.KnownIDs) error {
 	id, _, err := w.lookupOwnedID(known, a.Resource)
 	if err != nil {
@@ -81,7 +81,8 @@ func (w *tagWriter) removeTags(ctx context.Context, kind plan.ResourceKind, id s
 	return w.FinishTagChange(kind, id, "remove tags from "+id, err, nil, keys)
 }
 
-// FinishTagChange applies a change of tags to the inventory, or handles the failure of the call.
+// FinishTagChange applies a change of tags to the inventory. If the call failed with err, it returns the error as
+// handleFailure does.
 func (w *tagWriter) FinishTagChange(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
 	if err != nil {
 		r, _ := w.inv.Resource(kind, id)

@@ -44,7 +44,8 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 	}
 	what := "create target group " + g.Name
 	start := w.Config.Clock.Now()
-	// The list is read again at most once a minute, however many target groups are created.
+	// checkTargetGroup needs a recent list. It is read at most once per settle window, however many target groups are
+	// created.
 	if err := w.reader.RefreshTargetGroups(ctx, start.Add(-durations.SettleWindow)); err != nil {
 		return plan.StepResult{}, fmt.Errorf("%s: list target groups: %w", what, err)
 	}
@@ -81,9 +82,9 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 	return plan.StepResult{ID: made.ARN}, nil
 }
 
-// checkTargetGroup returns an error for a target group that existed before the call and does not belong to the stack: AWS
-// returns an existing target group if one has the same name and settings. The answer does not show whether the target group
-// is new, but the list that was just read and the tags do. seen reports whether the target group existed before.
+// checkTargetGroup returns an error if a target group existed before the call and does not belong to the stack: AWS returns
+// an existing target group if it has the same name and settings. The answer of AWS does not show whether the target group is
+// new, so checkTargetGroup uses the recent list and the tags. seen reports whether the target group existed before.
 func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.StackID, arn, what string) (seen bool, err error) {
 	known, seen := w.inv.Resource(plan.TargetGroup, arn)
 	if !seen {

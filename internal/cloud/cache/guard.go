@@ -1,4 +1,5 @@
-// Package cache has what all caches of AWS state have in common: their lock, and the settle window after a write.
+// Package cache has what all caches of AWS state share: a lock, the check whether the settle window after a write is over,
+// and functions for maps.
 package cache
 
 import "sync"

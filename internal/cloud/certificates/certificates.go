@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Certificates reads the certificates of ACM. It requests, imports and deletes certificates of the cluster, and creates the
+// Certificates reads the certificates in ACM. It requests, imports and deletes certificates for the cluster, and creates the
 // DNS records that validate them.
 type Certificates struct {
 	*sdk.Client
@@ -29,12 +29,12 @@ type Certificates struct {
 	Zones *Zones // the hosted zones with the records that validate certificates
 }
 
-// New returns Certificates with an empty cache.
+// New returns Certificates. Reset must be called before the first use.
 func New(at *sdk.Client) *Certificates {
 	return &Certificates{Client: at, Zones: &Zones{Client: at}}
 }
 
-// Reset empties the cache.
+// Reset empties the caches of certificates and hosted zones.
 func (c *Certificates) Reset() {
 	c.WithLock(func() { c.certs = newCertificateCache() })
 	c.Zones.Reset()
@@ -49,13 +49,13 @@ type certificateCache struct {
 	// ownCertificates are the certificates of the cluster, in any state.
 	ownCertificates []ownCertificate
 	ownReadAt       time.Time
-	// importedByOthers is how many imported certificates other owners have.
+	// importedByOthers is the number of imported certificates in the account that do not belong to the cluster.
 	importedByOthers int
 	// importedContents has the contents of imported certificates of the cluster, by ARN.
 	importedContents map[string]importedCertificate
 	// recentWrites has imports and deletions that AWS may not show yet, by ARN.
 	recentWrites map[string]certificateWrite
-	// publicCertificates are the certificates of any owner that Amazon issues and that are validated by DNS.
+	// publicCertificates are the certificates of any owner that Amazon has issued, or will issue after their validation.
 	publicCertificates publicCertificateList
 	// validations has the validation of certificates, by ARN.
 	validations map[string]validationEntry
@@ -66,7 +66,7 @@ type certificateDetail struct {
 	ca          string // ARN of the private certificate authority
 	kind        acmtypes.CertificateType
 	notAfter    time.Time // when the certificate expires
-	readAgainAt time.Time // when this entry is to be read again
+	readAgainAt time.Time // when this entry must be read again
 }
 
 type certificateTags struct {
@@ -81,7 +81,8 @@ func newCertificateCache() certificateCache {
 	}
 }
 
-// AskCertificates reads the issued certificates of the region with their domains.
+// AskCertificates returns the issued certificates of the region with their domains. It reads them from ACM if they were not
+// read within the settle window.
 func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	cached := func() (out []observed.Certificate, ok bool) {
 		c.WithLock(func() { out, ok = c.certs.issued, c.IsYounger(c.certs.issuedReadAt, durations.SettleWindow) })
@@ -111,9 +112,9 @@ func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 	return out, err
 }
 
-// forEachListedCertificate calls do for each entry of ACM's list that has one of the statuses, or for each entry if no
-// statuses are given. If do returns an error for a certificate that was deleted since the list was read, it continues with
-// the next entry.
+// forEachListedCertificate calls do for each certificate in ACM's list that has one of the statuses, or for every
+// certificate if statuses is empty. If do returns a not-found error, because the certificate was deleted meanwhile, the
+// iteration continues. Any other error ends it.
 func forEachListedCertificate(ctx context.Context, api *acm.Client, statuses []acmtypes.CertificateStatus, do func(s acmtypes.CertificateSummary) error) error {
 	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{
 		CertificateStatuses: statuses,
@@ -134,8 +135,8 @@ func forEachListedCertificate(ctx context.Context, api *acm.Client, statuses []a
 	return nil
 }
 
-// readCertificate returns the certificate of an entry of ACM's list, and reads what the entry does not contain: all domains
-// if there are many, and the authority of a private certificate.
+// readCertificate returns the certificate that entry s of ACM's list describes. It reads what the entry does not contain:
+// all domains if there are many, the authority of a private certificate, and the tags.
 func (c *Certificates) readCertificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
 	out := observed.Certificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(acmtypes.CertificateStatusIssued), Domains: s.SubjectAlternativeNameSummaries,
@@ -160,7 +161,8 @@ func (c *Certificates) readCertificate(ctx context.Context, s acmtypes.Certifica
 	return out, err
 }
 
-// readCertificateDetail describes a certificate of the given type, which is "" if the caller does not know it.
+// readCertificateDetail returns the details of a certificate, from the cache or from ACM. kind is the type of the
+// certificate, or "" if the caller does not know it.
 func (c *Certificates) readCertificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
 	var d certificateDetail
 	c.WithLock(func() { d = c.certs.details[arn] })
@@ -183,7 +185,8 @@ func (c *Certificates) readCertificateDetail(ctx context.Context, arn string, ki
 	return d, nil
 }
 
-// readCertificateTags reads the tags of a certificate.
+// readCertificateTags returns the tags of a certificate. It reads them from ACM if they were not read within
+// durations.RarelyChangedAge.
 func (c *Certificates) readCertificateTags(ctx context.Context, arn string) (map[string]string, error) {
 	var t certificateTags
 	c.WithLock(func() { t = c.certs.tags[arn] })

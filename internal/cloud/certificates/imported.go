@@ -25,23 +25,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// importedCertificate is the content of an imported certificate. It is read again when ACM lists another content with the
-// same ARN.
+// importedCertificate is the content of an imported certificate. It is read again if the entry in the list of ACM changes.
 type importedCertificate struct {
 	identity    model.CertificateIdentity
-	summary     importedSummary // as of the reading
-	readAgainAt time.Time       // when the certificate is to be read again
+	summary     importedSummary // the entry in the list of ACM when the certificate was read
+	readAgainAt time.Time       // when the certificate must be read again
 }
 
-// importedSummary has the fields of an imported certificate in ACM's list. An import changes at least one of them.
+// importedSummary has the times of an imported certificate in ACM's list. Each import changes at least one of them.
 type importedSummary struct{ importedAt, notBefore, notAfter time.Time }
 
 func summaryOf(s acmtypes.CertificateSummary) importedSummary {
 	return importedSummary{aws.ToTime(s.ImportedAt), aws.ToTime(s.NotBefore), aws.ToTime(s.NotAfter)}
 }
 
-// readImported returns the certificate of an entry of ACM's list, which is an imported certificate of the cluster. It reads
-// the content again if the entry has changed, and after durations.UnchangingFactAge.
+// readImported returns the imported certificate of the cluster that entry s of ACM's list describes. It reads the content
+// again if the entry has changed, and after durations.UnchangingFactAge.
 func (c *Certificates) readImported(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
@@ -70,8 +69,8 @@ type certificateWrite struct {
 	writtenAt time.Time
 }
 
-// withRecentWrites applies the imports and deletions of the settle window to certificates that were listed. begun is the
-// time at which the reading of the list began.
+// withRecentWrites applies the imports and deletions of the last settle window to a list of certificates, and drops older
+// ones from the cache. begun is the time at which reading the list began.
 func (c *Certificates) withRecentWrites(own []ownCertificate, begun time.Time) []ownCertificate {
 	c.WithLock(func() {
 		for arn, w := range c.certs.recentWrites {
@@ -89,7 +88,8 @@ func (c *Certificates) withRecentWrites(own []ownCertificate, begun time.Time) [
 	return own
 }
 
-// ImportCertificate imports a certificate, as a new one or in place of an imported certificate of the cluster.
+// ImportCertificate imports a certificate: as a new certificate if a.ARN is empty, otherwise in place of an imported
+// certificate of the cluster.
 func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCertificate) (plan.StepResult, error) {
 	what := "import the certificate of Secret " + a.Secret
 	in := &acm.ImportCertificateInput{
@@ -115,8 +115,8 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 			return plan.StepResult{}, sdk.NewError(failure.Conflict, what, "certificate %s is not known as a certificate that cluster %s imported", a.ARN, c.Config.Cluster)
 		}
 	}
-	// The call has one attempt only. ACM has no idempotency token for imports, so a second attempt could import a second
-	// certificate, and the SDK would also retry when a quota is full. The next run reads which certificates exist.
+	// The call has only one attempt. ACM has no idempotency token for imports, so a second attempt could import a second
+	// certificate. The SDK would also retry if a quota is exceeded. The next run reads which certificates exist.
 	out, err := c.API.ACM.ImportCertificate(ctx, in, func(o *acm.Options) { o.Retryer = aws.NopRetryer{} })
 	if err != nil {
 		if class := sdk.ClassOf(err); sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict {
@@ -129,8 +129,9 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 	return plan.StepResult{ID: w.ARN}, nil
 }
 
-// CountImportedByOwner counts the imported certificates: those of the account, those of the owner of the given stack by
-// namespace of their Secrets, and those of each other owner. The owner of a stack is its namespace or IngressGroup.
+// CountImportedByOwner returns three counts of imported certificates: all certificates of the account; those of the owner of
+// stack id, by the namespace of their Secrets; and those of each other owner in the cluster. The owner of a stack is its
+// namespace or its IngressGroup.
 func (c *Certificates) CountImportedByOwner(id model.StackID) observed.Imports {
 	out, others := observed.Imports{ByNamespace: map[string]int{}}, map[string]int{}
 	c.WithLock(func() {
@@ -164,7 +165,7 @@ func ownerOfStack(tag string) string {
 	return owner
 }
 
-// noteWrite records an import or a deletion.
+// noteWrite records an import or a deletion, and applies it to the cached certificates of the cluster.
 func (c *Certificates) noteWrite(w certificateWrite) {
 	var own []ownCertificate
 	c.WithLock(func() {
@@ -175,7 +176,8 @@ func (c *Certificates) noteWrite(w certificateWrite) {
 	c.WithLock(func() { c.certs.ownCertificates = own })
 }
 
-// PrivateKeyForms returns the forms in which an error might quote a private key.
+// PrivateKeyForms returns the forms in which an error message might quote a private key: the PEM text, its base64 encoding,
+// and each line between the PEM header and footer.
 func PrivateKeyForms(key model.Secret) []string {
 	text := key.Reveal()
 	out := []string{text, base64.StdEncoding.EncodeToString([]byte(text))}

@@ -29,8 +29,8 @@ type ownCertificate struct {
 	describedAt time.Time // when DescribeCertificate was called for it
 }
 
-// AskOwnCertificates returns the certificates that carry the tags of the stack. It reads all certificates of the
-// cluster at once.
+// AskOwnCertificates returns the certificates that have the tags of the stack. If the cache is outdated, it reads the
+// certificates of all stacks of the cluster together.
 func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
 	if err := c.refreshOwnCertificates(ctx); err != nil {
 		return nil, err
@@ -51,8 +51,9 @@ func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID)
 	return out, nil
 }
 
-// OwnedCertificates returns the tags of the requested and imported certificates of the cluster, by ARN. It leaves out the
-// types of certificates that the configuration does not enable. If ACM denies the calls, the result is empty.
+// OwnedCertificates returns the tags of the certificates that the controller has requested or imported for the cluster, by
+// ARN. It omits types of certificates that the configuration does not enable. The result is nil if no type is enabled or ACM
+// denies the calls.
 func (c *Certificates) OwnedCertificates(ctx context.Context) (map[string]map[string]string, error) {
 	if !c.Config.ManagedCertificates && !c.Config.ImportedCertificates {
 		return nil, nil
@@ -71,7 +72,8 @@ func (c *Certificates) OwnedCertificates(ctx context.Context) (map[string]map[st
 	return out, nil
 }
 
-// refreshOwnCertificates reads the certificates of the cluster, unless they were read recently.
+// refreshOwnCertificates reads the certificates of the cluster, unless they were read within the refresh period. The period
+// is shorter while a certificate is pending validation.
 func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 	fresh := func() (ok bool) {
 		c.WithLock(func() {
@@ -100,7 +102,7 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 	})
 }
 
-// readOwnCertificates reads the certificates of the cluster, and counts the imported certificates of other owners.
+// readOwnCertificates reads the certificates of the cluster. foreign is the number of imported certificates of other owners.
 func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
 	begun := c.Config.Clock.Now()
 	err = forEachListedCertificate(sdk.WithOptional(ctx), c.API.ACM, nil, func(s acmtypes.CertificateSummary) error {
@@ -135,8 +137,9 @@ func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertif
 	return c.withRecentWrites(out, begun), foreign, nil
 }
 
-// readOwnCertificate returns the certificate of an entry of ACM's list. If the certificate is not issued, it also reads its
-// details. Validation records never change, so a certificate whose records are known is described less often.
+// readOwnCertificate returns the certificate that entry s of ACM's list describes. If the certificate is not issued, or the
+// entry does not have all domains, it also reads the details. Validation records never change, so a certificate whose
+// records are known is read less often.
 func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
@@ -170,6 +173,7 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 	return out, nil
 }
 
+// forgetOwnCertificates makes the next run read all lists of certificates again.
 func (c *Certificates) forgetOwnCertificates() {
 	c.WithLock(func() {
 		f := &c.certs

@@ -13,11 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// tagsOfCertificates is the key under which failed reads of tags are recorded. All certificates share the key, because a
-// missing permission affects all of them.
+// tagsOfCertificates is the key under which failed reads of certificate tags are recorded. All certificates share the key,
+// because a missing permission affects all of them.
 const tagsOfCertificates = "tags of certificates"
 
-// certificateOwner returns the stack for which a controller requested or imported a certificate with these tags.
+// certificateOwner returns the stack for which a controller requested or imported a certificate with these tags. The result
+// is zero if the tags name no stack.
 func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 	cluster, hasCluster := tags[naming.ClusterTag]
 	for _, k := range model.Kinds {
@@ -28,8 +29,9 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 	return out
 }
 
-// AskCertificateOwner reads for which stack a controller requested or imported a certificate. If AWS denies reading the
-// tags, it reports that no controller has requested the certificate, unless the certificate was imported.
+// AskCertificateOwner returns the stack for which a controller requested or imported a certificate. The result is zero if
+// there is none, or if the certificate does not exist. If AWS denies reading the tags, the result is zero only for a
+// certificate that is known not to be imported; otherwise AskCertificateOwner returns the error.
 func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
 	err := c.ReadShared(ctx, q.Key(), func() error {
 		return c.ReadOptionalPart(ctx, tagsOfCertificates, func() error {
@@ -61,9 +63,9 @@ func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCerti
 	return out, nil
 }
 
-// CountImportedByKind counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their stacks.
-// It reads the tags of at most limit imported certificates of the account. unseen is the number of imported certificates
-// whose tags it did not read.
+// CountImportedByKind counts the certificates that the cluster has imported from TLS Secrets, by the kind of their stack. It
+// reads the tags of at most limit imported certificates of the account. unseen is the number of imported certificates whose
+// tags it did not read.
 func (c *Certificates) CountImportedByKind(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
 	of = map[model.Kind]int{}
 	read := 0

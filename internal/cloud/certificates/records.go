@@ -22,30 +22,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Zones are the hosted zones of the account, and the changes that this process has made to their records.
+// Zones caches the hosted zones of the account, and the DNS records that this process has created in them.
 type Zones struct {
 	*sdk.Client
 
 	cache.Guard
 	zones         observed.HostedZones
-	zonesOutdated bool // a hosted zone does not exist any more, so zones is read again
-	// deniedChange is the fault of the last change of a record that AWS denied, at deniedAt.
+	zonesOutdated bool // a change failed because its hosted zone does not exist; zones must be read again
+	// deniedChange is the fault of the last change of a DNS record that AWS denied, at the time deniedAt.
 	deniedChange *observed.Fault
 	deniedAt     time.Time
-	// recordsCreatedAt is when each record was created or found to exist.
+	// recordsCreatedAt has the time at which each record was created, or at which a record with its name was found to exist.
 	recordsCreatedAt map[recordKey]time.Time
 }
 
 type recordKey struct{ name, value string }
 
-// Reset forgets all that was read, and all changes.
+// Reset empties the cache.
 func (c *Zones) Reset() {
 	c.WithLock(func() {
 		c.zones, c.zonesOutdated, c.deniedChange, c.deniedAt, c.recordsCreatedAt = observed.HostedZones{}, false, nil, time.Time{}, map[recordKey]time.Time{}
 	})
 }
 
-// AskHostedZones lists the zones of the account.
+// AskHostedZones returns the hosted zones of the account, from the cache or from Route 53. If the call is denied or fails,
+// the result has a Fault and no zones. WriteFault is set if AWS recently denied a change of a record.
 func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
 	cached := func() (out observed.HostedZones, ok bool) {
 		c.WithLock(func() {
@@ -96,8 +97,8 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 	return out, nil
 }
 
-// deniedFault returns the fault of a change of a record that AWS denied recently, or nil if there is none. The caller holds
-// the lock of the cache.
+// deniedFault returns the fault of the last denied change of a record, or nil if AWS denied no change within
+// durations.LastRetry. The caller holds the lock of the cache.
 func (c *Zones) deniedFault() *observed.Fault {
 	if c.IsYounger(c.deniedAt, durations.LastRetry) {
 		return c.deniedChange
@@ -105,20 +106,20 @@ func (c *Zones) deniedFault() *observed.Fault {
 	return nil
 }
 
-// wasRecentlyCreated reports whether a record was created or found to exist recently.
+// wasRecentlyCreated reports whether a record was created, or found to exist, within durations.RarelyChangedAge.
 func (c *Zones) wasRecentlyCreated(name, value string) (made bool) {
-	// A user may have removed the record since, so it is created again after durations.RarelyChangedAge.
+	// A user may remove the record later, so it is created again after this time.
 	c.WithLock(func() { made = c.IsYounger(c.recordsCreatedAt[recordKey{name, value}], durations.RarelyChangedAge) })
 	return made
 }
 
-// forgetRecord forgets that a record exists, so that it is created again.
+// forgetRecord removes a record from recordsCreatedAt, so that the next run creates it again.
 func (c *Zones) forgetRecord(name, value string) {
 	c.WithLock(func() { delete(c.recordsCreatedAt, recordKey{name, value}) })
 }
 
-// CreateRecord creates a record. It succeeds if a record with this name exists: if the existing record has another value,
-// ACM does not validate the certificate, and a finding reports that.
+// CreateRecord creates a DNS record. It also succeeds if a record with this name exists: if that record has another value,
+// ACM does not validate the certificate, and a finding reports it.
 func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 	what := "create DNS record " + a.Name + " CNAME " + a.Value
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionCreate, a)
@@ -131,8 +132,8 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 	return nil
 }
 
-// DeleteRecord removes a record of a certificate of the cluster. It succeeds without a change if the record does not
-// exist any more, if a user has changed it, or if AWS denies the change, as the record does no harm.
+// DeleteRecord deletes a DNS record that validates a certificate of the cluster. It succeeds without a change if the record
+// does not exist any more, if a user has changed it, or if AWS denies the change, because the record does no harm.
 func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.StepResult, error) {
 	what := "remove DNS record " + a.Name
 	own := false
@@ -158,8 +159,8 @@ func (k *certificateCache) isValidationRecord(a plan.DeleteRecord) bool {
 		slices.ContainsFunc(k.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 }
 
-// changeRecord sends one change. It does not combine changes in a batch, which would save calls: a batch fails as a whole if
-// one of its records already exists.
+// changeRecord sends one change of a DNS record. It does not combine changes in a batch to save calls, because a whole batch
+// fails if one of its records already exists. If AWS recently denied a change, it returns that error without a call.
 func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
 	var locked *observed.Fault
 	c.WithLock(func() { locked = c.deniedFault() })
@@ -188,8 +189,8 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 	return nil
 }
 
-// isRefusedBatch reports whether Route 53 refused a batch with a message that contains text. Route 53 has no error codes for
-// the reasons.
+// isRefusedBatch reports whether Route 53 refused a batch of changes with a message that contains text. The reasons for a
+// refusal have no error codes.
 func isRefusedBatch(err error, text string) bool {
 	var batch *dnstypes.InvalidChangeBatch
 	if !errors.As(err, &batch) {

@@ -8,7 +8,8 @@ import (
 	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 )
 
-// TestRefusedBatchesAreRecognized checks both forms in which the SDK returns the errors of a change batch.
+// TestRefusedBatchesAreRecognized checks that isRefusedBatch finds the text in both fields in which the SDK returns the
+// errors of a change batch, and not in other errors.
 func TestRefusedBatchesAreRecognized(t *testing.T) {
 	const exists = "Tried to create resource record set [name='a.', type='CNAME'] but it already exists"
 	const conflict = "a conflicting RRSet of type A with the same DNS name already exists in zone a."

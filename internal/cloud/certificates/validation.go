@@ -27,8 +27,8 @@ type validationEntry struct {
 	readAt time.Time
 }
 
-// validationRecords returns the DNS records by which ACM validates a certificate. complete reports whether ACM has returned
-// a record for each domain.
+// validationRecords returns the DNS records with which ACM validates a certificate. complete reports whether ACM has
+// returned a record for each domain.
 func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord, complete bool) {
 	complete = len(d.DomainValidationOptions) > 0
 	for _, v := range d.DomainValidationOptions {
@@ -45,8 +45,8 @@ func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord,
 	return out, complete
 }
 
-// AskValidation reads the validation records of a certificate, and whether it is in use. A certificate that does not
-// exist has no records.
+// AskValidation returns the validation records of a certificate, and whether the certificate is in use. The result is zero
+// if the certificate does not exist.
 func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
 	cached := func() (out observed.Validation, ok bool) {
 		c.WithLock(func() {
@@ -70,8 +70,8 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 	})
 }
 
-// AskPublicCertificates lists the certificates of the account and region that Amazon has issued, or will issue once they are
-// validated.
+// AskPublicCertificates returns the certificates of the account and region that Amazon has issued, or will issue once they
+// are validated.
 func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	cached := func() (out []observed.PublicCertificate, ok bool) {
 		c.WithLock(func() {

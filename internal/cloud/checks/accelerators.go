@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// Default quotas of Global Accelerator. The controller has no permission to read the current quotas.
+// Default quotas of Global Accelerator, because the controller has no permission to read the current ones.
 // https://docs.aws.amazon.com/global-accelerator/latest/dg/limits-global-accelerator.html
 const (
 	maxAccelerators   = 20
@@ -25,23 +25,25 @@ const (
 	maxPortOverrides  = 10
 )
 
-// Accelerators has the usage of the quotas of Global Accelerator, and the accelerators whose changes propagate slowly.
+// Accelerators has the usage of the quotas of Global Accelerator, and the accelerators of the cluster whose changes
+// propagate slowly.
 type Accelerators struct {
 	Usage []Usage
-	// Slow are the accelerators of the cluster that were changed before the given time and are not deployed yet.
+	// Slow are the accelerators of the cluster that are not deployed, although they were last changed before the time given
+	// to ReadAccelerators.
 	Slow []SlowAccelerator
-	// Unseen is the number of accelerators that were not read.
+	// Unseen is the number of accelerators that were not read, because the number of calls is limited.
 	Unseen int
 }
 
-// SlowAccelerator is an accelerator whose last change has not propagated since the given time.
+// SlowAccelerator is an accelerator whose last change, at the time Since, has not propagated yet.
 type SlowAccelerator struct {
 	Name, ARN string
 	Since     time.Time
 }
 
-// ReadAccelerators reads all accelerators of the account, and the listeners and endpoint groups of those of the cluster. An
-// accelerator of the cluster is slow if it was changed before the given time and is not deployed.
+// ReadAccelerators lists all accelerators of the account, and reads the listeners and endpoint groups of those that the
+// cluster owns. An accelerator of the cluster is slow if it is not deployed and was last changed before the time before.
 func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (Accelerators, error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	var out Accelerators
@@ -71,7 +73,7 @@ func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (Accel
 	return out, nil
 }
 
-// listAccelerators returns the accelerators of the account by ARN.
+// listAccelerators returns the accelerators of the account, sorted by ARN.
 func (c *Checker) listAccelerators(ctx context.Context) ([]gatypes.Accelerator, error) {
 	var all []gatypes.Accelerator
 	pages := ga.NewListAcceleratorsPaginator(c.API.Accelerators, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(100)})
@@ -88,8 +90,8 @@ func (c *Checker) listAccelerators(ctx context.Context) ([]gatypes.Accelerator, 
 	return all, nil
 }
 
-// countAccelerator counts the listeners, endpoint groups and endpoints of an accelerator if the cluster owns it, and reports
-// whether it does.
+// countAccelerator counts the listeners, endpoint groups and endpoints of an accelerator that the cluster owns. It returns
+// false and counts nothing if the cluster does not own the accelerator.
 func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerator) (ours bool, err error) {
 	u.calls++
 	tags, err := u.checker.API.Accelerators.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: a.AcceleratorArn})
@@ -137,7 +139,7 @@ func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerat
 	return true, nil
 }
 
-// acceleratorReadChecks returns calls that read accelerators, keyed by the permission that each needs.
+// acceleratorReadChecks returns calls that read accelerators, by the IAM action that each needs.
 func (c *Checker) acceleratorReadChecks() map[string]func(context.Context) error {
 	const none = "arn:aws:globalaccelerator::000000000000:accelerator/00000000-0000-0000-0000-000000000000"
 	return map[string]func(context.Context) error{

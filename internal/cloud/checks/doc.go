@@ -1,3 +1,3 @@
-// Package checks reads from AWS what only the command doctor shows: whose credentials are in use, which actions they permit,
-// and how much of the quotas is in use. It changes nothing.
+// Package checks reads from AWS what the command doctor shows and no other part of the controller needs: whose credentials
+// are in use, which actions they permit, and how much of the quotas is in use. It changes nothing.
 package checks

@@ -54,8 +54,9 @@ const (
 	PermissionRefused
 )
 
-// CheckPermission tries an action: a read with ids that do not exist, or a change of EC2 as a dry run. It changes nothing.
-// The error is that with which AWS refused the action, or that of a call that did not show whether the action is permitted.
+// CheckPermission tries an IAM action without changing anything: it makes a read call with IDs that do not exist, or a dry
+// run of an EC2 call. It returns PermissionUnknown for all other actions. The error is the refusal of AWS, or the failure of
+// a read call that does not show whether the action is permitted.
 func (c *Checker) CheckPermission(ctx context.Context, action string) (Permission, error) {
 	for _, reads := range []map[string]func(context.Context) error{c.readChecks(), c.acceleratorReadChecks()} {
 		if call := reads[action]; call != nil {
@@ -75,31 +76,32 @@ func (c *Checker) CheckPermission(ctx context.Context, action string) (Permissio
 	return PermissionUnknown, nil // AWS checked the values before the permission
 }
 
-// permissionOf returns the permission that the result of a read shows.
+// permissionOf returns what the result of a read call shows about the permission. It returns err unless the permission is
+// granted.
 func permissionOf(err error) (Permission, error) {
 	switch {
 	case err == nil:
 		return PermissionGranted, nil
 	case sdk.Code(err) == "":
-		return PermissionUnknown, err // no answer
+		return PermissionUnknown, err // AWS did not answer
 	case sdk.ClassOf(err) == failure.Denied:
 		return PermissionRefused, err
 	}
 	return PermissionGranted, nil // AWS checked the ids, which do not exist
 }
 
-// Partition returns the partition of the region.
+// Partition returns the AWS partition of the region, such as "aws-cn".
 func (c *Checker) Partition() string { return services.Partition(c.Config.Region) }
 
 // IsDenied reports whether an error means that the caller lacks a permission.
 func IsDenied(err error) bool { return sdk.ClassOf(err) == failure.Denied }
 
-// nonexistentARN returns an ARN of the service for which no resource exists.
+// nonexistentARN returns an ARN for which no resource exists. The account in the ARN is 000000000000.
 func (c *Checker) nonexistentARN(service, resource string) *string {
 	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.Config.Region, resource))
 }
 
-// readChecks returns calls that read resources, keyed by the permission that each needs.
+// readChecks returns calls that read resources, by the IAM action that each needs.
 func (c *Checker) readChecks() map[string]func(context.Context) error {
 	balancer := c.nonexistentARN("elasticloadbalancing", "loadbalancer/app/none/0000000000000000")
 	listener := c.nonexistentARN("elasticloadbalancing", "listener/app/none/0000000000000000/0000000000000000")
@@ -189,8 +191,8 @@ func (c *Checker) readChecks() map[string]func(context.Context) error {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// dryRunChecks returns dry runs of changes of EC2, keyed by the permission that each needs. They are sent without the fence,
-// because the fence does not distinguish dry runs from changes.
+// dryRunChecks returns dry runs of EC2 calls, by the IAM action that each needs. They are not fenced, because fencing does
+// not distinguish a dry run from a change.
 func (c *Checker) dryRunChecks() map[string]func(context.Context) error {
 	api := c.UnfencedClients().EC2
 	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.Config.Cluster)}

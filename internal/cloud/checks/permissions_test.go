@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// TestDoctorChecksAllReadPermissions checks that the command doctor checks every read permission that the controller needs
-// with default settings, and no other.
+// TestDoctorChecksAllReadPermissions checks that the command doctor checks every read permission that the controller needs,
+// and no permission that the controller does not need.
 func TestDoctorChecksAllReadPermissions(t *testing.T) {
 	c := &Checker{Client: &sdk.Client{}}
 	tried := c.readChecks()

@@ -14,20 +14,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// Simulation is a request to simulate IAM policies: do they permit actions on a resource with the given condition keys?
+// Simulation is a request to the IAM policy simulator: do the policies of a caller permit these actions on the resource?
 type Simulation struct {
 	Actions []string
-	// Resource is an ARN; "" for any resource.
+	// Resource is an ARN, or "" for any resource.
 	Resource string
-	// Keys has the value of each condition key.
+	// Keys has the values of condition keys, by key.
 	Keys map[string]string
 }
 
-// ErrNoPrincipal is the error of a simulation for a user or role that IAM does not find.
+// ErrNoPrincipal is the error of Simulate if IAM does not find the user or role of the caller.
 var ErrNoPrincipal = errors.New("IAM does not find the role by this ARN, as is the case for roles with a path")
 
-// Simulate returns for each action whether the policies of a caller permit it, with one call to IAM. It leaves out actions
-// whose permission depends on a condition key for which no value is given.
+// Simulate returns, by action, whether the policies of a caller permit it. It makes one call to IAM. It omits an action if
+// its permission depends on a condition key without a value in s.Keys.
 func (c *Checker) Simulate(ctx context.Context, caller Identity, s Simulation) (map[string]Permission, error) {
 	in := &iam.SimulatePrincipalPolicyInput{PolicySourceArn: aws.String(policySource(caller.ARN)), ActionNames: s.Actions, MaxItems: aws.Int32(1000)}
 	if s.Resource != "" {
@@ -57,10 +57,11 @@ func (c *Checker) Simulate(ctx context.Context, caller Identity, s Simulation) (
 	return result, nil
 }
 
-// assumedRoleARN matches the ARN of the session of an assumed role.
+// assumedRoleARN matches the ARN of an assumed-role session.
 var assumedRoleARN = regexp.MustCompile(`^arn:([a-z-]+):sts::([0-9]+):assumed-role/([^/]+)/.*$`)
 
-// policySource returns the ARN of the user or role whose policies apply to a caller.
+// policySource returns the ARN of the user or role whose policies apply to the caller with the given ARN. For an
+// assumed-role session, this is the role without its path.
 func policySource(arn string) string {
 	return assumedRoleARN.ReplaceAllString(arn, "arn:$1:iam::$2:role/$3")
 }

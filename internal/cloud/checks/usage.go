@@ -17,12 +17,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Usage is how much of a quota is in use.
+// Usage is the usage of one quota.
 type Usage struct {
-	// Name is AWS's name of the quota.
+	// Name is the name of the quota in AWS.
 	Name string
-	// Resource is the resource with the highest usage, if AWS applies the quota to each load balancer, target group or
-	// security group; empty for a quota of the account.
+	// Resource is the resource with the highest usage if AWS applies the quota to each resource, such as each load balancer.
+	// It is empty if the quota applies to the account.
 	Resource string
 	// Used is the usage, and Limit the value of the quota.
 	Used, Limit int
@@ -31,14 +31,15 @@ type Usage struct {
 	IsDefault bool
 }
 
-// maxUsageCalls is the maximum number of calls that read single load balancers, target groups and accelerators.
+// maxUsageCalls is the approximate maximum number of calls that read single accelerators. Of the calls that read single
+// target groups and load balancers, each kind may make half as many.
 const maxUsageCalls = 400
 
-// rulesPerSecurityGroup is AWS's default quota of the rules of a security group.
+// rulesPerSecurityGroup is the default quota of rules per security group.
 const rulesPerSecurityGroup = 60
 
-// ReadUsage reads the quotas that the controller can exceed, and their usage by the account and by the resources with the
-// tag of the cluster. unseen is the number of load balancers and target groups that were not read.
+// ReadUsage reads the quotas that the controller can exceed, and how much of them the account and the resources of the
+// cluster use. The result is sorted by name. unseen is the number of load balancers and target groups that were not read.
 func (c *Checker) ReadUsage(ctx context.Context) (used []Usage, unseen int, err error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	if err := u.readLimits(ctx); err != nil {
@@ -61,7 +62,7 @@ type usageCounter struct {
 	limits  map[string]int   // the quotas that AWS returns, by name
 	highest map[string]Usage // the highest usage of each quota, by name
 	calls   int
-	unseen  int // how many resources were not read
+	unseen  int // the number of resources that were not read
 }
 
 func (u *usageCounter) readLimits(ctx context.Context) error {
@@ -85,22 +86,23 @@ func (u *usageCounter) readLimits(ctx context.Context) error {
 	return nil
 }
 
-// noteUsage records the usage of a quota by a resource, if AWS returns the value of the quota.
+// noteUsage records that a resource uses n of a quota, if AWS returned the value of the quota.
 func (u *usageCounter) noteUsage(quota, resource string, n int) {
 	if limit, ok := u.limits[quota]; ok {
 		u.keepHighest(Usage{Name: quota, Resource: resource, Used: n, Limit: limit})
 	}
 }
 
-// keepHighest keeps a usage if it is the highest of its quota so far.
+// keepHighest records a usage if it is the highest of its quota so far. Of equal usages it keeps the first by name of the
+// resource.
 func (u *usageCounter) keepHighest(x Usage) {
 	if old, ok := u.highest[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Resource < old.Resource {
 		u.highest[x.Name] = x
 	}
 }
 
-// countResources counts the resources of the account, and the listeners, rules and targets of those with the tag of the
-// cluster.
+// countResources counts the load balancers and target groups of the account. It also counts the listeners, certificates,
+// rules and targets of those that the cluster owns.
 func (u *usageCounter) countResources(ctx context.Context, all cloud.Resources) error {
 	count := map[string]int{}
 	for _, lb := range all.LoadBalancers {
@@ -123,7 +125,8 @@ func (u *usageCounter) countResources(ctx context.Context, all cloud.Resources) 
 	return u.countSecurityGroupRules(ctx, all.SecurityGroups)
 }
 
-// countTargetGroups counts the targets of each target group, and returns the number of targets of each load balancer by ARN.
+// countTargetGroups counts the targets of each target group, and returns the number of targets of each load balancer, by ARN
+// of the load balancer.
 func (u *usageCounter) countTargetGroups(ctx context.Context, groups []observed.TargetGroup) (perLoadBalancer map[string]int, err error) {
 	perLoadBalancer = map[string]int{}
 	for _, g := range groups {
@@ -214,8 +217,8 @@ func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalan
 	return nil
 }
 
-// countSecurityGroupRules counts the rules of the security groups of the cluster and of nodes and pods. AWS counts rules
-// with an IPv4 range and rules with an IPv6 range separately; each other rule counts for both.
+// countSecurityGroupRules counts the rules of the security groups of the cluster, its nodes and its pods. AWS counts rules
+// with an IPv4 range and rules with an IPv6 range separately. Each other rule counts for both.
 func (u *usageCounter) countSecurityGroupRules(ctx context.Context, own []string) error {
 	groups, err := u.checker.cloud.EndpointSecurityGroups(ctx, own, 0)
 	if err != nil {

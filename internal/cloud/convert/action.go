@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Placeholders in AWS redirects. A field of a redirect with its placeholder keeps the value of the request.
+// Placeholders in redirects. A field with its placeholder keeps the value of the request.
 const (
 	hostPlaceholder     = "#{host}"
 	pathPlaceholder     = "/#{path}"
@@ -21,10 +21,10 @@ const (
 	queryPlaceholder    = "#{query}"
 )
 
-// TargetGroupARNFunc returns the ARN of a target group that an action names.
+// TargetGroupARNFunc returns the ARN of the target group to which an action refers.
 type TargetGroupARNFunc func(model.GroupRef) (string, error)
 
-// ActionsToAWS converts the actions of a rule or a listener, in their order.
+// ActionsToAWS converts the actions of a rule or a listener. It numbers them from 1 in the order of the list.
 func ActionsToAWS(actions []model.Action, arnOf TargetGroupARNFunc) ([]elbtypes.Action, error) {
 	out := make([]elbtypes.Action, 0, len(actions))
 	for i, a := range actions {
@@ -88,7 +88,7 @@ func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
 		Scope:                            NilIfEmpty(a.Scope), SessionCookieName: NilIfEmpty(a.SessionCookie),
 		SessionTimeout: NilIfZero(a.SessionTimeout),
 	}
-	// An action that was read from AWS has no secret, because AWS never returns it. If such an action is written, AWS keeps
+	// An action that was read from AWS has no secret, because AWS never returns it. UseExistingClientSecret makes AWS keep
 	// the secret that it has stored.
 	if a.ClientSecret == "" {
 		c.UseExistingClientSecret = aws.Bool(true)
@@ -98,7 +98,7 @@ func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
 	return c
 }
 
-// forwardToAWS always writes a forward config, never the older top-level target group.
+// forwardToAWS converts a forward action. It always writes a forward config, and never the older top-level target group.
 func forwardToAWS(a model.Forward, arnOf TargetGroupARNFunc) (elbtypes.Action, error) {
 	c := &elbtypes.ForwardActionConfig{}
 	for _, g := range a.Groups {
@@ -179,11 +179,13 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 		}
 		return out
 	}
-	// No desired action has an empty status code, so this action differs from every desired one, and the rule is corrected.
+	// No desired action has an empty status code. This action therefore differs from every desired action, and the plan
+	// corrects the rule.
 	return model.FixedResponse{Body: "unknown action of type " + string(a.Type)}
 }
 
-// forwardFromAWS converts the forward config. It reads the top-level target group only if there is no forward config.
+// forwardFromAWS converts a forward action, with its target groups sorted by ARN. It reads the older top-level target group
+// only if there is no forward config.
 func forwardFromAWS(a elbtypes.Action) model.Forward {
 	if a.ForwardConfig == nil {
 		return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: aws.ToString(a.TargetGroupArn)}}}}
@@ -199,7 +201,7 @@ func forwardFromAWS(a elbtypes.Action) model.Forward {
 	return out
 }
 
-// nonEmptyMap returns a copy of a map, nil if the map is empty, because AWS does not distinguish an empty map from nil.
+// nonEmptyMap returns a copy of a map, or nil if the map is empty, because AWS does not distinguish an empty map from nil.
 func nonEmptyMap(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil
@@ -207,7 +209,7 @@ func nonEmptyMap(m map[string]string) map[string]string {
 	return maps.Clone(m)
 }
 
-// NilIfEmpty returns nil for an empty string, so that the field is not sent.
+// NilIfEmpty returns a pointer to s, or nil if s is empty, so that the field is not sent.
 func NilIfEmpty(s string) *string {
 	if s == "" {
 		return nil
@@ -215,7 +217,7 @@ func NilIfEmpty(s string) *string {
 	return &s
 }
 
-// NilIfZero returns nil for zero, so that the field is not sent.
+// NilIfZero returns a pointer to n, or nil if n is zero, so that the field is not sent.
 func NilIfZero[T int32 | int64](n T) *T {
 	if n == 0 {
 		return nil
@@ -223,7 +225,7 @@ func NilIfZero[T int32 | int64](n T) *T {
 	return &n
 }
 
-// withoutPlaceholder returns a string, or "" if the string is the placeholder.
+// withoutPlaceholder returns the string, or "" if it is nil or equals the placeholder.
 func withoutPlaceholder(s *string, placeholder string) string {
 	if aws.ToString(s) == placeholder {
 		return ""

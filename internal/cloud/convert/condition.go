@@ -22,7 +22,7 @@ const (
 	sourceField = "source-ip"
 )
 
-// ConditionsToAWS converts the conditions of a rule.
+// ConditionsToAWS converts the conditions of a rule. It returns an error for an unknown type of condition.
 func ConditionsToAWS(cs []model.Condition) ([]elbtypes.RuleCondition, error) {
 	out := make([]elbtypes.RuleCondition, 0, len(cs))
 	for _, c := range cs {
@@ -59,8 +59,8 @@ func conditionToAWS(c model.Condition) (elbtypes.RuleCondition, error) {
 	return elbtypes.RuleCondition{}, fmt.Errorf("condition of type %T cannot be converted for AWS", c)
 }
 
-// conditionsFromAWS converts the config of each condition. The top-level values are an older form of a condition, and are
-// read only if there is no config.
+// conditionsFromAWS converts the conditions of a rule. Top-level values are an older form of a condition, and are read only
+// if the condition has no config.
 func conditionsFromAWS(cs []elbtypes.RuleCondition) []model.Condition {
 	var out []model.Condition
 	for _, c := range cs {
@@ -102,11 +102,13 @@ func conditionFromAWS(c elbtypes.RuleCondition) model.Condition {
 			return model.SourceIP{CIDRs: nonEmptyList(c.SourceIpConfig.Values)}
 		}
 	}
-	// No desired condition has an empty name, so this condition differs from every desired one, and the rule is corrected.
+	// No desired condition has an empty name. This condition therefore differs from every desired condition, and the plan
+	// corrects the rule.
 	return model.HTTPHeader{Name: "", Values: []string{"unknown condition " + aws.ToString(c.Field)}}
 }
 
-// nonEmptyList returns a copy of a list, nil if the list is empty, because AWS does not distinguish an empty list from nil.
+// nonEmptyList returns a copy of a list, or nil if the list is empty, because AWS does not distinguish an empty list from
+// nil.
 func nonEmptyList(in []string) []string {
 	if len(in) == 0 {
 		return nil
@@ -114,7 +116,7 @@ func nonEmptyList(in []string) []string {
 	return slices.Clone(in)
 }
 
-// TransformsToAWS converts the transforms of a rule.
+// TransformsToAWS converts the transforms of a rule. It returns an error for an unknown kind of transform.
 func TransformsToAWS(ts []model.Transform) ([]elbtypes.RuleTransform, error) {
 	var out []elbtypes.RuleTransform
 	for _, t := range ts {
@@ -155,8 +157,8 @@ func transformsFromAWS(ts []elbtypes.RuleTransform) []model.Transform {
 	return out
 }
 
-// RuleFromAWS converts a rule without its tags, which are read separately. It must not be called for the default rule, whose
-// priority is not a number.
+// RuleFromAWS converts a rule without its tags, which are read separately. It returns an error for the default rule, because
+// its priority is not a number.
 func RuleFromAWS(r elbtypes.Rule) (observed.Rule, error) {
 	p, err := strconv.ParseInt(aws.ToString(r.Priority), 10, 32)
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestActionsSurviveARoundTrip checks that actions that are written to AWS and read back equal the desired actions.
+// TestActionsSurviveARoundTrip checks that actions that are converted for AWS and back equal the desired actions. back has
+// the expected action where a value changes, such as a secret, which AWS does not return.
 func TestActionsSurviveARoundTrip(t *testing.T) {
 	cases := map[string]struct {
 		desired model.Action
-		back    model.Action // nil: the same as desired
+		back    model.Action // nil if it equals desired
 	}{
 		"redirect":                   {desired: model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}},
 		"redirect without the query": {desired: model.Redirect{Path: "/b", DropQuery: true, Status: "HTTP_302"}},
@@ -174,7 +175,7 @@ func TestIngressRulesAreSplitBySource(t *testing.T) {
 	if diff := cmp.Diff(rules, IngressFromAWS(IngressToAWS(rules))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// EC2 merges the sources of rules with the same ports.
+	// EC2 combines the sources of rules with the same ports in one permission.
 	got := IngressFromAWS([]ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(80), ToPort: aws.Int32(80),
 		IpRanges:         []ec2types.IpRange{{CidrIp: aws.String("10.0.0.0/8")}, {CidrIp: aws.String("0.0.0.0/0")}},

@@ -21,7 +21,7 @@ func SecurityGroupFromAWS(g ec2types.SecurityGroup) observed.SecurityGroup {
 	}
 }
 
-// IngressFromAWS converts permissions to one rule for each source, in a fixed order. EC2 combines all sources with the same
+// IngressFromAWS returns one rule for each source of the permissions, sorted. EC2 combines all sources with the same
 // protocol and ports in one permission.
 func IngressFromAWS(ps []ec2types.IpPermission) []model.IngressRule {
 	var out []model.IngressRule
@@ -52,13 +52,13 @@ func IngressFromAWS(ps []ec2types.IpPermission) []model.IngressRule {
 	return out
 }
 
-// CompareIngressRules orders ingress rules by all of their fields.
+// CompareIngressRules compares ingress rules by all fields except the description.
 func CompareIngressRules(a, b model.IngressRule) int {
 	return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
 		cmp.Compare(a.CIDR, b.CIDR), cmp.Compare(a.PrefixList, b.PrefixList), cmp.Compare(a.Group, b.Group))
 }
 
-// IngressToAWS converts each rule to a permission.
+// IngressToAWS returns one permission for each rule.
 func IngressToAWS(rules []model.IngressRule) []ec2types.IpPermission {
 	out := make([]ec2types.IpPermission, 0, len(rules))
 	for _, r := range rules {
@@ -87,7 +87,7 @@ const allProtocols = "-1"
 
 func isIPv6(cidr string) bool { return strings.Contains(cidr, ":") }
 
-// EC2TagsToAWS converts tags, sorted by key.
+// EC2TagsToAWS converts tags. The result is sorted by key.
 func EC2TagsToAWS(tags map[string]string) []ec2types.Tag {
 	var out []ec2types.Tag
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -96,7 +96,7 @@ func EC2TagsToAWS(tags map[string]string) []ec2types.Tag {
 	return out
 }
 
-// EC2TagsFromAWS converts tags. The result is never nil, as nil means that the tags were not read.
+// EC2TagsFromAWS converts tags. The result is never nil, because nil means that the tags were not read.
 func EC2TagsFromAWS(tags []ec2types.Tag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for _, t := range tags {
@@ -105,7 +105,7 @@ func EC2TagsFromAWS(tags []ec2types.Tag) map[string]string {
 	return out
 }
 
-// SubnetFromAWS converts a subnet without the type of its availability zone, which the caller sets.
+// SubnetFromAWS converts a subnet. The caller sets the type of its availability zone.
 func SubnetFromAWS(s ec2types.Subnet) observed.Subnet {
 	out := observed.Subnet{
 		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),

@@ -37,9 +37,8 @@ func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 	return out
 }
 
-// loadBalancerType returns the type of a load balancer. If the Type field of AWS has no known value, it reads the type from
-// the ARN: the controller replaces a load balancer whose type is not the desired one, and the type determines which
-// operations its listeners permit.
+// loadBalancerType returns the type of a load balancer, or "" if it is not known. If the Type field of AWS has no known
+// value, it takes the type from the ARN. A wrong type would make the controller replace the load balancer.
 func loadBalancerType(lb elbtypes.LoadBalancer) string {
 	if slices.Contains(lb.Type.Values(), lb.Type) {
 		return string(lb.Type)
@@ -53,7 +52,7 @@ func loadBalancerType(lb elbtypes.LoadBalancer) string {
 	return ""
 }
 
-// schemeFromAWS returns the scheme of a load balancer, or "" if the scheme is not a known one.
+// schemeFromAWS returns the scheme of a load balancer, or "" if the value is not known.
 func schemeFromAWS(scheme elbtypes.LoadBalancerSchemeEnum) model.Scheme {
 	if slices.Contains(scheme.Values(), scheme) {
 		return model.Scheme(scheme)
@@ -71,7 +70,7 @@ func SubnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// AddressesFromAWS returns the allocation ids of the elastic IP addresses of a load balancer, sorted.
+// AddressesFromAWS returns the allocation IDs of the Elastic IP addresses of a load balancer, sorted.
 func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {
@@ -85,7 +84,7 @@ func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// SubnetMappingsFromAWS returns the subnets of a network load balancer, sorted by id, each with its first IP address of each
+// SubnetMappingsFromAWS returns the subnets of a network load balancer, sorted by ID, each with its first IP address of each
 // kind.
 func SubnetMappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
 	var out []model.SubnetMapping
@@ -105,8 +104,8 @@ func SubnetMappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapp
 	return out
 }
 
-// ListenerFromAWS converts a listener without its rules, additional certificates, tags and attributes. It returns nil for
-// mutual authentication with mode off, and omits the settings of mode verify for other modes.
+// ListenerFromAWS converts a listener without its rules, additional certificates, tags and attributes. MutualAuth is nil if
+// the mode is "off". It has the settings of mode "verify" only in that mode.
 func ListenerFromAWS(l elbtypes.Listener) observed.Listener {
 	out := observed.Listener{
 		ARN: aws.ToString(l.ListenerArn), Port: aws.ToInt32(l.Port), Protocol: string(l.Protocol),
@@ -135,7 +134,7 @@ const (
 	mutualAuthVerify = "verify"
 )
 
-// MutualAuthToAWS converts the settings of mutual authentication. It returns nil for nil, so that nothing is sent.
+// MutualAuthToAWS converts the settings of mutual authentication. It returns nil for nil, so that the field is not sent.
 func MutualAuthToAWS(m *model.MutualAuth) *elbtypes.MutualAuthenticationAttributes {
 	if m == nil {
 		return nil
@@ -169,7 +168,8 @@ func TargetGroupFromAWS(g elbtypes.TargetGroup) observed.TargetGroup {
 	return out
 }
 
-// MatcherToAWS converts the codes of a health check. Without codes it returns nil, so that nothing is sent.
+// MatcherToAWS converts the success codes of a health check. It returns nil if there are none, so that the field is not
+// sent.
 func MatcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
 	if h.HTTPCodes == "" && h.GRPCCodes == "" {
 		return nil
@@ -177,12 +177,12 @@ func MatcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
 	return &elbtypes.Matcher{HttpCode: NilIfEmpty(h.HTTPCodes), GrpcCode: NilIfEmpty(h.GRPCCodes)}
 }
 
-// keyValuePair is a type of the SDK that consists of a key and a value.
+// keyValuePair is a type of the SDK that has a key and a value.
 type keyValuePair interface {
 	elbtypes.Tag | elbtypes.LoadBalancerAttribute | elbtypes.ListenerAttribute | elbtypes.TargetGroupAttribute
 }
 
-// PairsToAWS converts the values of keys to tags or attributes, in the order of the keys.
+// PairsToAWS converts the given keys, with their values, to tags or attributes. The result has the order of keys.
 func PairsToAWS[P keyValuePair](keys []string, values map[string]string) []P {
 	var out []P
 	for _, k := range keys {
@@ -191,7 +191,7 @@ func PairsToAWS[P keyValuePair](keys []string, values map[string]string) []P {
 	return out
 }
 
-// PairsFromAWS converts tags or attributes. The result is never nil, as nil means that they were not read.
+// PairsFromAWS converts tags or attributes. The result is never nil, because nil means that they were not read.
 func PairsFromAWS[P keyValuePair](pairs []P) map[string]string {
 	out := make(map[string]string, len(pairs))
 	for _, p := range pairs {
@@ -201,7 +201,7 @@ func PairsFromAWS[P keyValuePair](pairs []P) map[string]string {
 	return out
 }
 
-// TagsToAWS converts tags, sorted by key.
+// TagsToAWS converts tags. The result is sorted by key.
 func TagsToAWS(tags map[string]string) []elbtypes.Tag {
 	return PairsToAWS[elbtypes.Tag](slices.Sorted(maps.Keys(tags)), tags)
 }

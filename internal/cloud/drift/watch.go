@@ -13,42 +13,43 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// CallShare is the fraction of the calls per second admitted by AWS that is used to look for drift.
+// CallShare is the fraction of the read calls that AWS admits that drift checks may use.
 const CallShare = 0.05
 
-// Check is a drift check: a reading that is repeated from time to time.
+// Check is a drift check: it reads state again once in each period.
 type Check struct {
 	Key    string
 	Period time.Duration
-	// LastReadAt is the time of the last reading, by a check or by a run; zero if that is not known.
+	// LastReadAt is when a check or a run last read the state; zero if that is not known.
 	LastReadAt time.Time
 	Read       func(ctx context.Context) error
 }
 
 // Source lists checks.
 type Source interface {
-	// Checks returns the checks that can run now.
+	// Checks returns the checks that may run now.
 	Checks() []Check
 }
 
-// AWSSource is the source of the checks of AWS resources, with the rate of read calls that AWS admits.
+// AWSSource is a source of checks that also has the rate of read calls that AWS admits.
 type AWSSource interface {
 	Source
-	// ReadRate returns how many read calls per second AWS currently admits. Drift checks use the fraction CallShare of them.
+	// ReadRate returns the number of read calls per second that AWS currently admits. Drift checks use the fraction
+	// CallShare of it.
 	ReadRate() float64
 }
 
 // Watch runs checks one after the other.
 type Watch struct {
 	AWS AWSSource
-	// OtherSources are sources of checks of resources that are not in AWS.
+	// OtherSources have more checks, such as those of the targets of bindings.
 	OtherSources []Source
-	// Log gets each check that failed, at the debug level.
+	// Log logs each failed check at debug level.
 	Log logr.Logger
 
-	lastCheckedAt map[string]time.Time // when each check was made last, by its key
-	dueChecks     []dueCheck           // the checks that are due before the next listing
-	listedAt      time.Time            // when the sources were listed last
+	lastCheckedAt map[string]time.Time // when each check last ran, by key of the check
+	dueChecks     []dueCheck           // the checks that are due before the sources are listed again
+	listedAt      time.Time            // when the sources were last listed
 }
 
 type dueCheck struct {
@@ -56,8 +57,8 @@ type dueCheck struct {
 	dueAt time.Time
 }
 
-// RunNextCheck runs the check that is most overdue, if any is due. It returns how long to wait before the next call of
-// RunNextCheck: the time that the calls of the check take at CallShare of the admitted rate.
+// RunNextCheck runs the check that is most overdue, if one is due. It returns how long to wait before the next call of
+// RunNextCheck. After a check, this is the time in which the calls of the check fit into CallShare.
 func (w *Watch) RunNextCheck(ctx context.Context) time.Duration {
 	now := time.Now()
 	if w.listedAt.IsZero() || now.Sub(w.listedAt) >= durations.Recent {
@@ -81,9 +82,9 @@ func (w *Watch) RunNextCheck(ctx context.Context) time.Duration {
 	return time.Duration(float64(calls.Load()) / (CallShare * max(w.AWS.ReadRate(), minReadRate)) * float64(time.Second))
 }
 
-// nextCheck returns the index of the check that is most overdue in relation to its period. If the share of calls does not
-// suffice, all periods therefore grow by the same factor; by absolute time, a check with a short period would wait as long
-// as all others. If no check is due, the index is -1, and wait is the time until one is due.
+// nextCheck returns the index of the check that is most overdue in relation to its period, or -1 and the time to wait if no
+// check is due. If there are too many checks for CallShare, all periods therefore grow by the same factor. Without the
+// relation to the period, a check with a short period would run as rarely as all others.
 func (w *Watch) nextCheck(now time.Time) (index int, wait time.Duration) {
 	index, wait = -1, durations.Recent
 	most := 0.0
@@ -100,11 +101,12 @@ func (w *Watch) nextCheck(now time.Time) (index int, wait time.Duration) {
 	return index, wait
 }
 
-// minReadRate, in calls per second, bounds the wait after a check where AWS admits almost no calls.
+// minReadRate is the lowest rate, in calls per second, that RunNextCheck uses to compute the wait. It bounds the wait if AWS
+// admits almost no calls.
 const minReadRate = 0.2
 
-// listChecks collects the checks of all sources that are due before the next listing. The first reading of a new check is
-// spread over its period by its key, so that not all checks are due at once.
+// listChecks stores in dueChecks the checks of all sources that are due within durations.Recent. The first runs of new
+// checks are spread over their periods, so that they are not all due at once.
 func (w *Watch) listChecks(now time.Time) {
 	w.listedAt, w.dueChecks = now, w.dueChecks[:0]
 	last := map[string]time.Time{}
@@ -139,7 +141,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// periodOffset returns a fraction of a period. It depends only on the key.
+// periodOffset returns a part of a period that depends only on the key, as a hash.
 func periodOffset(key string, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // a hash returns no error

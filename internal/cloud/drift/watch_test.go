@@ -20,8 +20,8 @@ type testSource struct {
 func (s testSource) Checks() []Check   { return s.checks() }
 func (s testSource) ReadRate() float64 { return s.rate }
 
-// TestDriftChecksKeepToTheirShareOfCalls checks that drift checks use no more than their share of the calls, however many
-// checks there are, and every check runs at least once in a bounded time.
+// TestDriftChecksKeepToTheirShareOfCalls checks that drift checks use no more than CallShare of the calls, however many
+// checks there are. Every check runs, and the time between two runs of a check is bounded.
 func TestDriftChecksKeepToTheirShareOfCalls(t *testing.T) {
 	for _, n := range []int{1, 50, 500} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -62,9 +62,9 @@ func TestDriftChecksKeepToTheirShareOfCalls(t *testing.T) {
 	}
 }
 
-// TestDriftWatchExtendsAllPeriodsByOneFactor checks that the periods of all checks grow by the same factor if the share of
-// calls does not suffice. A check that is split into many parts, such as the check of tags, does not take longer than other
-// checks.
+// TestDriftWatchExtendsAllPeriodsByOneFactor checks that the periods of all checks grow by the same factor if there are too
+// many checks for CallShare. The check of tags is split into many parts, and one pass through all parts does not take longer
+// than one pass through the other checks.
 func TestDriftWatchExtendsAllPeriodsByOneFactor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const parts, others = 100, 2000
@@ -94,8 +94,8 @@ func TestDriftWatchExtendsAllPeriodsByOneFactor(t *testing.T) {
 	})
 }
 
-// TestDriftWatchSkipsRecentReads checks that the drift watch does not repeat a read that another part of the controller made
-// a moment ago.
+// TestDriftWatchSkipsRecentReads checks that a drift check does not run if another part of the controller has just read the
+// same state.
 func TestDriftWatchSkipsRecentReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made []string

@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// ENIs finds the ENIs of nodes and pods, and changes the rules of the security groups of these ENIs. It caches what it
-// reads.
+// ENIs finds the ENIs of nodes and pods, and reads and changes the rules of the security groups of these ENIs. It caches
+// what it reads. Reset must be called before the first use.
 type ENIs struct {
 	*sdk.Client
 
@@ -35,7 +35,7 @@ func (p *ENIs) Reset() {
 	p.WithLock(func() { p.cache, p.ranges = newENICache(), map[string]vpcRanges{} })
 }
 
-// eniCache caches ENIs, and the security groups of nodes and pods.
+// eniCache has the cached ENIs, and the cached security groups of nodes and pods.
 type eniCache struct {
 	enisByKey map[keyKind]map[string]cachedENIs // by key, for each kind of key
 	tags      map[string]cachedTags             // of security groups
@@ -44,7 +44,7 @@ type eniCache struct {
 	taggedReadAt   time.Time
 }
 
-// cachedENIs are the ENIs that were found for a key. The list is empty if no ENI has the key.
+// cachedENIs are the ENIs that were found for a key. The list is empty if no ENI was found.
 type cachedENIs struct {
 	list   []network.ENI
 	readAt time.Time
@@ -88,7 +88,7 @@ type eniLookup struct {
 	expectedAddresses map[string][]string // addresses that the ENIs of a key are expected to have
 }
 
-// readByKeys reads ENIs from AWS.
+// readByKeys reads ENIs from AWS, and returns them by key. A key without an ENI is not in the result.
 func (p *ENIs) readByKeys(ctx context.Context, by keyKind, keys []string) (map[string][]network.ENI, error) {
 	switch by {
 	case byInstance:
@@ -99,7 +99,9 @@ func (p *ENIs) readByKeys(ctx context.Context, by keyKind, keys []string) (map[s
 	return p.readAddresses(ctx, keys)
 }
 
-// readMissing reads the ENIs of those keys that were not read since the given time, or whose ENIs lack an expected address.
+// readMissing reads the ENIs of the keys in l that are not cached, or were cached before since or longer than
+// durations.RarelyChangedAge ago. It also reads them again, at most once per durations.Moment, if a key has no ENI or its
+// ENIs do not have all expected addresses.
 func (p *ENIs) readMissing(ctx context.Context, l eniLookup, since time.Time) error {
 	start := p.Config.Clock.Now().Add(-durations.Moment)
 	missing := func() (out []string) {
@@ -141,7 +143,7 @@ func (p *ENIs) readMissing(ctx context.Context, l eniLookup, since time.Time) er
 	return nil
 }
 
-// haveAllAddresses reports whether each address belongs to one of the ENIs.
+// haveAllAddresses reports whether each address belongs to one of the ENIs in list.
 func haveAllAddresses(list []network.ENI, addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool {
 		_, ok := network.ENIOf(a, list)
@@ -172,8 +174,8 @@ func (p *ENIs) enisFromCache(q bindings.ENIQuery) bindings.ENIs {
 	return out
 }
 
-// readInstances reads the ENIs of instances. It sends the ids as a filter, because otherwise one id that does not exist
-// would make the whole call fail.
+// readInstances reads the ENIs of instances, and returns them by instance ID. It sends the IDs as a filter, because
+// otherwise a single ID that does not exist would make the whole call fail.
 func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
 	out := map[string][]network.ENI{}
 	for batch := range slices.Chunk(ids, sdk.MaxFilterValues) {
@@ -280,7 +282,7 @@ func instanceENI(n ec2types.InstanceNetworkInterface) network.ENI {
 	return i
 }
 
-// fieldTexts returns one field of each item of a list.
+// fieldTexts returns one field of each item in a list.
 func fieldTexts[T any](list []T, field func(T) *string) []string {
 	var out []string
 	for _, v := range list {
@@ -298,8 +300,8 @@ func eniSecurityGroups(groups []ec2types.GroupIdentifier) []network.ENISecurityG
 	return out
 }
 
-// setSecurityGroupTags sets the tags of the security groups of ENIs that have several security groups, because the tags
-// decide which of these gets the rules.
+// setSecurityGroupTags adds the tags of security groups to ENIs that have several security groups, because the tags decide
+// which of these security groups gets the rules.
 func (p *ENIs) setSecurityGroupTags(ctx context.Context, found map[string][]network.ENI) error {
 	each := func(do func(*network.ENISecurityGroup)) {
 		for _, l := range found {

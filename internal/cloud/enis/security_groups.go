@@ -20,13 +20,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// The controller does not own the security groups of nodes and pods. It only changes their rules, and revokes only rules
-// whose description it has set.
+// The controller does not own the security groups of nodes and pods. It only changes their rules. It revokes only rules that
+// have a description set by the controller.
 
 // cachedRules are the rules of a security group of nodes or pods.
 type cachedRules struct {
 	exists        bool
-	hasClusterTag bool // it has the tag kubernetes.io/cluster/NAME, with which provisioning tools mark the security groups of a cluster
+	hasClusterTag bool // it is in the VPC of the cluster, and has the tag kubernetes.io/cluster/NAME, which provisioning tools set
 	rules         []model.IngressRule
 	readAt        time.Time
 	writtenAt     time.Time
@@ -84,8 +84,9 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 	return out, nil
 }
 
-// readEndpointSecurityGroups reads the security groups that the filters select. ids are the ids in the filters, nil if the
-// filters select the tag of the cluster.
+// readEndpointSecurityGroups reads the security groups that the filters select into the cache. ids are the IDs in the
+// filters; nil if the filters select the tag of the cluster. It caches that a security group in ids does not exist if it is
+// not found.
 func (p *ENIs) readEndpointSecurityGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
 	start := p.Config.Clock.Now()
 	found := map[string]cachedRules{}
@@ -199,8 +200,8 @@ func (p *ENIs) updateCachedRules(group string, change func([]model.IngressRule) 
 	})
 }
 
-// forgetRulesAfterFailure removes a security group from the cache if the error shows that the cached rules are outdated or
-// may have changed, so that they are read again. It returns the error.
+// forgetRulesAfterFailure removes a security group from the cache if err shows that the cached rules are outdated or may
+// have changed. It returns err.
 func (p *ENIs) forgetRulesAfterFailure(group string, err error) error {
 	switch class := sdk.ClassOf(err); {
 	case sdk.MayHaveTakenEffect(err), class == failure.Conflict, class == failure.Gone, class == failure.Invalid, class == failure.Quota:

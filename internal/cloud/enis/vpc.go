@@ -18,7 +18,7 @@ import (
 // vpcRanges are the CIDR ranges of a VPC.
 type vpcRanges struct {
 	ranges    []string
-	invisible bool // the account does not see the VPC
+	invisible bool // the VPC does not exist, or the account cannot see it
 	readAt    time.Time
 }
 

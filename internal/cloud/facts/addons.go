@@ -33,14 +33,14 @@ type AddOns struct {
 	cache addOnCache
 }
 
-// NewAddOns returns AddOns with an empty cache.
+// NewAddOns returns AddOns without caches. Facts.Reset creates the caches.
 func NewAddOns(at *sdk.Client, inv *inventory.Inventory) *AddOns {
 	return &AddOns{Client: at, inv: inv}
 }
 
 func (a *AddOns) reset() { a.WithLock(func() { a.cache = newAddOnCache() }) }
 
-// addOnCache caches the answers of AWS WAF, AWS Shield and Elastic Load Balancing to AddOns.
+// addOnCache has what AddOns has read from AWS WAF, AWS Shield and Elastic Load Balancing.
 type addOnCache struct {
 	associations       map[string]association // by key of the question
 	acls               aclList
@@ -49,7 +49,7 @@ type addOnCache struct {
 	subscriptionReadAt time.Time              // when subscription was read
 }
 
-// association is the association of a load balancer with one of the AWS services WAF, WAF Classic or Shield.
+// association is the cached association of a load balancer with AWS WAF, AWS WAF Classic or AWS Shield.
 type association struct {
 	addOn  observed.AddOn
 	readAt time.Time
@@ -65,7 +65,9 @@ func newAddOnCache() addOnCache {
 	return addOnCache{associations: map[string]association{}, trustStores: map[string]foundName{}}
 }
 
-// askAddOn reads the association of a load balancer with one service.
+// askAddOn returns the association of a load balancer with the service q.Of. It reads it from AWS if the cached answer is
+// not fresh or was read before since. The result is zero if the load balancer is not in the inventory. It has a Fault if the
+// read is denied or fails.
 func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
 	if !a.inv.Has(q.ARN) {
 		return observed.AddOn{}, nil
@@ -93,14 +95,14 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	return out, nil
 }
 
-// isNewLoadBalancer reports whether this process has just created a load balancer, so that AWS WAF and AWS Shield may not
-// know it yet.
+// isNewLoadBalancer reports whether this process created a load balancer within the settle window. AWS WAF and AWS Shield
+// may not know the load balancer yet.
 func (a *AddOns) isNewLoadBalancer(arn string) bool {
 	lb, _ := a.inv.Resource(plan.LoadBalancer, arn)
 	return a.IsYounger(lb.MadeAt, durations.SettleWindow)
 }
 
-// SetAssociation caches the association of a load balancer with one service, and drops old entries.
+// SetAssociation caches the association of a load balancer with the service q.Of, and removes old entries from the cache.
 func (a *AddOns) SetAssociation(q model.AskAddOn, addOn observed.AddOn) {
 	now := a.Config.Clock.Now()
 	a.WithLock(func() {
@@ -108,7 +110,7 @@ func (a *AddOns) SetAssociation(q model.AskAddOn, addOn observed.AddOn) {
 	})
 }
 
-// ForgetAssociation drops the cached association of a load balancer, so that it is read again.
+// ForgetAssociation removes the association of a load balancer from the cache, so that the next run reads it again.
 func (a *AddOns) ForgetAssociation(q model.AskAddOn) {
 	a.WithLock(func() { delete(a.cache.associations, q.Key()) })
 }
@@ -140,7 +142,8 @@ func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.
 	return out, sdk.NewError(failure.Unknown, q.Key(), "unknown AWS service")
 }
 
-// askWebACL finds a web ACL of the region by name. One listing answers the questions about all names.
+// askWebACL returns the web ACL of the region with a name. It caches the list of all web ACLs, which answers the questions
+// about all names. The result has no ARN if there is no such web ACL, and a Fault if the read is denied or fails.
 func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
 	cached := func() (out observed.WebACL, ok bool) {
 		a.WithLock(func() {
@@ -186,7 +189,8 @@ func (a *AddOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// askSubscription reads whether the account is subscribed to Shield Advanced.
+// askSubscription returns whether the account is subscribed to Shield Advanced. The result has a Fault if the read is denied
+// or fails.
 func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, error) {
 	cached := func() (out *observed.Subscription, ok bool) {
 		a.WithLock(func() {
@@ -210,8 +214,9 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 	return out, nil
 }
 
-// askTrustStores returns the ARNs of trust stores by name, or "" if there is none. It reads those that are not cached in one
-// call. If one of them does not exist, it reads them one by one, because AWS then refuses the whole call.
+// askTrustStores returns the ARNs of trust stores by name; the ARN is "" if the trust store does not exist. One call reads
+// all trust stores that are not cached. If one of them does not exist, AWS refuses this call, and askTrustStores makes a
+// call for each name.
 func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
 	cached := func() (out map[string]string, unknown []string) {
 		out = map[string]string{}
@@ -248,7 +253,7 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 	return out, err
 }
 
-// isMissingStore reports whether AWS has no trust store with the name, or refuses the name as invalid.
+// isMissingStore reports whether err means that no trust store has the name, or that AWS refuses the name as invalid.
 func isMissingStore(err error) bool { return err != nil && sdk.ClassOf(err) == failure.Invalid }
 
 func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {

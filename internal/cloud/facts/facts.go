@@ -1,4 +1,5 @@
-// Package facts answers the questions of a stack about AWS resources that do not belong to the stack.
+// Package facts answers questions of plans about AWS: it reads resources that do not belong to the stack, such as subnets
+// and certificates, and some facts about resources of the stack, such as the health of targets.
 package facts
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Facts answers the questions of stacks about AWS resources that do not belong to them.
+// Facts answers the questions of plans that need more than the resources in the observed state of the stack.
 type Facts struct {
 	*sdk.Client
 	inv    *inventory.Inventory
@@ -32,7 +33,7 @@ type Facts struct {
 	endpoints    *enis.ENIs
 }
 
-// New returns Facts that read AWS with the given readers.
+// New returns Facts that use the given readers. Reset must be called before the first use.
 func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, ends *enis.ENIs, c *certificates.Certificates, a *AddOns, t *targets.Targets) *Facts {
 	return &Facts{
 		Client: at, inv: inv, reader: r, network: &networkFacts{Client: at}, names: &nameFacts{Client: at, inv: inv},
@@ -40,7 +41,7 @@ func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, ends *enis
 	}
 }
 
-// Reset empties all caches.
+// Reset empties the caches of Facts, except the cache of ENIs.
 func (f *Facts) Reset() {
 	f.network.reset()
 	f.names.reset()
@@ -112,8 +113,8 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	return err
 }
 
-// storeAnswer returns a function that enters an answer in a map under a key. If it gets an error, it returns the error and
-// enters nothing.
+// storeAnswer returns a function that stores an answer in the map into under key. If the function gets an error, it stores
+// nothing and returns the error.
 func storeAnswer[T any](into map[string]T, key string) func(T, error) error {
 	return func(answer T, err error) error {
 		if err == nil {
@@ -123,8 +124,7 @@ func storeAnswer[T any](into map[string]T, key string) func(T, error) error {
 	}
 }
 
-// hasLoadBalancerFor reports whether the stack has a load balancer with the type and scheme for which a question about
-// subnets is asked.
+// hasLoadBalancerFor reports whether the stack has a load balancer with the type and scheme in a question about subnets.
 func hasLoadBalancerFor(s observed.Stack, q model.AskSubnets) bool {
 	kind := model.Application
 	if q.NLB {
@@ -135,8 +135,8 @@ func hasLoadBalancerFor(s observed.Stack, q model.AskSubnets) bool {
 	})
 }
 
-// maxAge returns the maximum age of facts about the network. Older facts suffice if the load balancer exists, because they
-// are then only compared with it.
+// maxAge returns the maximum age of facts about the network. If the load balancer exists, older facts suffice, because the
+// plan only compares them with the load balancer.
 func (f *Facts) maxAge(s observed.Stack) time.Duration {
 	if s.LiveLoadBalancer(model.LoadBalancerID) != nil {
 		return f.Config.Refresh

@@ -23,20 +23,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// notFoundAge returns how long the answer that a name does not exist is used. names is the number of names that do not
-// exist: each of them is read by a separate call, and all of them together must not cost more than one call every two
-// seconds.
+// notFoundAge returns how long the answer that a name does not exist is cached. names is the number of names that do not
+// exist. Each of them is read with a separate call, and all of them together may cost at most one call every two seconds.
 func notFoundAge(names int) time.Duration {
 	return max(durations.NotFoundAge, time.Duration(names)*durations.NotFoundAgeEach)
 }
 
-// foundName is the cached result of the search for a name.
+// foundName is the cached result of searching a resource by name or ARN.
 type foundName struct {
-	arn    string // "" if there is no resource of the name
+	arn    string // "" if the resource does not exist
 	readAt time.Time
 }
 
-// maxAge returns how long the cached result is used. ifFound is this time if the resource exists.
+// maxAge returns how long the cached result may be used: ifFound if the resource exists, otherwise a time that grows with
+// the number of entries in all that were not found.
 func (f foundName) maxAge(all map[string]foundName, ifFound time.Duration) time.Duration {
 	if f.arn != "" {
 		return ifFound
@@ -44,12 +44,12 @@ func (f foundName) maxAge(all map[string]foundName, ifFound time.Duration) time.
 	return notFoundAge(cache.Count(all, func(f foundName) bool { return f.arn == "" }))
 }
 
-// expiryCheck returns a function that reports whether a result can be dropped from its cache.
+// expiryCheck returns a function that reports whether a cached result is old enough to be removed from the cache.
 func expiryCheck(c *sdk.Client) func(foundName) bool {
 	return func(f foundName) bool { return !c.IsYounger(f.readAt, durations.CacheRetention) }
 }
 
-// nameFacts finds security groups and target groups of any owner by the names, ids and ARNs in the objects of users.
+// nameFacts finds security groups and target groups of any owner by the names, IDs and ARNs in Kubernetes objects.
 type nameFacts struct {
 	*sdk.Client
 	inv *inventory.Inventory
@@ -68,7 +68,8 @@ type foundSecurityGroups struct {
 	readAt time.Time
 }
 
-// askSecurityGroups resolves security groups by id or by their Name tag in the VPC.
+// askSecurityGroups finds security groups by ID, or by their Name tag in the VPC of the cluster. Names may contain the
+// wildcards * and ?.
 func (n *nameFacts) askSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.SecurityGroupAnswer, error) {
 	cached := func() (out observed.SecurityGroupAnswer, ok bool) {
 		n.WithLock(func() {
@@ -104,7 +105,7 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 		}
 	}
 	out := observed.SecurityGroupAnswer{ByName: map[string][]string{}}
-	// The ids are sent as a filter, because otherwise one id that does not exist would make the whole call fail.
+	// The IDs are sent as a filter, because otherwise a single ID that does not exist would make the whole call fail.
 	if len(ids) > 0 {
 		err := n.forEachSecurityGroup(ctx, sdk.Filters("group-id", sdk.SortedUnique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
 		if err != nil {
@@ -113,7 +114,7 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 	}
 	if len(names) > 0 {
 		f := append(sdk.Filters("vpc-id", n.VPC), sdk.Filter("tag:"+convert.NameTag, sdk.SortedUnique(names)...))
-		found := map[string]map[string]bool{} // distinct names by reference
+		found := map[string]map[string]bool{} // distinct Name tags by name in the question
 		err := n.forEachSecurityGroup(ctx, f, func(id, name string) {
 			// AWS treats * and ? in the values of a filter as wildcards.
 			for _, r := range sdk.SortedUnique(names) {
@@ -131,7 +132,7 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 		}
 		for r, distinct := range found {
 			if len(distinct) > 1 {
-				delete(out.ByName, r) // ambiguous: the wildcards match several names
+				delete(out.ByName, r) // ambiguous: the wildcards match security groups with different names
 			}
 		}
 	}
@@ -162,7 +163,8 @@ func (n *nameFacts) forEachSecurityGroup(ctx context.Context, f []ec2types.Filte
 	return nil
 }
 
-// namespaceOf returns the namespace of the object for which the controller made a target group.
+// namespaceOf returns the namespace of the object for which the controller created a target group. known is false if the
+// inventory does not contain the target group, or the cluster does not own it.
 func namespaceOf(v *inventory.Inventory, arn string) (namespace string, known bool) {
 	v.WithReadLock(func() {
 		e := v.TargetGroups.Get(arn)
@@ -178,8 +180,8 @@ func namespaceOf(v *inventory.Inventory, arn string) (namespace string, known bo
 	return namespace, known
 }
 
-// askTargetGroup returns the ARN of a target group of any owner by name or ARN, or "" if there is none. It finds most target
-// groups in the inventory, without a call.
+// askTargetGroup returns the ARN of a target group of any owner by name or ARN, or "" if it does not exist. Most target
+// groups are in the inventory, and need no call.
 func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, error) {
 	known := func() (arn string, ok bool) {
 		n.inv.WithReadLock(func() {

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// networkFacts reads subnets, their availability zones and routes.
+// networkFacts reads subnets, the types of their availability zones, and their routes.
 type networkFacts struct {
 	*sdk.Client
 
@@ -32,7 +32,7 @@ type networkFacts struct {
 	otherVPCSubnets  map[string]foundSubnet // subnets of other VPCs, by id
 }
 
-// foundSubnet is a subnet of another VPC.
+// foundSubnet is the cached result of searching a subnet of another VPC.
 type foundSubnet struct {
 	subnet *observed.Subnet // nil if it does not exist
 	readAt time.Time
@@ -45,9 +45,9 @@ func (n *networkFacts) reset() {
 	})
 }
 
-// askSubnets finds the candidates among all subnets of the VPC, which one call reads for the questions of all stacks. If
-// there are no candidates, or if named subnets are missing, it reads again, unless the last reading is at most
-// durations.NotFoundAge old.
+// askSubnets finds the subnets that q selects. One call reads all subnets of the VPC for the questions of all stacks. If no
+// subnet is selected, or a named subnet is missing, askSubnets reads the subnets again, unless they were read within
+// durations.NotFoundAge.
 func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAge time.Duration) (observed.SubnetAnswer, error) {
 	for {
 		all, err := n.subnets(ctx, maxAge)
@@ -98,7 +98,8 @@ func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all
 	return out, nil
 }
 
-// findNamedSubnets finds subnets by id, in any VPC, or by name in the VPC of the cluster.
+// findNamedSubnets finds subnets by ID in any VPC, or by name in the VPC of the cluster. all has the subnets of the VPC of
+// the cluster.
 func (n *networkFacts) findNamedSubnets(ctx context.Context, refs []string, all []observed.Subnet) (observed.SubnetAnswer, error) {
 	var out observed.SubnetAnswer
 	add := func(s observed.Subnet) {
@@ -133,7 +134,7 @@ func (n *networkFacts) findNamedSubnets(ctx context.Context, refs []string, all 
 }
 
 // hasTags reports whether tags contain each key of filter with one of its values. A key without values matches any value.
-// Values may contain the wildcards * and ?, as in filters of the EC2 API.
+// Values of filter may contain the wildcards * and ?, as in filters of the EC2 API.
 func hasTags(tags map[string]string, filter map[string][]string) bool {
 	for k, values := range filter {
 		value, ok := tags[k]
@@ -144,7 +145,8 @@ func hasTags(tags map[string]string, filter map[string][]string) bool {
 	return true
 }
 
-// matchesGlob reports whether text matches a pattern with the wildcards * and ?, which a backslash escapes.
+// matchesGlob reports whether text matches a pattern with the wildcards * and ?. A backslash makes the next character
+// literal.
 func matchesGlob(pattern, text string) bool {
 	if pattern == "" {
 		return text == ""
@@ -199,7 +201,8 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 	return out, nil
 }
 
-// subnetOfOtherVPC finds a subnet of another VPC by id, or nil if there is none.
+// subnetOfOtherVPC returns a subnet that is not in the VPC of the cluster, by ID. It returns nil if the subnet does not
+// exist.
 func (n *networkFacts) subnetOfOtherVPC(ctx context.Context, id string) (*observed.Subnet, error) {
 	cached := func() (s *observed.Subnet, ok bool) {
 		n.WithLock(func() {
@@ -236,8 +239,8 @@ func (n *networkFacts) subnetOfOtherVPC(ctx context.Context, id string) (*observ
 	return &typed[0], nil
 }
 
-// withZoneTypes returns subnets with the types of their availability zones, and reads the types that are not cached. If that
-// fails, the cached subnets stay.
+// withZoneTypes returns a copy of subnets with the types of their availability zones. It reads types that are not cached
+// from AWS.
 func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Subnet) ([]observed.Subnet, error) {
 	unknown := func() (out []string, ok bool) {
 		n.WithLock(func() {
@@ -274,8 +277,8 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 	return typed, nil
 }
 
-// publicSubnets returns, by subnet id, whether a subnet has a route to an internet gateway. The route is in the route table
-// that is associated with the subnet, or else in the main route table of the VPC.
+// publicSubnets returns, by subnet ID, whether a subnet has a route to an internet gateway. It looks for the route in the
+// route table that is associated with the subnet, or else in the main route table of the VPC.
 func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
 	cached := func() (out map[string]bool, ok bool) {
 		n.WithLock(func() { out, ok = n.publicByID, n.IsYounger(n.publicReadAt, maxAge) })

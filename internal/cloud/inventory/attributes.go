@@ -12,17 +12,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Resource is what steps need to know about a resource of any kind before they change it.
+// Resource is what a step needs to know about a resource before it changes the resource.
 type Resource struct {
-	// VPC and Tags belong to the resource. For a listener or a rule they belong to its load balancer.
+	// VPC and Tags are those of the resource; for a listener or a rule, those of its load balancer.
 	VPC  string
 	Tags map[string]string
-	// MadeAt is when this process created the resource; zero if it did not create the resource, or if the resource is a
+	// MadeAt is when this process created the resource. It is zero if another process created it, or if the resource is a
 	// rule.
 	MadeAt time.Time
 }
 
-// Resource finds a resource of a stack. known is false if the inventory does not contain it.
+// Resource returns what the inventory contains about a resource. id is the ARN, or the ID of a security group. known is
+// false if the inventory does not contain the resource.
 func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, known bool) {
 	v.WithReadLock(func() {
 		switch kind {
@@ -51,8 +52,9 @@ func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, k
 	return out, known
 }
 
-// Forget makes the next run read a resource again, and whether it exists. It then reads a listener or a rule with all
-// listeners of the load balancer, and any other resource with the list of its kind. The caller holds the lock.
+// Forget makes the next run read a resource again, or find that it does not exist. A listener or a rule is read with all
+// listeners of its load balancer. Any other resource is read with the list of all resources of its kind. The caller holds
+// the lock.
 func (v *Inventory) Forget(kind plan.ResourceKind, id string) {
 	switch kind {
 	case plan.LoadBalancer:
@@ -70,7 +72,7 @@ func (v *Inventory) Forget(kind plan.ResourceKind, id string) {
 	}
 }
 
-// ForgetTags makes the next run read the tags of a load balancer or a target group again.
+// ForgetTags makes the next run read the tags of a load balancer or a target group again. It does nothing for other kinds.
 func (v *loadBalancing) ForgetTags(kind plan.ResourceKind, id string) {
 	switch kind {
 	case plan.LoadBalancer:
@@ -84,10 +86,10 @@ func (v *loadBalancing) ForgetTags(kind plan.ResourceKind, id string) {
 type cachedAttributes struct {
 	values *map[string]string
 	readAt *time.Time        // when values was read
-	tags   map[string]string // the tags that name the stack of the resource
+	tags   map[string]string // the tags of the resource, or of its load balancer, which name the stack
 }
 
-// attributesOf finds the attributes that a question asks for. It returns false if the resource is not in the inventory.
+// attributesOf returns the cached attributes of the resource in q. It returns false if the resource is not in the inventory.
 func (v *loadBalancing) attributesOf(q model.AskAttributes) (cachedAttributes, bool) {
 	switch plan.ResourceKind(q.Of) {
 	case plan.LoadBalancer:
@@ -106,7 +108,7 @@ func (v *loadBalancing) attributesOf(q model.AskAttributes) (cachedAttributes, b
 	return cachedAttributes{}, false
 }
 
-// AttributesAt returns when the attributes of a resource were read.
+// AttributesAt returns when the attributes of a resource were last read or written; zero if they are not cached.
 func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
 	v.WithReadLock(func() {
 		if a, ok := v.attributesOf(q); ok {
@@ -116,7 +118,7 @@ func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
 	return at
 }
 
-// SetAttributes enters all attributes of a resource, which were read or written at the time at.
+// SetAttributes stores all attributes of a resource, which were read or written at the time at.
 func (v *Inventory) SetAttributes(q model.AskAttributes, values map[string]string, at time.Time) {
 	v.WithWriteLock(func() {
 		if a, ok := v.attributesOf(q); ok {
@@ -125,11 +127,11 @@ func (v *Inventory) SetAttributes(q model.AskAttributes, values map[string]strin
 	})
 }
 
-// ForgetAttributes removes the attributes of a resource, so that the next plan reads them.
+// ForgetAttributes removes the attributes of a resource, so that the next run reads them.
 func (v *Inventory) ForgetAttributes(q model.AskAttributes) { v.SetAttributes(q, nil, time.Time{}) }
 
-// CompareAttributes compares attributes that were just read with those of the inventory, and records a difference as a
-// change by others.
+// CompareAttributes compares attributes that were just read with those in the inventory, and records a difference as an
+// outside change. It records nothing within the settle window after the last read or write.
 func (v *Inventory) CompareAttributes(q model.AskAttributes, values map[string]string, now time.Time) {
 	v.WithWriteLock(func() {
 		if a, ok := v.attributesOf(q); ok && !a.readAt.IsZero() && cache.IsSettled(now, *a.readAt) && !maps.Equal(*a.values, values) {
@@ -138,7 +140,8 @@ func (v *Inventory) CompareAttributes(q model.AskAttributes, values map[string]s
 	})
 }
 
-// IsCapacityFresh reports whether the capacity was read at or after since, and is fresh.
+// IsCapacityFresh reports whether the cached capacity is fresh and was not read before since. While the load balancer is in
+// state provisioning, the capacity is fresh only for durations.Recent.
 func (e *LoadBalancer) IsCapacityFresh(c *sdk.Client, since time.Time) bool {
 	if e.Seen.State == observed.LoadBalancerProvisioning {
 		return c.IsYounger(e.CapacityAt, durations.Recent)
@@ -146,7 +149,8 @@ func (e *LoadBalancer) IsCapacityFresh(c *sdk.Client, since time.Time) bool {
 	return c.IsCurrent(e.CapacityAt, since, e.Seen.ARN)
 }
 
-// SetCapacity enters the capacity of a load balancer, in LCUs, which was read at the given time.
+// SetCapacity stores the reserved capacity of a load balancer, in LCUs, which was read at the time at. It records a
+// difference as an outside change.
 func (v *Inventory) SetCapacity(arn string, units int32, at time.Time) {
 	v.WithWriteLock(func() {
 		if e := v.LoadBalancers.Get(arn); e != nil {

@@ -13,14 +13,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// FoundLoadBalancer is a load balancer as AWS describes it.
+// FoundLoadBalancer is a load balancer as AWS describes it, with its creation time.
 type FoundLoadBalancer struct {
 	Seen    observed.LoadBalancer
 	Created time.Time
 }
 
-// EnterLoadBalancers enters the load balancers that a reading found, by ARN. A load balancer that was requested and not
-// found does not exist any more, and is dropped. start is the time at which the reading began.
+// EnterLoadBalancers stores the load balancers that were read, by ARN, and records outside changes. requested has the ARNs
+// that the read should find. A requested load balancer that was not found is removed, unless this process created it within
+// the settle window. start is when the read began; entries that were read or written later are not changed. The caller holds
+// the lock.
 func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
@@ -45,13 +47,13 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, reques
 	}
 }
 
-// FoundTargetGroup is a target group as AWS describes it.
+// FoundTargetGroup is a target group as AWS describes it, with the ID of its VPC.
 type FoundTargetGroup struct {
 	Seen observed.TargetGroup
 	VPC  string
 }
 
-// EnterTargetGroups enters target groups as EnterLoadBalancers enters load balancers.
+// EnterTargetGroups stores target groups, by ARN, as EnterLoadBalancers stores load balancers.
 func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
@@ -76,7 +78,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, requeste
 	}
 }
 
-// SetAccount sets the account id from an ARN, unless the id is already known.
+// SetAccount takes the account ID from an ARN, unless the account ID is already known.
 func (v *Inventory) SetAccount(arn string) {
 	if v.Account != "" {
 		return
@@ -86,7 +88,7 @@ func (v *Inventory) SetAccount(arn string) {
 	}
 }
 
-// EnterSecurityGroups enters security groups, by id, as EnterLoadBalancers enters load balancers.
+// EnterSecurityGroups stores security groups, by ID, as EnterLoadBalancers stores load balancers.
 func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, requested iter.Seq[string], start time.Time) {
 	for id, x := range seen {
 		e := v.SecurityGroups.Get(id)

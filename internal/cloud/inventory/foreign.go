@@ -18,20 +18,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Each new reading is compared with the previous content of the inventory. If a resource was known before and its settle
-// window is over, others have made the difference. The difference is recorded for the stack of the resource, and Notifier is
-// called. The next plan determines whether the controller has to restore anything.
+// Each new reading is compared with the previous content of the inventory. If they differ, the resource was known before,
+// and its settle window is over, another process or user has changed the resource: this is an outside change. It is recorded
+// for the stack of the resource, and Notifier is called. The next plan determines whether the controller must repair
+// anything.
 
-// maxOutsideChanges is the maximum number of changes by others that are recorded for a stack.
+// maxOutsideChanges is the maximum number of outside changes that are recorded for each stack. The oldest is removed first.
 const maxOutsideChanges = 32
 
-// outsideChanges records the changes that others have made. It belongs to the inventory, whose lock guards it.
+// outsideChanges has the recorded outside changes. It belongs to the inventory, and the lock of the inventory guards it.
 type outsideChanges struct {
 	cluster  string
 	clock    clock.PassiveClock
 	byStack  map[stackTag][]observed.OutsideChange
-	lastDrop time.Time // when old changes were last dropped
-	// Notifier, if not nil, is called for each change that is recorded.
+	lastDrop time.Time // when old changes were last removed
+	// Notifier is called for each recorded change, unless it is nil.
 	Notifier drift.Notifier
 }
 
@@ -41,18 +42,18 @@ type stackTag struct {
 	value string
 }
 
-// Record records that others have changed a resource with the given tags. The time of the change is the current time, not
-// the time of the reading, which may have begun long before: a plan that was made in between does not contain the change.
+// Record records an outside change of a resource with the given tags. The time of the change is the current time, and not
+// the time at which the read began: a plan that was made between these times does not contain the change.
 func (v *outsideChanges) Record(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id})
 }
 
-// noteDeleted records that others have deleted a resource with the given tags.
+// noteDeleted records that another process or user has deleted a resource with the given tags.
 func (v *outsideChanges) noteDeleted(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id, DeletedResource: resourceOf(tags)})
 }
 
-// resourceOf returns the id that a resource has in its stack, from the tags of the resource.
+// resourceOf returns the ID of a resource in its stack, from the tags of the resource, or "" if the tags have none.
 func resourceOf(tags map[string]string) string {
 	for _, k := range model.Kinds {
 		if id := tags[naming.ResourceTag(k)]; id != "" {
@@ -91,7 +92,7 @@ func (v *outsideChanges) addChange(tags map[string]string, f observed.OutsideCha
 	}
 }
 
-// ChangesTo returns the recent changes that others have made to a stack.
+// ChangesTo returns the outside changes of the resources of a stack within durations.CacheRetention.
 func (v *outsideChanges) ChangesTo(id model.StackID, now time.Time) (out []observed.OutsideChange) {
 	for _, f := range v.byStack[stackTag{id.Kind, naming.StackTagValue(id)}] {
 		if now.Sub(f.ReadAt) <= durations.CacheRetention {
@@ -101,7 +102,7 @@ func (v *outsideChanges) ChangesTo(id model.StackID, now time.Time) (out []obser
 	return out
 }
 
-// dropOld drops the stacks whose last change is old.
+// dropOld removes the stacks whose last change is older than durations.CacheRetention.
 func (v *outsideChanges) dropOld(now time.Time) {
 	for of, list := range v.byStack {
 		if now.Sub(list[len(list)-1].ReadAt) > durations.CacheRetention {
@@ -110,7 +111,7 @@ func (v *outsideChanges) dropOld(now time.Time) {
 	}
 }
 
-// StackOf returns the stack that the value of a stack tag names.
+// StackOf returns the stack that is named in the value of a stack tag.
 func StackOf(kind model.Kind, value string) model.StackID {
 	if namespace, name, ok := strings.Cut(value, "/"); ok {
 		return model.StackID{Kind: kind, Namespace: namespace, Name: name}
@@ -118,8 +119,8 @@ func StackOf(kind model.Kind, value string) model.StackID {
 	return model.StackID{Kind: kind, Name: value}
 }
 
-// compareLoadBalancer compares a load balancer with its entry in the inventory, except for values that AWS changes itself,
-// such as the state of the load balancer.
+// compareLoadBalancer records an outside change if a load balancer differs from its entry in the inventory. It ignores
+// values that AWS changes itself, such as the state of the load balancer. at is the time of the read.
 func (v *outsideChanges) compareLoadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
 	was := e.Seen
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
@@ -128,8 +129,8 @@ func (v *outsideChanges) compareLoadBalancer(arn string, e *LoadBalancer, now ob
 	}
 }
 
-// compareTargetGroup compares a target group with its entry in the inventory, except for the load balancers of the target
-// group, which depend on their rules.
+// compareTargetGroup records an outside change if a target group differs from its entry in the inventory. It ignores the
+// load balancers of the target group, because they follow from the listeners and rules.
 func (v *outsideChanges) compareTargetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.Seen.LoadBalancers
 	if cache.IsSettled(at, e.MadeAt, e.WrittenAt) && !equality.Semantic.DeepEqual(e.Seen, now) {
@@ -137,7 +138,8 @@ func (v *outsideChanges) compareTargetGroup(arn string, e *TargetGroup, now obse
 	}
 }
 
-// CompareListeners compares the listeners of a load balancer with those of the inventory.
+// CompareListeners records an outside change for each listener and rule of a load balancer that differs from the inventory.
+// at is the time of the read.
 func (v *outsideChanges) CompareListeners(e *LoadBalancer, now map[string]*Listener, at time.Time) {
 	if e.DetailAt.IsZero() && !e.Invalidated || !cache.IsSettled(at, e.MadeAt, e.WrittenAt) {
 		return
@@ -168,7 +170,7 @@ func (v *outsideChanges) CompareListeners(e *LoadBalancer, now map[string]*Liste
 	}
 }
 
-// listenerID returns the id of the listener on a port, as in the address of the listener.
+// listenerID returns the ID, within the stack, of the listener on a port.
 func listenerID(lb observed.LoadBalancer, port int32) string {
 	if resourceOf(lb.Tags) == model.FrontendNLBID {
 		return naming.FrontendListenerID(port)
@@ -196,8 +198,9 @@ func (v *outsideChanges) compareRules(e *LoadBalancer, was, now *Listener) {
 	}
 }
 
-// CompareTags compares the tags of a resource with its previous tags, which were read at the time at. exists is false if the
-// resource does not exist any more.
+// CompareTags records an outside change if the tags of a resource differ from its previous tags, which were read at the time
+// at. exists is false if the resource does not exist any more. writes are times at which this process created or changed the
+// resource; within the settle window after them, nothing is recorded.
 func (v *outsideChanges) CompareTags(kind plan.ResourceKind, arn string, previous, tags map[string]string, exists bool, at, now time.Time, writes ...time.Time) {
 	switch {
 	case at.IsZero() || !cache.IsSettled(now, writes...) || maps.Equal(previous, tags):
@@ -208,7 +211,7 @@ func (v *outsideChanges) CompareTags(kind plan.ResourceKind, arn string, previou
 	}
 }
 
-// compareCapacity compares the capacity of a load balancer with that of the inventory.
+// compareCapacity records an outside change if the reserved capacity of a load balancer differs from the inventory.
 func (v *outsideChanges) compareCapacity(e *LoadBalancer, units int32, now time.Time) {
 	if e.Seen.Capacity != nil && cache.IsSettled(now, e.WrittenAt, e.CapacityAt) && *e.Seen.Capacity != units {
 		v.Record(e.Seen.Tags, plan.LoadBalancer, e.Seen.ARN)

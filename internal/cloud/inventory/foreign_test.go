@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestForeignChangeHasTheTimeOfItsEntry checks that a plan that is made while target groups are being listed does not
-// include the result of the list. A change that the list shows is recorded with a later time than the plan, so that the next
-// plan reports it as drift. Otherwise the change would be reverted in spite of --drift=report.
+// TestForeignChangeHasTheTimeOfItsEntry checks that a change that a list shows has the time at which it is recorded, and not
+// the time at which the listing began. A plan that is made while target groups are being listed does not contain the change,
+// and the next plan reports it as drift. Otherwise the change would be reverted in spite of --drift=report.
 func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
@@ -31,8 +31,7 @@ func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
 	}
 }
 
-// TestForeignChangesOfDeletedStacksAreRemoved checks that changes by other clients are recorded for all stacks, also if
-// drift detection does not read them. Old records, such as those of deleted stacks, are removed.
+// TestForeignChangesOfDeletedStacksAreRemoved checks that old outside changes are removed, such as those of deleted stacks.
 func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
@@ -46,14 +45,14 @@ func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
 	}
 }
 
-// TestForeignChangesAreRecorded checks that changes by other clients are recorded. State that AWS changes, and fields that
-// were not read, are not recorded as such changes.
+// TestForeignChangesAreRecorded checks that outside changes are recorded. State that AWS changes, changes by this process,
+// and fields that were not read, are not recorded as outside changes.
 func TestForeignChangesAreRecorded(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	tags := map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): model.LoadBalancerID}
 	at := time.Unix(1_000_000, 0)
 	for name, c := range map[string]struct {
-		// change modifies the known load balancer, or the load balancer and listener that are read now.
+		// change modifies the cached load balancer, or the load balancer and listener that are read now.
 		change func(known *LoadBalancer, lb *observed.LoadBalancer, l *Listener)
 		noted  plan.ResourceKind // "" for none
 	}{

@@ -16,31 +16,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Inventory is the cached state of AWS. Values that it has returned are never changed: an entry gets new maps and slices
-// instead. The zero time means that a value was not read, or may be outdated.
+// Inventory is the cached state of AWS. Maps and slices that it has returned are never changed: an entry gets new ones
+// instead. A zero time means that a value was not read, or may be outdated.
 type Inventory struct {
 	mu sync.RWMutex
 
 	keys
 	loadBalancing
-	SecurityGroups *Table[SecurityGroup] // those of the cluster in its VPC, by id
+	SecurityGroups *Table[SecurityGroup] // the security groups of the cluster in its VPC, by ID
 
 	// LoadBalancersAt, TargetGroupsAt and SecurityGroupsAt are when the lists of the region were last read.
 	LoadBalancersAt, TargetGroupsAt, SecurityGroupsAt time.Time
-	// UnfinishedLists are readings of lists that were cut short, by the keys of the lists. The next reading resumes them.
+	// UnfinishedLists are interrupted reads of lists, by the key of the list. The next read resumes them.
 	UnfinishedLists map[string]any
-	// ExtraAge is the additional time for which a list stays fresh because reading it took long, by the key of the list.
+	// ExtraAge is the additional time for which a list stays fresh, by the key of the list. It is longer if the list took
+	// long to read.
 	ExtraAge map[string]time.Duration
-	// TagsListedAt is when the tagging service last listed tags, if it is used.
+	// TagsListedAt is when tags were last listed with the Resource Groups Tagging API; zero if that API is not used.
 	TagsListedAt time.Time
-	// TagsDue reports whether tags that are not fresh may be read again.
+	// TagsDue reports whether tags that are not fresh may be read again now.
 	TagsDue bool
 
-	// OutsideChanges are the changes that others have made.
+	// OutsideChanges are the changes that another process or user has made to resources of the cluster.
 	OutsideChanges outsideChanges
-	// tombstones are the times at which this process deleted resources, by id of the resource.
+	// tombstones are the times at which this process deleted resources, by ARN or ID.
 	tombstones map[string]time.Time
-	Account    string // id of the account, "" if it is not known yet
+	Account    string // account ID; "" if it is not known yet
 }
 
 // LoadBalancer is the cached state of a load balancer.
@@ -48,22 +49,23 @@ type LoadBalancer struct {
 	Seen          observed.LoadBalancer // without listeners
 	ReadAt        time.Time             // when the load balancer was read; zero if the values may be outdated
 	TagsAt        time.Time
-	DetailAt      time.Time // when the listeners were read with their rules and certificates
+	DetailAt      time.Time // when the listeners, with their rules and certificates, were read
 	PartialDetail *PartialDetail
 	AttributesAt  time.Time
 	CapacityAt    time.Time
-	StateAt       time.Time // when the state was read separately
+	StateAt       time.Time // when the state was read without the other values
 	RuleTagsAt    time.Time // when the tags of all listeners and rules were read
-	// RuleTagsDue reports whether reading the listeners succeeded, but reading the tags of listeners and rules failed.
+	// RuleTagsDue reports whether the tags of listeners and rules must be read, because reading them failed when the
+	// listeners were read.
 	RuleTagsDue bool
-	createdAt   time.Time // AWS's creation time, zero if it was not listed yet
+	createdAt   time.Time // creation time in AWS; zero if AWS has not listed the load balancer yet
 	MadeAt      time.Time // when this process created the load balancer, zero if it did not
 	WrittenAt   time.Time // when this process last changed the load balancer
-	// Invalidated reports whether the listeners are to be read again because AWS reported that one of the resources does not
-	// exist.
+	// Invalidated reports whether the listeners must be read again, because AWS reported that a resource of the stack does
+	// not exist.
 	Invalidated bool
 	Listeners   map[string]*Listener
-	// TargetGroupUses is the number of actions that forward to a target group, by ARN of the target group.
+	// TargetGroupUses is the number of actions that forward to each target group, by ARN of the target group.
 	TargetGroupUses map[string]int
 }
 
@@ -72,12 +74,13 @@ type Listener struct {
 	Seen         observed.Listener // without rules
 	AttributesAt time.Time
 	MadeAt       time.Time // when this process created the listener, zero if it did not
-	// CertificatesDue reports whether the additional certificates could not be read with the listener.
+	// CertificatesDue reports whether the additional certificates must be read, because reading them failed when the
+	// listener was read.
 	CertificatesDue bool
 	Rules           map[string]observed.Rule
 }
 
-// PartialDetail has the listeners that a reading had found before it was interrupted. The next reading resumes it.
+// PartialDetail has the listeners that an interrupted read has found. The next read resumes it.
 type PartialDetail struct {
 	Start     time.Time
 	Listeners map[string]*Listener
@@ -103,7 +106,7 @@ type SecurityGroup struct {
 	WrittenAt time.Time
 }
 
-// New returns the empty inventory of a cluster in a VPC. refresh is how long a reading stays fresh.
+// New returns an empty inventory of a cluster in a VPC. refresh is how long values that were read stay fresh.
 func New(cluster, vpc string, refresh time.Duration, clock clock.PassiveClock) *Inventory {
 	v := &Inventory{keys: keys{Cluster: cluster, VPC: vpc, refresh: refresh}, ExtraAge: map[string]time.Duration{}}
 	v.OutsideChanges.clock = clock
@@ -111,7 +114,7 @@ func New(cluster, vpc string, refresh time.Duration, clock clock.PassiveClock) *
 	return v
 }
 
-// Reset drops all entries. The caller holds the lock, or the inventory is not shared yet.
+// Reset removes all entries. The caller holds the lock, or no other goroutine uses the inventory yet.
 func (v *Inventory) Reset() {
 	v.LoadBalancers, v.TargetGroups, v.SecurityGroups = newTable(v.keysOfLoadBalancer), newTable(v.keysOfTargetGroup), newTable(v.keysOfSecurityGroup)
 	v.tombstones, v.Parent = map[string]time.Time{}, map[string]string{}
@@ -127,7 +130,7 @@ const (
 	SecurityGroupList = "security groups"
 )
 
-// ForgetList makes the next run read a list from its start. The caller holds the lock.
+// ForgetList makes the next run read a list from the beginning. The caller holds the lock.
 func (v *Inventory) ForgetList(key string) {
 	delete(v.UnfinishedLists, key)
 	switch key {
@@ -140,33 +143,34 @@ func (v *Inventory) ForgetList(key string) {
 	}
 }
 
-// WithReadLock runs fn under the lock that readers share. fn must not change the inventory and must not call AWS.
+// WithReadLock runs fn under the lock for reading, which several callers can hold at once. fn must not change the inventory
+// and must not call AWS.
 func (v *Inventory) WithReadLock(fn func()) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	fn()
 }
 
-// WithWriteLock runs fn under the exclusive lock. fn must not call AWS.
+// WithWriteLock runs fn under the lock for writing, which only one caller can hold. fn must not call AWS.
 func (v *Inventory) WithWriteLock(fn func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	fn()
 }
 
-// AddTombstone records that this process deleted a resource, and drops old tombstones.
+// AddTombstone records that this process deleted a resource, and removes old tombstones. The caller holds the lock.
 func (v *Inventory) AddTombstone(id string, now time.Time) {
 	cache.Put(v.tombstones, id, now, func(at time.Time) bool { return now.Sub(at) > durations.CacheRetention })
 }
 
-// hasTombstone reports whether this process deleted a resource within the settle window before now.
+// hasTombstone reports whether this process deleted a resource at most one settle window before now.
 func (v *Inventory) hasTombstone(id string, now time.Time) bool {
 	at, ok := v.tombstones[id]
 	return ok && now.Sub(at) <= durations.SettleWindow
 }
 
-// Observed returns a load balancer with its listeners and rules, sorted. It omits attributes that are not fresh or were read
-// before since.
+// Observed returns a load balancer with its listeners, sorted by port, and their rules, sorted by priority. It omits
+// attributes and capacity that are not fresh or were read before since.
 func (e *LoadBalancer) Observed(c *sdk.Client, since time.Time) observed.LoadBalancer {
 	out := e.Seen
 	if !c.IsCurrent(e.AttributesAt, since, e.Seen.ARN) {
@@ -190,7 +194,7 @@ func (e *LoadBalancer) Observed(c *sdk.Client, since time.Time) observed.LoadBal
 	return out
 }
 
-// ChangedCopy returns a copy of a map with some keys removed and others set.
+// ChangedCopy returns a copy of m without the keys in remove, and with the values in put.
 func ChangedCopy(m, put map[string]string, remove []string) map[string]string {
 	out := make(map[string]string, len(m)+len(put))
 	maps.Copy(out, m)
@@ -201,8 +205,8 @@ func ChangedCopy(m, put map[string]string, remove []string) map[string]string {
 	return out
 }
 
-// Has reports whether the inventory contains a load balancer, target group or listener. If it does not, questions about the
-// resource need no answer: the plan with the question was made from an older observation.
+// Has reports whether the inventory contains a load balancer, target group or listener. If it does not, a question about the
+// resource needs no answer, because the plan that asked it was made from an older observation.
 func (v *Inventory) Has(arn string) (known bool) {
 	v.WithReadLock(func() {
 		_, listener := v.Listener(arn)
@@ -211,7 +215,7 @@ func (v *Inventory) Has(arn string) (known bool) {
 	return known
 }
 
-// MayLackTags reports whether a load balancer may be too new for the tagging service, which then does not list its tags.
+// MayLackTags reports whether a load balancer is so new that the Resource Groups Tagging API may not list its tags yet.
 func (e *LoadBalancer) MayLackTags(c *sdk.Client) bool {
 	return c.IsYounger(e.createdAt, durations.TagLag)
 }

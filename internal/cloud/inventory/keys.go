@@ -9,30 +9,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Kinds of keys by which entries of the inventory are found. A key only limits the search: the tags of the entries still
-// have to be compared.
+// Kinds of keys by which entries of the inventory are found. A key only limits the search: the caller must still compare the
+// tags of the entries.
 const (
 	byStack         = "stack"          // the key and value of a stack tag of the cluster
-	BySecurityGroup = "security group" // load balancers of the cluster by the security groups that they carry
-	byAdoptedStack  = "adopted"        // load balancers by the stack that they were created for, if another stack has taken them over
-	byLoadBalancer  = "load balancer"  // target groups by the load balancers that forward to them
+	BySecurityGroup = "security group" // load balancers of the cluster, by ID of their security groups
+	byAdoptedStack  = "adopted"        // load balancers that another stack has taken over, by the stack for which they were created
+	byLoadBalancer  = "load balancer"  // target groups, by ARN of the load balancers that forward to them
 	ByName          = "name"           // load balancers and target groups
 	BackendKey      = "backend"        // the shared backend security group
 	UntaggedKey     = "untagged"       // load balancers and target groups of the VPC whose tags were never read
 )
 
-// keys determines the keys of entries. Cluster and VPC are those of the controller.
+// keys computes the keys of entries. Cluster and VPC are those of the controller.
 type keys struct {
 	Cluster, VPC string
 	refresh      time.Duration
-	// NextTagsDueAt is the earliest time at which any tags have to be read again. It may be too early, but never too late.
+	// NextTagsDueAt is the earliest time at which any tags must be read again. It may be too early, but never too late.
 	NextTagsDueAt time.Time
 }
 
-// stackKind returns the kind of key for stacks of the given kind.
+// stackKind returns the kind of the keys that identify stacks of kind k.
 func stackKind(k model.Kind) string { return byStack + " " + string(k) }
 
-// keysOfStack returns the keys of the stacks that the tags of a resource name.
+// keysOfStack returns one key for each stack that is named in the tags of a resource. It returns nil if the cluster does not
+// own the resource.
 func (v *keys) keysOfStack(tags map[string]string) (out []Key) {
 	if !naming.BelongsToCluster(v.Cluster, tags) {
 		return nil
@@ -75,7 +76,7 @@ func (v *keys) keysOfSecurityGroup(_ string, e *SecurityGroup) []Key {
 	return out
 }
 
-// withUntaggedKey adds UntaggedKey if the tags were never read. Otherwise it records when the tags are to be read again.
+// withUntaggedKey adds UntaggedKey to keys if the tags were never read. Otherwise it updates NextTagsDueAt.
 func (v *keys) withUntaggedKey(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
 	switch {
 	case vpc != v.VPC:
@@ -87,20 +88,20 @@ func (v *keys) withUntaggedKey(keys []Key, arn, vpc string, tagsAt time.Time) []
 	return slices.Clip(keys)
 }
 
-// tagsDueAt returns when the tags of a resource are to be read again. at is when they were last read.
+// tagsDueAt returns when the tags of a resource must be read again. at is when they were last read.
 func (v *keys) tagsDueAt(at time.Time, arn string) time.Time {
 	return at.Add(v.refresh + sdk.FreshDuration(v.refresh, arn))
 }
 
-// noteTagsDueAt moves NextTagsDueAt to an earlier time.
+// noteTagsDueAt sets NextTagsDueAt to the time at, if that is earlier.
 func (v *keys) noteTagsDueAt(at time.Time) {
 	if v.NextTagsDueAt.IsZero() || at.Before(v.NextTagsDueAt) {
 		v.NextTagsDueAt = at
 	}
 }
 
-// StaleTags returns the load balancers and target groups of the VPC whose tags are to be read again, and computes
-// NextTagsDueAt.
+// StaleTags returns the ARNs of the load balancers and target groups in the VPC whose tags must be read again. It also
+// computes NextTagsDueAt.
 func (v *Inventory) StaleTags(now time.Time) (out []string) {
 	v.NextTagsDueAt = time.Time{}
 	note := func(arn, vpc string, at time.Time) {

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// loadBalancing has the load balancers with their listeners and rules, and the target groups to which these forward. The
-// caller of each method holds the lock of the inventory.
+// loadBalancing has the load balancers with their listeners and rules, and the target groups, and keeps the links between
+// them. The caller of each method holds the lock of the inventory.
 type loadBalancing struct {
 	LoadBalancers *Table[LoadBalancer] // all of the region, by ARN
 	TargetGroups  *Table[TargetGroup]  // all of the region, by ARN
@@ -16,7 +16,7 @@ type loadBalancing struct {
 	Parent map[string]string
 }
 
-// DropLoadBalancer drops a load balancer with its listeners and rules.
+// DropLoadBalancer removes a load balancer with its listeners and rules.
 func (v *loadBalancing) DropLoadBalancer(arn string) {
 	e := v.LoadBalancers.Get(arn)
 	if e == nil {
@@ -37,7 +37,7 @@ func (v *loadBalancing) removeParent(arn string, le *Listener) {
 	}
 }
 
-// setParent enters a listener and its rules in Parent.
+// setParent adds a listener and its rules to Parent.
 func (v *loadBalancing) setParent(e *LoadBalancer, le *Listener) {
 	v.Parent[le.Seen.ARN] = e.Seen.ARN
 	for r := range le.Rules {
@@ -45,7 +45,7 @@ func (v *loadBalancing) setParent(e *LoadBalancer, le *Listener) {
 	}
 }
 
-// SetListeners replaces a load balancer's listeners.
+// SetListeners replaces all listeners of a load balancer.
 func (v *loadBalancing) SetListeners(e *LoadBalancer, listeners map[string]*Listener) {
 	for l, le := range e.Listeners {
 		v.removeParent(l, le)
@@ -58,7 +58,7 @@ func (v *loadBalancing) SetListeners(e *LoadBalancer, listeners map[string]*List
 	v.updateTargetGroupLinks(e)
 }
 
-// PutListener adds or replaces a listener.
+// PutListener adds a listener to a load balancer, or replaces it.
 func (v *loadBalancing) PutListener(e *LoadBalancer, le *Listener) {
 	if e.Listeners == nil {
 		e.Listeners = map[string]*Listener{}
@@ -81,7 +81,7 @@ func (v *loadBalancing) ChangeListener(e *LoadBalancer, le *Listener, l observed
 	v.updateTargetGroupLinks(e)
 }
 
-// DropListener drops a listener with its rules.
+// DropListener removes a listener with its rules.
 func (v *loadBalancing) DropListener(e *LoadBalancer, le *Listener) {
 	v.removeParent(le.Seen.ARN, le)
 	delete(e.Listeners, le.Seen.ARN)
@@ -101,7 +101,7 @@ func (v *loadBalancing) PutRule(e *LoadBalancer, le *Listener, r observed.Rule) 
 	v.updateTargetGroupLinks(e)
 }
 
-// DropRule drops a rule.
+// DropRule removes a rule of a listener.
 func (v *loadBalancing) DropRule(e *LoadBalancer, le *Listener, arn string) {
 	e.addUses(le.Rules[arn].Actions, -1)
 	delete(le.Rules, arn)
@@ -109,7 +109,7 @@ func (v *loadBalancing) DropRule(e *LoadBalancer, le *Listener, arn string) {
 	v.updateTargetGroupLinks(e)
 }
 
-// Listener finds a listener and its load balancer. It returns nil if the inventory does not contain them.
+// Listener returns a listener and its load balancer. The listener is nil if the inventory does not contain it.
 func (v *loadBalancing) Listener(arn string) (*LoadBalancer, *Listener) {
 	e := v.LoadBalancers.Get(v.Parent[arn])
 	if e == nil {
@@ -118,10 +118,10 @@ func (v *loadBalancing) Listener(arn string) (*LoadBalancer, *Listener) {
 	return e, e.Listeners[arn]
 }
 
-// Rule finds the listener and load balancer of a rule.
+// Rule returns the load balancer and the listener of a rule. The listener is nil if the inventory does not contain the rule.
 func (v *loadBalancing) Rule(arn string) (*LoadBalancer, *Listener) { return v.Listener(v.Parent[arn]) }
 
-// AddListenerUses adds n to TargetGroupUses for each target group that the actions of a listener and its rules forward to.
+// AddListenerUses adds n to TargetGroupUses for each action of a listener and its rules that forwards to a target group.
 func (e *LoadBalancer) AddListenerUses(le *Listener, n int) {
 	e.addUses(le.Seen.Default, n)
 	for _, r := range le.Rules {
@@ -129,7 +129,7 @@ func (e *LoadBalancer) AddListenerUses(le *Listener, n int) {
 	}
 }
 
-// addUses adds n to TargetGroupUses for each target group that the actions forward to.
+// addUses adds n to TargetGroupUses for each target group in the forward actions.
 func (e *LoadBalancer) addUses(as []model.Action, n int) {
 	if e.TargetGroupUses == nil {
 		e.TargetGroupUses = map[string]int{}
@@ -147,13 +147,12 @@ func (e *LoadBalancer) addUses(as []model.Action, n int) {
 	}
 }
 
-// updateTargetGroupLinks updates the lists of load balancers of all target groups that a load balancer uses or has used.
+// updateTargetGroupLinks makes the target groups list a load balancer exactly if it forwards to them.
 func (v *loadBalancing) updateTargetGroupLinks(e *LoadBalancer) {
 	v.linkTargetGroups(e.Seen.ARN, e.TargetGroupUses)
 }
 
-// linkTargetGroups adds a load balancer to the lists of the target groups that it uses, and removes it from the lists of all
-// other target groups.
+// linkTargetGroups adds a load balancer to the target groups in uses, and removes it from all other target groups.
 func (v *loadBalancing) linkTargetGroups(lb string, uses map[string]int) {
 	var unused []string
 	for arn := range v.TargetGroups.EntriesWithKey(byLoadBalancer, lb) {

@@ -10,26 +10,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// StackLoadBalancers returns the load balancers of a stack. The caller holds the lock of the inventory.
+// StackLoadBalancers returns the load balancers of a stack in the VPC, by ARN. The caller holds the lock of the inventory.
 func (v *Inventory) StackLoadBalancers(id model.StackID) iter.Seq2[string, *LoadBalancer] {
 	return Filter(entriesOfStack(v.LoadBalancers, id), func(e *LoadBalancer) bool {
 		return e.Seen.VPC == v.VPC && naming.BelongsToStack(v.Cluster, id, e.Seen.Tags)
 	})
 }
 
-// StackTargetGroups returns the target groups of a stack. The caller holds the lock of the inventory.
+// StackTargetGroups returns the target groups of a stack in the VPC, by ARN. The caller holds the lock of the inventory.
 func (v *Inventory) StackTargetGroups(id model.StackID) iter.Seq2[string, *TargetGroup] {
 	return Filter(entriesOfStack(v.TargetGroups, id), func(e *TargetGroup) bool { return e.VPC == v.VPC && naming.BelongsToStack(v.Cluster, id, e.Seen.Tags) })
 }
 
-// StackSecurityGroups returns the security groups of a stack. The caller holds the lock of the inventory.
+// StackSecurityGroups returns the security groups of a stack, by ID. The caller holds the lock of the inventory.
 func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *SecurityGroup] {
 	return Filter(entriesOfStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.BelongsToStack(v.Cluster, id, e.Seen.Tags) })
 }
 
-// Adopter returns the load balancer that was created for a stack and that another stack has taken over, with the other
-// stack; nil if there is none. It prefers a load balancer whose tag names the stack to one that only has the name of the
-// stack's load balancer. The caller holds the lock of the inventory.
+// Adopter returns the stack that has taken over a load balancer which was created for stack id, with the load balancer; nil
+// if there is none. It prefers a load balancer with a tag that names stack id. Otherwise it uses one that only has the name
+// of the load balancer of stack id. The caller holds the lock of the inventory.
 func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 	for arn, e := range v.LoadBalancers.EntriesWithKey(byAdoptedStack, naming.AdoptedTagValue(id)) {
 		if e.Seen.VPC != v.VPC || out != nil && out.LoadBalancer.ARN < arn {
@@ -72,7 +72,7 @@ func Filter[E any](entries iter.Seq2[string, *E], condition func(*E) bool) iter.
 	}
 }
 
-// LoadBalancersOf returns the ARNs of the load balancers of a stack.
+// LoadBalancersOf returns the ARNs of the load balancers of a stack, sorted.
 func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
 	v.WithReadLock(func() {
 		for arn := range v.StackLoadBalancers(id) {
@@ -83,7 +83,7 @@ func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
 	return out
 }
 
-// SchemeOf returns the scheme of the load balancer of a stack that has the given DNS name, or "" if there is none.
+// SchemeOf returns the scheme of the load balancer of stack q.Of with the DNS name q.DNSName, or "" if there is none.
 func (v *Inventory) SchemeOf(q model.AskScheme) (out model.Scheme) {
 	v.WithReadLock(func() {
 		for _, e := range v.StackLoadBalancers(q.Of) {

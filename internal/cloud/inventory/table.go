@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Table stores the resources of one kind by id and finds them by keys, so that the cost of reading a stack is proportional
-// to the size of the stack and not of the account. Values on which keys depend are changed only by Put, Edit and Drop, which
-// update the index.
+// Table stores the resources of one kind by ARN or ID, and finds them by keys. The cost of reading a stack then depends on
+// the size of the stack, and not of the account. Values on which keys depend must be changed only with Put, Edit and Drop,
+// which update the index.
 type Table[E any] struct {
 	entries map[string]*E
 	// KeysOf returns the keys of an entry.
@@ -17,7 +17,7 @@ type Table[E any] struct {
 	IDsByKey map[Key]map[string]struct{} // the index: ids by key
 }
 
-// Key is a value by which entries are found, with the kind of key, such as byStack.
+// Key is a value by which entries are found, and the kind of the key, such as ByName.
 type Key struct{ kind, value string }
 
 func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
@@ -27,23 +27,23 @@ func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
 	}
 }
 
-// Get returns an entry, or nil if there is none. The caller must not change values on which keys depend; Edit can change
-// them.
+// Get returns an entry, or nil if there is none. The caller must not change values on which keys depend; for that there is
+// Edit.
 func (t *Table[E]) Get(id string) *E { return t.entries[id] }
 
-// All returns the entries in no particular order. Entries may be dropped during the iteration.
+// All returns the entries in no particular order. Entries may be removed during the iteration.
 func (t *Table[E]) All() iter.Seq2[string, *E] { return maps.All(t.entries) }
 
-// IDs returns the ids of the current entries in no particular order. The table may be changed during the iteration.
+// IDs returns the IDs of the entries in no particular order. The table may be changed during the iteration.
 func (t *Table[E]) IDs() iter.Seq[string] { return slices.Values(slices.Collect(maps.Keys(t.entries))) }
 
-// Put adds or replaces an entry.
+// Put adds an entry, or replaces it.
 func (t *Table[E]) Put(id string, e *E) {
 	t.entries[id] = e
 	t.updateIndex(id, t.KeysOf(id, e))
 }
 
-// Edit changes an entry. It reports whether the entry exists.
+// Edit calls change with an entry and updates the index. It returns false if there is no such entry.
 func (t *Table[E]) Edit(id string, change func(e *E)) bool {
 	e := t.entries[id]
 	if e == nil {
@@ -60,7 +60,7 @@ func (t *Table[E]) Drop(id string) {
 	t.updateIndex(id, nil)
 }
 
-// updateIndex replaces the keys under which an entry is indexed.
+// updateIndex replaces the keys of an entry in the index.
 func (t *Table[E]) updateIndex(id string, keys []Key) {
 	old := t.keysByID[id]
 	if slices.Equal(old, keys) {
@@ -83,7 +83,7 @@ func (t *Table[E]) updateIndex(id string, keys []Key) {
 	}
 }
 
-// EntriesWithKey returns the entries with a key in no particular order.
+// EntriesWithKey returns the entries that have a key, in no particular order. of is the kind of the key, such as ByName.
 func (t *Table[E]) EntriesWithKey(of, value string) iter.Seq2[string, *E] {
 	return func(yield func(string, *E) bool) {
 		for id := range t.IDsByKey[Key{of, value}] {
@@ -94,11 +94,11 @@ func (t *Table[E]) EntriesWithKey(of, value string) iter.Seq2[string, *E] {
 	}
 }
 
-// HasKey reports whether the entry with an id has a key.
+// HasKey reports whether the entry with an ID has a key. of is the kind of the key.
 func (t *Table[E]) HasKey(id, of, value string) bool {
 	_, ok := t.IDsByKey[Key{of, value}][id]
 	return ok
 }
 
-// CountWithKey returns how many entries have a key.
+// CountWithKey returns the number of entries that have a key. of is the kind of the key.
 func (t *Table[E]) CountWithKey(of, value string) int { return len(t.IDsByKey[Key{of, value}]) }

@@ -17,13 +17,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// attributeReader reads attributes, capacity reservations, and the states of load balancers in state provisioning.
+// attributeReader reads attributes, capacity reservations, and the states of load balancers that are being provisioned.
 type attributeReader struct {
 	*sdk.Client
 	inv *inventory.Inventory
 }
 
-// askAttributes reads the attributes of a resource for a plan that asks for them.
+// askAttributes reads the attributes of a resource into the inventory, unless they are fresh and were not read before since.
+// It does nothing if the inventory does not contain the resource.
 func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
 	if !r.inv.Has(q.ARN) {
 		return nil
@@ -65,8 +66,8 @@ func (r *attributeReader) describeAttributes(ctx context.Context, q model.AskAtt
 	return nil, fmt.Errorf("a %s has no attributes", q.Of)
 }
 
-// askCapacity reads a capacity reservation; 0 means that there is none. If the load balancer was in state provisioning, it
-// also reads the state.
+// askCapacity reads the capacity reservation of a load balancer into the inventory, unless it is fresh and was not read
+// before since. It also reads the state of a load balancer that was last read in state provisioning.
 func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
 	if !r.inv.Has(q.ARN) {
 		return nil
@@ -88,7 +89,7 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 	})
 }
 
-// askState reads the state of a load balancer that was in state provisioning.
+// askState reads the state of a load balancer that was last read in state provisioning, at most once per durations.Recent.
 func (r *attributeReader) askState(ctx context.Context, q model.AskState) error {
 	fresh := func() (ok bool) {
 		r.inv.WithReadLock(func() {

@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// maxConcurrentBatches is the number of batches that are read concurrently. A reading mostly waits for AWS, and after a
-// start there are a hundred batches for a thousand load balancers. More concurrent batches would use up the token bucket of
-// all reads.
+// maxConcurrentBatches is the maximum number of batches that are read concurrently. A read mostly waits for AWS, and a
+// thousand load balancers need a hundred batches after a start. With more concurrent batches, one read would use up the
+// token bucket that all reads share.
 const maxConcurrentBatches = 8
 
-// readInBatches reads batches, several of them concurrently. After a failure it begins no more batches and returns the
-// error. It reads the first batch alone, so that only one call is made if AWS does not answer.
+// readInBatches calls read for each batch, several of them concurrently. After a failure it begins no more batches and
+// returns the error. It reads the first batch alone, so that only one call is made if AWS does not answer.
 func readInBatches(batches iter.Seq[[]string], read func(batch []string) error) error {
 	limit := 1
 	for remaining := slices.Collect(batches); len(remaining) > 0; limit = maxConcurrentBatches {
@@ -45,9 +45,9 @@ func readInBatches(batches iter.Seq[[]string], read func(batch []string) error) 
 	return nil
 }
 
-// readInHalves reads resources in batches, several of them concurrently. If a resource does not exist, AWS refuses its whole
-// batch, which is then read in halves. read enters each batch at once, so that an interrupted reading need not be repeated
-// from its start.
+// readInHalves calls read for batches of at most size resources, several of them concurrently. If one resource does not
+// exist, AWS refuses the whole batch, and readInHalves reads each half of it. read must store its result at once, because an
+// interrupted read does not repeat finished batches.
 func readInHalves(arns []string, size int, read func(batch []string) error) error {
 	var halves func(batch []string) error
 	halves = func(batch []string) error {

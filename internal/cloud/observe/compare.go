@@ -19,12 +19,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Later runs read the inventory and make no calls, so they do not see what others change in AWS. A comparison therefore sets
-// a time: resources of the stack that were read before that time are read again one by one, which costs calls for this stack
-// only. The lists of the region are read again only after the refresh period, because they are needed only to find resources
-// that are not in the inventory.
+// Most runs use the inventory and make no calls, so they do not find outside changes. A comparison therefore has a time:
+// resources of the stack that were read before this time are read again by ARN or ID. This costs calls for this stack only.
+// The lists of the region are read again only after the refresh period, because they are needed only to find resources that
+// are not in the inventory.
 
-// ComparisonIn returns the comparison in a list of questions; if there is none, the zero value, which sets no time.
+// ComparisonIn returns the comparison in a list of questions. It returns the zero value, which has no time, if there is
+// none.
 func ComparisonIn(questions []model.Question) (b model.AskComparison) {
 	for _, q := range questions {
 		if q, ok := q.(model.AskComparison); ok {
@@ -34,8 +35,8 @@ func ComparisonIn(questions []model.Question) (b model.AskComparison) {
 	return b
 }
 
-// outdatedResources has the ids of the resources of a stack that have to be read again. withOutdatedTags has the ids of
-// those whose tags have to be read again.
+// outdatedResources has the ARNs of load balancers (lbs) and target groups (groups), and the IDs of security groups (sgs),
+// that must be read again. withOutdatedTags has the ARNs of those whose tags must be read again.
 type outdatedResources struct{ lbs, groups, sgs, withOutdatedTags []string }
 
 func (r *Reader) findOutdated(id model.StackID, b model.AskComparison) (out outdatedResources) {
@@ -73,8 +74,8 @@ func (r *Reader) findOutdated(id model.StackID, b model.AskComparison) (out outd
 	return out
 }
 
-// refreshResources reads again the resources of a stack that were read before the times of a comparison. It drops resources
-// that do not exist any more from the inventory.
+// refreshResources reads the resources of a stack again that were read before the times of a comparison. Resources that do
+// not exist any more are removed from the inventory. faults gets the fault if security groups cannot be read.
 func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model.AskComparison, faults Faults) error {
 	old, of := r.findOutdated(id, b), " of "+string(id.Kind)+" "+id.String()
 	read := func(key string, arns []string, read func(context.Context, []string) error) error {
@@ -108,7 +109,7 @@ func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model
 	return nil
 }
 
-// maxDescribeBatch is the maximum number of load balancers or target groups that AWS describes by ARN in one call.
+// maxDescribeBatch is the maximum number of ARNs of load balancers or target groups in one describe call.
 const maxDescribeBatch = 20
 
 func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
@@ -159,8 +160,9 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// invalidate makes the next run read all resources of a stack again, after AWS has reported that one of them does not exist.
-// It reports whether one of them was created within the settle window, as AWS may not show it everywhere yet.
+// invalidate makes the next run read all resources of a stack again. It is called after AWS has reported that one of them
+// does not exist. It reports whether this process created one of them within the settle window, because AWS may not show
+// that resource everywhere yet.
 func (r *Reader) invalidate(id model.StackID) (young bool) {
 	now := r.Config.Clock.Now()
 	r.Inv.WithWriteLock(func() {

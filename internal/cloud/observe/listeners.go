@@ -24,8 +24,9 @@ type listenerReader struct {
 	inv *inventory.Inventory
 }
 
-// refreshDetail reads the listeners of a load balancer with their rules, certificates and tags, unless these are in the
-// inventory. If the load balancer or one of its listeners does not exist, the error has the class Gone.
+// refreshDetail reads the listeners of a load balancer with their rules, certificates and tags, unless they are fresh and
+// were not read before the times in b. The error has the class Gone if the load balancer or one of its listeners does not
+// exist.
 func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.AskComparison) error {
 	fresh := func() (ok bool) {
 		r.inv.WithReadLock(func() {
@@ -45,9 +46,8 @@ func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.
 	return nil
 }
 
-// readDetail reads the listeners of a load balancer with their rules, certificates and tags. It resumes an interrupted
-// reading, unless that reading began before since. It does not read again tags that are in known, by ARN, which were read at
-// tagsAt.
+// readDetail reads the listeners of a load balancer with their rules, certificates and tags. It resumes an interrupted read,
+// unless that read began before since. known has tags, by ARN, that were read at tagsAt and are not read again.
 func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
 	var seen *inventory.PartialDetail
 	r.inv.WithReadLock(func() {
@@ -87,8 +87,7 @@ func (r *listenerReader) describeListeners(ctx context.Context, arn string, list
 	return nil
 }
 
-// readListeners reads the rules, certificates and tags of listeners that were found, and enters the listeners in the
-// inventory.
+// readListeners reads the rules, certificates and tags of the listeners in seen, and stores the listeners in the inventory.
 func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *inventory.PartialDetail, known map[string]map[string]string, tagsAt time.Time) error {
 	start, listeners := seen.Start, seen.Listeners
 	for _, id := range slices.Sorted(maps.Keys(listeners)) {
@@ -140,7 +139,7 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 	return nil
 }
 
-// ruleTags returns the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
+// ruleTags returns the tags of the listeners and rules of a load balancer, by ARN, and when they were read. It returns nil
 // if they are not fresh or were read before since.
 func (r *listenerReader) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
 	if known, at = r.lastRuleTags(lb); !r.IsCurrent(at, since, lb) {
@@ -149,8 +148,8 @@ func (r *listenerReader) ruleTags(lb string, since time.Time) (known map[string]
 	return known, at
 }
 
-// lastRuleTags returns the tags of a load balancer's listeners and rules, by ARN, as they were last read, and when they were
-// read.
+// lastRuleTags returns the tags of the listeners and rules of a load balancer, by ARN, and when they were last read. It
+// returns nil if they were not read.
 func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]string, at time.Time) {
 	r.inv.WithReadLock(func() {
 		e := r.inv.LoadBalancers.Get(lb)
@@ -168,8 +167,8 @@ func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]st
 	return known, at
 }
 
-// readMissing reads the certificates and tags that could not be read with the listeners of a load balancer. For each that
-// still cannot be read it records a fault.
+// readMissing reads the certificates and tags that could not be read with the listeners of a load balancer. It records a
+// fault for each that it cannot read now.
 func (r *listenerReader) readMissing(ctx context.Context, arn string, faults Faults) error {
 	var due []string // listeners
 	tagsDue := false
@@ -265,8 +264,8 @@ func (r *listenerReader) readMissingTags(ctx context.Context, lb string) error {
 	return nil
 }
 
-// describeRules reads the rules of a listener. It omits the default rule, because the default actions of the listener are
-// the same.
+// describeRules reads the rules of a listener, and returns them by ARN. It omits the default rule, because it is the same as
+// the default actions of the listener.
 func (r *listenerReader) describeRules(ctx context.Context, listener string) (map[string]observed.Rule, error) {
 	out := map[string]observed.Rule{}
 	pages := elb.NewDescribeRulesPaginator(r.API.ELB, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
@@ -289,8 +288,8 @@ func (r *listenerReader) describeRules(ctx context.Context, listener string) (ma
 	return out, nil
 }
 
-// describeCertificates reads the additional certificates of a listener. If the default certificate is also an additional
-// certificate, AWS lists it twice.
+// describeCertificates reads the additional certificates of a listener. AWS also lists the default certificate. If that is
+// an additional certificate too, AWS lists it twice.
 func (r *listenerReader) describeCertificates(ctx context.Context, listener string) ([]string, error) {
 	var out []string
 	pages := elb.NewDescribeListenerCertificatesPaginator(r.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
@@ -309,7 +308,7 @@ func (r *listenerReader) describeCertificates(ctx context.Context, listener stri
 	return out, nil
 }
 
-// setDetailTags sets the tags of listeners and rules. It uses the tags in known, and reads the others in common batches.
+// setDetailTags sets the tags of listeners and rules. It uses the tags in known, and reads the others in batches.
 func (r *listenerReader) setDetailTags(ctx context.Context, listeners map[string]*inventory.Listener, known map[string]map[string]string) error {
 	var arns []string
 	for id, le := range listeners {

@@ -1,4 +1,5 @@
-// Package observe reads AWS into the inventory: which resources exist, who owns them, and what others have changed.
+// Package observe reads the state of resources in AWS into the inventory: which resources exist, who owns them, and what
+// another process or user has changed.
 package observe
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Reader reads AWS into the inventory.
+// Reader reads the state of resources in AWS into the inventory.
 type Reader struct {
 	*sdk.Client
 	Inv        *inventory.Inventory
@@ -27,15 +28,15 @@ type Reader struct {
 	attributes attributeReader
 }
 
-// New returns a Reader that enters what it reads in the given inventory.
+// New returns a Reader that stores what it reads in inv.
 func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
 	return &Reader{Client: at, Inv: inv, Tags: tagReader{at, inv}, listeners: listenerReader{at, inv}, attributes: attributeReader{at, inv}}
 }
 
 // RefreshLists ensures that the inventory contains all load balancers, target groups and security groups, with the tags that
-// name their owners. It reads lists that are missing, not fresh or older than since, once for all concurrent callers. The
-// list of security groups is optional, because load balancers and their rules can be changed while EC2 does not answer. The
-// list of the tagging service is optional too, because it only saves calls.
+// name their owners. It reads lists that are missing, not fresh, or were read before since. Concurrent callers share a read.
+// The list of security groups is optional, because load balancers and their rules can be changed while EC2 does not answer:
+// faults gets its failure. The list of the Resource Groups Tagging API is optional too, because it only saves calls.
 func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Faults) error {
 	for _, l := range []listing{r.loadBalancerListing(), r.targetGroupListing()} {
 		if err := r.refreshList(ctx, l, since); err != nil {
@@ -54,7 +55,7 @@ func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Fault
 	if len(r.Tags.TagsToRead()) == 0 {
 		return nil
 	}
-	// The tags name the owner of each resource, so the run cannot do without them.
+	// A run cannot continue without the tags, because they name the owner of each resource.
 	return r.ReadEssential(ctx, "tags", func() error {
 		err := r.Tags.readTags(ctx, r.Tags.TagsToRead())
 		if err == nil {
@@ -64,7 +65,7 @@ func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Fault
 	})
 }
 
-// TaggedResourceList is the key of the list that the tagging service returns.
+// TaggedResourceList is the key of the list that is read with the Resource Groups Tagging API.
 const TaggedResourceList = "tagged resources"
 
 // listing describes one list of the inventory and how to read it.
@@ -72,7 +73,7 @@ type listing struct {
 	key    string
 	once   sdk.OnceFunc
 	readAt *time.Time                                       // when the list was last read; guarded by the lock of the inventory
-	read   func(ctx context.Context, since time.Time) error // resumes an interrupted reading only if that began after since
+	read   func(ctx context.Context, since time.Time) error // resumes an interrupted read, unless that read began before since
 }
 
 func (r *Reader) loadBalancerListing() listing {
@@ -87,12 +88,12 @@ func (r *Reader) securityGroupListing() listing {
 	return listing{inventory.SecurityGroupList, r.ReadOptional, &r.Inv.SecurityGroupsAt, r.listSecurityGroups}
 }
 
-// RefreshTargetGroups reads the target groups of the region unless they were read since the given time.
+// RefreshTargetGroups reads the target groups of the region, unless they are fresh and were not read before since.
 func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error {
 	return r.refreshList(ctx, r.targetGroupListing(), since)
 }
 
-// refreshList reads a list that is not fresh, once for all concurrent callers.
+// refreshList reads a list, unless it is fresh and was not read before since. Concurrent callers share the read.
 func (r *Reader) refreshList(ctx context.Context, l listing, since time.Time) error {
 	fresh := func() (ok bool) {
 		r.Inv.WithReadLock(func() {
@@ -109,8 +110,9 @@ func (r *Reader) refreshList(ctx context.Context, l listing, since time.Time) er
 	})
 }
 
-// slowListFactor is the multiple of the reading time of a list for which the list stays fresh longer. Without this time, if
-// AWS is slow, a list would be old before the other readings of the run are done, and would be read again and again.
+// slowListFactor, multiplied by the time that reading a list took, is the additional time for which the list stays fresh.
+// Without this time, if AWS is slow, a list would be outdated before the run has read everything else, and would be read
+// again and again.
 const slowListFactor = 4
 
 func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
@@ -178,7 +180,8 @@ func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error 
 	return nil
 }
 
-// securityGroupPages returns the pages of a describe call. They enter the security groups of the cluster in seen.
+// securityGroupPages returns a function that reads the pages of a describe call and adds the security groups of the cluster
+// to seen, by ID.
 func (r *Reader) securityGroupPages(in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) nextPage {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(r.API.EC2, in)
 	return func(ctx context.Context) (bool, error) {

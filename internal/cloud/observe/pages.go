@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// nextPage reads the next page of a list, and reports whether there are more pages. After a failure it reads the same page
-// again.
+// nextPage reads the next page of a list, and reports whether there are more pages. After a failure, the next call reads the
+// same page again.
 type nextPage func(context.Context) (more bool, err error)
 
 // readAll reads the remaining pages.
@@ -22,9 +22,8 @@ func (next nextPage) readAll(ctx context.Context) error {
 	}
 }
 
-// readPages reads a list, and returns its entries and when the reading began. The next call resumes a failed reading, unless
-// that began before since: if a list has many pages and AWS answers few calls, no reading would reach the end of the list if
-// each began at the first page.
+// readPages reads a list, and returns its entries and when the read began. It resumes a read that failed before, unless that
+// read began before since. Otherwise a list with many pages would never be read to its end while AWS admits few calls.
 func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory, key string, since time.Time, begin func(seen map[string]T) nextPage) (map[string]T, time.Time, error) {
 	type reading struct {
 		start time.Time

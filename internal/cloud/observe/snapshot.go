@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// snapshot returns the resources in the inventory of the stacks in shown, with the facts that need no call, and with the
-// attributes that were not read before since. The first of shown is the observed stack; others are stacks whose load
-// balancers it takes over. A resource with the tags of several stacks belongs to the first of them.
+// snapshot returns the observed state from the inventory: the resources of the stacks in shown, and the facts that need no
+// call. It omits attributes that were read before since. The first stack in shown is the observed stack; the second, if any,
+// is a stack whose load balancer is handed over. A resource with the tags of both stacks belongs to the first one.
 func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack {
 	id := shown[0]
 	out := observed.Stack{Facts: observed.Facts{
@@ -45,7 +45,8 @@ func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack
 	return out
 }
 
-// addResources adds the resources of a stack that are not in seen yet. The caller holds the lock of the inventory.
+// addResources adds the resources of a stack to out, except those in seen, and adds their ARNs and IDs to seen. The caller
+// holds the lock of the inventory.
 func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.Time, seen map[string]bool) {
 	key := naming.ResourceTag(id.Kind)
 	isNew := func(arn string) bool {
@@ -80,9 +81,9 @@ func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.
 	}
 }
 
-// FindBackendSecurityGroup finds the shared backend security group by its two tags, and counts the load balancers of other
-// stacks that have it. If there are several such security groups, it chooses the one that most load balancers of the cluster
-// have, and of these the one with the lowest id.
+// FindBackendSecurityGroup stores the shared backend security group in the facts of out, with the number of load balancers
+// of other stacks that use it. It finds the security group by its tags. If there are several, it chooses the one that most
+// load balancers of the cluster use, and among equals the one with the lowest ID.
 func (r *Reader) FindBackendSecurityGroup(out *observed.Stack) {
 	r.Inv.WithReadLock(func() {
 		lbs, best := r.Inv.LoadBalancers, (*observed.SecurityGroup)(nil)

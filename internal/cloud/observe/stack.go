@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ObserveStack returns the observed state of a stack. It reads what is not in the inventory or is older than the questions
-// permit, and records in faults what could not be read.
+// ObserveStack returns the observed state of a stack. It reads from AWS what is not in the inventory, or is older than the
+// questions permit. It records in faults which optional reads failed.
 func (r *Reader) ObserveStack(ctx context.Context, id model.StackID, questions []model.Question, faults Faults) (observed.Stack, error) {
 	bound := ComparisonIn(questions)
 	if err := r.RefreshLists(ctx, ListsSince(questions), faults); err != nil {
@@ -47,8 +47,8 @@ func (r *Reader) ObserveStack(ctx context.Context, id model.StackID, questions [
 	return r.snapshot(shown, bound.Since), nil
 }
 
-// stacksIn returns the stacks whose resources belong to the observed state: first the stack itself, then the stack that the
-// questions name because its load balancer is or was taken over.
+// stacksIn returns the stacks whose resources are in the observed state: first stack id, then a stack that the questions
+// name because a load balancer is handed over between the two.
 func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 	out := []model.StackID{id}
 	for _, q := range questions {
@@ -59,8 +59,8 @@ func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 	return out
 }
 
-// Invalidate makes the next run read again all resources that ObserveStack returns for the same questions. Its result is as
-// for invalidate.
+// Invalidate makes the next run read all resources again that ObserveStack returns for the same questions. It reports
+// whether this process created one of them within the settle window.
 func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (young bool) {
 	for _, of := range stacksIn(id, questions) {
 		young = r.invalidate(of) || young
@@ -68,10 +68,10 @@ func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (young
 	return young
 }
 
-// Faults are the faults of questions that could not be answered, by key of the question.
+// Faults are the failures of optional reads, by key of the question that could not be answered.
 type Faults map[string]observed.Fault
 
-// Note records the fault of an optional read under the key of the question, and returns nil. It returns any other error.
+// Note records the fault of a failed optional read under the key of q, and returns nil. It returns any other error.
 func (f Faults) Note(q model.Question, err error) error {
 	if x := sdk.FaultOf(err); x != nil {
 		f[q.Key()] = *x
@@ -80,7 +80,7 @@ func (f Faults) Note(q model.Question, err error) error {
 	return err
 }
 
-// ListsSince returns the time since which lists must have been read; zero if only the refresh period determines that.
+// ListsSince returns the time before which the lists must not have been read; zero if the questions set no such time.
 func ListsSince(questions []model.Question) (t time.Time) {
 	for _, q := range questions {
 		if q, ok := q.(model.AskListings); ok && q.Since.After(t) {

@@ -17,15 +17,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// tagReader reads the tags of load balancers and target groups, which name their owners.
+// tagReader reads the tags of load balancers and target groups. The tags name the owners of the resources.
 type tagReader struct {
 	*sdk.Client
 	inv *inventory.Inventory
 }
 
-// TagsToRead returns the load balancers and target groups of the VPC whose tags have to be read. Tags change less often than
-// anything else, so they are used for two refresh periods, and are then read again together with others, to fill the
-// batches. If the tagging service is used and answers, only tags that it could not confirm are read.
+// TagsToRead returns the ARNs of the load balancers and target groups in the VPC whose tags must be read. Tags rarely
+// change, so they are used for two refresh periods. They are then read together with other tags, to fill the batches. If the
+// Resource Groups Tagging API is used and answers, only tags are read that it did not confirm.
 func (r *tagReader) TagsToRead() []string {
 	var out []string
 	listed := r.Config.TaggingAPI && r.EarlierFailure(TaggedResourceList) == nil
@@ -51,7 +51,7 @@ const maxTagBatch = 20
 // readTags reads the tags of load balancers and target groups into the inventory.
 func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
-	// Each batch is entered at once, so that an interrupted reading need not be repeated from its start.
+	// Each batch is stored at once, so that an interrupted read does not repeat it.
 	return readInBatches(slices.Chunk(arns, maxTagBatch), func(batch []string) error {
 		start := r.Config.Clock.Now()
 		got, err := DescribeTags(ctx, r.Client, batch)
@@ -62,8 +62,9 @@ func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	})
 }
 
-// enterTags enters the tags that a reading found, by ARN. start is the time at which the reading began. Load balancers and
-// target groups in arns for which it found no tags do not exist any more, and are dropped.
+// enterTags stores the tags that a read has found, by ARN, and records outside changes. start is when the read began. A load
+// balancer or target group in arns without tags in read does not exist any more, and is removed, unless this process created
+// it within the settle window.
 func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, start time.Time) {
 	r.inv.WithWriteLock(func() {
 		for _, arn := range arns {
@@ -86,7 +87,7 @@ func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, 
 	})
 }
 
-// DescribeTags returns the tags of resources by ARN. Resources that do not exist are missing in the result.
+// DescribeTags returns the tags of resources, by ARN. The result omits resources that do not exist.
 func DescribeTags(ctx context.Context, c *sdk.Client, arns []string) (map[string]map[string]string, error) {
 	var mu sync.Mutex
 	out := map[string]map[string]string{}

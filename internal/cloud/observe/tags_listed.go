@@ -14,13 +14,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// taggingPageSize is how many resources the tagging service lists in one call.
+// taggingPageSize is the number of resources in one call to the Resource Groups Tagging API.
 const taggingPageSize = 100
 
-// listTagged reads from the tagging service the load balancers and target groups that have the current or the legacy tag of
-// the cluster. This service shows changes late: it omits resources that were just created, lists deleted ones, and returns
-// old tags. Therefore it is used only to save calls: which resources exist is read from Elastic Load Balancing. If the two
-// disagree, or if a resource is too new, the tags are read from there too.
+// listTagged reads, with the Resource Groups Tagging API, the load balancers and target groups that have the current or the
+// legacy tag of the cluster. This API shows changes late: it omits new resources, lists deleted ones, and returns old tags.
+// It is therefore used only to save calls. Elastic Load Balancing shows which resources exist. If the two disagree, or a
+// resource is too new, the tags are read from Elastic Load Balancing.
 func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 	shown, start, err := readPages(ctx, r.Client, r.inv, TaggedResourceList, since, r.taggedPages)
 	if err != nil {
@@ -47,7 +47,8 @@ func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// taggedPages returns the pages of the tagging service, for one tag key after the other. They enter tags in shown.
+// taggedPages returns a function that reads the pages of the Resource Groups Tagging API, for one tag key after the other,
+// and stores the tags in shown, by ARN.
 func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 	keys := []string{naming.ClusterTag, naming.LegacyClusterTag}
 	var pages *tagging.GetResourcesPaginator
@@ -77,9 +78,10 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 	}
 }
 
-// setListedTags sets the tags of a resource and the time at which they were read, from the list of the tagging service. If
-// the list does not determine the tags, the time becomes zero, so that they are read. shown are the listed tags, nil if the
-// resource is not in the list. young reports whether the resource may be too new for the tagging service.
+// setListedTags updates the tags of a resource, and the time at which they were read, from the list of the Resource Groups
+// Tagging API. If the list does not determine the tags, it sets the time to zero, so that the tags are read. shown are the
+// listed tags, nil if the resource is not in the list. young reports whether the resource may be too new for the list. now
+// is when the list was read.
 func (r *tagReader) setListedTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
 	unknown := at.IsZero()
 	switch {
@@ -94,8 +96,8 @@ func (r *tagReader) setListedTags(shown map[string]string, young bool, tags *map
 	}
 }
 
-// usedByOtherOwner reports whether a load balancer of another owner uses a target group and is old enough for the tagging
-// service to list it. AWS does not show when a target group was created, so the age of the load balancer is used.
+// usedByOtherOwner reports whether a load balancer of another owner uses a target group and is old enough for the Resource
+// Groups Tagging API to list it. AWS does not show the age of a target group, so the age of the load balancer is used.
 func usedByOtherOwner(v *inventory.Inventory, c *sdk.Client, e *inventory.TargetGroup, shown map[string]map[string]string) bool {
 	for _, arn := range e.Seen.LoadBalancers {
 		if lb := v.LoadBalancers.Get(arn); lb != nil && shown[arn] == nil && !naming.BelongsToCluster(c.Config.Cluster, lb.Seen.Tags) && !lb.MayLackTags(c) {

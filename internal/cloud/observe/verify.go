@@ -18,27 +18,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// NewVerifier returns a Verifier of the resources that a Reader has read.
+// NewVerifier returns a Verifier of the resources in the inventory of a Reader.
 func NewVerifier(r *Reader) *Verifier { return &Verifier{Reader: r} }
 
-// Verifier reads resources again from time to time, to find changes by others. It reads only resources in the inventory,
-// because a change is found by comparison with a previous reading (inventory/foreign.go).
+// Verifier reads resources again from time to time, to find outside changes. It reads only resources in the inventory,
+// because an outside change is found by comparison with the previous reading.
 type Verifier struct {
 	*Reader
 
-	// lastVerified is the last resource whose tags were verified. Tags are read in order of the ids, in full batches.
+	// lastVerified is the last resource whose tags were verified. Tags are verified in full batches, in the order of the
+	// ARNs.
 	cache.Guard
 	lastVerified string
 }
 
-// Checks returns the drift checks of all resources that may be read again now.
+// Checks returns the drift checks of the lists, and of all resources of stacks that were read and are not within the settle
+// window.
 func (v *Verifier) Checks() []drift.Check {
 	now := v.Config.Clock.Now()
 	var out []drift.Check
 	var resources int
 	v.Inv.WithReadLock(func() {
 		if v.Inv.LoadBalancersAt.IsZero() || v.Inv.TargetGroupsAt.IsZero() {
-			return // nothing was compared yet
+			return // the lists were not read yet
 		}
 		for _, l := range []listing{v.loadBalancerListing(), v.targetGroupListing(), v.securityGroupListing()} {
 			out = append(out, drift.Check{Key: l.key, Period: durations.FrequentDriftPeriod, LastReadAt: *l.readAt, Read: func(ctx context.Context) error {
@@ -87,7 +89,7 @@ func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []d
 	return out
 }
 
-// verifyDetail reads the listeners of a load balancer with their rules and certificates. It does not read tags again that
+// verifyDetail reads the listeners of a load balancer again, with their rules and certificates. It does not read tags that
 // are in the inventory.
 func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 	err := v.ReadEssential(ctx, "detail "+arn, func() error {
@@ -103,7 +105,7 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 	return nil
 }
 
-// attributesCheck returns the drift check of the attributes of a resource.
+// attributesCheck returns the drift check of the attributes of a resource. at is when they were last read.
 func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
 	return drift.Check{Key: q.Key(), Period: durations.RareDriftPeriod, LastReadAt: at, Read: func(ctx context.Context) error {
@@ -124,7 +126,8 @@ func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.T
 	}}
 }
 
-// verifyExists reads whether a resource still exists.
+// verifyExists reads a resource again: a listener with all listeners of its load balancer, any other resource by its ARN.
+// The inventory removes the resource if it does not exist any more.
 func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn string) error {
 	switch kind {
 	case plan.LoadBalancer:
@@ -144,8 +147,8 @@ func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn
 	return v.verifyDetail(ctx, lb)
 }
 
-// taggedResources returns the resources whose tags are verified, in no particular order. The caller holds the lock of the
-// inventory.
+// taggedResources returns the ARNs of the resources whose tags are verified, in no particular order. The caller holds the
+// lock of the inventory.
 func (v *Verifier) taggedResources() (out []string) {
 	for arn, e := range v.Inv.LoadBalancers.All() {
 		if e.TagsAt.IsZero() || !inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
@@ -170,8 +173,8 @@ func (v *Verifier) taggedResources() (out []string) {
 	return out
 }
 
-// verifyTags reads the tags of the next batch of resources. AWS returns no tags for a resource that does not exist any more,
-// so one call also finds deletions of up to twenty resources.
+// verifyTags reads the tags of the next batch of resources again. AWS returns no tags for a resource that does not exist any
+// more, so one call also finds deletions.
 func (v *Verifier) verifyTags(ctx context.Context) error {
 	var all []string
 	v.Inv.WithReadLock(func() { all = v.taggedResources() })
@@ -199,8 +202,8 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 	return nil
 }
 
-// enterPartTags enters the tags of listeners and rules, by ARN. It returns the load balancers whose listeners or rules do
-// not exist any more.
+// enterPartTags stores the tags of listeners and rules, by ARN, and records outside changes. It returns the ARNs of load
+// balancers with listeners or rules that do not exist any more.
 func (v *Verifier) enterPartTags(read map[string]map[string]string, arns []string, start time.Time) (changed []string) {
 	v.Inv.WithWriteLock(func() {
 		for _, arn := range arns {

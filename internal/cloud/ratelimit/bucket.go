@@ -6,61 +6,60 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// A bucket is a model of one of AWS's token buckets, and learns one number: its scale. The model assumes
-// that AWS's rate and capacity are the documented ones times the scale, as AWS raises both together, and
-// as another client of the account takes from both. Two observations correct the scale:
+// A bucket is a model of one of AWS's token buckets, and learns one number: its scale. The model assumes that the rate and
+// the capacity in AWS are the documented ones, multiplied by the scale: AWS raises both together, and another client of the
+// account takes from both. Two observations correct the scale:
 //
-//   - AWS throttles a call for which the model has a token. AWS added fewer tokens than the model
-//     since both were last known to be equal, and the scale falls at once by the difference: at
-//     least by a twentieth, at most by half.
-//   - Calls wait, and AWS handles one for which the model has no token: a trial. The scale rises by
-//     the difference. The first trial is a single call, so that a wrong guess costs one throttled
-//     answer. Each trial that AWS handles allows one more in flight (as in TCP's slow start), but up
-//     to the scale that was throttled last, and a little above, 32 trials are needed to allow one more.
-//     After a throttled call there is no trial for two minutes, and for longer if that was too early.
+//   - AWS throttles a call for which the model has a token. AWS then added fewer tokens than the model since both were last
+//     known to be equal. The scale falls at once by the difference, but at least by a twentieth and at most by half.
+//   - Calls wait, and AWS handles a call for which the model has no token: a trial. The scale rises by the difference. The
+//     first trial is a single call, so that a wrong guess costs only one throttled call. Each trial that AWS handles allows
+//     one more trial in flight (as in the slow start of TCP). At scales up to ceilingMargin times the scale that AWS
+//     throttled last, 32 handled trials are needed to allow one more. After a throttled call there is no trial for two
+//     minutes, and for longer if the next trial is throttled too.
 //
-// Blind multiplicative decrease and additive increase would waste a fifth of the calls that AWS admits, and
-// would be throttled in each cycle; measuring costs one throttled call in each cycle.
+// Without measurements, multiplicative decrease and additive increase would waste a fifth of the calls that AWS admits, and
+// AWS would throttle many calls in each cycle. Measuring costs one throttled call per cycle.
 const (
-	// minScale is large enough that AWS handles a fortieth of the documented rate even if it throttles nine of ten calls,
-	// however few calls are made.
+	// minScale is the minimum scale. It is large enough that AWS handles a fortieth of the documented rate even if it
+	// throttles nine of ten calls, however few calls are made.
 	minScale = 1.0 / 4
 	maxScale = 128.0
 
-	// baseTrials is the number of trials that may be in flight at first. For each trialsPerIncrease trials that AWS has
-	// handled in a row, one more may be in flight, up to maxTrials, because all trials in flight are throttled when AWS has
-	// no token left.
+	// At most baseTrials trials may be in flight, plus one for each trialsPerIncrease trials that AWS has handled since it
+	// last throttled a call, but never more than maxTrials. The number is small, because AWS throttles all trials in flight
+	// when it has no token left.
 	baseTrials, maxTrials, trialsPerIncrease = 4, 64, 32
 
-	// A throttled call multiplies the scale by a factor between smallestDecrease and greatestDecrease.
+	// A throttled call multiplies the scale by a factor between greatestDecrease and smallestDecrease.
 	smallestDecrease, greatestDecrease = 0.95, 0.5
 
-	// ceilingMargin is the factor of the highest scale at which AWS is expected to throttle again, relative to the scale
-	// that was throttled last.
+	// ceilingMargin, multiplied by the scale that AWS throttled last, is the highest scale at which AWS is expected to
+	// throttle again.
 	ceilingMargin = 1.1
 
 	// maxPauses is the longest pause without trials, in multiples of durations.ThrottlePause. The pause doubles after each
-	// throttled trial. If trials have raised the scale, the pause is only as long as ten calls take.
+	// throttled trial. If trials had raised the scale before, the pause is only as long as ten calls take.
 	maxPauses = 8
 )
 
-// bucket is a token bucket with a learned scale. The lock of its limiter guards it.
+// bucket is the model of a token bucket of AWS, with a learned scale. The lock of its limiter guards it.
 type bucket struct {
 	TokenBucket
 	scale     float64
 	tokens    float64
 	countedAt time.Time // when tokens was counted
-	// refilledTokens is the number of tokens that a bucket of scale 1 has received since the tokens of AWS were last known:
-	// when the bucket was full, or when AWS throttled and the bucket was therefore empty.
+	// refilledTokens is the number of tokens that a bucket of scale 1 has received since the number of tokens in AWS was
+	// last known. It is known when the bucket is full, and when AWS throttles because the bucket is empty.
 	refilledTokens float64
 
-	flightNumber   int           // number of the flight to which calls that are sent now belong; a throttled answer begins the next flight
-	trialsInFlight int           // how many trials are in flight
-	trialLimit     int           // how many trials may be in flight
-	handledTrials  int           // how many trials AWS has handled since it throttled last
-	pausedUntil    time.Time     // no trials are made before this time
+	flightNumber   int           // number of the current flight: the calls that are sent between two throttled answers
+	trialsInFlight int           // the number of trials in flight
+	trialLimit     int           // the maximum number of trials in flight
+	handledTrials  int           // the number of trials that AWS has handled since it last throttled a call
+	pausedUntil    time.Time     // no trial is made before this time
 	nextPause      time.Duration // the length of the next pause without trials
-	ceiling        float64       // the scale that was throttled last
+	ceiling        float64       // the scale at which AWS last throttled a call
 }
 
 func newBucket(p TokenBucket, now time.Time) *bucket {
@@ -85,7 +84,7 @@ func (b *bucket) refill(now time.Time) {
 	}
 }
 
-// waitTimeForTokens returns how long it takes until the bucket has the given number of tokens, if no call takes any.
+// waitTimeForTokens returns how long it takes until the bucket has the given number of tokens, if no call takes one.
 func (b *bucket) waitTimeForTokens(now time.Time, tokens float64) time.Duration {
 	b.refill(now)
 	if b.tokens >= tokens {
@@ -94,8 +93,9 @@ func (b *bucket) waitTimeForTokens(now time.Time, tokens float64) time.Duration 
 	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.TokenMargin
 }
 
-// waitTime returns how long it takes until a call may be sent. waiting and postponed are the numbers of such calls that come
-// before it. Postponed calls keep their claim to tokens, but do not delay trials, because trials take no token.
+// waitTime returns how long it takes until a call may be sent. waiting and postponed are the numbers of waiting and of
+// postponed calls that come before it. Postponed calls keep their claim to tokens, but do not delay trials, because trials
+// take no token.
 func (b *bucket) waitTime(now time.Time, waiting, postponed int) time.Duration {
 	wait := b.waitTimeForTokens(now, float64(1+waiting+postponed))
 	if !b.Fixed && b.trialsInFlight+waiting < b.trialLimit {
@@ -104,13 +104,14 @@ func (b *bucket) waitTime(now time.Time, waiting, postponed int) time.Duration {
 	return wait
 }
 
-// awaitsTrial reports whether a trial is in flight or may be sent now. The answer to a trial can admit more calls at any
-// moment.
+// awaitsTrial reports whether a trial is in flight or may be sent now. The answer to a trial may admit more calls earlier
+// than computed.
 func (b *bucket) awaitsTrial(now time.Time) bool {
 	return b.trialsInFlight > 0 || !b.Fixed && !now.Before(b.pausedUntil)
 }
 
-// takeToken takes a token, or notes that the call is a trial if there is none.
+// takeToken takes a token for a call. If there is none, it counts the call as a trial and returns true. A fixed bucket has
+// no trials.
 func (b *bucket) takeToken(now time.Time) (trial bool) {
 	b.refill(now)
 	if b.tokens >= 1 || b.Fixed {
@@ -121,7 +122,8 @@ func (b *bucket) takeToken(now time.Time) (trial bool) {
 	return true
 }
 
-// adaptToHandledCall adapts the scale to a call that AWS has handled.
+// adaptToHandledCall adapts the scale after AWS has handled a call. Only trials have an effect. sameFlight is false if AWS
+// has throttled another call since this call was sent.
 func (b *bucket) adaptToHandledCall(now time.Time, trial, sameFlight bool) {
 	if !trial {
 		return
@@ -141,7 +143,7 @@ func (b *bucket) adaptToHandledCall(now time.Time, trial, sameFlight bool) {
 }
 
 // adaptToThrottledCall adapts the scale to the first throttled call of a flight. The other calls of the flight were sent
-// before this one was answered, and add no information.
+// before AWS answered this call, and provide no new information.
 func (b *bucket) adaptToThrottledCall(now time.Time, trial bool) {
 	if b.Fixed {
 		return

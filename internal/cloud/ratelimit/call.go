@@ -7,26 +7,26 @@ type (
 	callerKey struct{}
 )
 
-// Caller identifies who makes a call. A postponed call keeps its queue position under the name of its caller. Callers with
-// the same tenant share the calls that AWS admits for the tenant.
+// Caller identifies who makes a call. A postponed call keeps its queue position under the Name of its caller. Callers with
+// the same Tenant share the calls that AWS admits for the tenant.
 type Caller struct {
 	Tenant, Name string
-	// Cause is the purpose of the calls, as in the label of metrics.
+	// Cause is the purpose of the calls, such as "stack" or "drift". It is a label of metrics.
 	Cause string
 }
 
-// WithCaller names the caller of the calls that are made with the context.
+// WithCaller returns a context for the calls of caller c.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the caller that the context names, or zero if it names none.
+// CallerOf returns the caller in the context. It returns the zero value if there is none.
 func CallerOf(ctx context.Context) Caller {
 	of, _ := ctx.Value(callerKey{}).(Caller)
 	return of
 }
 
-// withPermit returns a context with a permit of the schedule, for the call that is made with the context.
+// withPermit returns a context for one call that has a permit of a Schedule.
 func withPermit(ctx context.Context, p *permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
@@ -37,12 +37,13 @@ type Call struct {
 	service, operation string
 
 	permit    *permit
-	scheduled bool // whether the permit comes from the schedule
+	scheduled bool // whether the permit comes from a Schedule
 	attempts  int
 	throttled bool // whether AWS throttled the last attempt
 }
 
-// Begin waits until the call may be made.
+// Begin waits until a call may be made, unless the context has a permit. It returns a PostponedError if the call would wait
+// too long. If Begin succeeds, the caller must call End.
 func (l *Limiter) Begin(ctx context.Context, service, operation string) (*Call, error) {
 	c := &Call{limiter: l, service: service, operation: operation}
 	if p, ok := ctx.Value(permitKey{}).(*permit); ok && p != nil && !p.used {
@@ -54,12 +55,12 @@ func (l *Limiter) Begin(ctx context.Context, service, operation string) (*Call, 
 	return c, err
 }
 
-// End releases the permit of an attempt that was not answered.
+// End releases the permit if the last attempt was not answered.
 func (c *Call) End() { c.permit.report(Unanswered) }
 
-// Attempt is called before each attempt. The first attempt uses the permit that Begin has obtained. An attempt after a
-// throttled answer waits until it is admitted. Any other attempt only takes its token, because the SDK has already delayed
-// it.
+// Attempt must be called before each attempt. The first attempt uses the permit from Begin. An attempt after a throttled one
+// waits until it is admitted, or gets a PostponedError. Any other attempt takes a token without waiting, because the SDK has
+// already delayed it.
 func (c *Call) Attempt(ctx context.Context) error {
 	c.attempts++
 	if c.attempts == 1 || c.permit == nil || !c.permit.learnsFromAnswer {
@@ -85,8 +86,8 @@ func (c *Call) Attempt(ctx context.Context) error {
 	return err
 }
 
-// RecordOutcome updates the token buckets after an attempt. If AWS throttled the attempt and the rate limiter decides when
-// the next one is made, the error becomes a ThrottledError.
+// RecordOutcome updates the token buckets after an attempt, and returns the error of the attempt. If AWS throttled the
+// attempt and the rate limiter decides when the next one is made, the error is a ThrottledError.
 func (c *Call) RecordOutcome(err error, o Outcome) error {
 	if c.permit == nil {
 		return err

@@ -13,20 +13,20 @@ import (
 )
 
 // Limiter delays calls until AWS has a token for them, and learns the rates of AWS from its answers. There is one Limiter
-// for each AWS account, because AWS limits calls per account. Tenants share the queue: a call is queued as if it had arrived
-// when the earlier calls of its tenant are done at the current rate. The calls of other tenants therefore do not wait for
-// all calls of a busy tenant (as in fair queueing).
+// for each AWS account, because AWS limits calls per account. Tenants share the queue. A call gets the queue position of a
+// call that arrives when the earlier calls of its tenant are done at the current rate. Other tenants therefore do not wait
+// for all calls of a busy tenant (as in fair queueing).
 type Limiter struct {
 	clock   clock.PassiveClock
 	maxWait time.Duration // the longest time that a call waits
 
 	buckets     []*bucket
-	byOperation sync.Map // maps service and operation to the buckets from which the operation takes tokens
+	byOperation sync.Map // maps service and operation to the buckets for the operation
 
 	mu             sync.Mutex
 	queue          []*waiter                // ordered by since
 	reservations   map[queueKey]reservation // of postponed calls
-	nextEligibleAt map[queueKey]time.Time   // the queue position of the next call of a tenant, as a time, if that is later than now
+	nextEligibleAt map[queueKey]time.Time   // the queue position, as a time, of the next call of a tenant
 	changed        chan struct{}            // closed when waiting calls may be sent earlier than computed
 }
 
@@ -39,14 +39,14 @@ type waiter struct {
 // queueKey identifies the calls that share a queue position, which is kept while they are postponed.
 type queueKey struct{ caller, operation string }
 
-// reservation is the queue position of a postponed call, and when the call is expected to be made again.
+// reservation is the queue position of a postponed call, and the time at which the call is expected to be made again.
 type reservation struct {
 	waiter
 	expectedAt time.Time
 }
 
-// NewLimiter returns a Limiter that starts with the rates of a throttle table. A call that would have to wait for longer
-// than limit is postponed.
+// NewLimiter returns a Limiter that starts with the rates in table. A call that would wait for longer than limit is
+// postponed.
 func NewLimiter(table []TokenBucket, clock clock.PassiveClock, limit time.Duration) *Limiter {
 	l := &Limiter{clock: clock, maxWait: limit, changed: make(chan struct{}), reservations: map[queueKey]reservation{}, nextEligibleAt: map[queueKey]time.Time{}}
 	for _, e := range table {
@@ -71,8 +71,8 @@ func (l *Limiter) bucketsFor(service, operation string) []*bucket {
 	return out
 }
 
-// wait waits until the call may be made. If that would take longer than maxWait, the call is postponed, and the error has
-// the time after which to try again.
+// wait waits until a call may be made, and returns a permit for it; nil if the operation is not limited. If the call would
+// wait for longer than maxWait, it returns a PostponedError.
 func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit, error) {
 	buckets := l.bucketsFor(service, operation)
 	if len(buckets) == 0 {
@@ -109,12 +109,12 @@ func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit,
 	}
 }
 
-// PostponedError is the error of a call that was not sent, to keep below AWS's limits.
+// PostponedError is the error of a call that was not sent, because it would exceed the rate limits of AWS.
 type PostponedError struct {
 	Operation string
-	// After is how long it takes until the call may be sent.
+	// After is the time to wait before the next try.
 	After time.Duration
-	// KeepsPosition reports whether the caller keeps its position in the queue until it comes back.
+	// KeepsPosition reports whether the queue position of the caller is reserved until the next try.
 	KeepsPosition bool
 }
 
@@ -123,10 +123,10 @@ func (e *PostponedError) Error() string {
 	return e.Operation + ": postponed to stay within the rate limits of AWS"
 }
 
-// RetryAfter returns how long it takes until the call may be made.
+// RetryAfter returns the time to wait before the next try.
 func (e *PostponedError) RetryAfter() time.Duration { return e.After }
 
-// pause waits for the duration d, until changed is closed, or until the context ends, which is an error.
+// pause waits until d is over or changed is closed. It returns an error if the context ends first.
 func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -162,7 +162,8 @@ func (l *Limiter) waitTime(w *waiter, now time.Time) time.Duration {
 	return longest
 }
 
-// enqueue puts a call into the queue, at the reserved position if the call was postponed. The caller holds the lock.
+// enqueue adds a call to the queue: at its reserved position if it was postponed before, otherwise at the position for its
+// tenant. The caller holds the lock.
 func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	now := l.clock.Now()
 	maps.DeleteFunc(l.reservations, func(_ queueKey, a reservation) bool { return now.Sub(a.expectedAt) > durations.CallDeadline })
@@ -189,14 +190,13 @@ func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) 
 	return since
 }
 
-// chargedTimeLeft returns the rest of the time that the charged calls of a tenant take at the current rate. The caller holds
-// the lock.
+// chargedTimeLeft returns how long the charged calls of a tenant still take at the current rate. The caller holds the lock.
 func (l *Limiter) chargedTimeLeft(tenant queueKey, now time.Time) time.Duration {
 	return max(l.nextEligibleAt[tenant].Sub(now), 0)
 }
 
-// charge adds the time that a number of calls takes at the current rate to the time that a tenant has used. The caller holds
-// the lock.
+// charge charges a tenant for a number of calls: it adds the time that they take at the current rate to the charged time of
+// the tenant. The caller holds the lock.
 func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, calls int) {
 	maps.DeleteFunc(l.nextEligibleAt, func(_ queueKey, next time.Time) bool { return next.Before(now) })
 	var each time.Duration
@@ -229,7 +229,7 @@ func (l *Limiter) takeTokens(buckets []*bucket, now time.Time) *permit {
 	return p
 }
 
-// permit is the right to send one attempt of a call. Nil is the permit of a call that is not limited.
+// permit is the right to send one attempt of a call. It is nil for a call that is not limited.
 type permit struct {
 	limiter          *Limiter
 	bucketShares     []bucketShare
@@ -250,13 +250,13 @@ type Outcome int
 
 // The values of Outcome.
 const (
-	Unanswered Outcome = iota // it is not known whether AWS has handled the attempt
-	Handled                   // AWS has handled the attempt, whatever it answered
+	Unanswered Outcome = iota // there was no answer, so AWS may or may not have handled the attempt
+	Handled                   // AWS has handled the attempt, with success or an error
 	Throttled                 // AWS has refused the attempt because of its rate limit
 )
 
 // report records the outcome of the attempt. Only the first report counts. Each permit must be reported, because otherwise a
-// trial would stay in flight forever.
+// trial would count as in flight forever.
 func (p *permit) report(o Outcome) {
 	if p == nil {
 		return
@@ -284,13 +284,13 @@ func (p *permit) report(o Outcome) {
 
 // Limit is the rate that a token bucket currently admits.
 type Limit struct {
-	// Service is the service id, and Operations the regular expression of the throttle table.
+	// Service is the service ID, and Operations is the regular expression of the operations.
 	Service, Operations string
 	// Rate is in calls per second.
 	Rate float64
 }
 
-// Rate returns how many calls of an operation per second are currently admitted; 0 if they are not limited.
+// Rate returns the number of calls of an operation per second that are currently admitted; 0 if they are not limited.
 func (l *Limiter) Rate(service, operation string) (rate float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -302,8 +302,8 @@ func (l *Limiter) Rate(service, operation string) (rate float64) {
 	return rate
 }
 
-// Rates returns the rates that the token buckets currently admit, in the order of the throttle table. If several entries
-// have the same operations, it returns the slowest of them.
+// Rates returns the rates that the token buckets currently admit, in the order of the throttle table. If several token
+// buckets have the same service and operations, it returns the lowest rate.
 func (l *Limiter) Rates() []Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// limitedAWS is an emulated AWS with token buckets, called through a rate limiter.
+// limitedAWS is an emulated AWS with token buckets that is called through a rate limiter.
 type limitedAWS struct {
 	limiter  *Limiter
 	aws      *fault.Set
@@ -44,7 +44,7 @@ func newLimitedAWS(limits fault.Limits, table []TokenBucket) *limitedAWS {
 	return s
 }
 
-// call makes one call with its attempts, as the SDK does, and repeats the call when it is postponed.
+// call makes one call with its attempts, as the SDK does. It makes the call again if the call is postponed.
 func (s *limitedAWS) call(ctx context.Context, operation string) error {
 	for ctx.Err() == nil {
 		c, err := s.limiter.Begin(ctx, services.ELB, operation)
@@ -87,8 +87,8 @@ func (s *limitedAWS) send(operation string) (Outcome, error) {
 	return Throttled, errors.New(refused.Message)
 }
 
-// callConcurrently runs callers that make calls without a pause for d, and returns how many calls AWS accepted and
-// refused.
+// callConcurrently runs callers that make calls without a pause for the duration d. It returns how many calls AWS accepted
+// and refused.
 func (s *limitedAWS) callConcurrently(t *testing.T, d time.Duration, callers int, operation string) (taken, refused int) {
 	t.Helper()
 	was, before := len(s.accepted[operation]), len(s.refused[operation])
@@ -106,7 +106,7 @@ func (s *limitedAWS) callConcurrently(t *testing.T, d time.Duration, callers int
 	return len(s.accepted[operation]) - was, len(s.refused[operation]) - before
 }
 
-// checkBounds checks the invariants of the limiter that hold for all answers of AWS while no call is in flight.
+// checkBounds checks invariants of the limiter that must hold whenever no call is in flight, whatever AWS answered.
 func (s *limitedAWS) checkBounds(t *testing.T) {
 	t.Helper()
 	l := s.limiter
@@ -128,8 +128,8 @@ func (s *limitedAWS) rate(operation string) float64 {
 
 func runInVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.Test(t, run) }
 
-// TestAFixedLimitIsNeverExceeded checks that a fixed limit that the operator sets is never exceeded, and answers of AWS do
-// not change it.
+// TestAFixedLimitIsNeverExceeded checks that a fixed limit that the operator sets is not exceeded, and that throttled
+// answers of AWS do not change it.
 func TestAFixedLimitIsNeverExceeded(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		table := []TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
@@ -151,8 +151,8 @@ func TestAFixedLimitIsNeverExceeded(t *testing.T) {
 	})
 }
 
-// TestThrottledCallsInFlightLowerTheRateOnce checks that a call that AWS throttles although it was within the limit lowers
-// the rate at once. All calls that were in flight at the same time lower it only once.
+// TestThrottledCallsInFlightLowerTheRateOnce checks that the rate is lowered at once if AWS throttles a call within the
+// limit. Other throttled calls that were in flight at the same time do not lower it again.
 func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 	l := NewLimiter(DefaultTokenBuckets(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 0)
 	b := l.bucketsFor(services.ELB, registerOperation)[0]
@@ -180,8 +180,8 @@ func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 	}
 }
 
-// TestThrottledRateIsRememberedForMinutes checks that the limiter remembers a throttled rate for minutes: under full demand
-// AWS throttles few calls, and not many within a short time.
+// TestThrottledRateIsRememberedForMinutes checks that the limiter remembers for minutes at which rate AWS throttled: under
+// full demand AWS throttles few calls in an hour, and at most three calls within durations.ThrottlePause.
 func TestThrottledRateIsRememberedForMinutes(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.DocumentedLimits(1), DefaultTokenBuckets())
@@ -200,8 +200,8 @@ func TestThrottledRateIsRememberedForMinutes(t *testing.T) {
 	})
 }
 
-// TestTheRateFollowsTheLimitOfAWS checks that the rate rises when AWS accepts more calls, falls while another client uses a
-// part of the limit, and rises again afterwards. Few calls are throttled meanwhile.
+// TestTheRateFollowsTheLimitOfAWS checks that the rate rises if AWS admits more calls, falls if AWS admits fewer calls, and
+// rises again afterwards. AWS throttles few calls in this time.
 func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 	for _, c := range []struct {
 		operation string
@@ -239,8 +239,8 @@ func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 	}
 }
 
-// TestCallsAreSentInOrderOfArrival checks that calls are sent in the order in which they arrive, also after AWS throttled
-// them.
+// TestCallsAreSentInOrderOfArrival checks that no completed call of thirty concurrent callers waits for more than a minute,
+// also if AWS throttles calls.
 func TestCallsAreSentInOrderOfArrival(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.DocumentedLimits(0.5), DefaultTokenBuckets())
@@ -298,8 +298,8 @@ func TestThrottledBucketDelaysNoOtherBucket(t *testing.T) {
 	})
 }
 
-// TestTheRateLimiterRecovers checks that the rate stays within its bounds for all answers of AWS, and later rises again to
-// the limit of AWS.
+// TestTheRateLimiterRecovers checks that the rate stays within its bounds for random limits and throttled answers of AWS,
+// and then rises again to the limit of AWS.
 func TestTheRateLimiterRecovers(t *testing.T) {
 	for seed := range uint64(seeds.Amount(10, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -327,8 +327,8 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 	}
 }
 
-// TestALostAnswerDoesNotChangeTheRate checks that an attempt without an answer neither changes the rate nor blocks another
-// call.
+// TestALostAnswerDoesNotChangeTheRate checks that an attempt without an answer does not change the rate, and does not count
+// as a trial in flight after the call has ended.
 func TestALostAnswerDoesNotChangeTheRate(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		l := NewLimiter(DefaultTokenBuckets(), clock.RealClock{}, time.Second)

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// manyCallers makes calls concurrently in virtual time; each caller retries at the time that the schedule returns.
+// manyCallers makes calls concurrently in virtual time. Each caller tries again at the time that the schedule has returned.
 type manyCallers struct {
 	t *testing.T
 	*Schedule
@@ -24,13 +24,13 @@ type manyCallers struct {
 	awsThrottles bool // whether AWS throttles one call in five
 
 	mu                   sync.Mutex
-	unsent               map[callKey]TargetCall // not sent yet
+	unsent               map[callKey]TargetCall // calls that were not sent yet
 	waitingSince         map[callKey]time.Time
 	longestOverdue       time.Duration // the longest time that a deregistration was overdue
 	longestWait          time.Duration // the longest wait of a registration
-	calls                int           // calls that AWS accepted
-	sentCalls            int           // calls that were sent
-	earlyDeregistrations int           // deregistrations that were sent while registrations waited and tokens were scarce
+	calls                int           // the number of calls that AWS accepted
+	sentCalls            int           // the number of calls that were sent
+	earlyDeregistrations int           // deregistrations that were sent although there were fewer tokens than waiting registrations
 }
 
 const callsRate, callsBurst = 4.0, 20
@@ -82,7 +82,8 @@ func (c *manyCallers) makeUntilAccepted(call TargetCall) {
 	}
 }
 
-// checkOrder checks that a call is sent in the right order. The caller holds the lock.
+// checkOrder checks that a deregistration is not sent before it is due if the tokens do not suffice for the waiting
+// registrations. The caller holds the lock.
 func (c *manyCallers) checkOrder(call TargetCall) {
 	delete(c.unsent, call.key())
 	c.sentCalls++
@@ -111,9 +112,9 @@ func (c *manyCallers) checkOrder(call TargetCall) {
 	}
 }
 
-// TestRegistrationsPrecedeDeregistrations makes more registrations and deregistrations than AWS admits, for two
-// minutes. A registration waits only for deregistrations that are due, each deregistration is sent within a bound that
-// depends on their number, and every call is sent, also if AWS throttles some calls.
+// TestRegistrationsPrecedeDeregistrations makes more registrations and deregistrations than AWS admits, for two minutes. It
+// checks that a registration waits only for deregistrations that are due, that each deregistration is sent within a bound
+// that depends on the number of calls, and that every call is sent, also if AWS throttles some calls.
 func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 	t.Parallel()
 	for _, faulty := range []bool{false, true} {

@@ -11,32 +11,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Calls that register and deregister targets share a small token bucket of AWS. They are sent in the order of their
-// deadlines. The deadlines of registrations are earlier, but a deregistration becomes due too, so neither delays the other
-// forever if AWS admits fewer calls than are made. Calls of a tenant beyond its share are sent after the calls of other
-// tenants. A call that has to wait occupies no goroutine: its caller gets the time after which to try again, and then sends
+// Calls that register and deregister targets share a small token bucket in AWS. They are sent in the order of their
+// deadlines. Registrations have earlier deadlines. But a deregistration also becomes due, so neither delays the other
+// forever if AWS admits fewer calls than are needed. Calls of a tenant beyond its share are sent after the calls of other
+// tenants. A call that must wait blocks no goroutine: its caller gets the time to wait before the next try, and then sends
 // all changes that the target group needs by that time.
 
-// callSpacing is the minimum time between calls for one target group, so that each call carries more targets. It does not
-// apply while the bucket is nearly full.
+// callSpacing is the minimum time between calls for one target group, by operation, so that each call has more targets. It
+// does not apply while the bucket is nearly full.
 var callSpacing = map[string]time.Duration{RegisterTargets: durations.Moment / 2, DeregisterTargets: durations.Moment}
 
 const (
 	RegisterTargets   = "RegisterTargets"
 	DeregisterTargets = "DeregisterTargets"
 
-	targetCallsOperation = "Targets" // the operation under which registrations and deregistrations use the share of a tenant
+	targetCallsOperation = "Targets" // the operation in the queue keys of tenants; registrations and deregistrations share it
 )
 
-// TargetCall is a call that is about to be made.
+// TargetCall is a call that registers or deregisters targets and asks for admission.
 type TargetCall struct {
 	Operation   string
 	TargetGroup string // ARN of the target group
 	// Tenant is the tenant whose share the call uses.
 	Tenant string
-	// MaxDelay is how long the call may wait, counted from the first request for its admission.
+	// MaxDelay is how long the call may wait after its admission is first requested.
 	MaxDelay time.Duration
-	// IsFull reports whether the call carries as many targets as one call can, so that no spacing follows it.
+	// IsFull reports whether the call has the maximum number of targets. The next call for the target group then need not
+	// wait for callSpacing.
 	IsFull bool
 }
 
@@ -48,9 +49,9 @@ func (c TargetCall) key() callKey { return callKey{c.Operation, c.TargetGroup} }
 type scheduledCall struct {
 	callKey
 	tenant     queueKey
-	deadline   time.Time // when the call is to be sent at the latest, if AWS admits it
-	expectedAt time.Time // when the call was expected to be sent
-	inFlight   bool      // whether the call is in flight
+	deadline   time.Time // when the call should be sent at the latest
+	expectedAt time.Time // when the call is expected to be sent, or was sent
+	inFlight   bool      // whether the call was sent and has no answer yet
 }
 
 // Schedule orders the target calls of one AWS account. The lock of the Limiter guards it.
@@ -58,8 +59,8 @@ type Schedule struct {
 	Limiter       *Limiter
 	buckets       map[string][]*bucket // by operation
 	waiting       map[callKey]*scheduledCall
-	lastSentAt    map[callKey]time.Time  // when the last call that was not full was sent, by target group
-	activeTenants map[queueKey]time.Time // when a tenant made its last call or is to make its next one; tenants that were active recently have equal shares
+	lastSentAt    map[callKey]time.Time  // when the last call was sent that was not full, by operation and target group
+	activeTenants map[queueKey]time.Time // when a tenant made its last call or will make its next one; the tenants in this map have equal shares
 }
 
 // NewSchedule returns a Schedule that orders calls before they take tokens from a Limiter.
@@ -71,7 +72,8 @@ func NewSchedule(l *Limiter) *Schedule {
 	return s
 }
 
-// reserveToken takes a token for a call. If there is none, the error is a PostponedError.
+// reserveToken takes a token for a call and returns its permit; nil if the operation is not limited. If the call must wait,
+// it returns a PostponedError.
 func (s *Schedule) reserveToken(c TargetCall) (*permit, error) {
 	s.Limiter.mu.Lock()
 	defer s.Limiter.mu.Unlock()
@@ -105,14 +107,15 @@ func (s *Schedule) reserveToken(c TargetCall) (*permit, error) {
 	return s.Limiter.takeTokens(buckets, now), nil
 }
 
-// markActive makes a tenant one of those that share the rate, for durations.Recent after the given time.
+// markActive gives a tenant a share of the rate until durations.Recent after the time at.
 func (s *Schedule) markActive(tenant queueKey, at time.Time) {
 	if at.After(s.activeTenants[tenant]) {
 		s.activeTenants[tenant] = at
 	}
 }
 
-// noteAnswer records that a call was answered. A call that is to be sent again keeps its deadline.
+// noteAnswer records that a call was answered. again reports whether the call will be made again; it then keeps its
+// deadline.
 func (s *Schedule) noteAnswer(key callKey, again bool) {
 	s.Limiter.mu.Lock()
 	defer s.Limiter.mu.Unlock()
@@ -127,29 +130,30 @@ func (s *Schedule) noteAnswer(key callKey, again bool) {
 	w.inFlight = false
 }
 
-// Admission is the admission of a call that changes targets. The caller must call End, whether or not the call was made.
+// Admission is the admission of a call that changes targets. The caller must call End, even if it does not make the call.
 type Admission struct {
 	schedule *Schedule
 	key      callKey
 	permit   *permit
 }
 
-// Admit takes a token for a call. If there is none, the error is a PostponedError, and End need not be called.
+// Admit takes a token for a call. If the call must wait, it returns a PostponedError, and End need not be called.
 func (s *Schedule) Admit(c TargetCall) (Admission, error) {
 	p, err := s.reserveToken(c)
 	return Admission{s, c.key(), p}, err
 }
 
-// WithPermit returns a context for the admitted call, with its permit.
+// WithPermit returns a context with the permit, for the admitted call.
 func (a Admission) WithPermit(ctx context.Context) context.Context { return withPermit(ctx, a.permit) }
 
-// End is called after the call; again reports whether the call is to be sent once more.
+// End must be called after the call. again reports whether the call will be made again.
 func (a Admission) End(again bool) {
 	a.permit.report(Unanswered)
 	a.schedule.noteAnswer(a.key, again)
 }
 
-// waitTime returns how long it takes until a call may be sent, if no more urgent call is scheduled.
+// waitTime returns how long it takes until bucket b admits call w, if no call with an earlier deadline is requested
+// meanwhile.
 func (s *Schedule) waitTime(w *scheduledCall, b *bucket, now time.Time) time.Duration {
 	wait := b.waitTime(now, s.callsAhead(w, b, now), 0)
 	if b.awaitsTrial(now) {
@@ -161,10 +165,11 @@ func (s *Schedule) waitTime(w *scheduledCall, b *bucket, now time.Time) time.Dur
 	return wait
 }
 
-// callsAhead returns how many waiting calls are to be sent before w. First are the calls within the share of their tenant,
-// by deadline. Then come the others, by the time from which they are within that share. A deadline before that time counts
-// as that time, so that a tenant with a backlog is not served before all others. Sending a call does not change the order of
-// the others, so each can be sent at the time at which its caller was asked to try again.
+// callsAhead returns how many waiting calls must be sent before w. Calls within the share of their tenant come first, in the
+// order of their deadlines. Then come the others, in the order of the times from which they are within that share. A
+// deadline before that time counts as that time, so that a tenant with a backlog is not served before all others. Sending a
+// call does not change the order of the others, so each call can be sent at the time at which its caller was told to try
+// again.
 func (s *Schedule) callsAhead(w *scheduledCall, b *bucket, now time.Time) (n int) {
 	calls := make([]*scheduledCall, 1, len(s.waiting)+1)
 	calls[0] = w
@@ -175,7 +180,7 @@ func (s *Schedule) callsAhead(w *scheduledCall, b *bucket, now time.Time) (n int
 	}
 	slices.SortFunc(calls, (*scheduledCall).compare)
 	each := time.Duration(float64(len(s.activeTenants)) / b.rate() * float64(time.Second))
-	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // a tenant may exceed its share by the tokens of a full bucket
+	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // a tenant may exceed its share by almost a full bucket of tokens
 	lead, orders, index := map[queueKey]time.Duration{}, make([][2]time.Duration, len(calls)), 0
 	for i, c := range calls {
 		if _, ok := lead[c.tenant]; !ok {
@@ -196,7 +201,7 @@ func (s *Schedule) callsAhead(w *scheduledCall, b *bucket, now time.Time) (n int
 	return n
 }
 
-// compare orders calls by deadline.
+// compare compares calls by deadline, and then by target group and operation.
 func (w *scheduledCall) compare(o *scheduledCall) int {
 	if c := w.deadline.Compare(o.deadline); c != 0 {
 		return c
@@ -204,7 +209,7 @@ func (w *scheduledCall) compare(o *scheduledCall) int {
 	return cmp.Or(cmp.Compare(w.targetGroup, o.targetGroup), cmp.Compare(w.operation, o.operation))
 }
 
-// dropOld removes calls and tenants that have no effect on the order any more.
+// dropOld removes calls and tenants that no longer affect the order.
 func (s *Schedule) dropOld(now time.Time) {
 	maps.DeleteFunc(s.waiting, func(_ callKey, w *scheduledCall) bool { return now.Sub(w.expectedAt) > durations.CallDeadline })
 	maps.DeleteFunc(s.lastSentAt, func(k callKey, at time.Time) bool { return now.Sub(at) >= callSpacing[k.operation] })

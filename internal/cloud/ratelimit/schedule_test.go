@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// testSchedule is a schedule with a clock that only the test advances.
+// testSchedule is a Schedule whose clock only the test advances.
 type testSchedule struct {
 	*Schedule
 	now time.Time
@@ -24,7 +24,8 @@ func newTestSchedule(rate float64, burst int) *testSchedule {
 	return t
 }
 
-// reserve requests a call and returns how long the call has to wait; zero means that the call is sent.
+// reserve requests the admission of a call, and returns how long the call must wait. Zero means that the call is sent and
+// answered.
 func (t *testSchedule) reserve(operation, tenant, group string) time.Duration {
 	within := time.Second
 	if operation == DeregisterTargets {
@@ -49,15 +50,15 @@ func (t *testSchedule) drainBucket(tenant string) {
 	}
 }
 
-// caller repeats the request for a call, each time after the wait that the schedule returned, until the call is sent.
+// caller requests a call repeatedly, each time after the wait that the schedule returned, until the call is sent.
 type caller struct {
 	operation, tenant, group string
 	firstAt                  time.Duration // time from the start to the first request
 	repeats                  bool          // whether the next call is requested a second after a call is sent
 }
 
-// runCallers runs callers until the calls of all callers that do not repeat are sent, for half an hour at most. It
-// returns these callers in the order in which their calls are sent, and how long each call waited.
+// runCallers runs callers until the calls of all callers without repeats are sent, for half an hour at most. It returns
+// these callers in the order in which their calls are sent, and how long each of them waited.
 func (t *testSchedule) runCallers(callers []caller) (sent []caller, waited []time.Duration) {
 	left, next := 0, make([]time.Duration, len(callers))
 	for i, c := range callers {
@@ -93,8 +94,8 @@ func (t *testSchedule) runCallers(callers []caller) (sent []caller, waited []tim
 	return sent, waited
 }
 
-// sendOrder runs callers that request calls now, and returns the target groups of the calls in the order in which the
-// calls are sent.
+// sendOrder runs a caller for each call, which is requested now, and returns the target groups in the order in which the
+// calls are sent. A call is an operation, a tenant and a target group.
 func (t *testSchedule) sendOrder(calls ...[3]string) (out []string) {
 	var callers []caller
 	for _, c := range calls {
@@ -125,7 +126,7 @@ func TestAnOverdueDeregistrationIsSentFirst(t *testing.T) {
 }
 
 // TestDeregistrationsWaitUntilTheyAreDue checks that registrations are sent first until a deregistration is due. The
-// deregistration is then sent within a bounded time.
+// deregistration is then sent within seconds.
 func TestDeregistrationsWaitUntilTheyAreDue(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drainBucket("shop")
@@ -171,8 +172,8 @@ func TestATenantWithManyCallsDelaysNoOtherTenant(t *testing.T) {
 	}
 }
 
-// TestATenantWithinItsShareWaitsForNoBacklog checks that a tenant within its share waits only for the calls of other tenants
-// within their shares, and not for calls beyond these shares.
+// TestATenantWithinItsShareWaitsForNoBacklog checks that a tenant within its share waits only for calls of other tenants
+// that are within their shares, and not for the rest of their calls.
 func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 	for name, c := range map[string]struct {
 		tenants, groups int           // of the flooding tenants
@@ -223,8 +224,8 @@ func TestABurstWaitsForItsOwnShare(t *testing.T) {
 	}
 }
 
-// TestConcurrentTenantsUseTheFullRate checks that concurrent calls of many tenants are sent at the rate that AWS admits,
-// each at the time that the schedule returned.
+// TestConcurrentTenantsUseTheFullRate checks that concurrent calls of many tenants are sent at the rate that AWS admits, if
+// each caller waits exactly as long as the schedule returned.
 func TestConcurrentTenantsUseTheFullRate(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -239,8 +240,8 @@ func TestConcurrentTenantsUseTheFullRate(t *testing.T) {
 	}
 }
 
-// TestTenantsWithoutCallsHaveNoShare checks that the share of a tenant depends on the number of tenants that make calls now,
-// and not on tenants that made calls earlier.
+// TestTenantsWithoutCallsHaveNoShare checks that the share of a tenant depends only on the tenants that make calls now, and
+// not on tenants that made calls earlier.
 func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -259,7 +260,7 @@ func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	}
 }
 
-// TestTheFullRateIsUsed checks that the rate that AWS admits is used in full, by however many tenants.
+// TestTheFullRateIsUsed checks that one or many tenants use the full rate that AWS admits.
 func TestTheFullRateIsUsed(t *testing.T) {
 	for name, tenants := range map[string]int{"one tenant": 1, "two tenants": 2, "thirty tenants": 30} {
 		s := newTestSchedule(4, 20)
@@ -278,8 +279,8 @@ func TestTheFullRateIsUsed(t *testing.T) {
 	}
 }
 
-// TestCallsForOneTargetGroupAreSpaced checks that calls for one target group are spaced. A call that carries as many targets
-// as one call can is followed by no pause.
+// TestCallsForOneTargetGroupAreSpaced checks that calls for one target group are spaced, except after a call with the
+// maximum number of targets.
 func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drainBucket("shop")
@@ -302,7 +303,7 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	}
 }
 
-// TestAnAbandonedCallIsSkipped checks that a caller that does not repeat its request delays no other call for long.
+// TestAnAbandonedCallIsSkipped checks that a caller that does not repeat its request delays other calls only for seconds.
 func TestAnAbandonedCallIsSkipped(t *testing.T) {
 	s := newTestSchedule(1, 1)
 	s.drainBucket("shop")

@@ -11,24 +11,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// TokenBucket limits the calls of one service whose operations match, so that AWS does not throttle them.
+// TokenBucket is a limit for the calls of one service whose operations match a regular expression.
 type TokenBucket struct {
 	Service   string // service id, as the SDK spells it
 	Operation *regexp.Regexp
 	Rate      float64 // calls per second
 	Burst     int
-	// Fixed reports whether the limit is used unchanged. Other limits are starting values from which the rate limiter
-	// learns.
+	// Fixed reports whether the limit never changes. Otherwise it is only the initial value, and the rate limiter learns the
+	// limit from the answers of AWS.
 	Fixed bool
 }
 
-// String returns the token bucket in the form that ParseTokenBuckets parses.
+// String returns the token bucket in the syntax of ParseTokenBuckets.
 func (p TokenBucket) String() string {
 	return fmt.Sprintf("%s:%s=%s:%d", p.Service, p.Operation, strconv.FormatFloat(p.Rate, 'g', -1, 64), p.Burst)
 }
 
-// DefaultTokenBuckets returns the limits that AWS documents for an account whose limits were not raised. The rate limiter
-// starts with these limits.
+// DefaultTokenBuckets returns the initial limits of the rate limiter: those that AWS documents for an account whose limits
+// were not raised.
 func DefaultTokenBuckets() []TokenBucket {
 	p := func(service, op string, rate float64, burst int) TokenBucket {
 		return TokenBucket{Service: service, Operation: regexp.MustCompile(op), Rate: rate, Burst: burst}
@@ -53,9 +53,9 @@ func DefaultTokenBuckets() []TokenBucket {
 	}
 }
 
-// ParseTokenBuckets parses "serviceID:operationRegex=rate:burst,..." and returns the whole table. Entries for a service
-// replace all defaults of that service, and are not changed by learning. The regular expression must not contain the
-// separators.
+// ParseTokenBuckets parses "serviceID:operationRegex=rate:burst,..." and returns a complete table, sorted by service. The
+// entries for a service replace all defaults of that service, and are fixed. The regular expression must not contain "=" and
+// ",".
 func ParseTokenBuckets(s string) ([]TokenBucket, error) {
 	configured := map[string]bool{} // service ids
 	var entries []TokenBucket
@@ -76,8 +76,8 @@ func ParseTokenBuckets(s string) ([]TokenBucket, error) {
 	return table, nil
 }
 
-// minRate and maxRate are the bounds of a rate, in calls per second. A rate below one call a day, or above what any client
-// makes, is a typing error.
+// minRate and maxRate are the bounds of a configured rate, in calls per second. A rate outside these bounds is a typing
+// error.
 const minRate, maxRate = 1e-5, 1e6
 
 func parseTokenBucket(entry string) (TokenBucket, error) {

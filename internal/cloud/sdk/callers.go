@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 )
 
-// The causes of calls, as in the label of metrics.
+// The causes of calls. They are the values of a label of metrics.
 const (
 	CauseStack   = "stack"
 	CauseTargets = "targets"
@@ -15,8 +15,8 @@ const (
 	CauseOrphans = "orphans"
 )
 
-// WithCaller names the caller of the calls that are made with the context. Calls of a drift check have the cause CauseDrift,
-// whatever cause is given.
+// WithCaller returns a context for the calls of a caller. name identifies the caller, and callers with the same tenant share
+// a part of the calls. In a drift check the cause is always CauseDrift.
 func WithCaller(ctx context.Context, tenant, name, cause string) context.Context {
 	if drift.IsCheck(ctx) {
 		cause = CauseDrift

@@ -29,19 +29,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Client calls AWS. It has what all readings share: the clock, the readings that concurrent callers share, and the readings
-// that failed.
+// Client has the clients that call AWS, and what all reads share: the clock, reads in flight that concurrent callers share,
+// and failed reads.
 type Client struct {
-	Config      Config // with the region and the defaults set
+	Config      Config // complete with defaults and the region
 	awsConfig   aws.Config
 	VPC         string // id of the cluster's VPC
 	API         Clients
-	Limits      *ratelimit.Schedule // the rate limiter of the controller's own account
+	Limits      *ratelimit.Schedule // the rate limiter for the account of the controller
 	sharedReads flight
 	failedReads failedReads
 }
 
-// Clients are the service clients of one set of credentials.
+// Clients are the service clients with one set of credentials.
 type Clients struct {
 	ELB     *elasticloadbalancingv2.Client
 	EC2     *ec2.Client
@@ -59,8 +59,7 @@ type Clients struct {
 	Accelerators *globalaccelerator.Client
 }
 
-// New makes the clients. It finds the region and the VPC if the configuration does not name them, and makes no call if the
-// configuration names both.
+// New returns a Client. If cfg does not name the region or the VPC, it finds them. It makes no call if cfg names both.
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -79,15 +78,15 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	return c, err
 }
 
-// ClientsWithCredentials returns clients with the credentials of another account, which has a separate rate limiter.
+// ClientsWithCredentials returns clients with other credentials. l is the rate limiter of the account of these credentials.
 func (c *Client) ClientsWithCredentials(credentials aws.CredentialsProvider, l *ratelimit.Limiter) Clients {
 	base := c.awsConfig.Copy()
 	base.Credentials = credentials
 	return newClients(base, c.Config, l)
 }
 
-// UnfencedClients returns clients without the fence, for calls that change nothing although their operation is a mutating
-// one, such as dry runs.
+// UnfencedClients returns clients without fencing. They are for calls that change nothing although their operation can
+// change resources, such as dry runs.
 func (c *Client) UnfencedClients() Clients {
 	cfg := c.Config
 	cfg.Fence = nil
@@ -117,8 +116,8 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 	return out, nil
 }
 
-// backOff is the back-off of the SDK. After a throttled attempt it is zero if the rate limiter decides when the next attempt
-// is made.
+// backOff is the back-off of the SDK between attempts. It is zero after a throttled attempt if the rate limiter decides when
+// the next attempt is made.
 type backOff struct{ sdk retry.BackoffDelayer }
 
 // BackoffDelay implements retry.BackoffDelayer.
@@ -130,7 +129,7 @@ func (b backOff) BackoffDelay(attempt int, err error) (time.Duration, error) {
 	return b.sdk.BackoffDelay(attempt, err)
 }
 
-// acceleratorRetryer does not retry a call that Global Accelerator refuses because a change is in progress or a quota is
+// acceleratorRetryer is a retryer that does not retry a call of Global Accelerator if a change is in progress or a quota is
 // reached. The SDK treats both errors as throttling, and would block a worker for minutes, or until an operator raises the
 // quota.
 type acceleratorRetryer struct{ aws.Retryer }
@@ -144,7 +143,7 @@ func (r acceleratorRetryer) IsErrorRetryable(err error) bool {
 	return r.Retryer.IsErrorRetryable(err)
 }
 
-// newClients makes the clients. Every call passes the same middleware: fence, rate limiter, deadlines, recorder.
+// newClients returns the service clients. Every call passes the same middleware: fencing, rate limiter, deadlines, recorder.
 func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 	base = base.Copy()
 	base.APIOptions = append(base.APIOptions, func(s *middleware.Stack) error { return instrument(s, c, l) })
@@ -171,13 +170,13 @@ func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 	}
 }
 
-// IsYounger reports whether the time at is less than age ago; it is false for the zero time.
+// IsYounger reports whether the time at is less than age ago. It is false for the zero time.
 func (c *Client) IsYounger(at time.Time, age time.Duration) bool {
 	return !at.IsZero() && c.Config.Clock.Now().Sub(at) < age
 }
 
-// IsFresh reports whether what was read at the time at is younger than Config.Refresh. This period differs by up to a tenth
-// between keys, so that not all resources are read again at once.
+// IsFresh reports whether a value that was read at the time at is younger than Config.Refresh. The period differs by up to a
+// tenth between keys, so that not all values are read again at once.
 func (c *Client) IsFresh(at time.Time, key string) bool {
 	if at.IsZero() {
 		return false
@@ -185,7 +184,8 @@ func (c *Client) IsFresh(at time.Time, key string) bool {
 	return c.Config.Clock.Now().Sub(at) < FreshDuration(c.Config.Refresh, key)
 }
 
-// FreshDuration returns how long a reading of a resource stays fresh: refresh, plus or minus up to a tenth.
+// FreshDuration returns how long the value with a key stays fresh: refresh, plus or minus up to a tenth, depending on the
+// key.
 func FreshDuration(refresh time.Duration, key string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))                           // a hash returns no error
@@ -193,13 +193,13 @@ func FreshDuration(refresh time.Duration, key string) time.Duration {
 	return refresh*9/10 + part
 }
 
-// IsCurrent reports whether what was read at the time at is fresh and was not read before since.
+// IsCurrent reports whether a value that was read at the time at is fresh and was not read before since.
 func (c *Client) IsCurrent(at, since time.Time, key string) bool {
 	return c.IsFresh(at, key) && !at.Before(since)
 }
 
-// EarliestReadTime returns the earliest time at which a value may have been read that must not be older than maxAge; the
-// zero time if maxAge sets no bound.
+// EarliestReadTime returns the time that was maxAge ago. A value that must not be older than maxAge must have been read
+// since then. The result is the zero time if maxAge is not positive.
 func (c *Client) EarliestReadTime(maxAge time.Duration) time.Time {
 	if maxAge <= 0 {
 		return time.Time{}
@@ -207,11 +207,12 @@ func (c *Client) EarliestReadTime(maxAge time.Duration) time.Time {
 	return c.Config.Clock.Now().Add(-maxAge)
 }
 
-// OnceFunc runs a read once for all concurrent callers: ReadShared, ReadEssential or ReadOptional of a Client.
+// OnceFunc runs read once for all concurrent callers with the same key. It is ReadShared, ReadEssential or ReadOptional of a
+// Client.
 type OnceFunc func(ctx context.Context, key string, read func() error) error
 
-// ReadOnce calls read through once, unless fresh returns true. It calls fresh again right before it calls read, because
-// another caller may have read meanwhile.
+// ReadOnce calls read with once, unless fresh returns true. It calls fresh again right before read, because another caller
+// may have read the value meanwhile.
 func ReadOnce(ctx context.Context, once OnceFunc, key string, fresh func() bool, read func() error) error {
 	if fresh() {
 		return nil
@@ -224,7 +225,7 @@ func ReadOnce(ctx context.Context, once OnceFunc, key string, fresh func() bool,
 	})
 }
 
-// CachedOrRead returns the value that known returns. If known has no value yet, it calls read first, as ReadOnce does.
+// CachedOrRead returns the value from known. If known has no value, it first reads the value, as ReadOnce does.
 func CachedOrRead[T any](ctx context.Context, once OnceFunc, key string, known func() (T, bool), read func() error) (T, error) {
 	if out, ok := known(); ok {
 		return out, nil

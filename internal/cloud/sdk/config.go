@@ -17,65 +17,69 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Config holds the dependencies of New. Only Cluster is required.
+// Config has the configuration and the dependencies of a Client. Only Cluster is required.
 type Config struct {
-	// Cluster is the name of the cluster. The controller owns the resources that have a tag with this name.
+	// Cluster is the name of the cluster. The controller owns the resources whose cluster tag has this name as its value.
 	Cluster string
-	// Region and VPC, which is an id, are read from the environment and the instance metadata if they are empty.
+	// Region is the name of the region, and VPC the ID of the VPC. If they are empty, they are found with VPCTags,
+	// environment variables and the instance metadata.
 	Region string
 	VPC    string
-	// VPCTags are tags by which the VPC is found, if VPC is empty.
+	// VPCTags are tags that identify the VPC. They are used only if VPC is empty.
 	VPCTags map[string]string
-	// Env reads an environment variable; nil reads none. Only New calls it.
+	// Env returns the value of an environment variable. Nil means that no variable is set. Only New calls it.
 	Env func(string) string
 
-	// Endpoints overrides the address of a service, by service id. Other ids have no effect.
+	// Endpoints overrides the addresses of services, by service ID. Unknown IDs have no effect.
 	Endpoints map[string]string
-	// Credentials default to the SDK's chain: environment, web identity, shared files, metadata.
+	// Credentials are the credentials for all calls. Nil means the default chain of the SDK: environment, web identity,
+	// shared files, metadata.
 	Credentials aws.CredentialsProvider
-	// HTTP is the HTTP client; the SDK's client if nil. With the emulator's transport, no request leaves the process.
+	// HTTP is the HTTP client. Nil means the client of the SDK. With the transport of the emulator, no request leaves the
+	// process.
 	HTTP *http.Client
-	// MaxAttempts is the greatest number of attempts of a call; 10 if zero, no limit if negative.
+	// MaxAttempts is the maximum number of attempts of a call: 10 if zero, no limit if negative.
 	MaxAttempts int
-	// MaxBackoff is the longest back-off between attempts, 20 s if zero.
+	// MaxBackoff is the longest back-off between attempts; 20 s if zero.
 	MaxBackoff time.Duration
 	// AttemptTimeout is the initial deadline of one attempt of a call, from finding credentials to the end of the answer; 30
-	// s if zero. CallTimeout is the deadline of the call with all of its attempts and their back-off; 1 min if zero. If the
-	// deadline of an attempt has grown beyond CallTimeout, it is also the deadline of the call. A call for an optional fact
-	// ends after the first attempt that misses its deadline.
+	// s if zero. CallTimeout is the deadline of a call with all of its attempts and the back-off between them; 1 min if
+	// zero. If the deadline of an attempt becomes longer than CallTimeout, it is also the deadline of the call. A call for
+	// an optional fact ends after the first attempt that misses its deadline.
 	AttemptTimeout, CallTimeout time.Duration
-	// deadlines are the deadlines of attempts, which grow where AWS answers late.
+	// deadlines has the deadlines of attempts, which become longer if AWS answers late.
 	deadlines *deadlines
 	// TokenBuckets is the throttle table of the rate limiter. Nil means DefaultTokenBuckets; an empty table limits no call.
 	TokenBuckets []ratelimit.TokenBucket
-	// MaxWait is the longest time that a call waits for a token; 1 s if zero. A call that would have to wait longer fails at
-	// once, so that it blocks no worker: the error has the class Throttled and the time after which to try again.
+	// MaxWait is the longest time that a call waits for a token; 1 s if zero. A call that would wait longer fails at once,
+	// so that it does not block a worker. The error has the class Throttled, and contains the time to wait before the next
+	// try.
 	MaxWait time.Duration
-	// Version is sent to AWS in the user agent.
+	// Version is the version of the controller. It is sent to AWS in the user agent.
 	Version string
 
-	// Refresh is how long a reading stays fresh, plus or minus a tenth; 10 min if zero.
+	// Refresh is how long a value that was read stays fresh, plus or minus a tenth; 10 min if zero.
 	Refresh time.Duration
-	// RuleTags enables reading the tags of listeners and rules.
+	// RuleTags reports whether the tags of listeners and rules are read.
 	RuleTags bool
 	// TaggingAPI reports whether the load balancers and target groups of the cluster are found with the Resource Groups
 	// Tagging API. Otherwise the tags of all load balancers and target groups of the VPC are read.
 	TaggingAPI bool
 	// Reachability reports whether subnets are chosen by their routes if no subnet has the role tag.
 	Reachability bool
-	// ManagedCertificates reports whether the controller requests certificates. It then reads the tags of certificates, with
-	// one call for each certificate, to find those of the cluster.
+	// ManagedCertificates reports whether the controller requests certificates. If it does, it reads the tags of
+	// certificates to find those of the cluster. This costs one call for each certificate.
 	ManagedCertificates bool
-	// ImportedCertificates reports whether the controller imports certificates. It then reads the tags of imported
-	// certificates, to find those of the cluster.
+	// ImportedCertificates reports whether the controller imports certificates. If it does, it reads the tags of imported
+	// certificates to find those of the cluster.
 	ImportedCertificates bool
 
-	// Clock is the source of time; clock.RealClock if nil.
+	// Clock is the clock; nil means clock.RealClock.
 	Clock clock.PassiveClock
-	// Fence is called before every attempt of a mutating call, including retries, and again when the request is about to be
-	// sent. An error stops the call. Nil admits all calls.
+	// Fence is called before every attempt of a mutating call, and again when the request of the attempt is about to be
+	// sent. If it returns an error, the request is not sent. Nil disables fencing.
 	Fence interface{ Fence() error }
-	// Calls records the calls; nil records none.
+	// Calls records the calls. It may be nil.
 	Calls CallRecorder
 }
 
@@ -87,25 +91,26 @@ type CallRecorder interface {
 	RecordAttempt(c Call)
 }
 
-// Call is one call to AWS, or one attempt at it.
+// Call describes a call to AWS, or one attempt of it.
 type Call struct {
 	Service   string // id
 	Operation string
-	Code      string // AWS's error code; "" on success, "internal" for an error that is not from AWS
+	Code      string // error code of AWS; "" on success, "internal" for an error that is not from AWS
 	Status    int    // HTTP status, 0 if there was no answer
 	Duration  time.Duration
-	// Cause is the purpose of the call: stack, targets, drift, orphans, or empty.
+	// Cause is the purpose of the call: "stack", "targets", "drift", "orphans", or "".
 	Cause string
-	// Attempts is how many attempts the call took.
+	// Attempts is the number of attempts; 1 in RecordAttempt.
 	Attempts int
 }
 
-// UnknownServices returns the ids of an endpoint table that are not in services.All, sorted. Such entries have no effect.
+// UnknownServices returns, sorted, the service IDs in a map of endpoints that are not in services.All. They have no effect.
 func UnknownServices(endpoints map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(endpoints)), func(id string) bool { return slices.Contains(services.All, id) })
 }
 
-// withDefaults returns the configuration with defaults. It returns an error for a missing cluster name or an invalid URL.
+// withDefaults returns the configuration with defaults in place of zero values. It returns an error if the cluster name is
+// missing or an endpoint is not a URL.
 func (c Config) withDefaults() (Config, error) {
 	if c.Cluster == "" {
 		return c, fmt.Errorf("the cluster name is missing")
@@ -149,7 +154,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// ManagesCertificateType reports whether the controller requests or imports, and deletes, certificates of a type.
+// ManagesCertificateType reports whether the controller requests or imports certificates of a type, and deletes them.
 func (c Config) ManagesCertificateType(t acmtypes.CertificateType) bool {
 	if t == acmtypes.CertificateTypeImported {
 		return c.ImportedCertificates

@@ -18,25 +18,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 )
 
-// maxDeadlineGrowth is the maximum deadline of an attempt, in multiples of Config.AttemptTimeout.
+// maxDeadlineGrowth, multiplied by Config.AttemptTimeout, is the maximum deadline of an attempt.
 const maxDeadlineGrowth = 4
 
-// deadlines determines the deadline of each attempt. It begins with Config.AttemptTimeout. A missed deadline is doubled for
-// the next attempt. After a late answer, attempts get twice the time of that answer, for other operations of the service
-// too, until answers were quick for a while. Only one attempt of an operation at a time, the probe, has a deadline that was
-// doubled after a missed one, so an operation that hangs blocks at most one worker for that long.
+// deadlines computes the deadline of each attempt. The initial deadline is Config.AttemptTimeout. After a missed deadline,
+// one attempt of the operation at a time, the probe, has twice the missed deadline. Other attempts do not, so an operation
+// that does not answer blocks at most one worker for that long. After a late answer, all attempts for the service have twice
+// the time of that answer, until answers were quick for a while.
 type deadlines struct {
 	cache.Guard
 	initialDeadline time.Duration // Config.AttemptTimeout
 	clock           clock.PassiveClock
 	responses       map[string]*responseTimes // by service, and by service and operation
-	// pending has the calls in flight for which a run waits.
+	// pending has the calls in flight for which a run waits. Calls for optional facts are not in it.
 	pending map[*pendingCall]bool
 }
 
 // responseTimes are the observed response times of AWS.
 type responseTimes struct {
-	slowest        time.Duration // the slowest recent answer; each quicker answer lowers it by an eighth
+	slowest        time.Duration // the time of the slowest recent answer; each quicker answer lowers it by an eighth
 	missedDeadline time.Duration // the longest missed deadline since the last answer; 0 if none was missed
 	missedAt       time.Time
 	probing        bool // a probe is in flight
@@ -46,7 +46,8 @@ func newDeadlines(first time.Duration, clock clock.PassiveClock) *deadlines {
 	return &deadlines{initialDeadline: first, clock: clock, responses: map[string]*responseTimes{}, pending: map[*pendingCall]bool{}}
 }
 
-// responseTimesOf returns the response times of an operation or a service. The caller holds the lock.
+// responseTimesOf returns the response times of a service, or of an operation. key is as in responses. The caller holds the
+// lock.
 func (d *deadlines) responseTimesOf(key string) *responseTimes {
 	if d.responses[key] == nil {
 		d.responses[key] = &responseTimes{}
@@ -64,9 +65,9 @@ func (d *deadlines) probeDeadline(service, operation string) time.Duration {
 	return min(max(d.attemptDeadline(service, operation), 2*d.responseTimesOf(service+" "+operation).missedDeadline), maxDeadlineGrowth*d.initialDeadline)
 }
 
-// callDeadline returns the longest deadline that an attempt of an operation may currently have. For an optional call it
-// returns an error if the call must not be made: after a missed deadline, optional calls of the operation are not made while
-// a probe is in flight, and for as long after the deadline as the deadline had been.
+// callDeadline returns the longest deadline that an attempt of an operation may currently have. It returns an error if an
+// optional call must not be made now: after a missed deadline, no optional calls of the operation are made while a probe is
+// in flight, and for as long as the missed deadline.
 func (d *deadlines) callDeadline(service, operation string, optional bool) (limit time.Duration, err error) {
 	d.WithLock(func() {
 		a := d.responseTimesOf(service + " " + operation)
@@ -78,8 +79,9 @@ func (d *deadlines) callDeadline(service, operation string, optional bool) (limi
 	return limit, err
 }
 
-// beginAttempt returns the deadline of an attempt. The caller passes the result of the attempt to end: answered if AWS has
-// answered, missed if the deadline was missed. If both are false, the attempt does not affect later deadlines.
+// beginAttempt returns the deadline of an attempt that begins now. The caller must call end with the result of the attempt:
+// answered if AWS has answered, missed if the deadline was missed. If both are false, the attempt does not affect later
+// deadlines.
 func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
 	start, probe := d.clock.Now(), false
 	d.WithLock(func() {
@@ -111,8 +113,8 @@ func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration
 
 type optionalKey struct{}
 
-// WithOptional returns a context for calls that read an optional fact: an attempt that misses its deadline ends the call,
-// and the fact is reported as a fault. A service that hangs then does not block a worker for long.
+// WithOptional returns a context for calls that read an optional fact. Such a call ends after the first attempt that misses
+// its deadline, and the fact is reported as a fault. A service that does not answer then does not block a worker for long.
 func WithOptional(ctx context.Context) context.Context {
 	return context.WithValue(ctx, optionalKey{}, true)
 }
@@ -122,7 +124,7 @@ func isOptional(ctx context.Context) bool { return ctx.Value(optionalKey{}) != n
 // timeoutError is the error of an attempt or a call that AWS did not answer within its deadline.
 type timeoutError struct {
 	after time.Duration
-	// lastAnswer is AWS's error answer to an earlier attempt, or nil if there was no answer.
+	// lastAnswer is the error with which AWS answered an earlier attempt; nil if AWS answered none.
 	lastAnswer error
 }
 
@@ -135,14 +137,14 @@ func (e *timeoutError) Error() string {
 	return text
 }
 
-// Unwrap returns the last answer, by which the failure is classified.
+// Unwrap returns the last answer, which determines the class of the error.
 func (e *timeoutError) Unwrap() error { return e.lastAnswer }
 
 // RetryableError reports that the SDK may make another attempt.
 func (e *timeoutError) RetryableError() bool { return true }
 
-// boundCall runs a call with all of its attempts under a deadline. If the call ends because of this deadline, or of another
-// deadline of this package, the error is a timeoutError.
+// boundCall runs a call with all of its attempts under a deadline. If the call ends because of this deadline, or of a
+// deadline of an attempt, the error is a timeoutError.
 func boundCall(ctx context.Context, limit time.Duration, call func(context.Context) (middleware.Metadata, error)) error {
 	short, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
 	defer cancel()
@@ -163,8 +165,8 @@ func boundCall(ctx context.Context, limit time.Duration, call func(context.Conte
 	return &ended
 }
 
-// boundAttempt runs one attempt under its deadline, which covers finding credentials, connecting, sending, and reading the
-// answer to its end.
+// boundAttempt runs one attempt under its deadline. The deadline covers finding credentials, connecting, sending the
+// request, and reading the whole answer.
 func (d *deadlines) boundAttempt(ctx context.Context, service, operation string, attempt func(context.Context) error) error {
 	limit, end := d.beginAttempt(service, operation)
 	short, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
@@ -185,9 +187,9 @@ func isAnswer(err error) bool {
 	return errors.As(err, &response) && response.HTTPStatusCode() > 0
 }
 
-// withTimeout returns an HTTP client whose requests have a deadline. The SDK finds credentials for all callers together,
-// with requests that do not pass our middleware, so one request that hangs would block every call. The deadline is a little
-// later than that of a call, because the error of a call has more details.
+// withTimeout returns an HTTP client whose requests have a deadline. The SDK requests credentials once for all callers, and
+// without our middleware, so one request without an answer would block every call. The deadline is a second later than that
+// of a call, because the error of a call has more details.
 func withTimeout(c *http.Client, limit time.Duration) aws.HTTPClient {
 	limit += time.Second
 	if c == nil {
@@ -201,7 +203,7 @@ func withTimeout(c *http.Client, limit time.Duration) aws.HTTPClient {
 	return &own
 }
 
-// withAttemptDeadlines returns the HTTP client for calls. It has no timeout, because each attempt has a deadline of its own.
+// withAttemptDeadlines returns an HTTP client without timeout, because boundAttempt gives each attempt a deadline.
 func withAttemptDeadlines(c aws.HTTPClient) aws.HTTPClient {
 	switch c := c.(type) {
 	case *awshttp.BuildableClient:

@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestDeadlinesFollowResponseTimes checks that the attempt after a missed deadline has twice the deadline. After a slow
-// answer the deadline stays above the time of this answer, and fast answers lower it again. Only one attempt at a time has
-// an extended deadline.
+// TestDeadlinesFollowResponseTimes checks that the attempt after a missed deadline has twice the deadline, but only one
+// attempt at a time. After a slow answer the deadline is twice the time of this answer, and quick answers lower it again.
+// Optional calls are not made while such an attempt is in flight, or right after it.
 func TestDeadlinesFollowResponseTimes(t *testing.T) {
 	now := time.Unix(0, 0)
 	d := newDeadlines(30*time.Second, testclock.FromVariable(&now))

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// newMetadataClient returns the client of the instance metadata service. The client uses IPv6 if the host has no IPv4
-// address except loopback.
+// newMetadataClient returns a client of the instance metadata service. It uses IPv6 if the host has no IPv4 address except
+// loopback.
 func newMetadataClient(c Config) *imds.Client {
 	// With the HTTP client of the SDK, each operation has the SDK's deadline of 5 s.
 	o := imds.Options{Endpoint: c.Endpoints[services.IMDS]}
@@ -45,7 +45,8 @@ func hasOnlyIPv6() bool {
 	return true
 }
 
-// findRegion returns the first region that is set: in the flag, in two environment variables, or in the instance metadata.
+// findRegion returns the region from the first source that has one: the configuration, AWS_DEFAULT_REGION, AWS_REGION, or
+// the instance metadata.
 func findRegion(ctx context.Context, c Config) (string, error) {
 	for _, r := range []string{c.Region, c.Env("AWS_DEFAULT_REGION"), c.Env("AWS_REGION")} {
 		if r != "" {
@@ -59,8 +60,8 @@ func findRegion(ctx context.Context, c Config) (string, error) {
 	return out.Region, nil
 }
 
-// findVPC returns the VPC of the flag, or else the VPC that has the given tags, or else the VPC in the instance metadata, or
-// else the VPC of the instance after which the node is named.
+// findVPC returns the ID of the VPC from the configuration. If it is not set, findVPC looks for the VPC with the configured
+// tags. Without tags, it uses the instance metadata, and then the instance whose ID is the name of the node.
 func findVPC(ctx context.Context, c Config, cl *ec2.Client) (string, error) {
 	if c.VPC != "" {
 		return c.VPC, nil
@@ -137,18 +138,18 @@ func Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }
 
-// SortedUnique returns the sorted strings without duplicates.
+// SortedUnique returns a sorted copy of a list without duplicates.
 func SortedUnique(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// Filters returns the filters for an EC2 describe call that needs only one filter.
+// Filters returns the list of filters for an EC2 describe call with a single filter.
 func Filters(name string, values ...string) []ec2types.Filter {
 	return []ec2types.Filter{Filter(name, values...)}
 }
 
-// MaxFilterValues is the maximum number of values of a filter in a call. It is one less than EC2 permits, because some calls
-// have a second filter with one value.
+// MaxFilterValues is the maximum number of values of a filter. It is one less than EC2 permits, because some calls have a
+// second filter with one value.
 const MaxFilterValues = 199

@@ -13,13 +13,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// Error is a failure with a class. It is used where the error code of AWS does not determine the class, or where the failure
-// did not come from AWS.
+// Error is an error with a class. It is used if the error code of AWS does not determine the class, or if the error is not
+// from AWS.
 type Error struct {
-	// Operation is the attempted operation, such as "create load balancer k8s-shop".
+	// Operation is the operation that failed, such as "create load balancer k8s-shop".
 	Operation string
 	class     failure.Class
-	// reason is the reason of the finding for users, or "" if the class determines the reason.
+	// reason is the reason of the finding for users; "" if the class determines the reason.
 	reason finding.Reason
 	err    error
 }
@@ -36,12 +36,12 @@ func (e *Error) Class() failure.Class { return e.class }
 // Reason returns the reason of the finding for users, or "" if the class determines the reason.
 func (e *Error) Reason() finding.Reason { return e.reason }
 
-// NewError returns an Error with a class.
+// NewError returns an Error with a class and a formatted message. what is the operation that failed.
 func NewError(class failure.Class, what, format string, args ...any) *Error {
 	return &Error{Operation: what, class: class, err: fmt.Errorf(format, args...)}
 }
 
-// Wrap returns an Error that wraps err and has the given class.
+// Wrap returns an Error that wraps err and has the given class. what is the operation that failed.
 func Wrap(class failure.Class, what string, err error) *Error {
 	return &Error{Operation: what, class: class, err: err}
 }
@@ -52,16 +52,18 @@ func (e *Error) WithReason(r finding.Reason) *Error {
 	return e
 }
 
-// errFenced is the error of a mutating call when this process must not write any more.
+// errFenced is the error of a mutating call if this process may no longer write.
 var errFenced = errors.New("this process may no longer write to AWS")
 
-// uncertainError is the error of a call in which an attempt before the last one may have taken effect.
+// uncertainError is the error of a call whose last attempt did not take effect, but of which an earlier attempt may have
+// taken effect.
 type uncertainError struct{ error }
 
 // Unwrap returns the error of the last attempt.
 func (e *uncertainError) Unwrap() error { return e.error }
 
-// ClassOf returns the class of an error, which determines how callers handle the error.
+// ClassOf returns the class of an error, which determines how callers handle the error. It is failure.Unknown if the error
+// has no known class.
 func ClassOf(err error) failure.Class {
 	var own *Error
 	var postponed *ratelimit.PostponedError
@@ -90,7 +92,7 @@ func ClassOf(err error) failure.Class {
 // IsGone reports whether AWS reports that a resource does not exist.
 func IsGone(err error) bool { return err != nil && ClassOf(err) == failure.Gone }
 
-// IgnoreGone returns nil for an error that means that a resource does not exist, and any other error unchanged.
+// IgnoreGone returns nil if AWS reports that a resource does not exist, and otherwise err.
 func IgnoreGone(err error) error {
 	if IsGone(err) {
 		return nil
@@ -110,8 +112,8 @@ func Code(err error) string {
 	return ""
 }
 
-// MayHaveTakenEffect reports whether a failed call may have taken effect: its answer did not arrive, or AWS reported an
-// internal failure.
+// MayHaveTakenEffect reports whether a failed call may have taken effect, because its answer did not arrive or AWS reported
+// an internal failure.
 func MayHaveTakenEffect(err error) bool {
 	var uncertain *uncertainError
 	if errors.As(err, &uncertain) {
@@ -153,13 +155,13 @@ func outcomeOf(err error) ratelimit.Outcome {
 	return ratelimit.Unanswered
 }
 
-// IsInterrupted reports whether an error means only that the context of the caller ended.
+// IsInterrupted reports whether an error means that a context ended, usually that of the caller.
 func IsInterrupted(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// classByCode maps the error codes of all AWS services that the controller calls to classes. It omits codes that have
-// different meanings in different services.
+// classByCode maps the error codes of all AWS services that the controller calls to classes. It omits codes whose meaning
+// depends on the service.
 var classByCode = map[string]failure.Class{
 	"Throttling":                             failure.Throttled,
 	"ThrottlingException":                    failure.Throttled,
@@ -236,7 +238,7 @@ var classByCode = map[string]failure.Class{
 	"ResourceNotFoundException":       failure.Gone,
 	"NoSuchHostedZone":                failure.Gone,
 
-	// Error codes of Global Accelerator, which refuses a change while an earlier change is in progress.
+	// Error codes of Global Accelerator. It refuses a change while an earlier change is in progress.
 	"TransactionInProgressException":        failure.NotReady,
 	"AcceleratorNotDisabledException":       failure.NotReady,
 	"AssociatedListenerFoundException":      failure.InUse,
@@ -305,8 +307,8 @@ var classByCode = map[string]failure.Class{
 }
 
 // IsUnreached reports whether AWS did not answer, or throttled the call, so that the same call may succeed later. It is
-// false for a setting that is missing in the instance metadata: a retry does not help, and the message names the flag to
-// set.
+// false for a setting that was not found in the instance metadata, because a retry does not help, and the message names the
+// flag to set.
 func IsUnreached(err error) bool {
 	var missing *notSetError
 	if err == nil || errors.As(err, &missing) {

@@ -76,8 +76,8 @@ func TestMayHaveTakenEffect(t *testing.T) {
 	}
 }
 
-// TestOutcomeOfAttemptsForTheRateLimiter checks that an error that does not concern rate limits shows the rate limiter that
-// AWS handled the call.
+// TestOutcomeOfAttemptsForTheRateLimiter checks that an error answer that does not concern rate limits counts as a handled
+// call.
 func TestOutcomeOfAttemptsForTheRateLimiter(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error

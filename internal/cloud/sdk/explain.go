@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// Explain returns the error of a call to AWS as one sentence for a terminal, without the prefixes of the SDK. It returns
-// other errors unchanged.
+// Explain returns the error of an AWS call as one sentence for a terminal, without the prefixes of the SDK. It returns other
+// errors unchanged.
 func Explain(err error) error {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -41,8 +41,8 @@ func Explain(err error) error {
 	return fmt.Errorf("call %q: %w", call, operation.Err)
 }
 
-// CallOf returns the service and operation of the AWS call that failed with the error, or "" if the error is not from a
-// call.
+// CallOf returns the service ID and operation of the AWS call that failed with err, such as "EC2 DescribeVpcs"; "" if err is
+// not from a call.
 func CallOf(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -51,8 +51,8 @@ func CallOf(err error) string {
 	return operation.ServiceID + " " + operation.OperationName
 }
 
-// IsSilent reports whether AWS does not answer: it cannot be reached, is late, or reports an internal failure. It is false
-// for a throttled or postponed call.
+// IsSilent reports whether AWS did not answer a call: AWS cannot be reached, is late, or reports an internal failure. It is
+// false for a throttled or postponed call.
 func IsSilent(err error) bool {
 	return failure.HasNoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }
@@ -68,7 +68,7 @@ func rootCause(err error) error {
 	}
 }
 
-// notSetError is the error for a setting that is neither set by the user nor found in the instance metadata.
+// notSetError is the error for a setting that the user has not set and that was not found in the instance metadata.
 type notSetError struct {
 	text string
 	err  error

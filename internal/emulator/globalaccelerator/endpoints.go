@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxEndpoints is the maximum number of endpoints in a request, independently of quotas.
+// maxEndpoints is the maximum number of endpoints in one request. It does not depend on quotas.
 const maxEndpoints = 10
 
 var loadBalancerARNPattern = regexp.MustCompile(`^arn:[a-z-]+:elasticloadbalancing:([a-z0-9-]+):(\d{12}):loadbalancer/(app|net)/.+$`)
 
-// endpointResource is the resource of an endpoint: exactly one of lb, instance and address is set.
+// endpointResource is the AWS resource to which an endpoint ID refers. Exactly one of lb, instance and address is set.
 type endpointResource struct {
 	partition *store.Partition
 	id        string
@@ -29,7 +29,7 @@ type endpointResource struct {
 // endpoints implements the operations on endpoints.
 type endpoints struct{ *Service }
 
-// findTarget finds the resource of an endpoint in a region.
+// findTarget returns the AWS resource in a region to which an endpoint ID refers, or an error if there is none.
 func (s endpoints) findTarget(c *store.Call, region, id string) (endpointResource, error) {
 	p := s.store.Partition(c.Account, region)
 	t := endpointResource{partition: p, id: id}
@@ -57,7 +57,7 @@ func (s endpoints) findTarget(c *store.Call, region, id string) (endpointResourc
 	return t, nil
 }
 
-// quotaName returns the name of the quota for endpoint groups that have only endpoints of this resource type.
+// quotaName returns the name of the quota for endpoint groups in which all endpoints have this resource type.
 func (t endpointResource) quotaName() string {
 	switch {
 	case t.instance != nil:
@@ -70,7 +70,8 @@ func (t endpointResource) quotaName() string {
 	return "network-load-balancers-per-endpoint-group"
 }
 
-// checkUsable returns an error for load balancers that are not active or not in availability zones.
+// checkUsable returns an error if the endpoint is a load balancer that is not active, or that is not in an availability
+// zone.
 func (t endpointResource) checkUsable(c *store.Call) error {
 	if t.lb == nil {
 		return nil
@@ -87,7 +88,7 @@ func (t endpointResource) checkUsable(c *store.Call) error {
 	return nil
 }
 
-// checkDualStack returns an error unless a dual-stack accelerator can have the endpoint.
+// checkDualStack returns an error if a dual-stack accelerator cannot have the endpoint.
 func (t endpointResource) checkDualStack() error {
 	switch {
 	case t.lb != nil && t.lb.Addressing != elbtypes.IpAddressTypeIpv4:
@@ -101,7 +102,8 @@ func (t endpointResource) checkDualStack() error {
 	return invalid(store.Unproven, "The endpoint '%s' is not dual-stack, as the accelerator is", t.id)
 }
 
-// checkNLBTargets returns an error for target groups that a dual-stack NLB behind an accelerator cannot have.
+// checkNLBTargets returns an error if the load balancer is an NLB with a target group that Global Accelerator does not
+// support for dual-stack NLBs.
 func (t endpointResource) checkNLBTargets() error {
 	if t.lb.IsALB() {
 		return nil
@@ -114,7 +116,7 @@ func (t endpointResource) checkNLBTargets() error {
 	return nil
 }
 
-// targetGroups returns the target groups that a load balancer uses.
+// targetGroups returns the target groups of the load balancer, ordered by ARN.
 func (t endpointResource) targetGroups() []*store.TargetGroup {
 	var out []*store.TargetGroup
 	for _, arn := range store.SortedKeys(t.partition.ELB.TargetGroups) {
@@ -125,7 +127,7 @@ func (t endpointResource) targetGroups() []*store.TargetGroup {
 	return out
 }
 
-// mergeEndpoints returns the endpoints in kept with the endpoints of a request added or replaced.
+// mergeEndpoints returns a copy of kept in which the endpoints of a request (in) are added or replaced.
 func (s endpoints) mergeEndpoints(c *store.Call, of endpointGroupPath, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
 	out := slices.Clone(kept)
 	given := map[string]bool{}
@@ -152,7 +154,7 @@ func (s endpoints) mergeEndpoints(c *store.Call, of endpointGroupPath, in []type
 	return out, s.checkEndpointCount(c, of.endpointGroup.Region, out)
 }
 
-// newEndpoint returns the endpoint of a request. An existing endpoint keeps its age and its health.
+// newEndpoint returns the endpoint for a part of a request. If the endpoint exists, its creation time and health are kept.
 func (s endpoints) newEndpoint(c *store.Call, of endpointGroupPath, in types.EndpointConfiguration) (*store.AcceleratorEndpoint, error) {
 	out := &store.AcceleratorEndpoint{ID: *in.EndpointId, Weight: 128, Added: c.Now}
 	if before := of.endpointGroup.Endpoint(out.ID); before != nil {
@@ -176,7 +178,8 @@ func (s endpoints) newEndpoint(c *store.Call, of endpointGroupPath, in types.End
 	return out, err
 }
 
-// checkEndpointCount checks the number of endpoints. The quota depends on the resource types of the endpoints.
+// checkEndpointCount returns an error if a list has more endpoints than the quota. The quota depends on their resource
+// types.
 func (s endpoints) checkEndpointCount(c *store.Call, region string, list []*store.AcceleratorEndpoint) error {
 	name := ""
 	for _, e := range list {
@@ -221,7 +224,7 @@ func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Ad
 	return out, nil
 }
 
-// RemoveEndpoints removes endpoints from an endpoint group. After an error no endpoint is removed.
+// RemoveEndpoints removes endpoints from an endpoint group. If it returns an error, it removes no endpoint.
 func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (*ga.RemoveEndpointsOutput, error) {
 	of, err := s.findEndpointGroup(c, in.EndpointGroupArn)
 	if err != nil {

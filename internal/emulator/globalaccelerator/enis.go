@@ -13,9 +13,9 @@ const (
 	securityGroupDescription = "GlobalAccelerator configured SecurityGroup"
 )
 
-// updateENIs creates and deletes ENIs of the account's accelerators, so that each subnet of each endpoint with
-// client IP preservation has one ENI. It never deletes the security group of a VPC. A subnet without a free address
-// gets no ENI; the data plane does not need it.
+// updateENIs creates and deletes ENIs of the account's accelerators. Afterwards, each subnet of each endpoint with client IP
+// preservation has one ENI. A subnet without a free address gets no ENI; the emulated data plane does not need it.
+// updateENIs never deletes the security group that it creates in a VPC.
 func (s *Service) updateENIs(c *store.Call) {
 	st := s.acceleratorState(c)
 	wanted := map[store.AcceleratorENI]bool{}
@@ -66,7 +66,7 @@ func eniRegions(list map[store.AcceleratorENI]bool) []string {
 	return store.SortedKeys(out)
 }
 
-// ensureSecurityGroup returns the service's security group of a VPC. It creates it if there is none.
+// ensureSecurityGroup returns the ID of Global Accelerator's security group in a VPC. It creates the group if there is none.
 func ensureSecurityGroup(p *store.Partition, vpc string) string {
 	for _, id := range store.SortedKeys(p.SecurityGroups) {
 		if g := p.SecurityGroups[id]; g.VPCID == vpc && g.Name == securityGroupName {

@@ -21,16 +21,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// region is the region of the endpoints, which differs from that of the service.
+// region is the region of the endpoints. It is not the region of the Global Accelerator API.
 const region = "eu-west-1"
 
-// harness is an emulator with a VPC in one region, which tests call with the SDK in memory.
+// harness has an emulator with a VPC, subnets and an instance in one region, and SDK clients that call the emulator in
+// memory.
 type harness struct {
 	t     *testing.T
 	ctx   context.Context
 	em    *emulator.Emulator
 	clock *store.ManualClock
-	cfg   aws.Config // of the service's region
+	cfg   aws.Config // for the region of the Global Accelerator API
 
 	ga  *ga.Client
 	elb *elb.Client

@@ -74,8 +74,8 @@ func readPortRanges(in []types.PortRange) ([]store.PortRange, error) {
 	return out, nil
 }
 
-// checkPorts returns an error for ports of a listener that are in use: in a range of the same protocol, or as the endpoint
-// port of an override.
+// checkPorts returns an error if a port range of listener l is not valid or in use. A port is in use if it is in another
+// range of the same protocol, or if it is the endpoint port of a port override of the accelerator.
 func checkPorts(a *store.Accelerator, l *store.AcceleratorListener) error {
 	taken := []store.PortRange{}
 	for _, other := range a.Listeners {

@@ -15,9 +15,9 @@ const (
 	maxPageSize     = 100
 )
 
-// page returns a page of a list and the next token. of identifies the list, and key returns the identifier of an item. Pages
-// follow the order of keys, so that the creation or deletion of an item between pages does not repeat or omit other items.
-// Within a page the order is random.
+// page returns one page of items, and the token of the next page, nil for the last page. of identifies the list in tokens.
+// key returns the identifier of an item. Pages are in the order of the keys: an item that is created or deleted between two
+// calls does not cause other items to be repeated or omitted. Within a page the order is random.
 func page[T any](w *store.Store, of string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
 	if err := firstError(checkRange("MaxResults", size, 1, maxPageSize), checkShortText("NextToken", token)); err != nil {
 		return nil, nil, err

@@ -69,8 +69,8 @@ func TestListenerPorts(t *testing.T) {
 	}
 }
 
-// portsForUpdate returns unused ports for an update that is expected to succeed, because the creation before it has used
-// the ports in list.
+// portsForUpdate returns the ports for an update after a creation with the ports in list. If the creation succeeds (want is
+// ""), these ports are in use, and portsForUpdate returns other ports.
 func portsForUpdate(list []types.PortRange, want string) []types.PortRange {
 	if want == "" {
 		return portRanges(20000, 20010)

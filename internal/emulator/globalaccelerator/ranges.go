@@ -22,7 +22,7 @@ func readAddressRange(text *string) (netip.Prefix, error) {
 	return block, nil
 }
 
-// ProvisionByoipCidr provisions an address range for the account. It does not check the owner of the range.
+// ProvisionByoipCidr provisions an address range for the account. It does not check that the account owns the range.
 func (s *Service) ProvisionByoipCidr(c *store.Call, in *ga.ProvisionByoipCidrInput) (*ga.ProvisionByoipCidrOutput, error) {
 	block, err := readAddressRange(in.Cidr)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Service) ProvisionByoipCidr(c *store.Call, in *ga.ProvisionByoipCidrInp
 	return &ga.ProvisionByoipCidrOutput{ByoipCidr: describeAddressRange(c, r)}, nil
 }
 
-// AdvertiseByoipCidr announces a range to the internet.
+// AdvertiseByoipCidr starts to advertise an address range to the internet.
 func (s *Service) AdvertiseByoipCidr(c *store.Call, in *ga.AdvertiseByoipCidrInput) (*ga.AdvertiseByoipCidrOutput, error) {
 	block, err := readAddressRange(in.Cidr)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Service) AdvertiseByoipCidr(c *store.Call, in *ga.AdvertiseByoipCidrInp
 	return &ga.AdvertiseByoipCidrOutput{ByoipCidr: describeAddressRange(c, r)}, nil
 }
 
-// ListByoipCidrs lists the ranges of the account.
+// ListByoipCidrs lists the address ranges of the account.
 func (s *Service) ListByoipCidrs(c *store.Call, in *ga.ListByoipCidrsInput) (*ga.ListByoipCidrsOutput, error) {
 	var all []*store.AcceleratorCIDR
 	for _, r := range s.acceleratorState(c).CIDRs {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Error codes of several operations.
+// Error codes that more than one operation returns.
 const (
 	codeInvalid            = "InvalidArgumentException"
 	codeLimit              = "LimitExceededException"
@@ -81,7 +81,7 @@ func (s *Service) acceleratorState(c *store.Call) *store.AcceleratorState {
 	return s.store.AcceleratorState(c.Account)
 }
 
-// findAccelerator finds an accelerator by its own ARN.
+// findAccelerator returns the accelerator with an ARN.
 func (s *Service) findAccelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
 	if err := firstError(checkPresent("AcceleratorArn", arn != nil), checkShortText("AcceleratorArn", arn)); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s *Service) findAccelerator(c *store.Call, arn *string) (*store.Accelerato
 	return nil, store.Errorf(store.Unproven, codeNoAccelerator, "The accelerator '%s' was not found", *arn)
 }
 
-// findListener finds a listener by its ARN.
+// findListener returns the listener with an ARN, and its accelerator.
 func (s *Service) findListener(c *store.Call, arn *string) (*store.Accelerator, *store.AcceleratorListener, error) {
 	if err := firstError(checkPresent("ListenerArn", arn != nil), checkShortText("ListenerArn", arn)); err != nil {
 		return nil, nil, err
@@ -104,14 +104,14 @@ func (s *Service) findListener(c *store.Call, arn *string) (*store.Accelerator, 
 	return a, l, nil
 }
 
-// endpointGroupPath is an endpoint group with its accelerator and listener.
+// endpointGroupPath is an endpoint group with the accelerator and the listener to which it belongs.
 type endpointGroupPath struct {
 	accelerator   *store.Accelerator
 	listener      *store.AcceleratorListener
 	endpointGroup *store.EndpointGroup
 }
 
-// findEndpointGroup finds an endpoint group by its ARN.
+// findEndpointGroup returns the endpoint group with an ARN.
 func (s *Service) findEndpointGroup(c *store.Call, arn *string) (endpointGroupPath, error) {
 	if err := firstError(checkPresent("EndpointGroupArn", arn != nil), checkShortText("EndpointGroupArn", arn)); err != nil {
 		return endpointGroupPath{}, err
@@ -123,16 +123,16 @@ func (s *Service) findEndpointGroup(c *store.Call, arn *string) (endpointGroupPa
 	return endpointGroupPath{a, l, g}, nil
 }
 
-// recordChange records a change of an accelerator or of a part of it. The change starts to propagate now, together
-// with earlier changes.
+// recordChange records that an accelerator or a part of it has changed. The deployment of this change and of earlier changes
+// ends after DeploymentDelay. recordChange also updates the ENIs.
 func (s *Service) recordChange(c *store.Call, a *store.Accelerator) {
 	a.Modified = c.Now
 	a.Deployed = c.Now.Add(s.store.Config.Accelerator.DeploymentDelay)
 	s.updateENIs(c)
 }
 
-// checkNotBusy returns an error for a change within TransactionTime of another change, if the configuration has a
-// TransactionTime.
+// checkNotBusy returns an error if the last change of the accelerator is more recent than TransactionTime. If
+// TransactionTime is zero, it returns nil.
 func (s *Service) checkNotBusy(c *store.Call, a *store.Accelerator) error {
 	if c.Now.Before(a.Modified.Add(s.store.Config.Accelerator.TransactionTime)) {
 		return inProgressError(a)
@@ -144,13 +144,15 @@ func inProgressError(a *store.Accelerator) error {
 	return store.Errorf(store.Unproven, codeBusy, "There is already a transaction in progress for the accelerator '%s'", a.ARN)
 }
 
-// creation is a call that creates a resource, with its idempotency token.
+// creation identifies a call that creates a resource: key is the operation with the idempotency token, input the request as
+// JSON.
 type creation struct {
 	key, input string
 	arn        string // ARN of the resource that an equal call has created, if it exists
 }
 
-// findCreation looks for an earlier call with the token. in is the input without the token.
+// findCreation returns the creation for a call. in is the input without the token. If an equal call has created a resource
+// that still exists, arn is set. It returns an error if the token was used with another input.
 func (s *Service) findCreation(c *store.Call, token *string, in any) (creation, error) {
 	if err := firstError(checkPresent("IdempotencyToken", token != nil), checkShortText("IdempotencyToken", token)); err != nil {
 		return creation{}, err
@@ -172,7 +174,7 @@ func (s *Service) findCreation(c *store.Call, token *string, in any) (creation, 
 	return out, nil
 }
 
-// storeCreation stores the token of a call with the ARN of the resource that it created.
+// storeCreation stores the ARN of the resource that a call has created, for later calls with the same token.
 func (s *Service) storeCreation(c *store.Call, made creation, arn string) {
 	s.acceleratorState(c).Creations[made.key] = store.AcceleratorCreation{Input: made.input, ARN: arn}
 }

@@ -11,7 +11,7 @@ import (
 
 const maxTags = 50
 
-// taggedAccelerator returns the accelerator in a request about tags. Other resources have no tags.
+// taggedAccelerator returns the accelerator for an operation on tags. Other resources have no tags and are an error.
 func (s *Service) taggedAccelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
 	if err := firstError(checkPresent("ResourceArn", store.Value(arn) != ""), checkShortText("ResourceArn", arn)); err != nil {
 		return nil, err

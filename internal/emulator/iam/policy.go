@@ -88,7 +88,7 @@ func (p Policy) check() error {
 type Request struct {
 	// Action is an action, for example "ec2:CreateTags".
 	Action string
-	// Resource is an ARN; it is empty for an action without resources, which only "*" matches.
+	// Resource is an ARN. It is empty for an action without resources; then only the resource "*" of a statement matches.
 	Resource string
 	// Keys maps condition keys to their values in the request.
 	Keys map[string]string
@@ -99,7 +99,7 @@ type Decision struct {
 	IsAllowed bool
 	// IsExplicitDeny reports whether a statement denies the request.
 	IsExplicitDeny bool
-	// Sids lists the id of the statement that denies the request, or the ids of all statements that allow it.
+	// Sids has the ID of the statement that denies the request, or the IDs of all statements that allow it.
 	Sids []string
 }
 
@@ -140,7 +140,7 @@ func (s Statement) matches(r Request) bool {
 	return true
 }
 
-// lookUp returns the value of a condition key, whose name is not case-sensitive.
+// lookUp returns the value of a condition key, and whether the request has the key. Names of keys are not case-sensitive.
 func lookUp(keys map[string]string, name string) (string, bool) {
 	if v, ok := keys[name]; ok {
 		return v, true
@@ -153,7 +153,9 @@ func lookUp(keys map[string]string, name string) (string, bool) {
 	return "", false
 }
 
-// conditionOperators are the condition operators. Negated operators are true for a key without a value.
+// conditionOperators maps the supported condition operators to functions that evaluate them. have is the value in the
+// request, and there reports whether the request has the key. Negated operators are true if the request does not have the
+// key.
 var conditionOperators = map[string]func(have string, there bool, values []string) bool{
 	"StringEquals":    func(have string, there bool, values []string) bool { return there && slices.Contains(values, have) },
 	"StringNotEquals": func(have string, there bool, values []string) bool { return !there || !slices.Contains(values, have) },
@@ -173,5 +175,6 @@ func matchesAnyPattern(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matchesPattern(p, s) })
 }
 
-// matchesPattern reports whether a text matches a pattern with the wildcards * and ?, where * also matches slashes and colons.
+// matchesPattern reports whether a text matches a pattern with the wildcards * and ?. Wildcards also match slashes and
+// colons.
 func matchesPattern(pattern, s string) bool { return glob.Match(pattern, s, glob.LiteralBackslash) }

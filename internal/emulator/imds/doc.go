@@ -1,4 +1,3 @@
-// Package imds emulates the instance metadata service, version 2: its tokens and the
-// paths that a controller on a node reads. It serves the metadata of one instance of
-// the emulator.
+// Package imds emulates version 2 of the instance metadata service: its tokens, and the paths that a controller on a node
+// reads. It serves the metadata of one instance of the emulator.
 package imds

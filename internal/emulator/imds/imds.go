@@ -22,18 +22,19 @@ const (
 
 // Identity is the instance whose metadata is served.
 type Identity struct {
-	// Account and Region are the account and the region of the instance. They default to the default account of the emulator
-	// and to defaultRegion.
+	// Account and Region are the account and the region of the instance. The default account is that of the emulator. For
+	// the default region, see defaultRegion.
 	Account, Region string
 	// InstanceID defaults to the first running instance.
 	InstanceID string
-	// Role is the name of the instance profile's role, "" if there is none.
+	// Role is the name of the role in the instance profile, or "" if there is none.
 	Role string
 	// Disabled makes the service answer 403 to all requests.
 	Disabled bool
-	// IMDSv1Only makes the service support only version 1 of the service (IMDSv1), which has no tokens.
+	// IMDSv1Only makes the service support only version 1 (IMDSv1), which has no tokens.
 	IMDSv1Only bool `json:"OneOnly"`
-	// Unreachable makes the service drop every request, as for a pod beyond the hop limit.
+	// Unreachable makes the service drop every request, as in a pod that is more network hops away than the hop limit
+	// allows.
 	Unreachable bool
 }
 
@@ -56,15 +57,15 @@ func New(w *store.Store) *Server {
 	return s
 }
 
-// Reset removes identity and tokens.
+// Reset restores the default identity and removes all tokens.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.identity, s.tokens = Identity{Region: s.defaultRegion()}, map[string]time.Time{}
 }
 
-// defaultRegion returns the region of the instance if SetIdentity sets none: the home region of the AWS partition, but
-// us-west-2 in the partition aws.
+// defaultRegion returns the region of the instance if SetIdentity sets none: us-west-2 in the AWS partition "aws", and the
+// home region of any other AWS partition.
 func (s *Server) defaultRegion() string {
 	if aws := s.store.AWSPartition(); aws.Name != "aws" {
 		return aws.Home
@@ -72,7 +73,7 @@ func (s *Server) defaultRegion() string {
 	return "us-west-2"
 }
 
-// SetIdentity sets the instance whose metadata is served.
+// SetIdentity sets the instance whose metadata is served. If i.Region is empty, it sets the default region.
 func (s *Server) SetIdentity(i Identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,13 +142,13 @@ func (s *Server) isValidToken(token string) bool {
 	return ok && s.store.Clock.Now().Before(expires)
 }
 
-// metadata is the tree of paths below /latest/.
+// metadata has the value of each path. Paths are relative to /latest/.
 type metadata struct {
 	paths          map[string]string
 	tokensRequired bool
 }
 
-// buildMetadata builds the tree for an identity; the caller holds the state lock.
+// buildMetadata returns the metadata for an identity. The caller holds the state lock.
 func (s *Server) buildMetadata(id Identity) metadata {
 	account := id.Account
 	if account == "" {
@@ -196,7 +197,8 @@ func (s *Server) buildMetadata(id Identity) metadata {
 	return md
 }
 
-// findInstance returns the instance with an identifier, or the first running instance for "".
+// findInstance returns the instance with an ID. If the ID is "", it returns the first running instance, or nil if there is
+// none.
 func findInstance(p *store.Partition, id string) *store.Instance {
 	if id != "" {
 		return p.Instances[id]
@@ -219,8 +221,8 @@ func roleCredentials(now time.Time, account string) string {
 	return string(text)
 }
 
-// read answers a path: a value, or the listing of a directory, in which
-// directories end with a slash.
+// read returns the response for a path: its value, or the list of names in a directory. In the list, names of directories
+// end with a slash.
 func (md metadata) read(path string) wire.Response {
 	path = strings.TrimPrefix(path, "/latest/")
 	if value, ok := md.paths[strings.TrimSuffix(path, "/")]; ok {

@@ -1,5 +1,5 @@
-// Package recording defines the format of recordings of runs against AWS: the calls as sent over HTTP, without data that
-// identify the account and the cluster. Package compare sends them to the emulator.
+// Package recording defines the format of recordings of runs against AWS. A recording has the calls as they are sent over
+// HTTP, without data that identify the account and the cluster. Package compare sends the calls to the emulator.
 package recording
 
 import (
@@ -24,7 +24,7 @@ const Version = 1
 // Recording contains the calls of one run.
 type Recording struct {
 	Version int `json:"version"`
-	// Run is the part of names and tags that identifies the resources of the run.
+	// Run is the part of names and tags by which the resources of the run are identified.
 	Run string    `json:"run"`
 	At  time.Time `json:"at"`
 	// Programs maps the names of the programs in the run to their versions.
@@ -65,10 +65,11 @@ type Call struct {
 	// itself.
 	Phase  string `json:"part,omitempty"`
 	Caller string `json:"by"`
-	// StartMillis is the time of the request since the start of the run, DurationMillis the time until the answer.
+	// StartMillis is the time from the start of the run to the request. DurationMillis is the time from the request to the
+	// answer.
 	StartMillis    int64 `json:"at"`
 	DurationMillis int64 `json:"took"`
-	// Service is the name in the signature's scope.
+	// Service is the service name in the credential scope of the request's signature.
 	Service   string `json:"service"`
 	Region    string `json:"region"`
 	Operation string `json:"operation"`
@@ -96,9 +97,9 @@ func IsMutating(operation string) bool {
 	return true
 }
 
-// NewCall returns the call of a request to AWS, without an answer. The service and the region are from the signature
-// of the request. In the REST protocol, the operation is method and path. The call has only the headers with the
-// operation and the content type, and no private key.
+// NewCall returns the call for a request to AWS, without an answer. The service and the region are those in the signature.
+// If the request has no operation name, the operation is the method and the path. The call has no headers except
+// X-Amz-Target and Content-Type, and RemovedText instead of each secret.
 func NewCall(r *http.Request, body []byte) (Call, error) {
 	c := Call{
 		Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Target: r.Header.Get("X-Amz-Target"), Type: r.Header.Get("Content-Type"),
@@ -132,14 +133,14 @@ func NewCall(r *http.Request, body []byte) (Call, error) {
 	return c, nil
 }
 
-// Node is an element of an answer. It has text or elements.
+// Node is an element of an answer in XML or JSON. It has either a text or children.
 type Node struct {
 	Name     string  `json:"n,omitempty"`
 	Text     string  `json:"t,omitempty"`
 	Children []*Node `json:"k,omitempty"`
 }
 
-// Child returns the first element of a name, nil if there is none.
+// Child returns the first child with a name, or nil if there is none.
 func (n *Node) Child(name string) *Node {
 	if n == nil {
 		return nil
@@ -152,7 +153,7 @@ func (n *Node) Child(name string) *Node {
 	return nil
 }
 
-// EachLeaf calls f with each text, and with the names of the elements around it.
+// EachLeaf calls f for each element without children. path has the names of the elements from n to the leaf.
 func (n *Node) EachLeaf(f func(path []string, leaf *Node)) {
 	if n != nil {
 		n.eachLeaf(nil, f)
@@ -170,7 +171,8 @@ func (n *Node) eachLeaf(path []string, f func([]string, *Node)) {
 	}
 }
 
-// ParseAnswer reads the body of an answer, JSON or XML.
+// ParseAnswer parses the body of an answer in JSON or XML. Any other body is one element with a text. It returns nil for an
+// empty body.
 func ParseAnswer(body []byte) (*Node, error) {
 	body = bytes.TrimSpace(body)
 	switch {
@@ -245,8 +247,9 @@ func nodeFromXML(body []byte) (*Node, error) {
 	}
 }
 
-// EachText replaces each value in the body of a request, a form or JSON, by the result of f. The name is the path of
-// the member, such as "SecurityGroups.member.1". Any other body is one value without a name.
+// EachText returns the body of a request in which each value is replaced by the result of f. In a form, name is the name of
+// the field, such as "SecurityGroups.member.1". In JSON, it is the key, with indexes for items of lists. Any other body is
+// one value without a name.
 func EachText(body string, f func(name, value string) string) (string, error) {
 	trimmed := strings.TrimSpace(body)
 	switch {
@@ -304,7 +307,7 @@ func Read(from io.Reader) (*Recording, error) {
 	return &r, nil
 }
 
-// Write writes a recording with one call on each line, so that people can read and compare it.
+// Write writes a recording with one call on each line, because people read and compare recordings.
 func (r *Recording) Write(to io.Writer) error {
 	calls := r.Calls
 	head := *r

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 )
 
-// Account is the account id in every recording, an example from AWS's documentation.
+// Account is the account ID in every recording. It is an example from the AWS documentation.
 const Account = "111122223333"
 
-// RemovedText is the text that replaces private keys.
+// RemovedText is the text that replaces private keys and other secrets.
 const RemovedText = "removed"
 
 var (
@@ -27,20 +27,21 @@ var (
 	zonePattern          = regexp.MustCompile(`^[a-z]{2,3}(-[a-z]+)+-\d[a-z]?$|^[a-z]{3,4}\d-az\d$`)
 )
 
-// harmlessTexts lists values that do not identify an account, in addition to values of enumerations.
+// harmlessTexts lists values that do not identify an account and that are not values of an enumeration in AWS's models.
 var harmlessTexts = []string{"true", "false", "tcp", "udp", "icmp", "icmpv6", "-1", "default", "/", "amazon", "Sender", "Receiver", "#{protocol}", "#{host}", "#{port}", "/#{path}", "#{query}"}
 
 // redactor replaces values that identify an account. Equal values get equal replacements.
 type redactor struct {
-	sentValues   map[string]bool // values of mutating requests, which the run has chosen
+	sentValues   map[string]bool // values in requests that change resources, which the run has chosen
 	createdNames []string        // names of the resources that the run created
-	numbers      map[string]int  // number in the replacement of each text, by kind and text
-	counts       map[string]int  // by kind
+	numbers      map[string]int  // number of each replaced text, by kind and text; see numberOf
+	counts       map[string]int  // highest number so far, by kind
 }
 
-// Redact replaces account numbers, ids, public addresses, and every text of an answer that is neither in a request
-// of the run nor in AWS's models, and removes private keys. A text is replaced unless it is known to be harmless.
-// Redact changes the recording, and returns an error if it still contains one of the given secrets.
+// Redact changes the recording so that it does not identify an account. It removes private keys, and replaces account IDs,
+// resource IDs and public addresses. It also replaces each text of an answer, unless the text is known to be harmless, for
+// example because it is in a request of the run or in AWS's models. It returns an error if the recording still contains one
+// of the secrets.
 func (r *Recording) Redact(secrets ...string) error {
 	x := redactor{sentValues: map[string]bool{}, numbers: map[string]int{}, counts: map[string]int{}}
 	for _, c := range r.Calls {
@@ -98,7 +99,7 @@ func (r *Recording) checkNoSecrets(secrets []string) error {
 	return nil
 }
 
-// redactRequestValue redacts a value of a request, which may contain ids of the account.
+// redactRequestValue redacts a value of a request. The value may contain IDs of the account.
 func (x *redactor) redactRequestValue(name, value string) string {
 	if isSecret(name) {
 		return RemovedText
@@ -106,13 +107,13 @@ func (x *redactor) redactRequestValue(name, value string) string {
 	return x.redactText(value)
 }
 
-// isSecret reports whether a member has a private key or a secret.
+// isSecret reports whether a member with this name contains a private key or another secret.
 func isSecret(name string) bool {
 	return strings.Contains(name, "PrivateKey") || strings.Contains(name, "ClientSecret") || strings.Contains(name, "SecretAccessKey") || strings.Contains(name, "SessionToken")
 }
 
-// redactNode redacts an element of an answer. own reports whether it belongs to a resource of the run: then only ids and
-// account numbers are replaced.
+// redactNode redacts an element of an answer. own reports whether the element belongs to a resource that the run created:
+// then it replaces only IDs, account IDs and public addresses.
 func (x *redactor) redactNode(path []string, n *Node, own bool) {
 	path = append(slices.Clip(path), n.Name)
 	if len(n.Children) == 0 {
@@ -130,8 +131,8 @@ func (x *redactor) redactNode(path []string, n *Node, own bool) {
 // isItem reports whether an element is an item of a list.
 func isItem(n *Node) bool { return n.Name == "member" || n.Name == "item" }
 
-// hasOwnName reports whether an element contains a name that the run has chosen. It ignores items of lists below the
-// element.
+// hasOwnName reports whether a text of an element contains the name of a resource that the run created. It ignores items of
+// lists below the element.
 func (x *redactor) hasOwnName(n *Node) bool {
 	return slices.ContainsFunc(n.Children, func(k *Node) bool {
 		if len(k.Children) == 0 {
@@ -141,7 +142,8 @@ func (x *redactor) hasOwnName(n *Node) bool {
 	})
 }
 
-// redactAnswerText redacts a text of an answer.
+// redactAnswerText returns the redacted text of a member of an answer. path has the names of the elements down to the
+// member. For own, see redactNode.
 func (x *redactor) redactAnswerText(path []string, text string, own bool) string {
 	last := path[len(path)-1]
 	switch {
@@ -171,22 +173,22 @@ func (x *redactor) redactAnswerText(path []string, text string, own bool) string
 	return x.replacementFor(replacementPrefix, text)
 }
 
-// replacementPrefix is the prefix of the replacement of a text.
+// replacementPrefix is the prefix of the text that replaces a text of an answer.
 const replacementPrefix = "text-"
 
 var replacementPattern = regexp.MustCompile(`^` + replacementPrefix + `\d+$`)
 
-// IsReplacement reports whether a text is a replacement, which contains nothing of the original text.
+// IsReplacement reports whether a text of an answer was replaced, and says nothing about the original text.
 func IsReplacement(text string) bool { return replacementPattern.MatchString(text) }
 
 func matchesWhole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
 
-// containsOwnName reports whether a text contains a name that the run has chosen.
+// containsOwnName reports whether a text contains the name of a resource that the run created.
 func (x *redactor) containsOwnName(text string) bool {
 	return slices.ContainsFunc(x.createdNames, func(n string) bool { return strings.Contains(text, n) })
 }
 
-// redactText replaces ids, account numbers and public addresses within a text.
+// redactText replaces IDs, account IDs and public addresses within a text.
 func (x *redactor) redactText(text string) string {
 	text = arnPattern.ReplaceAllStringFunc(text, func(arn string) string {
 		if x.containsOwnName(arn) {
@@ -195,7 +197,7 @@ func (x *redactor) redactText(text string) string {
 		p := arnPattern.FindStringSubmatch(arn)
 		kind, _, named := strings.Cut(p[5], "/")
 		switch {
-		case p[4] == "aws", uuidPattern.MatchString(arn): // owned by AWS, or with a random number as its name
+		case p[4] == "aws", uuidPattern.MatchString(arn): // owned by AWS, or with a UUID as its name
 			return arn
 		case !named:
 			kind = "resource"
@@ -220,15 +222,15 @@ func (x *redactor) redactText(text string) string {
 	})
 }
 
-// sharedAddressRange is the range that VPCs may use in addition to private ranges (RFC 6598).
+// sharedAddressRange is a range that VPCs may use in addition to private ranges (RFC 6598). It identifies no account.
 var sharedAddressRange = netip.MustParsePrefix("100.64.0.0/10")
 
-// replacementFor returns the replacement of a text: a prefix and a number.
+// replacementFor returns the replacement of a text: the prefix and a number. Equal texts have equal replacements.
 func (x *redactor) replacementFor(prefix, text string) string {
 	return fmt.Sprintf("%s%d", prefix, x.numberOf(prefix, text))
 }
 
-// numberOf returns the number in the replacement of a text of a kind. Equal texts of a kind have equal numbers.
+// numberOf returns the number that stands for a text in replacements. Equal texts of the same kind have equal numbers.
 func (x *redactor) numberOf(kind, text string) int {
 	key := kind + "\x00" + text
 	if x.numbers[key] == 0 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRecordingHasNoAccountData checks that names, IDs and addresses of an account do not get into a recording, in
-// any member of a response. The names of resources that the run has created remain readable.
+// TestRecordingHasNoAccountData checks that a redacted recording does not contain names, IDs and addresses of an account.
+// The names of resources that the run has created remain readable.
 func TestRecordingHasNoAccountData(t *testing.T) {
 	t.Parallel()
 	const (
@@ -61,7 +61,8 @@ func TestRecordingHasNoAccountData(t *testing.T) {
 	}
 }
 
-// TestRecordingWithSecretIsRejected checks that a text with a secret makes redaction fail.
+// TestRecordingWithSecretIsRejected checks that Redact returns an error without the secret if a secret remains in the
+// recording.
 func TestRecordingWithSecretIsRejected(t *testing.T) {
 	t.Parallel()
 	r := Recording{Calls: []Call{{Operation: "CreateTags", Body: `{"Value":"alice"}`}}}

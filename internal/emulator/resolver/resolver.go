@@ -1,6 +1,6 @@
-// Package resolver is a small DNS server for the names of emulated load balancers. It
-// answers A and AAAA queries from a callback, over UDP and TCP, and NXDOMAIN for all
-// other names. It does not forward or cache, and has no zones.
+// Package resolver is a small DNS server for the names of emulated load balancers. It answers A and AAAA queries over UDP
+// and TCP, with addresses that a callback returns. For names that do not exist it answers NXDOMAIN. It does not forward
+// queries, has no cache and no zones.
 package resolver
 
 import (
@@ -20,9 +20,8 @@ import (
 // answerTTL is the TTL of all answers, in seconds.
 const answerTTL = 60
 
-// Lookup returns the addresses of a name, which is in lower case and without
-// the trailing dot, and whether the name exists. It is called from many
-// goroutines.
+// Lookup returns the addresses of a name, and whether the name exists. The name is in lower case and has no trailing dot.
+// The server calls Lookup from many goroutines.
 type Lookup func(name string) (addresses []netip.Addr, exists bool)
 
 // maxUDPBytes is the largest answer that a client without EDNS accepts over UDP.
@@ -39,11 +38,11 @@ type Server struct {
 	goroutines sync.WaitGroup
 
 	mu    sync.Mutex
-	conns map[net.Conn]struct{} // nil once closed
+	conns map[net.Conn]struct{} // nil after Close
 }
 
-// Start listens on the address, for example "127.0.0.1:0", with UDP and TCP on
-// the same port. Port 0 takes a port that is free for both.
+// Start starts a server that listens on the address, for example "127.0.0.1:0", with UDP and TCP on the same port. For port
+// 0, it chooses a port that is free for both.
 func Start(address string, lookup Lookup) (*Server, error) {
 	want, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -77,10 +76,10 @@ func listen(at netip.AddrPort, lookup Lookup) (*Server, error) {
 	return &Server{lookup: lookup, udp: udp, tcp: tcp, conns: map[net.Conn]struct{}{}}, nil
 }
 
-// Addr returns the address of the resolver.
+// Addr returns the address on which the server listens.
 func (s *Server) Addr() netip.AddrPort { return s.tcp.Addr().(*net.TCPAddr).AddrPort() }
 
-// Close stops the server and waits for it.
+// Close stops the server and waits until its goroutines have ended.
 func (s *Server) Close() {
 	_ = s.udp.Close()
 	_ = s.tcp.Close()
@@ -101,7 +100,7 @@ func (s *Server) serveUDP() {
 			return
 		}
 		if err != nil {
-			continue // a client's port was unreachable
+			continue // an earlier reply could not be delivered
 		}
 		if reply := answer(buf[:n], s.lookup, maxUDPBytes); reply != nil {
 			_, _ = s.udp.WriteToUDPAddrPort(reply, from)
@@ -129,7 +128,7 @@ func (s *Server) serveTCP() {
 	}
 }
 
-// serveConn answers the queries of a TCP connection. The length of a query precedes it.
+// serveConn answers the queries of a TCP connection. Each message begins with its length in two bytes.
 func (s *Server) serveConn(conn net.Conn) {
 	for {
 		_ = conn.SetDeadline(time.Now().Add(tcpIdleTimeout))
@@ -169,9 +168,8 @@ func (s *Server) closeConn(c net.Conn) {
 	delete(s.conns, c)
 }
 
-// answer returns the reply to a message, nil if it is not a query. A reply
-// longer than the limit is truncated, so that the client repeats the query
-// over TCP.
+// answer returns the reply to a message, or nil if the message is not a query. A reply that is longer than limit bytes is
+// truncated; the client then repeats the query over TCP.
 func answer(message []byte, lookup Lookup, limit int) []byte {
 	var p dnsmessage.Parser
 	head, err := p.Start(message)
@@ -202,7 +200,7 @@ func answer(message []byte, lookup Lookup, limit int) []byte {
 	return packed
 }
 
-// addAnswers adds the answers to a query. It adds none for a name without addresses of the requested type.
+// addAnswers adds the answers to question q to the reply. A name without addresses of the requested type gets no answers.
 func addAnswers(reply *dnsmessage.Message, q dnsmessage.Question, lookup Lookup) {
 	addresses, exists := lookup(strings.ToLower(strings.TrimSuffix(q.Name.String(), ".")))
 	if !exists {

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newResolver returns a resolver of the standard library that uses the server, over this network if it is not empty.
+// newResolver returns a resolver of the standard library that queries the server. If network is not empty, it is the only
+// network.
 func newResolver(s *Server, network string) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, asked, _ string) (net.Conn, error) {
 		if network != "" {

@@ -14,12 +14,12 @@ import (
 
 const (
 	maxChanges        = 1000
-	maxRecordsPerPage = 300 // on each page
+	maxRecordsPerPage = 300
 	maxTTL            = 1<<31 - 1
 )
 
-// ChangeResourceRecordSets applies the changes of a batch atomically. The error has the
-// reason for each change that cannot be applied.
+// ChangeResourceRecordSets applies all changes of a batch, or none. Its error contains a reason for each change that cannot
+// be applied.
 func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
 	z, err := s.findZone(c, in.HostedZoneId)
 	if err != nil {
@@ -59,7 +59,7 @@ func invalidChangeBatchError(faults ...string) error {
 	return errorWithStatus(store.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
 }
 
-// readChange returns the records of a change, or an error if the change would be invalid in every zone.
+// readChange returns the record set of a change, or an error if the change is invalid for any zone.
 func readChange(ch types.Change) (store.RecordSet, error) {
 	var out store.RecordSet
 	set := ch.ResourceRecordSet
@@ -95,8 +95,9 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 // awsZoneSuffixes are the suffixes of names in hosted zones of AWS, which may be targets of aliases.
 var awsZoneSuffixes = []string{".amazonaws.com.", ".amazonaws.com.cn.", ".amazonaws.eu.", ".awsglobalaccelerator.com.", ".cloudfront.net."}
 
-// aliasError returns why an alias is invalid, "" if it is valid: its target must be in its hosted zone. For zones of
-// AWS, whose records the emulator does not have, it checks only the suffix of the target.
+// aliasError returns why an alias record is invalid, or "" if it is valid or no alias. The target must be in the hosted zone
+// that the alias gives. For hosted zones of AWS, whose records the emulator does not have, it checks only the suffix of the
+// target.
 func aliasError(z *store.HostedZone, r store.RecordSet) string {
 	if r.Alias == nil {
 		return ""
@@ -111,7 +112,7 @@ func aliasError(z *store.HostedZone, r store.RecordSet) string {
 	return fmt.Sprintf("Tried to create an alias that targets %s, type %s in zone %s, but the alias target name does not lie within the target zone", r.Alias.Name, r.Type, r.Alias.Zone)
 }
 
-// applyChange applies one change to a zone, or returns why it cannot be applied.
+// applyChange applies one change to a zone. It returns why the change cannot be applied, or "".
 func applyChange(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) string {
 	what := fmt.Sprintf("[name='%s', type='%s']", r.Name, r.Type)
 	at := slices.IndexFunc(z.Records, func(o store.RecordSet) bool { return o.Name == r.Name && o.Type == r.Type })
@@ -141,7 +142,7 @@ func applyChange(z *store.HostedZone, action types.ChangeAction, r store.RecordS
 	return ""
 }
 
-// zoneError returns why records cannot be added to a zone, or "".
+// zoneError returns why a record set cannot be in a zone, or "".
 func zoneError(z *store.HostedZone, r store.RecordSet) string {
 	switch {
 	case !namePattern.MatchString(r.Name) || len(r.Name) > 255:
@@ -162,8 +163,7 @@ func zoneError(z *store.HostedZone, r store.RecordSet) string {
 	return ""
 }
 
-// areEqualRecords reports whether the records in a deletion are equal to the existing records of the same name and type. The
-// order of values does not matter.
+// areEqualRecords reports whether two record sets have the same TTL, values and alias. The order of values does not matter.
 func areEqualRecords(a, b store.RecordSet) bool {
 	if a.TTL != b.TTL || len(a.Values) != len(b.Values) || (a.Alias == nil) != (b.Alias == nil) || a.Alias != nil && *a.Alias != *b.Alias {
 		return false
@@ -171,7 +171,7 @@ func areEqualRecords(a, b store.RecordSet) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a.Values)), slices.Sorted(slices.Values(b.Values)))
 }
 
-// compareRecords orders records by name, from the last label to the first, and type.
+// compareRecords orders record sets by the labels of their names, from the last label to the first, and then by type.
 func compareRecords(a, b store.RecordSet) int {
 	return cmp.Or(slices.Compare(reversedLabels(a.Name), reversedLabels(b.Name)), cmp.Compare(a.Type, b.Type))
 }
@@ -182,8 +182,7 @@ func reversedLabels(name string) []string {
 	return l
 }
 
-// ListResourceRecordSets lists the records of a zone page by page, by name
-// and type.
+// ListResourceRecordSets lists a page of the record sets of a zone, in the order of compareRecords.
 func (s *Service) ListResourceRecordSets(c *store.Call, in *route53.ListResourceRecordSetsInput) (*route53.ListResourceRecordSetsOutput, error) {
 	z, err := s.findZone(c, in.HostedZoneId)
 	if err != nil {

@@ -277,8 +277,8 @@ func newAliasChange(action types.ChangeAction, name, kind, to, zone string) type
 	}}}
 }
 
-// TestAliases checks that an alias record has no values, that its target is an AWS name or a name of its own zone,
-// and that a deletion must give the exact record.
+// TestAliases checks that an alias record has no values, that its target is a name of AWS or a name in the same zone, and
+// that a deletion must give the exact record.
 func TestAliases(t *testing.T) {
 	r := newHarness(t)
 	zone := r.createZone("example.com")
@@ -312,7 +312,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestZonesByName checks that zones are listed in the order of the reversed labels of their names, and that a page
+// TestZonesByName checks that zones are listed by the labels of their names from the last to the first, and that a page
 // begins at a given name and ID.
 func TestZonesByName(t *testing.T) {
 	r := newHarness(t)

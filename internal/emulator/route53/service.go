@@ -1,8 +1,7 @@
 // Package route53 implements the operations of Route 53 on hosted zones and their records. The service is global: its state
 // is in the home region of the AWS partition, whatever the region of the call.
 //
-// It supports records with values and aliases. Members for routing policies and health
-// checks are rejected by name.
+// Records have values or are aliases. Requests with routing policies or health checks are rejected.
 package route53
 
 import (
@@ -73,7 +72,7 @@ func (s *Service) route53State(c *store.Call) *store.Route53State {
 	return s.store.Route53State(c.Account)
 }
 
-// findZone returns a hosted zone by its id, which may have the prefix "/hostedzone/".
+// findZone returns the hosted zone with an ID. The ID may have the prefix "/hostedzone/".
 func (s *Service) findZone(c *store.Call, id *string) (*store.HostedZone, error) {
 	key := strings.TrimPrefix(store.Value(id), "/hostedzone/")
 	z := s.route53State(c).Zones[key]

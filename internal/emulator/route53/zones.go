@@ -17,15 +17,14 @@ import (
 const (
 	quotaZones      = "hosted-zones"
 	maxZonesPerPage = 100
-	// TTLs of the NS and SOA records that are created with a zone, in seconds.
+	// nameServerTTL and soaTTL are the TTLs of the NS and SOA records that are created with a zone, in seconds.
 	nameServerTTL, soaTTL = 172800, 900
 )
 
-// namePattern matches names as DNSName returns them, in which a star is an octal code.
+// namePattern matches names as store.DNSName returns them. In these names, an asterisk is the octal code \052.
 var namePattern = regexp.MustCompile(`^((\\052|[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)\.)+$`)
 
-// CreateHostedZone creates a zone with its NS and SOA records. With a VPC it is a
-// private zone.
+// CreateHostedZone creates a zone with its NS and SOA records. A zone with a VPC is private.
 func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneInput) (*route53.CreateHostedZoneOutput, error) {
 	st := s.route53State(c)
 	name := store.DNSName(store.Value(in.Name))
@@ -85,7 +84,7 @@ func describeZone(z *store.HostedZone) types.HostedZone {
 	}
 }
 
-// DeleteHostedZone deletes a zone without other records than its NS and SOA records.
+// DeleteHostedZone deletes a zone. The zone must have no records except the NS and SOA records that were created with it.
 func (s *Service) DeleteHostedZone(c *store.Call, in *route53.DeleteHostedZoneInput) (*route53.DeleteHostedZoneOutput, error) {
 	z, err := s.findZone(c, in.Id)
 	if err != nil {
@@ -120,8 +119,8 @@ func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInpu
 	return out, nil
 }
 
-// ListHostedZonesByName lists a page of the hosted zones, by the labels of their names from the last to the first, and then
-// by id.
+// ListHostedZonesByName lists a page of the hosted zones. It orders them by the labels of their names, from the last label
+// to the first, and then by ID.
 func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZonesByNameInput) (*route53.ListHostedZonesByNameOutput, error) {
 	if in.HostedZoneId != nil && in.DNSName == nil {
 		return nil, invalidInputError(store.Unproven, "HostedZoneId is given without DNSName")
@@ -149,7 +148,7 @@ func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZon
 	return out, nil
 }
 
-// GetChange returns a change, whose status is INSYNC once it has reached all name servers.
+// GetChange returns a change. Its status is PENDING until SyncDelay has passed, and then INSYNC.
 func (s *Service) GetChange(c *store.Call, in *route53.GetChangeInput) (*route53.GetChangeOutput, error) {
 	id := strings.TrimPrefix(store.Value(in.Id), "/change/")
 	ch := s.route53State(c).Changes[id]

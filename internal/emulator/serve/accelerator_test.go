@@ -29,13 +29,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// acceleratorPort is the port of all listeners of accelerators.
+// acceleratorPort is the port of the listener of each accelerator in these tests.
 const acceleratorPort = 18443
 
-// clientAddress is the local address from which clients of accelerators connect.
+// clientAddress is the local address from which the clients of accelerators connect.
 const clientAddress = "127.9.8.7"
 
-// acceleratorHarness is a harness with an accelerator.
+// acceleratorHarness is a harness with an accelerator that has one listener.
 type acceleratorHarness struct {
 	*harness
 	ga       *ga.Client
@@ -43,8 +43,8 @@ type acceleratorHarness struct {
 	listener *string
 }
 
-// newAcceleratorHarness creates an accelerator with a listener. Its addresses depend on the process ID, so that parallel
-// test processes do not use the same addresses.
+// newAcceleratorHarness creates an accelerator with a listener. The addresses of the accelerator depend on the process ID,
+// because test processes that run in parallel must not use the same addresses.
 func newAcceleratorHarness(t *testing.T, opt serve.Options, protocol gatypes.Protocol, edit ...func(*ga.CreateAcceleratorInput)) *acceleratorHarness {
 	t.Helper()
 	r := &acceleratorHarness{harness: newHarness(t, opt)}
@@ -78,7 +78,7 @@ func (r *acceleratorHarness) configure(change func(*store.AcceleratorConfig)) {
 	r.em.Store().WakeWaiters()
 }
 
-// createEndpointGroup creates an endpoint group that forwards to the port of the load balancers.
+// createEndpointGroup creates an endpoint group. Its port override is the listener port of the load balancers.
 func (r *acceleratorHarness) createEndpointGroup(region string, list ...gatypes.EndpointConfiguration) *string {
 	r.t.Helper()
 	return must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
@@ -152,7 +152,8 @@ func (r *acceleratorHarness) get(at netip.Addr) (status int, body, seen string, 
 	return res.StatusCode, string(text), res.Header.Get("Seen"), err
 }
 
-// awaitAnswer waits until an address responds with a status.
+// awaitAnswer waits until an address responds with a status. It returns the body, and the client address that the load
+// balancer sees.
 func (r *acceleratorHarness) awaitAnswer(at netip.Addr, want int) (body, seen string) {
 	r.t.Helper()
 	r.eventually(fmt.Sprintf("%s answers %d", at, want), func() (err error) {
@@ -209,8 +210,8 @@ func TestAcceleratorForwardsToALB(t *testing.T) {
 	r.awaitRefusal(at)
 }
 
-// TestALBSeesClientAddressOfAccelerator checks that source-ip conditions and security groups of the load balancer
-// apply to the address of the client, or to that of the accelerator without client IP preservation.
+// TestALBSeesClientAddressOfAccelerator checks which address source-ip conditions and security groups of the load balancer
+// match: the address of the client, or without client IP preservation, an address of the accelerator.
 func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{EnforceSecurityGroups: true}, "TCP")
 	l := r.createListener(fixedResponseActions("403"))
@@ -228,7 +229,7 @@ func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	r.awaitAnswer(first, 200)
 	r.awaitAnswer(second, 200)
 	r.updateEndpointGroup(group, endpointConfiguration(r.lb.LoadBalancerArn, false))
-	r.awaitAnswer(first, 403) // admitted by the security group rule for the addresses of one zone
+	r.awaitAnswer(first, 403) // a security group rule admits the addresses of the first zone
 	conn, err := net.Dial("tcp", netip.AddrPortFrom(second, acceleratorPort).String())
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +242,7 @@ func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	}
 }
 
-// readGreeting connects to an address and reads the greeting of a target.
+// readGreeting connects to an address and reads the greeting of a target. within limits the time for reading it.
 func (r *acceleratorHarness) readGreeting(network string, at netip.AddrPort, within time.Duration) (net.Conn, *bufio.Reader, string, error) {
 	d := net.Dialer{Timeout: conditionTimeout}
 	if at.Addr().Is4() {
@@ -267,7 +268,7 @@ func (r *acceleratorHarness) readGreeting(network string, at netip.AddrPort, wit
 	return conn, in, strings.TrimSpace(text), err
 }
 
-// awaitGreeting waits until an address responds with a greeting.
+// awaitGreeting connects until an address responds with the wanted greeting. It returns this connection with its reader.
 func (r *acceleratorHarness) awaitGreeting(network string, at netip.AddrPort, want string) (net.Conn, *bufio.Reader) {
 	r.t.Helper()
 	var conn net.Conn
@@ -377,8 +378,8 @@ func TestDualStackAcceleratorServesIPv6(t *testing.T) {
 	}
 }
 
-// TestAcceleratorFailsOver checks that an endpoint of another region gets the requests while the nearest region has no
-// healthy endpoint.
+// TestAcceleratorFailsOver checks that an endpoint of another region gets the requests if the nearest region has no healthy
+// endpoint.
 func TestAcceleratorFailsOver(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
 	r.createListener(fixedResponseActions("201"))
@@ -424,8 +425,8 @@ func (r *acceleratorHarness) createALBInRegion(region, status string) *string {
 	return lb
 }
 
-// TestAcceleratorChecksInstances checks that the endpoint group checks the health of an instance at the port of the
-// listener, not at the port of an override.
+// TestAcceleratorChecksInstances checks that health checks of an instance use the listener port, not the endpoint port of a
+// port override.
 func TestAcceleratorChecksInstances(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
 	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.subnets[0]}))(t).Instances[0]
@@ -436,7 +437,7 @@ func TestAcceleratorChecksInstances(t *testing.T) {
 	}))(t).EndpointGroup.EndpointGroupArn
 	host := strings.TrimPrefix(*run.PrivateIpAddress, r.networkPrefix+".")
 	r.startGreeter(host)
-	r.awaitHealth(group, "UNHEALTHY") // nothing listens at the listener's port
+	r.awaitHealth(group, "UNHEALTHY") // nothing listens on the listener's port
 	// The instance gets traffic although it is unhealthy, because it is the only endpoint, and it sees the client's
 	// address.
 	r.awaitGreeting("tcp", netip.AddrPortFrom(r.resolveAddresses()[0], acceleratorPort), *run.PrivateIpAddress+" "+clientAddress)
@@ -448,8 +449,8 @@ func TestAcceleratorChecksInstances(t *testing.T) {
 	r.awaitHealth(group, "HEALTHY")
 }
 
-// TestAcceleratorForwardsToElasticIP checks that traffic for an Elastic IP address reaches the load balancer with
-// this address, which does not see the client's address.
+// TestAcceleratorForwardsToElasticIP checks that traffic for an Elastic IP address reaches the load balancer with this
+// address. The target sees an address of the accelerator, not that of the client.
 func TestAcceleratorForwardsToElasticIP(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
 	allocation := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(t).AllocationId

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// convertDistances returns the configuration of the distances between regions and clients.
+// convertDistances converts the configuration of which regions are near to which clients.
 func convertDistances(cfg store.AcceleratorConfig) dataplane.Distances {
 	out := dataplane.Distances{DefaultRegion: cfg.Home}
 	for _, r := range cfg.Nearest {
@@ -21,7 +21,7 @@ func convertDistances(cfg store.AcceleratorConfig) dataplane.Distances {
 	return out
 }
 
-// addAccelerators adds the enabled accelerators of the account.
+// addAccelerators adds the enabled accelerators of the partition to the configuration.
 func (b *builder) addAccelerators() {
 	for _, arn := range store.SortedKeys(b.p.Accelerators.Accelerators) {
 		if a := b.p.Accelerators.Accelerators[arn]; a.Enabled {
@@ -88,8 +88,8 @@ func (b *builder) convertEndpointGroup(l *store.AcceleratorListener, g *store.En
 	return out
 }
 
-// endpointCheckTargetGroup returns a target group with which the data plane performs the health checks of an endpoint group.
-// Endpoints that are load balancers have no such checks.
+// endpointCheckTargetGroup returns a target group, without targets, with which the data plane checks the health of the
+// endpoints of endpoint group g. Load balancers are not checked in this way.
 func endpointCheckTargetGroup(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.TargetGroup {
 	return dataplane.TargetGroup{ARN: g.ARN, Protocol: dataplane.TCP, HealthCheck: dataplane.HealthCheck{
 		Protocol: dataplane.Protocol(g.CheckProtocol), Port: uint16(cmp.Or(g.CheckPort, l.Ranges[0].From)), Path: g.CheckPath,
@@ -107,7 +107,8 @@ func targetState(health gatypes.HealthState) dataplane.TargetState {
 	return dataplane.StateInitial
 }
 
-// endpointAddress returns the private address of an instance or of the ENI with an elastic IP, invalid if there is none.
+// endpointAddress returns the private address of an instance or of the ENI with an Elastic IP address. It returns the zero
+// Addr if there is none.
 func endpointAddress(p *store.Partition, id string) netip.Addr {
 	if a := p.Addresses[id]; a != nil {
 		return a.PrivateIP
@@ -127,7 +128,7 @@ type servedAccelerator struct {
 	Sockets           []dataplane.AcceleratorSocket `json:"Entrances"`
 }
 
-// servedAccelerators lists the accelerators of all accounts with their open ports.
+// servedAccelerators lists the accelerators of all accounts with their sockets.
 func (s *Server) servedAccelerators() []servedAccelerator {
 	sockets := map[string][]dataplane.AcceleratorSocket{}
 	for _, e := range s.plane.AcceleratorSockets() {
@@ -152,8 +153,8 @@ func (s *Server) servedAccelerators() []servedAccelerator {
 	return out
 }
 
-// acceleratorsWithoutRemoved returns the old accelerators without listeners, endpoint groups and endpoints that have been
-// removed since, with the current health of endpoints.
+// acceleratorsWithoutRemoved returns the accelerators in old, without accelerators, listeners, endpoint groups and endpoints
+// that are not in latest. The endpoints have their health from latest.
 func acceleratorsWithoutRemoved(old, latest []dataplane.Accelerator) []dataplane.Accelerator {
 	parts := map[string]bool{} // ARNs
 	type identity struct{ group, id string }

@@ -17,7 +17,7 @@ import (
 // accessLogSize is the number of requests in the access log.
 const accessLogSize = 1000
 
-// accessLog stores the last requests.
+// accessLog stores the last accessLogSize requests.
 type accessLog struct {
 	mu      sync.Mutex
 	entries []dataplane.AccessEntry
@@ -53,19 +53,19 @@ type servedLoadBalancer struct {
 	Rules              []servedRule // by port and priority, without default rules
 }
 
-// servedRule describes the conditions and the action of a listener rule in the answers of the admin API.
+// servedRule has the conditions and the action of a listener rule in the answers of the admin API.
 type servedRule struct {
 	Port         int32
 	Hosts, Paths []string
-	// Other is set if the rule also has other conditions, or regular expressions.
+	// Other is set if the rule has regular expressions, or conditions other than hosts and paths.
 	Other bool
-	// Action is the type of the last action, such as forward. GRPC is set if it forwards to a target group with
+	// Action is the type of the last action, such as "forward". GRPC is set if this action forwards to a target group with
 	// protocol version GRPC.
 	Action string
 	GRPC   bool
 }
 
-// servedRules returns the rules of a load balancer except default rules, by port and priority.
+// servedRules returns the rules of a load balancer, except default rules, ordered by port and priority.
 func servedRules(p *store.Partition, arn string) []servedRule {
 	out := []servedRule{}
 	var rules []*store.Rule
@@ -105,7 +105,7 @@ func servedRules(p *store.Partition, arn string) []servedRule {
 	return out
 }
 
-// servedEndpoint is a listener of one node.
+// servedEndpoint is a listener on one node of a load balancer in the answers of the admin API.
 type servedEndpoint struct {
 	Listener, Protocol string
 	Zone               string
@@ -114,7 +114,7 @@ type servedEndpoint struct {
 	UDP                bool           // the protocol is UDP instead of TCP
 }
 
-// registerAdmin adds the admin paths of the data plane.
+// registerAdmin registers the paths of the admin API for the data plane.
 func (s *Server) registerAdmin() {
 	s.em.HandleAdmin("loadbalancers", func(*http.Request, []byte) (any, error) { return s.servedLoadBalancers(), nil })
 	s.em.HandleAdmin("accelerators", func(*http.Request, []byte) (any, error) { return s.servedAccelerators(), nil })

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// buildResult is a configuration with the other results of its creation.
+// buildResult is a configuration for the data plane, with information about its creation.
 type buildResult struct {
 	config                 dataplane.Config
 	unusedTargetGroups     []dataplane.TargetGroup // target groups that no active load balancer uses; empty without a propagation delay
@@ -22,7 +22,7 @@ type buildResult struct {
 	nextBuild              time.Duration           // duration until the state changes without a call, 0 for never
 }
 
-// builder adds one partition to a configuration. The emulator state is locked.
+// builder adds the state of one partition to a configuration. The caller holds the state lock.
 type builder struct {
 	*buildResult
 	s     *Server
@@ -49,7 +49,7 @@ func (s *Server) buildConfig() buildResult {
 	return out
 }
 
-// addPartition adds the active load balancers and the target groups that they use.
+// addPartition adds the active load balancers and their target groups.
 func (b *builder) addPartition() {
 	serving := map[string]bool{}
 	for _, arn := range store.SortedKeys(b.p.ELB.LoadBalancers) {
@@ -74,9 +74,9 @@ func (b *builder) addPartition() {
 	}
 }
 
-// rebuildAt requests another build at a time.
+// rebuildAt requests that the configuration is built again at a time.
 func (b *builder) rebuildAt(t time.Time) {
-	// The added millisecond is for a timer that fires early.
+	// A timer may fire early. The added millisecond prevents a build before the time.
 	d := max(t.Sub(b.now), 0) + time.Millisecond
 	if b.nextBuild == 0 || d < b.nextBuild {
 		b.nextBuild = d
@@ -124,8 +124,8 @@ func (b *builder) convertNodes(lb *store.LoadBalancer) []dataplane.Node {
 	return out
 }
 
-// convertListener converts a listener. It returns false if the listener is omitted, because its default certificate cannot
-// be converted.
+// convertListener converts a listener. It returns false if the listener is omitted, because its default certificate has an
+// error.
 func (b *builder) convertListener(l *store.Listener) (dataplane.Listener, bool) {
 	out := dataplane.Listener{
 		ARN: l.ARN, Port: uint16(l.Port), Protocol: dataplane.Protocol(l.Protocol), SSLPolicy: l.SSLPolicy, Attributes: maps.Clone(l.Attributes),
@@ -162,7 +162,8 @@ func (b *builder) convertListener(l *store.Listener) (dataplane.Listener, bool) 
 	return out, true
 }
 
-// convertMutualTLS returns the mutual authentication of a listener, nil if it does not request client certificates.
+// convertMutualTLS returns the mutual TLS settings of a listener, or nil if the listener does not request client
+// certificates.
 func (b *builder) convertMutualTLS(l *store.Listener) *dataplane.MutualTLS {
 	if l.Mutual == nil || l.Mutual.Mode == nil || *l.Mutual.Mode == "off" {
 		return nil
@@ -187,7 +188,7 @@ func (b *builder) convertMutualTLS(l *store.Listener) *dataplane.MutualTLS {
 	return out
 }
 
-// readObject returns an object of S3, nil after an error.
+// readObject returns an object of S3. After an error, it records the error and returns nil.
 func (b *builder) readObject(store, bucket, key, version string) []byte {
 	if b.s.opt.ReadObject == nil {
 		b.addError("trust store %s: cannot read s3://%s/%s because the emulator has no S3", store, bucket, key)

@@ -10,16 +10,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// keyPairCache caches key pairs that were read from PEM, because parsing is slow. Only the
-// goroutine that applies the state uses it.
+// keyPairCache caches key pairs that were parsed from PEM, because parsing is slow. Only the goroutine that applies the
+// state uses it.
 type keyPairCache struct {
 	pairs map[string]tls.Certificate // by PEM
 }
 
 func newKeyPairCache() *keyPairCache { return &keyPairCache{pairs: map[string]tls.Certificate{}} }
 
-// convertCertificate returns a certificate of ACM with its key. It adds a certificate without a key to
-// certificatesWithoutKey; createKeys creates the key later without the lock.
+// convertCertificate returns a certificate of ACM with its key. If the certificate has no key yet, it returns an error and
+// adds the ARN to certificatesWithoutKey. createKeys creates the key later, because the state lock is held now.
 func (b *builder) convertCertificate(arn string) (dataplane.Certificate, error) {
 	if !strings.Contains(arn, ":acm:") {
 		return dataplane.Certificate{}, fmt.Errorf("certificate %s cannot be served: the emulator does not support IAM server certificates", arn)
@@ -52,8 +52,8 @@ func (k *keyPairCache) keyPair(c *store.Certificate) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// createKeys creates the keys of requested certificates without the lock, because
-// creation of RSA keys is slow.
+// createKeys creates the keys of requested certificates. It does not hold the state lock meanwhile, because the creation of
+// RSA keys is slow.
 func (k *keyPairCache) createKeys(w *store.Store, arns []string) {
 	for _, arn := range arns {
 		var copied store.Certificate

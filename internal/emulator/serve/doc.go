@@ -1,6 +1,6 @@
-// Package serve runs the data plane for the load balancers and accelerators of an emulator: it watches the emulator
-// state, converts it to the configuration of the data plane, writes target health back into the emulator state, and
-// answers the DNS names of load balancers and accelerators.
+// Package serve runs the data plane for the load balancers and accelerators of an emulator. It watches the emulator state,
+// and converts it to the configuration of the data plane. It writes the health of targets into the emulator state, and
+// resolves the DNS names of load balancers and accelerators.
 //
-// Package dataplane routes requests, and the packages of the services validate the settings.
+// Package dataplane routes requests. The packages of the AWS services validate the settings.
 package serve

@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 )
 
-// createNLB creates a Network Load Balancer in both zones.
+// createNLB creates an NLB in both zones. It also turns off the registration delay of NLBs.
 func (r *harness) createNLB(groups ...string) types.LoadBalancer {
 	r.t.Helper()
 	r.em.Store().Lock()
@@ -35,7 +35,7 @@ func (r *harness) createNLB(groups ...string) types.LoadBalancer {
 	}))(r.t).LoadBalancers[0]
 }
 
-// createNLBListener creates a listener of an NLB.
+// createNLBListener creates a listener that forwards to the first target group.
 func (r *harness) createNLBListener(lb types.LoadBalancer, p types.ProtocolEnum, groups ...types.TargetGroup) {
 	r.t.Helper()
 	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: p, DefaultActions: forwardActions(groups[0].TargetGroupArn)}
@@ -63,8 +63,8 @@ func (r *harness) setAttribute(g types.TargetGroup, key, value string) {
 	}))(r.t)
 }
 
-// startGreeter runs a TCP target that first sends its own address and that of its peer, and then echoes. It replies to
-// UDP datagrams in the same way.
+// startGreeter runs a target and returns its address. For a TCP connection, the target sends one line with its address and
+// the address of its peer, and then returns what it receives. It answers each UDP datagram with such a line.
 func (r *harness) startGreeter(host string) string {
 	r.t.Helper()
 	address := r.networkPrefix + "." + host
@@ -106,7 +106,7 @@ func (r *harness) startGreeter(host string) string {
 	return address
 }
 
-// datagramWriter sends datagrams to one address.
+// datagramWriter sends each write as a datagram to one address.
 type datagramWriter struct {
 	net.PacketConn
 	address net.Addr
@@ -114,7 +114,8 @@ type datagramWriter struct {
 
 func (w datagramWriter) Write(b []byte) (int, error) { return w.WriteTo(b, w.address) }
 
-// dial connects to a node of the load balancer. Reads fail after within.
+// dial connects to a node of the load balancer. If local is not empty, it is the address of the client. The deadline of the
+// connection is after the duration within.
 func (r *harness) dial(network string, lb types.LoadBalancer, local string, within time.Duration) (net.Conn, *bufio.Reader, error) {
 	found, ok := r.srv.Lookup(*lb.DNSName)
 	if !ok || len(found) == 0 {
@@ -135,7 +136,7 @@ func (r *harness) dial(network string, lb types.LoadBalancer, local string, with
 	return conn, bufio.NewReader(conn), conn.SetDeadline(time.Now().Add(within))
 }
 
-// awaitNLBGreeting waits until a connection receives the wanted greeting.
+// awaitNLBGreeting connects until a connection receives the wanted greeting. It returns this connection with its reader.
 func (r *harness) awaitNLBGreeting(network string, lb types.LoadBalancer, local, want string) (net.Conn, *bufio.Reader) {
 	r.t.Helper()
 	var conn net.Conn

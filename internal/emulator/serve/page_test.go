@@ -25,7 +25,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// routeRowPattern matches a table row of docs/emulator.md, and examplePattern matches a command.
+// routeRowPattern matches a row of a table in docs/emulator.md. examplePattern matches a command.
 var (
 	routeRowPattern = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([A-Z]+) \\|")
 	examplePattern  = regexp.MustCompile(`(?m)^curl (?:-o (\S+) )?(?:-X ([A-Z]+) )?"?\$AWS_ENDPOINT_URL(/[^\s"]+)"?(?: -d '(.*)'| --data-binary @(\S+))?$`)
@@ -34,8 +34,8 @@ var (
 // documentedEmulator is an emulator with the resources that the examples of docs/emulator.md need.
 type documentedEmulator struct {
 	client          *http.Client
-	loadBalancerARN string // ARN of the load balancer
-	// endpointGroupARN is the ARN of an endpoint group in which the load balancer is an endpoint.
+	loadBalancerARN string
+	// endpointGroupARN is the ARN of an endpoint group that has the load balancer as its endpoint.
 	endpointGroupARN string
 }
 
@@ -92,13 +92,14 @@ func (d documentedEmulator) send(t *testing.T, method, path, body string) (statu
 	return res.StatusCode, string(text)
 }
 
-// TestEmulatorPageListsTheRoutes checks that docs/emulator.md lists exactly the routes that exist.
+// TestEmulatorPageListsTheRoutes checks that docs/emulator.md lists exactly the routes of the admin API, with existing
+// methods.
 func TestEmulatorPageListsTheRoutes(t *testing.T) {
 	d := newDocumentedEmulator(t)
 	listed := map[string]bool{}
 	for _, row := range routeRowPattern.FindAllStringSubmatch(docs.Emulator, -1) {
 		listed[row[1]] = true
-		if _, answer := d.send(t, row[2], "/_fulcrum/"+row[1], ""); strings.Contains(answer, "this method means nothing here") {
+		if _, answer := d.send(t, row[2], "/_fulcrum/"+row[1], ""); strings.Contains(answer, "does not support the method") {
 			t.Errorf("the route %s has no method %s", row[1], row[2])
 		}
 	}

@@ -9,9 +9,8 @@ import (
 )
 
 // isPermitted reports whether security groups allow a connection or a flow of datagrams. An address without an ENI is
-// outside of the network and has no security groups. For packets that a Network Load Balancer forwards with the
-// client's address, a rule of the target's security groups may allow the client's address or a security group of the
-// load balancer.
+// outside the network and has no security groups. For packets that an NLB forwards with the client's address, the security
+// groups of the target may allow either the client's address or a security group of the NLB.
 func (s *Server) isPermitted(pk dataplane.Packet) bool {
 	s.store.Lock()
 	defer s.store.Unlock()
@@ -57,7 +56,7 @@ func eniWithAddress(p *store.Partition, a netip.Addr) *store.NetworkInterface {
 	return nil
 }
 
-// eniOfLoopback returns the ENI whose primary address a loopback address represents, nil if there is none.
+// eniOfLoopback returns the ENI with the primary address that a loopback address represents, or nil if there is none.
 func eniOfLoopback(p *store.Partition, loopback netip.Addr) *store.NetworkInterface {
 	for _, id := range store.SortedKeys(p.NetworkInterfaces) {
 		if eni := p.NetworkInterfaces[id]; len(eni.Private) > 0 && dataplane.Loopback(eni.Private[0].Addr) == loopback {
@@ -67,14 +66,14 @@ func eniOfLoopback(p *store.Partition, loopback netip.Addr) *store.NetworkInterf
 	return nil
 }
 
-// ruleDirection returns the inbound or the outbound rules of a security group.
+// ruleDirection is a function that returns either the inbound or the outbound rules of a security group.
 type ruleDirection func(*store.SecurityGroup) []store.SecurityGroupRule
 
 func ingressRules(g *store.SecurityGroup) []store.SecurityGroupRule { return g.Ingress }
 func egressRules(g *store.SecurityGroup) []store.SecurityGroupRule  { return g.Egress }
 
-// flow contains the values with which security group rules are compared: the port of the receiver, and the address and the
-// ENIs of the peer.
+// flow has the values that are compared with security group rules: the port and protocol of the receiver, and the address
+// and the ENIs of the peer.
 type flow struct {
 	port     uint16
 	udp      bool
@@ -82,8 +81,8 @@ type flow struct {
 	peerENIs []*store.NetworkInterface
 }
 
-// isAllowed reports whether the security groups of an ENI allow a flow. ENIs without security groups, which some
-// load balancers have, allow every flow.
+// isAllowed reports whether the security groups of an ENI allow a flow. An ENI without security groups allows every flow,
+// because some load balancers have no security groups.
 func (f flow) isAllowed(p *store.Partition, eni *store.NetworkInterface, rules ruleDirection) bool {
 	if len(eni.Groups) == 0 {
 		return true
@@ -102,7 +101,7 @@ func (f flow) isAllowed(p *store.Partition, eni *store.NetworkInterface, rules r
 	return false
 }
 
-// hasPort reports whether a rule is for the protocol and the port of a flow.
+// hasPort reports whether a rule matches the protocol and the port of a flow.
 func (f flow) hasPort(r store.SecurityGroupRule) bool {
 	protocol := "tcp"
 	if f.udp {
@@ -117,7 +116,7 @@ func (f flow) hasPort(r store.SecurityGroupRule) bool {
 	return false
 }
 
-// hasPeer reports whether the peer of a flow is a peer of a rule.
+// hasPeer reports whether the peer of a rule matches the peer of a flow.
 func (f flow) hasPeer(p *store.Partition, peer store.Peer) bool {
 	switch {
 	case peer.CIDR.IsValid():

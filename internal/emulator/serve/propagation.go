@@ -8,13 +8,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 )
 
-// propagation delays changes of the configuration, because the load balancer nodes of AWS apply changes some time after the
-// API has accepted them. Removals of load balancers, nodes, target groups and targets, and of parts of accelerators, apply
-// immediately. Removals of listeners and rules of load balancers are delayed. This is the worst case for a client that
-// changes routing: the old target is removed, but until the delay has passed, requests are still routed to it.
+// propagation delays changes of the configuration, because load balancer nodes of AWS apply a change some time after the API
+// has accepted it. Removals of load balancers, nodes, target groups, targets and parts of accelerators apply immediately.
+// Removals of listeners and rules of load balancers are delayed. This is the worst case for a client that changes routing:
+// the old target is already removed, but requests are still routed to it until the delay has passed.
 type propagation struct {
 	delay   time.Duration
-	history []configVersion // oldest first; the nodes use the first version
+	history []configVersion // oldest first; the nodes use the first item
 }
 
 // configVersion is a configuration with the time of its creation.
@@ -23,9 +23,9 @@ type configVersion struct {
 	createdAt time.Time
 }
 
-// apply returns the configuration that nodes have at the time of b, and the duration until they get a newer
-// configuration, or 0 if they have the newest. The first configuration applies immediately, as after a restart of
-// the server.
+// apply adds the result b to the history. It returns the configuration that nodes have at b.builtAt, and the duration until
+// they get a newer configuration, or 0 if they have the newest. The first configuration applies immediately, as after a
+// restart of the server.
 func (p *propagation) apply(b buildResult) (dataplane.Config, time.Duration) {
 	if p.delay <= 0 {
 		return b.config, 0
@@ -37,14 +37,14 @@ func (p *propagation) apply(b buildResult) (dataplane.Config, time.Duration) {
 	if len(p.history) == 1 {
 		return b.config, 0
 	}
-	// The added millisecond is for a timer that fires early.
+	// A timer may fire early. The added millisecond prevents that apply is called too early.
 	wait := p.history[1].createdAt.Add(p.delay).Sub(b.builtAt) + time.Millisecond
 	return configWithoutRemoved(p.history[0].config, b), wait
 }
 
-// configWithoutRemoved returns an old configuration without the load balancers, nodes, target groups, targets and parts of
-// accelerators that have been removed since. It retains target groups that no listener uses any more, and the listeners and
-// rules of the remaining load balancers.
+// configWithoutRemoved returns the configuration old without load balancers, nodes, target groups, targets and parts of
+// accelerators that are not in latest. Listeners and rules of the remaining load balancers are retained, and so are target
+// groups that exist but that no listener uses any more.
 func configWithoutRemoved(old dataplane.Config, latest buildResult) dataplane.Config {
 	balancers := map[string]dataplane.LoadBalancer{}
 	for _, lb := range latest.config.LoadBalancers {
@@ -70,8 +70,8 @@ func configWithoutRemoved(old dataplane.Config, latest buildResult) dataplane.Co
 	return out
 }
 
-// nodesWithSameAddress returns the old nodes whose addresses are still addresses of nodes.
-// Other addresses may belong to other resources now.
+// nodesWithSameAddress returns the nodes in old with an address that a node in latest has. Other addresses may belong to
+// other resources now.
 func nodesWithSameAddress(old, latest []dataplane.Node) []dataplane.Node {
 	addresses := map[netip.Addr]bool{}
 	for _, n := range latest {
@@ -86,8 +86,7 @@ func nodesWithSameAddress(old, latest []dataplane.Node) []dataplane.Node {
 	return out
 }
 
-// registeredTargets returns the old targets that are registered or draining now. Targets that are draining now have
-// the state draining.
+// registeredTargets returns the targets in old that are also in latest. Targets that drain in latest get the state draining.
 func registeredTargets(old, latest []dataplane.Target) []dataplane.Target {
 	type identity struct {
 		id   string

@@ -13,7 +13,8 @@ import (
 
 var compareAddresses = cmpopts.EquateComparable(netip.Addr{})
 
-// forwardingConfig returns a configuration with one listener that forwards to a target group.
+// forwardingConfig returns a configuration with these target groups. It has one listener, which forwards to the target group
+// with the ARN group.
 func forwardingConfig(group string, groups ...dataplane.TargetGroup) dataplane.Config {
 	then := dataplane.Forward{TargetGroups: []dataplane.WeightedTargetGroup{{ARN: group, Weight: 1}}}
 	return dataplane.Config{
@@ -86,7 +87,8 @@ func TestAdditionsAreDelayedAndRemovalsAreImmediate(t *testing.T) {
 	}
 }
 
-// acceleratorConfig returns a configuration with an accelerator that has one listener.
+// acceleratorConfig returns a configuration with an accelerator. The accelerator has one listener with these ports and
+// endpoint groups.
 func acceleratorConfig(ports dataplane.PortRange, groups ...dataplane.EndpointGroup) dataplane.Config {
 	return dataplane.Config{Accelerators: []dataplane.Accelerator{{ARN: "a", Listeners: []dataplane.AcceleratorListener{
 		{ARN: "l", Ports: []dataplane.PortRange{ports}, EndpointGroups: groups},

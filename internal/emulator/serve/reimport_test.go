@@ -22,7 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 )
 
-// importCertificate imports a certificate with a serial number. If arn is not nil, it replaces that certificate.
+// importCertificate imports a new certificate with a serial number. If arn is not nil, it replaces the content of that
+// certificate.
 func (r *harness) importCertificate(arn *string, serial int64, name string) *string {
 	r.t.Helper()
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(r.t)
@@ -37,7 +38,8 @@ func (r *harness) importCertificate(arn *string, serial int64, name string) *str
 	}))(r.t).CertificateArn
 }
 
-// handshake connects to a load balancer, and returns the connection and the serial number of its certificate.
+// handshake connects to a load balancer. It returns the connection, its reader, and the serial number of the certificate
+// that the load balancer presents.
 func (r *harness) handshake(lb types.LoadBalancer, name string) (*tls.Conn, *bufio.Reader, string, error) {
 	raw, _, err := r.dial("tcp", lb, "", conditionTimeout)
 	if err != nil {
@@ -65,8 +67,9 @@ func (r *harness) awaitCertificate(lb types.LoadBalancer, name, serial string) (
 	return conn, in
 }
 
-// TestListenersServeReimportedCertificate checks that listeners serve a certificate that is imported again, both as
-// the default certificate and for its server name, and that connections stay open.
+// TestListenersServeReimportedCertificate checks that listeners serve the new content of a certificate that is imported
+// again, both as the default certificate and for its server name. It also checks that connections stay open, and that a
+// certificate in use cannot be deleted.
 func TestListenersServeReimportedCertificate(t *testing.T) {
 	r := newHarness(t, serve.Options{})
 	byDefault, byName := r.importCertificate(nil, 1, "a.example.com"), r.importCertificate(nil, 2, "b.example.com")

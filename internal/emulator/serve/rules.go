@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// RuleOf converts a rule of the emulator state to a rule of the data plane, with all defaults and client secrets.
+// RuleOf converts a rule of the emulator state to a rule of the data plane. The rule has all default values and client
+// secrets. A rule without a final action is an error.
 func RuleOf(r *store.Rule) (dataplane.Rule, error) {
 	out := dataplane.Rule{ARN: r.ARN, Priority: int(r.Priority)}
 	for _, c := range r.Conditions {
@@ -82,7 +83,7 @@ func convertCondition(c elbtypes.RuleCondition) (dataplane.Condition, error) {
 	return nil, fmt.Errorf("condition %q has no configuration", stringValue(c.Field))
 }
 
-// convertAction adds an action to a rule.
+// convertAction adds an action to the rule out.
 func convertAction(a elbtypes.Action, out *dataplane.Rule) error {
 	switch a.Type {
 	case elbtypes.ActionTypeEnumForward:

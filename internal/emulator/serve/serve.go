@@ -19,28 +19,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// retryAfter is the delay before the next attempt to serve a configuration after errors, such as a port in use.
+// retryAfter is the maximum delay before a configuration is applied again if parts of it had errors, such as a port in use.
 const retryAfter = time.Second
 
-// Options configure a server. The zero value is valid: listeners on loopback addresses, and no resolver.
+// Options configure a server. With the zero value, listeners have loopback addresses, and there is no DNS server.
 type Options struct {
 	// Resolver is the address of the DNS server, such as "127.0.0.1:0"; empty for none.
 	Resolver string
-	// EnforceSecurityGroups drops connections that the security groups of
-	// load balancers and targets do not allow.
+	// EnforceSecurityGroups drops connections that the security groups of load balancers or targets do not allow.
 	EnforceSecurityGroups bool
 	// PropagationDelay is the delay until nodes of load balancers apply listeners, rules, target groups and registrations
 	// that the API has accepted. Deletions of load balancers and target groups, and deregistrations, take effect
 	// immediately. 0 means no delay.
 	PropagationDelay time.Duration
-	// ReadObject reads objects of S3, which the emulator does not have: bundles
-	// and revocation lists of trust stores. Without it, no client certificate
-	// is accepted in mode verify.
+	// ReadObject reads an object of S3, which the emulator does not have. The objects are CA bundles and revocation lists of
+	// trust stores. If ReadObject is nil, no client certificate is accepted in the mode "verify".
 	ReadObject func(bucket, key, version string) ([]byte, error)
-	// Plane contains the options of the data plane. The server sets ReportHealth. It calls LogAccess for each request after
-	// it has logged the request, and IsPermitted only without EnforceSecurityGroups.
+	// Plane has the options of the data plane. The server ignores Plane.ReportHealth. It calls Plane.LogAccess for each
+	// request. It uses Plane.IsPermitted only without EnforceSecurityGroups.
 	Plane dataplane.Options
-	// Log receives errors about configuration that cannot be served. Nothing is logged if it is nil.
+	// Log receives errors of parts of the configuration that cannot be served. If it is nil, nothing is logged.
 	Log *slog.Logger
 }
 
@@ -52,7 +50,7 @@ type Server struct {
 	plane    *dataplane.Plane
 	dns      *resolver.Server
 	keyPairs *keyPairCache
-	// propagation is only used by the goroutine that applies the state.
+	// propagation is used only by the goroutine that applies the state.
 	propagation propagation
 	log         *slog.Logger
 	requests    accessLog
@@ -60,12 +58,12 @@ type Server struct {
 	cancel          context.CancelFunc
 	done            chan struct{}
 	closeOnce       sync.Once
-	lastLoggedError string // the last error that was logged
+	lastLoggedError string // "" if the last configuration had no errors
 }
 
-// Start serves the emulator's load balancers until ctx ends or Close is called. Meanwhile the health of targets
-// comes from real health checks. When it returns, the current state is served; errors of parts of the state are
-// logged. It returns an error if the address of the resolver cannot be used.
+// Start serves the emulator's load balancers until ctx ends or Close is called. From then on, real health checks determine
+// the health of targets. When Start returns, the current state is served. Errors of parts of the state are logged. Start
+// returns an error only if the resolver cannot listen on its address.
 func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Server{em: em, store: em.Store(), opt: opt, keyPairs: newKeyPairCache(), log: opt.Log, cancel: cancel, done: make(chan struct{})}
@@ -99,7 +97,7 @@ func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, er
 	return s, nil
 }
 
-// Resolver returns the address of the DNS server; invalid if there is none.
+// Resolver returns the address of the DNS server, or the zero AddrPort if there is none.
 func (s *Server) Resolver() netip.AddrPort {
 	if s.dns == nil {
 		return netip.AddrPort{}
@@ -107,19 +105,18 @@ func (s *Server) Resolver() netip.AddrPort {
 	return s.dns.Addr()
 }
 
-// Endpoints lists the local addresses of listeners.
+// Endpoints lists the listeners of load balancers on each node, with their local addresses.
 func (s *Server) Endpoints() []dataplane.Endpoint { return s.plane.Endpoints() }
 
-// AcceleratorSockets lists the open sockets of accelerators with their local addresses.
+// AcceleratorSockets lists the sockets of accelerators, with their local addresses.
 func (s *Server) AcceleratorSockets() []dataplane.AcceleratorSocket {
 	return s.plane.AcceleratorSockets()
 }
 
-// Lookup returns the addresses of a load balancer's or an accelerator's DNS name, and false for an unknown name.
+// Lookup returns the addresses of a DNS name of a load balancer or an accelerator. It returns false for any other name.
 func (s *Server) Lookup(name string) ([]netip.Addr, bool) { return s.plane.Resolve(name) }
 
-// Close stops serving and waits until all listeners are closed. It may be
-// called more than once.
+// Close stops serving and waits until all listeners are closed. It may be called more than once.
 func (s *Server) Close() {
 	s.closeOnce.Do(func() {
 		s.cancel()
@@ -131,7 +128,7 @@ func (s *Server) Close() {
 	})
 }
 
-// run applies the state after each change, and at the times when it changes without a call.
+// run applies the emulator state after each change, and at the times at which the state changes without a call.
 func (s *Server) run(ctx context.Context, gen uint64, next time.Duration) {
 	defer close(s.done)
 	for {
@@ -143,8 +140,8 @@ func (s *Server) run(ctx context.Context, gen uint64, next time.Duration) {
 	}
 }
 
-// waitForChange returns after a change of the emulator state, or after the duration next if next is not 0. It returns an
-// error when ctx has ended.
+// waitForChange returns after a change of the emulator state. If next is not 0, it also returns after the duration next. It
+// returns an error when ctx has ended.
 func (s *Server) waitForChange(ctx context.Context, gen uint64, next time.Duration) (uint64, error) {
 	until, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -159,8 +156,8 @@ func (s *Server) waitForChange(ctx context.Context, gen uint64, next time.Durati
 	return now, err
 }
 
-// apply applies the current state to the data plane. It returns the duration after which the caller must call it
-// again even without a change, 0 for never.
+// apply applies the current state to the data plane. It returns the duration after which it must be called again even if no
+// call changes the state, or 0 if that is not necessary.
 func (s *Server) apply() time.Duration {
 	b := s.buildConfig()
 	if len(b.certificatesWithoutKey) > 0 {
@@ -186,7 +183,7 @@ func (s *Server) apply() time.Duration {
 	return b.nextBuild
 }
 
-// recordHealth writes a health result of the data plane into the emulator state.
+// recordHealth stores the result of a health check of the data plane in the emulator state.
 func (s *Server) recordHealth(r dataplane.HealthResult) {
 	if strings.Contains(r.TargetGroup, "/endpoint-group/") {
 		health := gatypes.HealthStateUnhealthy

@@ -30,7 +30,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// port is the port of all listeners. It is not a privileged port.
+// port is the port of all load balancer listeners in these tests. It is not a privileged port.
 const port = 18080
 
 // harness is an emulator whose load balancers listen on sockets of this machine.
@@ -49,8 +49,8 @@ type harness struct {
 	lb                   types.LoadBalancer
 }
 
-// newHarness creates a VPC with its own addresses, so that parallel test processes do not use the same addresses,
-// and an ALB in two zones.
+// newHarness creates a VPC, and an ALB in two zones. The addresses of the VPC depend on the process ID, because test
+// processes that run in parallel must not use the same addresses.
 func newHarness(t *testing.T, opt serve.Options) *harness {
 	t.Helper()
 	cfg := store.DefaultConfig()
@@ -89,13 +89,14 @@ func must[T any](v T, err error) func(t *testing.T) T {
 }
 
 const (
-	// conditionTimeout is how long a test waits for a condition. It is so long that only a hang exceeds it.
+	// conditionTimeout is how long a test waits until a condition is true. It is so long that only a test that hangs exceeds
+	// it.
 	conditionTimeout = 2 * time.Minute
-	// brief is how long a test waits if nothing is expected, or if it repeats the request.
+	// brief is how long a test waits for a response if none is expected, or if the request is then repeated.
 	brief = 200 * time.Millisecond
 )
 
-// eventually waits until holds returns no error.
+// eventually calls holds until it returns no error. The test fails after conditionTimeout.
 func (r *harness) eventually(what string, holds func() error) {
 	r.t.Helper()
 	deadline := time.NewTimer(conditionTimeout)
@@ -132,7 +133,7 @@ func forwardActions(arn *string) []types.Action {
 	return []types.Action{{Type: "forward", TargetGroupArn: arn}}
 }
 
-// createTargetGroup creates a target group of IP targets with frequent health checks.
+// createTargetGroup creates a target group for IP targets with frequent health checks.
 func (r *harness) createTargetGroup(name string) types.TargetGroup {
 	r.t.Helper()
 	return must(r.elb.CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
@@ -141,7 +142,8 @@ func (r *harness) createTargetGroup(name string) types.TargetGroup {
 	}))(r.t).TargetGroups[0]
 }
 
-// startBackend runs a target that responds with its name, and to health checks with a status.
+// startBackend runs an HTTP target. It returns the target's address, which is also the body of responses. Health checks get
+// the status.
 func (r *harness) startBackend(host string, status int) string {
 	r.t.Helper()
 	address := r.networkPrefix + "." + host
@@ -171,7 +173,7 @@ func (r *harness) registerTargets(g types.TargetGroup, ids ...string) {
 	must(r.elb.RegisterTargets(r.ctx, in))(r.t)
 }
 
-// awaitState waits until a target has a state.
+// awaitState waits until a target has the health want, which is a state, followed by the reason if there is one.
 func (r *harness) awaitState(g types.TargetGroup, id, want string) {
 	r.t.Helper()
 	r.eventually("target "+id+" is "+want, func() error {
@@ -187,7 +189,7 @@ func (r *harness) awaitState(g types.TargetGroup, id, want string) {
 	})
 }
 
-// newClient returns a client that resolves names with the server's lookup and does not follow redirects.
+// newClient returns an HTTP client that resolves names with the server and does not follow redirects.
 func (r *harness) newClient(roots *tls.Config) *http.Client {
 	return &http.Client{
 		Timeout: conditionTimeout,
@@ -209,7 +211,7 @@ func (r *harness) newClient(roots *tls.Config) *http.Client {
 	}
 }
 
-// awaitResponse waits for a response with a status and returns it.
+// awaitResponse repeats a request until the response has the status. It returns this response and its body.
 func (r *harness) awaitResponse(path string, want int) (*http.Response, string) {
 	r.t.Helper()
 	var resp *http.Response

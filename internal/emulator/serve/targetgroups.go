@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// convertTargetGroup converts a target group with all targets that have an address.
+// convertTargetGroup converts a target group, with those of its targets that have an address.
 func (b *builder) convertTargetGroup(g *store.TargetGroup) dataplane.TargetGroup {
 	out := dataplane.TargetGroup{
 		ARN: g.ARN, Protocol: dataplane.Protocol(g.Protocol), ProtocolVersion: dataplane.ProtocolVersion(g.ProtocolVersion),
@@ -55,13 +55,13 @@ func convertHealthCheck(h store.HealthCheck) dataplane.HealthCheck {
 	if h.GRPCCodes != "" {
 		out.Matcher = h.GRPCCodes
 	}
-	if n, err := strconv.ParseUint(h.Port, 10, 16); err == nil { // otherwise the port is traffic-port, for which Port is 0
+	if n, err := strconv.ParseUint(h.Port, 10, 16); err == nil { // otherwise h.Port is "traffic-port", for which Port is 0
 		out.Port = uint16(n)
 	}
 	return out
 }
 
-// initialState returns the initial state of a target in the data plane.
+// initialState returns the state that a target initially has in the data plane.
 func (b *builder) initialState(g *store.TargetGroup, t *store.Target) dataplane.TargetState {
 	switch b.p.TargetHealth(g, t, b.now).State {
 	case elbtypes.TargetHealthStateEnumDraining:
@@ -83,7 +83,7 @@ func (b *builder) targetZone(g *store.TargetGroup, t *store.Target) string {
 	return t.Zone
 }
 
-// targetAddress returns the private address of a target. For an instance it is the primary address of its first ENI.
+// targetAddress returns the private address of a target. For an instance, this is the primary address of its first ENI.
 func (b *builder) targetAddress(g *store.TargetGroup, t *store.Target) (netip.Addr, error) {
 	if g.Type != elbtypes.TargetTypeEnumInstance {
 		return netip.ParseAddr(t.ID)

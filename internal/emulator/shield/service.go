@@ -1,4 +1,4 @@
-// Package shield implements the operations of Shield Advanced on protections of load balancers and elastic IPs. The service
+// Package shield implements the operations of Shield Advanced on protections of ALBs and Elastic IP addresses. The service
 // is global: its state is in the home region of the AWS partition, whatever the region of the call.
 package shield
 
@@ -25,7 +25,7 @@ var (
 	arnPattern  = regexp.MustCompile(`^arn:aws[a-z-]*:([a-z0-9-]+):([a-z0-9-]*):(\d{12}):(.+)$`)
 )
 
-// Service serves the operations of Shield.
+// Service serves the operations of Shield Advanced.
 type Service struct {
 	store *store.Store
 }
@@ -50,8 +50,7 @@ func protectionNotFoundError() error {
 	return store.Errorf(store.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
 }
 
-// currentState returns the account's state. It first removes the protections of resources
-// that do not exist any more.
+// currentState returns the account's state. It first removes protections of resources that do not exist any more.
 func (s *Service) currentState(c *store.Call) *store.ShieldState {
 	st := s.store.Partition(c.Account, s.store.AWSPartition().Home).Shield
 	for id, p := range st.Protections {
@@ -62,7 +61,7 @@ func (s *Service) currentState(c *store.Call) *store.ShieldState {
 	return st
 }
 
-// checkResource returns an error for a resource that cannot have a protection.
+// checkResource returns an error if a resource does not exist or cannot have a protection.
 func (s *Service) checkResource(c *store.Call, arn string) error {
 	m := arnPattern.FindStringSubmatch(arn)
 	if m == nil {
@@ -97,7 +96,7 @@ func (s *Service) GetSubscriptionState(c *store.Call, _ *shield.GetSubscriptionS
 	return out, nil
 }
 
-// CreateSubscription subscribes the account.
+// CreateSubscription subscribes the account to Shield Advanced.
 func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscriptionInput) (*shield.CreateSubscriptionOutput, error) {
 	st := s.currentState(c)
 	if !st.Subscribed.IsZero() {
@@ -107,7 +106,7 @@ func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscription
 	return &shield.CreateSubscriptionOutput{}, nil
 }
 
-// CreateProtection creates a protection of a load balancer or an elastic IP.
+// CreateProtection creates a protection of an ALB or an Elastic IP address.
 func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInput) (*shield.CreateProtectionOutput, error) {
 	st := s.currentState(c)
 	if !namePattern.MatchString(store.Value(in.Name)) {
@@ -142,7 +141,7 @@ func describeProtection(p *store.Protection) types.Protection {
 	return types.Protection{Id: new(p.ID), ProtectionArn: new(p.ARN), Name: new(p.Name), ResourceArn: new(p.Resource), HealthCheckIds: []string{}}
 }
 
-// DescribeProtection returns a protection by id or by its resource.
+// DescribeProtection returns the protection with an ID or of a resource.
 func (s *Service) DescribeProtection(c *store.Call, in *shield.DescribeProtectionInput) (*shield.DescribeProtectionOutput, error) {
 	if (in.ProtectionId == nil) == (in.ResourceArn == nil) {
 		return nil, store.Errorf(store.Unproven, "InvalidParameterException", "You must specify either a protection ID or a resource ARN")
@@ -167,8 +166,7 @@ func (s *Service) DeleteProtection(c *store.Call, in *shield.DeleteProtectionInp
 	return &shield.DeleteProtectionOutput{}, nil
 }
 
-// ListProtections lists a page of the protections, in random order within the
-// page.
+// ListProtections lists a page of the protections. Within a page the order is random.
 func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput) (*shield.ListProtectionsOutput, error) {
 	st := s.currentState(c)
 	var wanted []string

@@ -1,3 +1,3 @@
-// Package simulate implements IAM's operation SimulatePrincipalPolicy, which evaluates the policies that the emulator
+// Package simulate implements the IAM operation SimulatePrincipalPolicy. It evaluates the policies that the emulator
 // enforces.
 package simulate

@@ -45,7 +45,7 @@ func (s *Service) SimulatePrincipalPolicy(c *store.Call, in *iamapi.SimulatePrin
 	out := &iamapi.SimulatePrincipalPolicyOutput{}
 	for _, action := range in.ActionNames {
 		for _, resource := range resources {
-			d := iam.Decision{IsAllowed: true} // a principal without policies may do everything
+			d := iam.Decision{IsAllowed: true} // a principal without policies is allowed everything
 			if who.Policies != nil {
 				d = iam.Decide(who.Policies, iam.Request{Action: action, Resource: resource, Keys: keys})
 			}
@@ -67,7 +67,8 @@ func decisionType(d iam.Decision) types.PolicyEvaluationDecisionType {
 	return types.PolicyEvaluationDecisionTypeImplicitDeny
 }
 
-// findPrincipal returns the caller if it has the ARN, or the registered role with the ARN.
+// findPrincipal returns the caller if the ARN is the caller's, or else the registered role with the ARN. It returns false if
+// there is none.
 func (s *Service) findPrincipal(c *store.Call, arn string) (store.Principal, bool) {
 	if arn == c.Caller.ARN {
 		return c.Caller, true

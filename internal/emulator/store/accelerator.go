@@ -9,20 +9,20 @@ import (
 	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 )
 
-// AcceleratorRegion is the only region with an endpoint of Global Accelerator. The state of an account is in its partition.
+// AcceleratorRegion is the only region with an API endpoint of Global Accelerator. The partition of an account in this
+// region has the account's Global Accelerator state.
 const AcceleratorRegion = "us-west-2"
 
 // AcceleratorState is the state of Global Accelerator in one account.
 type AcceleratorState struct {
 	Accelerators map[string]*Accelerator // by ARN
-	// Creations contains the calls with an idempotency token that created a resource, by operation and token.
+	// Creations has the calls that created a resource and had an idempotency token, by operation and token.
 	Creations map[string]AcceleratorCreation
 	CIDRs     map[string]*AcceleratorCIDR // address ranges of the account (BYOIP), by CIDR
-	// Interfaces are the ENIs of the service, for endpoints with client IP preservation.
-	Interfaces map[string]AcceleratorENI // by ENI id
+	// Interfaces has the ENIs that Global Accelerator created for endpoints with client IP preservation.
+	Interfaces map[string]AcceleratorENI // by ENI ID
 }
 
-// newAcceleratorState returns an empty state.
 func newAcceleratorState() *AcceleratorState {
 	s := &AcceleratorState{}
 	s.init()
@@ -53,7 +53,7 @@ type AcceleratorCIDR struct {
 	Events     []AcceleratorEvent
 }
 
-// State returns the state of the range at a time.
+// State returns the state of the address range at a time.
 func (c *AcceleratorCIDR) State(now time.Time) gatypes.ByoipCidrState {
 	switch {
 	case now.Before(c.Ready):
@@ -66,7 +66,7 @@ func (c *AcceleratorCIDR) State(now time.Time) gatypes.ByoipCidrState {
 	return gatypes.ByoipCidrStateAdvertising
 }
 
-// AcceleratorEvent is a message about a change.
+// AcceleratorEvent is a message about a change of an address range or an accelerator.
 type AcceleratorEvent struct {
 	Message string
 	At      time.Time
@@ -78,22 +78,22 @@ type Accelerator struct {
 	Name       string
 	Addressing gatypes.IpAddressType
 	Enabled    bool
-	IPv4, IPv6 []netip.Addr // static addresses
+	IPv4, IPv6 []netip.Addr // static IP addresses
 	DNSName    string
-	// DualStackDNSName is empty without IPv6.
+	// DualStackDNSName is empty if the accelerator has no IPv6 addresses.
 	DualStackDNSName string
 	Created          time.Time
 	Modified         time.Time
-	// Deployed is the time when the last change has propagated.
+	// Deployed is the time at which the deployment of the last change ends.
 	Deployed time.Time
-	// DisabledFrom is the time when the last change to disabled has propagated.
+	// DisabledFrom is the time from which a disabled accelerator can be deleted.
 	DisabledFrom time.Time
 	Events       []AcceleratorEvent
 	Tags         map[string]string
 	Listeners    []*AcceleratorListener
 }
 
-// Status returns the status at a time.
+// Status returns the status of the accelerator at a time.
 func (a *Accelerator) Status(now time.Time) gatypes.AcceleratorStatus {
 	if now.Before(a.Deployed) {
 		return gatypes.AcceleratorStatusInProgress
@@ -101,7 +101,7 @@ func (a *Accelerator) Status(now time.Time) gatypes.AcceleratorStatus {
 	return gatypes.AcceleratorStatusDeployed
 }
 
-// AcceleratorListener is a set of ports of an accelerator.
+// AcceleratorListener is a listener of an accelerator.
 type AcceleratorListener struct {
 	ARN      string
 	Ranges   []PortRange
@@ -116,12 +116,12 @@ type PortRange struct{ From, To int32 }
 // Overlaps reports whether two ranges have a port in common.
 func (r PortRange) Overlaps(other PortRange) bool { return r.From <= other.To && r.To >= other.From }
 
-// HasPort reports whether the listener has a port.
+// HasPort reports whether a port is in a range of the listener.
 func (l *AcceleratorListener) HasPort(port int32) bool {
 	return slices.ContainsFunc(l.Ranges, func(r PortRange) bool { return r.Overlaps(PortRange{port, port}) })
 }
 
-// EndpointGroup is the part of a listener in one region.
+// EndpointGroup has the endpoints of a listener in one region.
 type EndpointGroup struct {
 	ARN       string
 	Region    string
@@ -129,17 +129,17 @@ type EndpointGroup struct {
 	Endpoints []*AcceleratorEndpoint
 	Overrides []PortOverride
 
-	CheckPort     int32 // 0: the first port of the listener
+	CheckPort     int32 // 0 for the first port of the listener
 	CheckProtocol gatypes.HealthCheckProtocol
 	CheckPath     string
 	CheckInterval int32 // seconds
 	Threshold     int32
 }
 
-// PortOverride maps a port of a listener to another port of the endpoints.
+// PortOverride maps a listener port to another port of the endpoints.
 type PortOverride struct{ Listener, Endpoint int32 }
 
-// AcceleratorEndpoint is a load balancer, an instance or an elastic IP behind an accelerator.
+// AcceleratorEndpoint is a load balancer, an instance or an Elastic IP address behind an accelerator.
 type AcceleratorEndpoint struct {
 	ID string
 	// Weight determines the endpoint's share of the traffic of the endpoint group.
@@ -147,9 +147,10 @@ type AcceleratorEndpoint struct {
 	// PreserveClient is set if the endpoint has client IP preservation.
 	PreserveClient bool
 	Added          time.Time
-	// Checked is the last result of the endpoint group's health checks, "" for load balancers.
+	// Checked is the last result of the endpoint group's health checks. It is "" before the first result, and for load
+	// balancers.
 	Checked gatypes.HealthState
-	// Forced overrides the health.
+	// Forced overrides the health state. It is "" for no override.
 	Forced gatypes.HealthState
 }
 
@@ -163,13 +164,13 @@ func (g *EndpointGroup) Endpoint(id string) *AcceleratorEndpoint {
 	return nil
 }
 
-// AcceleratorState returns the state of Global Accelerator of an account.
+// AcceleratorState returns the Global Accelerator state of an account.
 func (w *Store) AcceleratorState(account string) *AcceleratorState {
 	return w.Partition(account, AcceleratorRegion).Accelerators
 }
 
-// ResolveARN returns the resources in an ARN of an accelerator, a listener or an endpoint group. It returns nil
-// for a resource that is not in the ARN or does not exist.
+// ResolveARN returns the accelerator, the listener and the endpoint group that an ARN contains. It returns nil for a
+// resource that is not in the ARN or does not exist.
 func (s *AcceleratorState) ResolveARN(arn string) (a *Accelerator, l *AcceleratorListener, g *EndpointGroup) {
 	root, rest, _ := strings.Cut(arn, "/listener/")
 	if a = s.Accelerators[root]; a == nil || rest == "" {
@@ -190,13 +191,14 @@ func (s *AcceleratorState) ResolveARN(arn string) (a *Accelerator, l *Accelerato
 	return a, nil, nil
 }
 
-// HasARN reports whether an ARN is the ARN of an existing accelerator, listener or endpoint group.
+// HasARN reports whether an ARN is that of an existing accelerator, listener or endpoint group.
 func (s *AcceleratorState) HasARN(arn string) bool {
 	a, l, g := s.ResolveARN(arn)
 	return a != nil && a.ARN == arn || l != nil && l.ARN == arn || g != nil
 }
 
-// EachEndpointGroup calls visit for all endpoint groups, in the order of ARNs of accelerators.
+// EachEndpointGroup calls visit for each endpoint group with its accelerator and its listener, ordered by the ARN of the
+// accelerator.
 func (s *AcceleratorState) EachEndpointGroup(visit func(*Accelerator, *AcceleratorListener, *EndpointGroup)) {
 	for _, arn := range SortedKeys(s.Accelerators) {
 		a := s.Accelerators[arn]
@@ -208,40 +210,45 @@ func (s *AcceleratorState) EachEndpointGroup(visit func(*Accelerator, *Accelerat
 	}
 }
 
-// AcceleratorConfig configures the emulated Global Accelerator.
+// AcceleratorConfig configures the emulation of Global Accelerator.
 type AcceleratorConfig struct {
-	// DeploymentDelay is the time from the last change until all changes have propagated.
+	// DeploymentDelay is the time from the last change of an accelerator until the accelerator has the status DEPLOYED.
 	DeploymentDelay time.Duration
-	// HealthDelay is the time for which the health of a new endpoint is INITIAL.
+	// HealthDelay is the time during which the health of a new endpoint is INITIAL.
 	HealthDelay time.Duration
-	// TransactionTime is the time after a change in which other operations on the same accelerator fail with
-	// TransactionInProgressException, if AWS documents this error for the operation. 0 for never.
+	// TransactionTime is the time after a change during which other operations on the same accelerator fail with
+	// TransactionInProgressException. It applies to operations for which AWS documents this error. With 0, no operation
+	// fails.
 	TransactionTime time.Duration
-	// BusyAfterDisable makes operations fail with TransactionInProgressException instead of
-	// AcceleratorNotDisabledException while a change to disabled propagates.
+	// BusyAfterDisable makes operations fail with TransactionInProgressException instead of AcceleratorNotDisabledException
+	// while the accelerator is being disabled.
 	BusyAfterDisable bool
-	// RangeDelay is the duration of the provisioning of an address range, and of the start of its advertising.
+	// RangeDelay is how long the provisioning of an address range takes, and how long it takes until the range is
+	// advertised.
 	RangeDelay time.Duration
-	// Zones are the ranges of static addresses, one for each network zone. An accelerator has an address in each range.
+	// Zones has the ranges of static IPv4 addresses. An accelerator has one address in each range, except where it has an
+	// address of the account (BYOIP) instead.
 	Zones []AcceleratorZone
-	// IPv6 are the ranges of static IPv6 addresses.
+	// IPv6 has the ranges of static IPv6 addresses. A dual-stack accelerator has one address in each range.
 	IPv6 []netip.Prefix
-	// OwnLocal is the range of local addresses that replaces address ranges of accounts.
+	// OwnLocal is the range of local addresses for static addresses that are not in Zones, which are those in address ranges
+	// of accounts (BYOIP).
 	OwnLocal netip.Prefix
-	// Home is the region that is nearest to clients outside of all ranges in Nearest. Other regions follow by name.
+	// Home is the region that is nearest to clients outside all ranges in Nearest. Other regions follow, ordered by name.
 	Home string
-	// Nearest lists the regions that are nearest to ranges of clients. The first range that contains a client is used.
+	// Nearest lists ranges of clients with the regions that are nearest to them. The first range that contains a client is
+	// used.
 	Nearest []ClientRange
 }
 
-// AcceleratorZone is a network zone.
+// AcceleratorZone is a network zone of AWS, in which an accelerator has one static IPv4 address.
 type AcceleratorZone struct {
-	// Public is the range of static addresses in the zone, Local the range of local addresses that replaces it, of the same
-	// length.
+	// Public is the range of static addresses in the zone. Local is the range of local addresses of this machine that stand
+	// for them. Both have the same prefix length.
 	Public, Local netip.Prefix
 }
 
-// ClientRange is a range of client addresses with the regions in order of their distance.
+// ClientRange is a range of client addresses, with regions in the order of their distance from these clients.
 type ClientRange struct {
 	Clients netip.Prefix
 	Regions []string
@@ -261,7 +268,7 @@ func defaultAcceleratorConfig() AcceleratorConfig {
 	}
 }
 
-// LocalAddress returns the local address that replaces a static IPv4 address.
+// LocalAddress returns the local address of this machine that stands for a static IPv4 address.
 func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
 	for _, z := range c.Zones {
 		if z.Public.Contains(public) {
@@ -271,7 +278,7 @@ func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
 	return replaceRange(public, c.OwnLocal)
 }
 
-// replaceRange returns an IPv4 address whose first bits are replaced by the prefix of a range.
+// replaceRange returns an IPv4 address in which the first bits are replaced by those of a range.
 func replaceRange(a netip.Addr, into netip.Prefix) netip.Addr {
 	b, base := a.As4(), into.Masked().Addr().As4()
 	for i := range b {

@@ -8,9 +8,9 @@ import (
 	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 )
 
-// EndpointHealth returns the health of an endpoint of an account at a time. The health of a load balancer depends on
-// its targets and not on health checks of the endpoint group. The health of an instance or an elastic IP is the
-// result of these health checks.
+// EndpointHealth returns the health state of an endpoint of an account at a time. The health of a load balancer depends on
+// its targets, not on health checks of the endpoint group. The health of an instance or an Elastic IP address is the result
+// of these health checks, unless Config.Health is HealthAssumed.
 func (w *Store) EndpointHealth(account string, g *EndpointGroup, e *AcceleratorEndpoint, now time.Time) gatypes.HealthState {
 	if e.Forced != "" {
 		return e.Forced
@@ -40,7 +40,7 @@ func (w *Store) EndpointHealth(account string, g *EndpointGroup, e *AcceleratorE
 	return gatypes.HealthStateUnhealthy
 }
 
-// isLoadBalancerServing reports whether a load balancer uses target groups and each of them has a healthy target.
+// isLoadBalancerServing reports whether a load balancer is active, has target groups, and each of them has a healthy target.
 func (p *Partition) isLoadBalancerServing(arn string, now time.Time) bool {
 	lb := p.ELB.LoadBalancers[arn]
 	if lb == nil {
@@ -72,7 +72,7 @@ func (p *Partition) hasHealthyTarget(g *TargetGroup, now time.Time) bool {
 	return false
 }
 
-// isEndpointServing reports whether an instance runs, or an elastic IP is associated.
+// isEndpointServing reports whether an instance runs, or whether an Elastic IP address is associated.
 func (p *Partition) isEndpointServing(id string) bool {
 	if i := p.Instances[id]; i != nil {
 		return p.InstanceState(i) == InstanceRunning
@@ -81,15 +81,15 @@ func (p *Partition) isEndpointServing(id string) bool {
 	return a != nil && a.AssociationID != ""
 }
 
-// EndpointHealthReport is the result of an endpoint group's health checks of an endpoint.
+// EndpointHealthReport is the health state of one endpoint of an endpoint group.
 type EndpointHealthReport struct {
 	EndpointGroup string // ARN
 	Endpoint      string // ID
 	Health        gatypes.HealthState
 }
 
-// ReportEndpointHealth stores a change of an endpoint's health from the data plane. It takes the lock. It ignores reports
-// on endpoints that do not exist.
+// ReportEndpointHealth stores the result of the data plane's health checks of an endpoint. It takes the state lock. It
+// ignores reports about endpoints that do not exist.
 func (w *Store) ReportEndpointHealth(r EndpointHealthReport) {
 	w.Lock()
 	defer w.Unlock()
@@ -99,8 +99,8 @@ func (w *Store) ReportEndpointHealth(r EndpointHealthReport) {
 	}
 }
 
-// ForceEndpointHealth overrides the health of an endpoint. An empty health ends the override. It takes the lock and
-// reports whether the endpoint exists.
+// ForceEndpointHealth overrides the health state of an endpoint. An empty health state ends the override. It takes the state
+// lock, and reports whether the endpoint exists.
 func (w *Store) ForceEndpointHealth(r EndpointHealthReport) bool {
 	w.Lock()
 	defer w.Unlock()

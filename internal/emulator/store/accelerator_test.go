@@ -40,7 +40,8 @@ func TestCheckFindsBrokenAccelerators(t *testing.T) {
 	}
 }
 
-// TestStaticAddressesMapToLocalAddresses checks that different static addresses map to different local addresses.
+// TestStaticAddressesMapToLocalAddresses checks to which local address a static address maps, and that random addresses of a
+// range are addresses that a host can have.
 func TestStaticAddressesMapToLocalAddresses(t *testing.T) {
 	cfg := store.DefaultConfig().Accelerator
 	for public, want := range map[string]string{

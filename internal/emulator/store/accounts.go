@@ -7,15 +7,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
 )
 
-// Role is a registered IAM role. Any account may assume a role that is not registered, if
-// its ARN is well-formed.
+// Role is a registered IAM role. A role that is not registered can also be assumed, by any account, if its ARN is
+// well-formed.
 type Role struct {
 	ARN string
-	// ExternalID is the external id that callers must send, "" if none is required.
+	// ExternalID is the external ID that callers must send, or "" if none is required.
 	ExternalID string
 	// Trusted lists the accounts that may assume the role. If it is empty, all accounts may.
 	Trusted []string
-	// Policies are the policies of the role's sessions. Nil allows everything.
+	// Policies has the policies of the role's sessions. If it is nil, everything is allowed.
 	Policies []iam.Policy `json:",omitempty"`
 }
 
@@ -23,26 +23,26 @@ type Role struct {
 type Principal struct {
 	// ARN is the ARN of the user or of the role's session.
 	ARN string
-	// Policies are the policies of the principal. Nil allows everything.
+	// Policies has the policies of the principal. If it is nil, everything is allowed.
 	Policies []iam.Policy `json:",omitempty"`
 }
 
 var accountInKeyPattern = regexp.MustCompile(`(?:^|[^0-9])([0-9]{12})(?:[^0-9]|$)`)
 
-// AddAccessKey sets the account of an access key.
+// AddAccessKey registers an access key ID for an account.
 func (w *Store) AddAccessKey(key, account string) { w.accessKeys[key] = account }
 
-// AddSecret sets the secret of an access key, so that its signatures can be verified.
+// AddSecret sets the secret of an access key ID, which is necessary to verify signatures.
 func (w *Store) AddSecret(key, secret string) { w.secrets[key] = secret }
 
-// Secret returns the secret of an access key, if it has been added.
+// Secret returns the secret of an access key ID, and whether it has been added.
 func (w *Store) Secret(key string) (string, bool) {
 	secret, ok := w.secrets[key]
 	return secret, ok
 }
 
-// AccountOf returns the account of an access key: the registered account, else the twelve digits within the key
-// (AKIA111122223333), else the default account. known is false only in the last case.
+// AccountOf returns the account of an access key ID: the registered account, or else the twelve digits in the key (as in
+// AKIA111122223333), or else the default account. known is false only for the default account.
 func (w *Store) AccountOf(key string) (account string, known bool) {
 	if account, ok := w.accessKeys[key]; ok {
 		return account, true
@@ -53,10 +53,10 @@ func (w *Store) AccountOf(key string) (account string, known bool) {
 	return w.account, false
 }
 
-// PutPrincipal sets the principal of an access key. The default is a user with all permissions.
+// PutPrincipal sets the principal of an access key ID. The default is a user with all permissions.
 func (w *Store) PutPrincipal(key string, p Principal) { w.principals[key] = p }
 
-// PrincipalOf returns the principal of an access key of an account.
+// PrincipalOf returns the principal of an access key ID of an account.
 func (w *Store) PrincipalOf(key, account string) Principal {
 	p := w.principals[key]
 	if p.ARN == "" {
@@ -65,7 +65,7 @@ func (w *Store) PrincipalOf(key, account string) Principal {
 	return p
 }
 
-// Services with a service-linked role, which an account gets with its first load balancer or its first accelerator.
+// Services with a service-linked role. An account gets the role with its first load balancer or its first accelerator.
 const (
 	LinkedServiceELB         = "elasticloadbalancing"
 	LinkedServiceAccelerator = "globalaccelerator"
@@ -81,13 +81,13 @@ func (w *Store) HasServiceLinkedRole(account, service string) bool {
 	return w.serviceLinkedRoles[account+" "+service]
 }
 
-// DefaultAccount returns the account of access keys without a registered account.
+// DefaultAccount returns the account of access key IDs for which no other account is known.
 func (w *Store) DefaultAccount() string { return w.account }
 
 // PutRole registers a role.
 func (w *Store) PutRole(r Role) { w.roles[r.ARN] = r }
 
-// RoleByARN returns a registered role, and whether it exists.
+// RoleByARN returns the registered role with an ARN, and whether it exists.
 func (w *Store) RoleByARN(arn string) (Role, bool) {
 	r, ok := w.roles[arn]
 	return r, ok

@@ -6,14 +6,14 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// ACMState contains the certificates of one account and region.
+// ACMState has the certificates of one account in one region.
 type ACMState struct {
 	Certificates map[string]*Certificate // by ARN
-	Imports      []time.Time             // times of the imports of the last 365 days
+	Imports      []time.Time             // times of imports, at least those of the last 365 days
 }
 
-// AddRequestedCertificate adds a certificate that was requested at c.Created. A public certificate is issued after its
-// validation, see [Store.UpdateValidations], a private certificate immediately.
+// AddRequestedCertificate adds a certificate that was requested at c.Created. A private certificate is issued immediately. A
+// public certificate is issued after its validation, see [Store.UpdateValidations].
 func (p *Partition) AddRequestedCertificate(c *Certificate) {
 	switch {
 	case c.Authority != "":
@@ -25,7 +25,6 @@ func (p *Partition) AddRequestedCertificate(c *Certificate) {
 	p.store.UpdateValidations(p.Account)
 }
 
-// newACMState returns an empty state.
 func newACMState() *ACMState {
 	return &ACMState{Certificates: map[string]*Certificate{}}
 }
@@ -34,15 +33,15 @@ func newACMState() *ACMState {
 type Certificate struct {
 	ARN       string
 	Domain    string
-	Names     []string // subject alternative names, the domain included
+	Names     []string // subject alternative names, including Domain
 	Type      acmtypes.CertificateType
 	Status    acmtypes.CertificateStatus
-	Algorithm acmtypes.KeyAlgorithm // with underscores, as in the enumeration
+	Algorithm acmtypes.KeyAlgorithm // with underscores, as in the SDK's enumeration
 	Signature string
 	Issuer    string
 	Subject   string
 	Serial    string
-	Authority string // ARN of a private authority
+	Authority string // ARN of the private certificate authority, "" for a public certificate
 
 	Created   time.Time
 	Issued    time.Time
@@ -50,14 +49,15 @@ type Certificate struct {
 	NotBefore time.Time
 	NotAfter  time.Time
 
-	// PEM blocks. The emulator creates the key of a requested certificate.
+	// The content in PEM. For a requested certificate, the emulator creates the key.
 	CertificatePEM string
 	ChainPEM       string
 	KeyPEM         string
 
 	Validation acmtypes.ValidationMethod
 	Domains    []acmtypes.DomainValidation
-	// Validated maps each domain with a validation record to the time when it becomes validated.
+	// Validated maps domains to the time at which they become validated. It has only domains whose validation record exists
+	// or existed.
 	Validated map[string]time.Time
 	Options   *acmtypes.CertificateOptions
 	Token     string // idempotency token of the request

@@ -6,11 +6,12 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// maxPendingValidation is the maximum time in status PENDING_VALIDATION.
+// maxPendingValidation is the time after which a certificate in status PENDING_VALIDATION gets the status
+// VALIDATION_TIMED_OUT.
 const maxPendingValidation = 72 * time.Hour
 
-// CertificateStatus returns the status of a certificate at a time: a requested certificate is issued after its validation,
-// or its validation times out, and every certificate expires.
+// CertificateStatus returns the status of a certificate at a time. The status changes with time: a requested certificate is
+// issued after its validation, or its validation times out, and every certificate expires.
 func (p *Partition) CertificateStatus(c *Certificate, now time.Time) acmtypes.CertificateStatus {
 	status := c.Status
 	if status == acmtypes.CertificateStatusPendingValidation {
@@ -27,8 +28,7 @@ func (p *Partition) CertificateStatus(c *Certificate, now time.Time) acmtypes.Ce
 	return status
 }
 
-// LoadBalancersUsingCertificate returns the ARNs of the load balancers whose listeners
-// have the certificate, sorted.
+// LoadBalancersUsingCertificate returns the sorted ARNs of the load balancers that have a listener with the certificate.
 func (p *Partition) LoadBalancersUsingCertificate(arn string) []string {
 	users := map[string]bool{}
 	for _, l := range p.ELB.Listeners {

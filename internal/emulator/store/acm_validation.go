@@ -10,12 +10,11 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// certificateValidity is the validity of a certificate that AWS issues.
+// certificateValidity is the validity period of a certificate that AWS issues.
 const certificateValidity = 395 * 24 * time.Hour
 
-// ValidationRecord returns the CNAME record that validates a domain for an account. It
-// is the same for all certificates of the account in every region, and for
-// the domain with and without "*." before it.
+// ValidationRecord returns the name and the value of the CNAME record that validates a domain for an account. The record is
+// the same for all certificates of the account in every region, and for the domain with and without the prefix "*.".
 func ValidationRecord(account, domain string) (name, value string) {
 	domain = strings.TrimPrefix(domain, "*.")
 	digits := func(what string, n int) string {
@@ -25,9 +24,9 @@ func ValidationRecord(account, domain string) (name, value string) {
 	return "_" + digits("name", 32) + "." + domain + ".", "_" + digits("value", 32) + "." + digits("zone", 10) + ".acm-validations.aws."
 }
 
-// UpdateValidations updates the validations from the DNS records of an account: a domain with a validation record is
-// validated after [ACMConfig.ValidationDelay], and stays validated. It must be called after each change of DNS
-// records and each certificate request.
+// UpdateValidations updates the validations of an account's certificates from the DNS records of the account. A domain whose
+// validation record exists is validated after [ACMConfig.ValidationDelay], and then stays validated. It must be called after
+// each change of DNS records and after each certificate request.
 func (w *Store) UpdateValidations(account string) {
 	now := w.Clock.Now()
 	for _, p := range w.Partitions() {
@@ -65,7 +64,7 @@ func (w *Store) updateValidation(account string, c *Certificate, now time.Time) 
 	c.setIssueTime(last, all)
 }
 
-// setIssueTime sets the time at which a certificate is issued, or resets it if it is not known.
+// setIssueTime sets the time at which a certificate is issued. If known is false, it resets this time.
 func (c *Certificate) setIssueTime(at time.Time, known bool) {
 	c.Issued, c.NotBefore, c.NotAfter = time.Time{}, time.Time{}, time.Time{}
 	if known {
@@ -73,13 +72,13 @@ func (c *Certificate) setIssueTime(at time.Time, known bool) {
 	}
 }
 
-// needsDNSValidation reports whether a certificate is issued only after DNS records have validated its domains.
+// needsDNSValidation reports whether DNS records must validate the domains of a certificate before it is issued.
 func (w *Store) needsDNSValidation(c *Certificate) bool {
 	return c.Validation == acmtypes.ValidationMethodDns && !w.Config.ACM.AssumeRecords
 }
 
-// isValidated reports whether all domains of a certificate are validated. A validation by mail always succeeds after
-// ValidationDelay.
+// isValidated reports whether all domains of a certificate are validated. A certificate that needs no DNS validation is
+// validated after ValidationDelay, unless the delay is negative.
 func (w *Store) isValidated(c *Certificate, now time.Time) bool {
 	delay := w.Config.ACM.ValidationDelay
 	if !w.needsDNSValidation(c) {
@@ -91,7 +90,8 @@ func (w *Store) isValidated(c *Certificate, now time.Time) bool {
 	})
 }
 
-// IsDomainValidated reports whether a domain of a certificate is validated. The certificate must not be issued yet.
+// IsDomainValidated reports whether a DNS record has validated a domain of a certificate. It is false for a certificate
+// without DNS validation.
 func (p *Partition) IsDomainValidated(c *Certificate, domain string, now time.Time) bool {
 	at, seen := c.Validated[domain]
 	return p.store.needsDNSValidation(c) && seen && !now.Before(at)

@@ -8,16 +8,17 @@ type AWSPartition struct {
 	Name string
 	// Suffix is the suffix of the host names of endpoints and load balancers.
 	Suffix string
-	// Home is the region of global services, such as Route 53.
+	// Home is the region with the state of global services, such as Route 53.
 	Home string
-	// Shield is set if the partition has Shield. Otherwise the name of its endpoint does not resolve.
+	// Shield reports whether the partition has Shield. If it is false, the host name of the Shield API does not resolve.
 	Shield bool
-	// Accelerator is set if the partition has Global Accelerator. Otherwise the name of its endpoint does not resolve.
+	// Accelerator reports whether the partition has Global Accelerator. If it is false, the host name of its API does not
+	// resolve.
 	Accelerator bool
-	regions     []string // prefixes of the names of its regions
+	regions     []string // prefixes of region names
 }
 
-// AWSPartitions are the AWS partitions that the emulator supports.
+// AWSPartitions lists the AWS partitions that the emulator supports. The first one is "aws".
 var AWSPartitions = []AWSPartition{
 	{Name: "aws", Suffix: "amazonaws.com", Home: GlobalRegion, Shield: true, Accelerator: true},
 	{Name: "aws-cn", Suffix: "amazonaws.com.cn", Home: "cn-northwest-1", regions: []string{"cn-"}},
@@ -29,7 +30,7 @@ var AWSPartitions = []AWSPartition{
 	{Name: "aws-iso-f", Suffix: "csp.hci.ic.gov", Home: "us-isof-south-1", regions: []string{"us-isof-"}},
 }
 
-// AWSPartitionByName returns a partition by its name, aws for "".
+// AWSPartitionByName returns the AWS partition with a name, and whether it exists. For "", it returns the partition "aws".
 func AWSPartitionByName(name string) (AWSPartition, bool) {
 	for _, p := range AWSPartitions {
 		if p.Name == name || name == "" {
@@ -39,7 +40,7 @@ func AWSPartitionByName(name string) (AWSPartition, bool) {
 	return AWSPartition{}, false
 }
 
-// AWSPartitionOf returns the partition of a region.
+// AWSPartitionOf returns the AWS partition of a region. For an unknown region, it returns the partition "aws".
 func AWSPartitionOf(region string) AWSPartition {
 	for _, p := range AWSPartitions {
 		for _, prefix := range p.regions {

@@ -2,17 +2,17 @@ package store
 
 import "time"
 
-// Call contains the properties of a request other than the input of its operation.
+// Call has the properties of a request, except the input of its operation.
 type Call struct {
-	// Account is the account id of the caller, twelve digits.
+	// Account is the account ID of the caller, twelve digits.
 	Account string
-	// Region is the region in the signature's scope.
+	// Region is the region in the credential scope of the signature.
 	Region string
 	// Now is the emulator's time when the operation began.
 	Now time.Time
-	// RequestID is the request id of the response.
+	// RequestID is the request ID of the response.
 	RequestID string
-	// AccessKey is the caller's access key id, "" for an unsigned request.
+	// AccessKey is the access key ID of the caller, or "" for an unsigned request.
 	AccessKey string
 	// Caller is the principal of the access key.
 	Caller Principal

@@ -7,9 +7,9 @@ import (
 	"sort"
 )
 
-// Check returns descriptions of all violations of invariants: references to resources that do not exist, addresses
-// with two resources, target groups with two load balancers, equal priorities of rules, invalid ports of
-// accelerators. A consistent state has no violations.
+// Check returns a description of each violation of an invariant, in all partitions. Violations are references to resources
+// that do not exist, addresses that two resources have, target groups that two load balancers use, equal priorities of
+// rules, and invalid ports of accelerators.
 func (w *Store) Check() []string {
 	var broken []string
 	for _, p := range w.Partitions() {

@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// Clock is the emulator's clock. States that change over time (a load balancer that
-// becomes active, a target that becomes healthy) are computed from its time on each
-// read.
+// Clock is the emulator's clock. States that change with time, such as the state of a new load balancer or the health of a
+// target, are computed from its time whenever they are read.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
-	// AfterFunc calls f in its own goroutine after the duration d. The returned function stops the timer and reports
-	// whether f had not been called.
+	// AfterFunc calls f after the duration d. The returned function stops the timer. It reports whether it has prevented the
+	// call of f.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// RealClock is the clock of package time. In a testing/synctest bubble its time is virtual.
+// RealClock is the clock of package time. In the bubble of a synctest.Test, its time is virtual.
 type RealClock struct{}
 
 // Now implements [Clock].
@@ -51,8 +50,8 @@ func (c *ManualClock) Now() time.Time {
 	return c.now
 }
 
-// AfterFunc implements [Clock]. Functions run in the goroutine that calls Advance,
-// one after the other, in order of time.
+// AfterFunc implements [Clock]. Advance calls f in its goroutine, and calls due functions one after the other, in the order
+// of their times.
 func (c *ManualClock) AfterFunc(d time.Duration, f func()) func() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +69,7 @@ func (c *ManualClock) AfterFunc(d time.Duration, f func()) func() bool {
 	}
 }
 
-// Advance moves the clock forward by d and calls the functions of timers that expire.
+// Advance moves the clock forward by d, and calls the functions of the timers that expire in this time.
 func (c *ManualClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)

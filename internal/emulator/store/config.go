@@ -2,42 +2,40 @@ package store
 
 import "time"
 
-// HealthPolicy is the source of target health.
+// HealthPolicy determines where the health of targets comes from.
 type HealthPolicy string
 
 const (
-	// HealthAssumed makes a registered target healthy after
-	// [Config.InitialHealthDelay], without any check.
+	// HealthAssumed makes a target healthy when [Config.InitialHealthDelay] has passed after its registration, without any
+	// check.
 	HealthAssumed HealthPolicy = "assumed"
-	// HealthReported uses only the health from Store.ReportHealth, which the data plane calls after real health checks.
+	// HealthReported uses only the health that Store.ReportHealth stores. The data plane calls it after real health checks.
 	HealthReported HealthPolicy = "reported"
 )
 
-// Config contains the settings that can be changed while the emulator runs. Read and write it under the state lock. The
-// admin API returns it as JSON with durations in nanoseconds.
+// Config has the settings that can be changed while the emulator runs. Read and write it under the state lock. The admin API
+// returns it as JSON, with durations in nanoseconds.
 type Config struct {
-	// Quotas overrides default quotas by their name in AWS, such as "rules-per-application-load-balancer". The
-	// packages of the services define the names.
+	// Quotas overrides the default values of quotas, by the name of the quota, such as
+	// "rules-per-application-load-balancer". The packages of the AWS services define the names.
 	Quotas map[string]int
-	// PageSize limits the length of every page of every paginated operation, so that clients must use pagination
-	// tokens. 0 means the service's own limits.
+	// PageSize is the maximum number of items on each page of all paginated operations. A small value shows whether clients
+	// use pagination tokens. If it is 0, only the limits of the AWS services apply.
 	PageSize int
-	// Shuffle returns lists without a documented order in a seeded random
-	// order, to expose clients that rely on an order.
+	// Shuffle makes lists without a documented order have a random order. It shows whether clients rely on an order.
 	Shuffle bool
-	// Strict also enforces rules that are not confirmed for AWS.
+	// Strict also enforces rules for which there is no proof that AWS has them.
 	Strict bool
 	// Health is the source of target health.
 	Health HealthPolicy
-	// InitialHealthDelay is the time for which a target stays initial with [HealthAssumed].
+	// InitialHealthDelay is how long a registered target is in the state initial with [HealthAssumed].
 	InitialHealthDelay time.Duration
-	// Delays contains the delays of state changes of network resources, 0 for none.
+	// Delays has the delays of state changes of network resources. 0 means no delay.
 	Delays Delays
-	// RequireKnownKeys rejects access keys that were not registered with
-	// [Store.AddAccessKey].
+	// RequireKnownKeys rejects access key IDs for which no account is known, see [Store.AccountOf].
 	RequireKnownKeys bool
-	// VerifySignatures rejects requests of keys with a secret, see [Store.AddSecret], if the signature is wrong or
-	// too old. Requests of keys without a secret are accepted.
+	// VerifySignatures rejects a request if its signature is wrong or too old. Requests of access keys without a secret are
+	// accepted, see [Store.AddSecret].
 	VerifySignatures bool
 
 	ELB ELBConfig
@@ -49,19 +47,18 @@ type Config struct {
 	Accelerator AcceleratorConfig
 }
 
-// Delays are the durations of states of network resources.
+// Delays has the durations of temporary states of network resources.
 type Delays struct {
-	// InterfaceLinger is the time for which the ENIs of a deleted load balancer remain and block the deletion of
-	// security groups.
+	// InterfaceLinger is how long the ENIs of a deleted load balancer remain and prevent the deletion of their security
+	// groups.
 	InterfaceLinger time.Duration
-	// Instance is the time for which an instance stays pending, stopping or shutting down.
+	// Instance is how long an instance stays in the states pending, stopping and shutting-down.
 	Instance time.Duration
-	// TerminatedVisible is the time for which a terminated instance is still listed.
+	// TerminatedVisible is how long a terminated instance is still listed.
 	TerminatedVisible time.Duration
 }
 
-// DefaultConfig returns the default configuration: AWS's quotas, short delays, shuffled
-// lists.
+// DefaultConfig returns the default configuration: the quotas of AWS, short delays, and lists in random order.
 func DefaultConfig() Config {
 	return Config{
 		Quotas:             map[string]int{},
@@ -78,7 +75,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Quota returns the quota with a name, or def if it is not overridden.
+// Quota returns the quota with a name. If Config.Quotas does not override it, it returns def.
 func (w *Store) Quota(name string, def int) int {
 	if v, ok := w.Config.Quotas[name]; ok {
 		return v
@@ -86,8 +83,8 @@ func (w *Store) Quota(name string, def int) int {
 	return def
 }
 
-// PageLimit returns the maximum number of items in a page: the minimum of the number in the request (0 if it has
-// none), the service's maximum and [Config.PageSize].
+// PageLimit returns the maximum number of items on a page. This is the minimum of the number in the request (0 for no
+// number), the maximum of the AWS service and [Config.PageSize].
 func (w *Store) PageLimit(requested, maximum int) int {
 	limit := maximum
 	if requested > 0 {

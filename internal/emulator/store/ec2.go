@@ -8,7 +8,7 @@ import (
 // VPC is a virtual network.
 type VPC struct {
 	ID        string
-	CIDRs     []CIDRAssociation // the first is the primary block
+	CIDRs     []CIDRAssociation // the first one is the primary block
 	IPv6      []CIDRAssociation
 	IsDefault bool
 	Tenancy   string
@@ -22,7 +22,7 @@ type CIDRAssociation struct {
 	Block netip.Prefix
 }
 
-// Contains reports whether a block lies within the VPC's blocks.
+// Contains reports whether a block is within a block of the VPC.
 func (v *VPC) Contains(block netip.Prefix) bool {
 	for _, list := range [][]CIDRAssociation{v.CIDRs, v.IPv6} {
 		for _, a := range list {
@@ -39,7 +39,7 @@ type Subnet struct {
 	ID, VPCID  string
 	Zone       string
 	ZoneID     string
-	CIDR       netip.Prefix // invalid for an IPv6-only subnet
+	CIDR       netip.Prefix // the zero Prefix for an IPv6-only subnet
 	IPv6       []CIDRAssociation
 	PublicIP   bool // MapPublicIpOnLaunch
 	AssignIPv6 bool // AssignIpv6AddressOnCreation
@@ -50,7 +50,7 @@ type Subnet struct {
 // IsIPv6Native reports whether the subnet has no IPv4 block.
 func (s *Subnet) IsIPv6Native() bool { return !s.CIDR.IsValid() }
 
-// SecurityGroup is a set of rules on ENIs.
+// SecurityGroup is a security group with its rules.
 type SecurityGroup struct {
 	ID, VPCID         string
 	Name, Description string
@@ -62,23 +62,22 @@ type SecurityGroup struct {
 type SecurityGroupRule struct {
 	ID       string
 	Protocol string // tcp, udp, icmp, icmpv6, a number or -1
-	// From and To are ports, or ICMP type and code; nil for protocols without
-	// them.
+	// From and To are ports, or an ICMP type and code. They are nil for protocols that have neither.
 	From, To    *int32
 	Peer        Peer
 	Description string
 	// The tags of the rule are in Partition.Tags.
 }
 
-// Peer is the source or destination in a rule: exactly one of CIDR, PrefixList and Group is set.
+// Peer is the source or the destination of a rule. Exactly one of CIDR, PrefixList and Group is set.
 type Peer struct {
 	CIDR       netip.Prefix // IPv4 or IPv6
 	PrefixList string
 	Group      string
-	GroupOwner string // account of Group
+	GroupOwner string // account of the security group
 }
 
-// Instance is a virtual machine.
+// Instance is an EC2 instance.
 type Instance struct {
 	ID, ReservationID string
 	Type, ImageID     string
@@ -87,11 +86,11 @@ type Instance struct {
 	KeyName           string
 	PrivateDNS        string
 	Launched          time.Time
-	// From is the state that began at Since. Next is the state that follows after Config.Delays.Instance, empty if
-	// there is none.
+	// From is the state of the instance since Since. Next is the state that replaces it after Config.Delays.Instance, or ""
+	// if the state does not change.
 	From, Next   string
 	Since        time.Time
-	HTTPTokens   string // metadata option: optional or required
+	HTTPTokens   string // metadata option: "optional" or "required"
 	HopLimit     int32
 	Interfaces   []string // in order of device index
 	Monitoring   bool
@@ -118,7 +117,7 @@ type NetworkInterface struct {
 	SourceDestCheck     bool
 	Attachment          *Attachment
 	Created             time.Time
-	// Gone is the time when a lingering ENI disappears; zero for an ENI in use.
+	// Gone is the time at which a deleted ENI is removed. It is zero for an ENI that is not deleted.
 	Gone time.Time
 }
 
@@ -131,7 +130,7 @@ type PrivateAddress struct {
 // Attachment attaches an ENI to an instance or to a service.
 type Attachment struct {
 	ID            string
-	InstanceID    string // empty if not an instance of this account
+	InstanceID    string // "" if the owner is a service
 	InstanceOwner string
 	DeviceIndex   int32
 	AttachTime    time.Time
@@ -148,8 +147,8 @@ type RouteTable struct {
 // Route is a route of a route table.
 type Route struct {
 	Destination netip.Prefix
-	PrefixList  string // destination instead of a block
-	// Exactly one of the targets is set; Gateway may be "local".
+	PrefixList  string // the destination, if it is not a CIDR block
+	// Exactly one of the targets is set. Gateway may be "local".
 	Gateway, NATGateway, Interface, Peering, TransitGateway, EgressOnly string
 	Origin                                                              string
 }
@@ -163,26 +162,26 @@ type RouteTableAssociation struct {
 // InternetGateway is an internet gateway.
 type InternetGateway struct {
 	ID    string
-	VPCID string // empty while detached
+	VPCID string // "" if it is not attached
 }
 
-// Address is an elastic IP.
+// Address is an Elastic IP address.
 type Address struct {
 	AllocationID  string
 	PublicIP      netip.Addr
-	AssociationID string // empty while free
+	AssociationID string // "" if the address is not associated
 	InterfaceID   string
 	PrivateIP     netip.Addr
 	ServiceOwned  bool // associated by a service such as a load balancer
 }
 
-// PrefixList is a named set of blocks.
+// PrefixList is a managed prefix list.
 type PrefixList struct {
 	ID, Name   string
 	Family     string // IPv4 or IPv6
 	MaxEntries int32
 	Version    int64
-	Owner      string // account, or AWS
+	Owner      string // account ID, or "AWS"
 	Entries    []PrefixListEntry
 }
 
@@ -192,7 +191,7 @@ type PrefixListEntry struct {
 	Description string
 }
 
-// IPAMPool is a pool of addresses. The emulator does not allocate addresses from it.
+// IPAMPool is an IPAM pool of addresses. The emulator does not allocate addresses from it.
 type IPAMPool struct {
 	ID, ScopeID string
 	Family      string
@@ -208,18 +207,18 @@ type CoIPPool struct {
 	CIDRs        []netip.Prefix
 }
 
-// Zone is an availability, local or wavelength zone.
+// Zone is an availability zone, a Local Zone or a Wavelength Zone.
 type Zone struct {
 	Name, ID    string
 	Type        string // availability-zone, local-zone, wavelength-zone
 	Group       string
 	BorderGroup string
-	Parent      string // parent zone of a local or wavelength zone
+	Parent      string // parent zone of a Local Zone or a Wavelength Zone
 	OptIn       string // opt-in-not-required, opted-in, not-opted-in
 	State       string // available, impaired, unavailable
 }
 
-// ZoneByName returns the zone with a name, nil if there is none.
+// ZoneByName returns the zone with a name, or nil if there is none.
 func (p *Partition) ZoneByName(name string) *Zone {
 	for _, z := range p.Zones {
 		if z.Name == name {
@@ -229,7 +228,7 @@ func (p *Partition) ZoneByName(name string) *Zone {
 	return nil
 }
 
-// CIDR returns the rule's block if it is of the given family, else "".
+// CIDR returns the CIDR block of the rule if it is an IPv4 block (v4) or an IPv6 block (not v4), else "".
 func (r SecurityGroupRule) CIDR(v4 bool) string {
 	if r.Peer.CIDR.IsValid() && r.Peer.CIDR.Addr().Is4() == v4 {
 		return r.Peer.CIDR.String()

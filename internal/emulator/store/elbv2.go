@@ -6,8 +6,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// ELBState is the state of Elastic Load Balancing v2 in one account and region. All
-// maps are keyed by ARN.
+// ELBState is the state of Elastic Load Balancing v2 in one account and region. The keys of all maps are ARNs.
 type ELBState struct {
 	LoadBalancers map[string]*LoadBalancer
 	Listeners     map[string]*Listener
@@ -16,11 +15,11 @@ type ELBState struct {
 	TrustStores   map[string]*TrustStore
 
 	region string
-	// rulesByListener maps listeners to their rules by ARN. It is nil before the first call of RulesOf.
+	// rulesByListener maps the ARN of a listener to its rules by ARN. It is nil before the first call of RulesOf.
 	rulesByListener map[string]map[string]*Rule
 }
 
-// RulesOf returns the rules of a listener by ARN. Callers must not change the map.
+// RulesOf returns the rules of a listener, including the default rule, by ARN. Callers must not change the map.
 func (s *ELBState) RulesOf(listener string) map[string]*Rule {
 	if s.rulesByListener == nil {
 		s.rulesByListener = map[string]map[string]*Rule{}
@@ -38,7 +37,7 @@ func (s *ELBState) indexRule(r *Rule) {
 	s.rulesByListener[r.Listener][r.ARN] = r
 }
 
-// AddRule adds a rule. The caller must then call Reattach.
+// AddRule adds a rule. The caller must then call Reattach for the load balancer.
 func (s *ELBState) AddRule(r *Rule) {
 	s.Rules[r.ARN] = r
 	if s.rulesByListener != nil {
@@ -46,7 +45,7 @@ func (s *ELBState) AddRule(r *Rule) {
 	}
 }
 
-// RemoveRule removes a rule. The caller must then call Reattach.
+// RemoveRule removes a rule. The caller must then call Reattach for the load balancer.
 func (s *ELBState) RemoveRule(r *Rule) {
 	delete(s.Rules, r.ARN)
 	delete(s.rulesByListener[r.Listener], r.ARN)
@@ -55,7 +54,7 @@ func (s *ELBState) RemoveRule(r *Rule) {
 	}
 }
 
-// EachRuleOf calls visit for each rule of a load balancer, default rules included.
+// EachRuleOf calls visit for each rule of a load balancer, including default rules.
 func (s *ELBState) EachRuleOf(loadBalancer string, visit func(*Rule)) {
 	for arn, l := range s.Listeners {
 		if l.LoadBalancer == loadBalancer {
@@ -66,10 +65,9 @@ func (s *ELBState) EachRuleOf(loadBalancer string, visit func(*Rule)) {
 	}
 }
 
-// Region returns the region of the state, which is also in the ARNs of all its resources.
+// Region returns the region of the state. The ARNs of all its resources are in this region.
 func (s *ELBState) Region() string { return s.region }
 
-// newELBState returns an empty state.
 func newELBState() *ELBState {
 	return &ELBState{
 		LoadBalancers: map[string]*LoadBalancer{},
@@ -83,7 +81,7 @@ func newELBState() *ELBState {
 // LoadBalancer is an ALB or NLB.
 type LoadBalancer struct {
 	ARN        string
-	Name       string // with the case of the request
+	Name       string // in the case of the request
 	ID         string // the 16 hex digits at the end of the ARN
 	DNSName    string
 	HostedZone string
@@ -91,22 +89,23 @@ type LoadBalancer struct {
 	Scheme     elbtypes.LoadBalancerSchemeEnum
 	Addressing elbtypes.IpAddressType
 	VPC        string
-	Zones      []LoadBalancerZone // one per subnet, sorted by zone
+	Zones      []LoadBalancerZone // one per subnet, ordered by zone
 
 	SecurityGroups []string
-	// BornWithGroups is set for an NLB that was created with security groups. Other NLBs can never have security groups.
+	// BornWithGroups is set for an NLB that was created with security groups. Only these NLBs can have security groups
+	// later.
 	BornWithGroups bool
-	// EnforcePrivateLink is "on" or "off" for an NLB with security groups, else "".
+	// EnforcePrivateLink is "on" or "off" for an NLB with security groups. For other load balancers it is "".
 	EnforcePrivateLink string
-	// PrefixForSourceNAT is "on" or "off" for an NLB, "" for an ALB.
+	// PrefixForSourceNAT is "on" or "off" for an NLB. For an ALB it is "".
 	PrefixForSourceNAT elbtypes.EnablePrefixForIpv6SourceNatEnum
 
-	IPAMPool     string // ALB: pool of public IPv4 addresses
-	CustomerPool string // ALB on an Outpost
+	IPAMPool     string // only for ALBs: IPAM pool of public IPv4 addresses
+	CustomerPool string // only for ALBs on an Outpost: CoIP pool
 
 	Created time.Time
 	Active  time.Time // when provisioning ends
-	// ForcedState overrides the state.
+	// ForcedState overrides the state if it is not empty.
 	ForcedState  elbtypes.LoadBalancerStateEnum
 	ForcedReason string
 
@@ -115,7 +114,7 @@ type LoadBalancer struct {
 	Tags       map[string]string
 }
 
-// LoadBalancerZone is an enabled zone of a load balancer, with the node in it.
+// LoadBalancerZone is an enabled zone of a load balancer, with the load balancer node in this zone.
 type LoadBalancerZone struct {
 	Zone   string
 	Subnet string
@@ -123,13 +122,12 @@ type LoadBalancerZone struct {
 	// Address is the node's private IPv4 address.
 	Address string
 
-	Allocation          string // NLB: elastic IP
-	PublicIP            string // NLB: address of the elastic IP
-	PrivateIPv4         string // internal NLB: requested address
+	Allocation          string // only for NLBs: allocation ID of the Elastic IP address
+	PublicIP            string // only for NLBs: the Elastic IP address
+	PrivateIPv4         string // only for internal NLBs: the requested private address
 	IPv6                string
-	SourceNATIPv6Prefix string // NLB: requested prefix
-	// NATPrefix is the zone's prefix for source NAT, "" if the load balancer does not use
-	// such prefixes.
+	SourceNATIPv6Prefix string // only for NLBs: requested prefix
+	// NATPrefix is the prefix for source NAT in this zone, or "" if the load balancer does not use such prefixes.
 	NATPrefix string
 }
 
@@ -137,12 +135,12 @@ type LoadBalancerZone struct {
 type CapacityReservation struct {
 	Units        int32 // 0 for no reservation
 	Changed      time.Time
-	Ready        time.Time // when state pending ends
-	DecreasesDay string    // day for which Decreases counts, in the format 2006-01-02
+	Ready        time.Time // time at which the state pending ends
+	DecreasesDay string    // the day to which Decreases refers, in the format 2006-01-02
 	Decreases    int32
 }
 
-// State returns the state at a time, and the reason of a forced state.
+// State returns the state of the load balancer at a time. For a forced state, it also returns the reason.
 func (lb *LoadBalancer) State(now time.Time) (elbtypes.LoadBalancerStateEnum, string) {
 	if lb.ForcedState != "" {
 		return lb.ForcedState, lb.ForcedReason
@@ -153,12 +151,12 @@ func (lb *LoadBalancer) State(now time.Time) (elbtypes.LoadBalancerStateEnum, st
 	return elbtypes.LoadBalancerStateEnumActive, ""
 }
 
-// IsALB reports whether it is an Application Load Balancer.
+// IsALB reports whether the load balancer is an ALB. All others are NLBs.
 func (lb *LoadBalancer) IsALB() bool {
 	return lb.Type == elbtypes.LoadBalancerTypeEnumApplication
 }
 
-// IsZoneEnabled reports whether a zone is enabled.
+// IsZoneEnabled reports whether a zone is enabled for the load balancer.
 func (lb *LoadBalancer) IsZoneEnabled(zone string) bool {
 	for _, z := range lb.Zones {
 		if z.Zone == zone {
@@ -168,25 +166,25 @@ func (lb *LoadBalancer) IsZoneEnabled(zone string) bool {
 	return false
 }
 
-// Listener is a port of a load balancer. Its default actions are the actions of its default rule.
+// Listener is a listener of a load balancer. Its default actions are the actions of its default rule.
 type Listener struct {
 	ARN          string
-	ID           string // hex
+	ID           string // hexadecimal digits at the end of the ARN
 	LoadBalancer string // ARN
 	Port         int32
 	Protocol     elbtypes.ProtocolEnum
 	SSLPolicy    string
 	ALPN         []string // one policy, or none
 	Certificate  string   // ARN of the default certificate, "" if there is none
-	SNI          []string // ARNs of other certificates in the order of addition
+	SNI          []string // ARNs of the other certificates, in the order in which they were added
 	Mutual       *elbtypes.MutualAuthenticationAttributes
 	DefaultRule  string // ARN
 	Attributes   map[string]string
 	Tags         map[string]string
 }
 
-// Rule is a listener rule. Conditions, actions and transforms have the form of AWS's answers, but with client
-// secrets, which DescribeRules omits.
+// Rule is a listener rule. Conditions, actions and transforms have the same form as in the API. The actions include client
+// secrets, which the answers of DescribeRules omit.
 type Rule struct {
 	ARN        string
 	Listener   string // ARN
@@ -204,7 +202,7 @@ func (r *Rule) IsDefault() bool { return r.Priority == 0 }
 type TargetGroup struct {
 	ARN             string
 	Name            string
-	ID              string // hex
+	ID              string // hexadecimal digits at the end of the ARN
 	Protocol        elbtypes.ProtocolEnum
 	ProtocolVersion string
 	Port            int32
@@ -217,19 +215,19 @@ type TargetGroup struct {
 	Tags            map[string]string
 	Targets         []*Target // in the order of registration
 
-	// LoadBalancer is the ARN of the load balancer that uses the target group, "" if there is none. Attached and
-	// Detached are the times when a load balancer last began and stopped to use it. ELBState.Reattach sets all
-	// three.
+	// LoadBalancer is the ARN of the load balancer that uses the target group, or "" if there is none. Attached is the time
+	// at which a load balancer last started to use it, and Detached the time at which one last stopped to use it.
+	// ELBState.Reattach sets all three fields.
 	LoadBalancer string
 	Attached     time.Time
 	Detached     time.Time
 }
 
-// HealthCheck contains the health check settings of a target group.
+// HealthCheck has the health check settings of a target group.
 type HealthCheck struct {
 	Enabled            bool
 	Protocol           elbtypes.ProtocolEnum
-	Port               string // number or traffic-port
+	Port               string // a number, or "traffic-port"
 	Path               string
 	IntervalSeconds    int32
 	TimeoutSeconds     int32
@@ -239,20 +237,20 @@ type HealthCheck struct {
 	GRPCCodes          string
 }
 
-// TrustStore is a bundle of certificate authorities for mutual TLS.
+// TrustStore is a trust store for mutual TLS. Its bundle of CA certificates is an object in S3.
 type TrustStore struct {
 	ARN            string
 	Name           string
 	Bucket         string
 	Key            string
 	Version        string
-	Active         time.Time // when state CREATING ends
+	Active         time.Time // time at which the status CREATING ends
 	Revocations    []TrustStoreRevocation
 	NextRevocation int64
 	Tags           map[string]string
 }
 
-// TrustStoreRevocation is one revocation list of a trust store.
+// TrustStoreRevocation is one revocation list of a trust store. It is an object in S3.
 type TrustStoreRevocation struct {
 	ID      int64
 	Bucket  string

@@ -2,29 +2,29 @@ package store
 
 import "time"
 
-// ELBConfig configures the emulated Elastic Load Balancing.
+// ELBConfig configures the emulation of Elastic Load Balancing.
 type ELBConfig struct {
-	// ProvisioningDelay is the time for which a new load balancer stays provisioning.
+	// ProvisioningDelay is how long a new load balancer stays in the state provisioning.
 	ProvisioningDelay time.Duration
-	// RegistrationDelayALB and RegistrationDelayNLB are the durations of the registration of a target on an ALB and
-	// on an NLB.
+	// RegistrationDelayALB and RegistrationDelayNLB are how long the registration of a target takes, for an ALB and for an
+	// NLB.
 	RegistrationDelayALB time.Duration
 	RegistrationDelayNLB time.Duration
-	// TargetGroupLinger is the time for which a target group is still in use after its last listener or rule was
+	// TargetGroupLinger is how long a target group is still in use after the last rule that forwards to it was changed or
 	// deleted.
 	TargetGroupLinger time.Duration
-	// TrustStoreDelay is the time for which a new trust store stays CREATING.
+	// TrustStoreDelay is how long a new trust store stays in the status CREATING.
 	TrustStoreDelay time.Duration
-	// CapacityDelay is the time for which a capacity reservation stays pending.
+	// CapacityDelay is how long a capacity reservation stays in the state pending.
 	CapacityDelay time.Duration
-	// AnyTagCharacters accepts characters in tags that AWS rejects, such as a comma, to replay recordings of a
-	// service that did not check tags.
+	// AnyTagCharacters accepts characters in tags that AWS rejects, such as a comma. It is for recordings of an AWS service
+	// that did not check tags.
 	AnyTagCharacters bool
-	// Disabled prevents the account from creating load balancers.
+	// Disabled makes the creation of all load balancers fail.
 	Disabled bool
-	// UnsupportedNLBZones are zones in which no NLB can be created.
+	// UnsupportedNLBZones lists zones in which no NLB can be created.
 	UnsupportedNLBZones []string
-	// DeniedLogBuckets are S3 buckets that load balancers may not write to.
+	// DeniedLogBuckets lists S3 buckets to which load balancers may not write.
 	DeniedLogBuckets []string
 }
 
@@ -36,21 +36,21 @@ func defaultELBConfig() ELBConfig {
 	}
 }
 
-// ACMConfig configures the emulated Certificate Manager.
+// ACMConfig configures the emulation of AWS Certificate Manager.
 type ACMConfig struct {
-	// ValidationDelay is the duration of the validation of a domain by a DNS record or by mail. Negative means that
-	// validations never succeed.
+	// ValidationDelay is how long the validation of a domain by a DNS record or by email takes. If it is negative, no
+	// validation succeeds.
 	ValidationDelay time.Duration
-	// RecordDelay is the time for which the description of a requested certificate has no validation record.
+	// RecordDelay is how long the description of a requested certificate does not contain the validation record.
 	RecordDelay time.Duration
-	// AssumeRecords assumes that all validation records exist, and does not read
-	// hosted zones.
+	// AssumeRecords assumes that all validation records exist. If it is false, the records must be in hosted zones of the
+	// account.
 	AssumeRecords bool
 }
 
-// Route53Config configures the emulated Route 53.
+// Route53Config configures the emulation of Route 53.
 type Route53Config struct {
-	// SyncDelay is the time for which a change stays PENDING. Records change immediately.
+	// SyncDelay is how long a change stays in the status PENDING. Records change immediately.
 	SyncDelay time.Duration
 }
 
@@ -58,13 +58,12 @@ func defaultACMConfig() ACMConfig {
 	return ACMConfig{ValidationDelay: 5 * time.Second, RecordDelay: time.Second}
 }
 
-// WAFConfig configures the emulated WAFv2 and WAF Classic.
+// WAFConfig configures the emulation of WAFv2 and WAF Classic.
 type WAFConfig struct {
-	// PropagationDelay is the time for which an association of a new load balancer or web ACL fails with
-	// WAFUnavailableEntityException.
+	// PropagationDelay is the time after the creation of a load balancer or a web ACL during which operations on its
+	// associations fail with WAFUnavailableEntityException.
 	PropagationDelay time.Duration
-	// ReadDelay is the time for which GetWebACLForResource returns the old state after AssociateWebACL or
-	// DisassociateWebACL.
+	// ReadDelay is how long GetWebACLForResource returns the previous web ACL after AssociateWebACL or DisassociateWebACL.
 	ReadDelay time.Duration
 }
 

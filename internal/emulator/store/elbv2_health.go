@@ -11,11 +11,11 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// ZoneAll is the zone of a target that receives traffic from the nodes of all zones.
+// ZoneAll is the availability zone of a target that receives traffic from the load balancer nodes of all zones.
 const ZoneAll = "all"
 
-// TargetHealth computes the health of a registered or draining target from its history,
-// its load balancer, its instance or address and the last result of a health check.
+// TargetHealth returns the health of a registered or draining target. It is computed from the time of the registration, the
+// load balancer, the instance or the address of the target, and the last result of a health check.
 func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) TargetHealthResult {
 	if t.IsDraining() {
 		return TargetHealthResult{elbtypes.TargetHealthStateEnumDraining, elbtypes.TargetHealthReasonEnumDeregistrationInProgress, "Target deregistration is in progress"}
@@ -62,8 +62,8 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Targe
 	return TargetHealthResult{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumInitialHealthChecking, "Initial health checks in progress"}
 }
 
-// UnhealthyDrainingEnd returns the end of state unhealthy.draining, in which an unhealthy target of a Network Load
-// Balancer keeps its connections; zero if the target does not enter this state.
+// UnhealthyDrainingEnd returns the time at which the state unhealthy.draining of a target ends. In this state, an unhealthy
+// target of an NLB keeps its connections. It returns the zero time if the target does not enter the state.
 func (g *TargetGroup) UnhealthyDrainingEnd(t *Target) time.Time {
 	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
 	if t.Verdict == nil || t.Verdict.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
@@ -76,8 +76,8 @@ func (g *TargetGroup) UnhealthyDrainingEnd(t *Target) time.Time {
 	return t.Compared.Add(time.Duration(n) * time.Second)
 }
 
-// currentHealth returns the last health result of a target, with state unhealthy.draining if an
-// unhealthy target still keeps its connections.
+// currentHealth returns the last health check result of a target. For an unhealthy target that still keeps its connections,
+// the state is unhealthy.draining.
 func (g *TargetGroup) currentHealth(lb *LoadBalancer, t *Target, now time.Time) TargetHealthResult {
 	v := *t.Verdict
 	if !lb.IsALB() && now.Before(g.UnhealthyDrainingEnd(t)) {
@@ -90,8 +90,7 @@ func notInUseHealth(why string) TargetHealthResult {
 	return TargetHealthResult{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumNotInUse, why}
 }
 
-// isLoadBalancerAddress reports whether an address belongs to a node of a load balancer in
-// the VPC.
+// isLoadBalancerAddress reports whether an address is the private address of a load balancer node in the VPC.
 func (p *Partition) isLoadBalancerAddress(vpc, address string) bool {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
@@ -117,22 +116,22 @@ func latestTime(times ...time.Time) time.Time {
 // HealthReport is the result of health checks of one target.
 type HealthReport struct {
 	TargetGroup string // ARN
-	Target      string // id as registered
+	Target      string // ID as registered
 	Port        int32
-	// Epoch is the epoch of the checked registration, see [TargetGroup.Epoch]. Reports on earlier registrations are
-	// ignored. An empty epoch matches any registration.
+	// Epoch identifies the registration that was checked, see [TargetGroup.Epoch]. Reports about other registrations are
+	// ignored. If it is empty, the report is for any registration.
 	Epoch   string
 	Verdict TargetHealthResult
 }
 
-// Epoch returns a text that identifies a registration of a target. It changes when the target is registered again
-// and when another load balancer uses the target group.
+// Epoch returns a text that identifies the registration of a target. The text changes if the target is registered again, or
+// if another load balancer uses the target group.
 func (g *TargetGroup) Epoch(t *Target) string {
 	return fmt.Sprintf("%d/%d", t.Registered.UnixNano(), g.Attached.UnixNano())
 }
 
-// ReportHealth stores a change of a target's health from the data plane or a test. It takes the lock. It ignores
-// reports on targets that are no longer registered.
+// ReportHealth stores the health of a target, as reported by the data plane or a test. It takes the state lock. It ignores
+// reports about targets that are draining or not registered.
 func (w *Store) ReportHealth(r HealthReport) {
 	account, region, ok := splitARN(r.TargetGroup)
 	if !ok {
@@ -159,7 +158,7 @@ func (w *Store) ReportHealth(r HealthReport) {
 	w.WakeWaiters()
 }
 
-// splitARN returns the account and region of an ARN.
+// splitARN returns the account and the region of an ARN, and false if the ARN does not have both.
 func splitARN(arn string) (account, region string, ok bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) != 6 || parts[3] == "" || parts[4] == "" {

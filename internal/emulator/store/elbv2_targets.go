@@ -11,19 +11,19 @@ import (
 // Target is one registration in a target group, identified by ID and port.
 type Target struct {
 	ID           string
-	Port         int32  // 0 for lambda
+	Port         int32  // 0 for a Lambda function
 	Zone         string // zone name, "all", or ""
 	QUICServerID string
 	Registered   time.Time
-	// DrainUntil is the time when the draining of a deregistered target ends; zero for a registered target.
+	// DrainUntil is the time at which the draining of a deregistered target ends. It is zero for a registered target.
 	DrainUntil time.Time
-	// Terminated is set if the target was deregistered because its instance was terminated. DescribeTargetHealth
-	// does not list it while it drains.
+	// Terminated is set if the target was deregistered because its instance was terminated. While such a target drains,
+	// DescribeTargetHealth does not list it.
 	Terminated bool
-	// Verdict is the last health result from the data plane or from a test; nil if there is no result since the
-	// registration.
+	// Verdict is the last health check result, as reported by the data plane or a test. It is nil if there is no result
+	// since the registration.
 	Verdict *TargetHealthResult
-	// Compared is the time when the state of Verdict last changed.
+	// Compared is the time at which the state of Verdict last changed.
 	Compared time.Time
 }
 
@@ -34,10 +34,10 @@ type TargetHealthResult struct {
 	Description string
 }
 
-// IsDraining reports whether the target was deregistered and still drains.
+// IsDraining reports whether the target was deregistered and has not been removed yet.
 func (t *Target) IsDraining() bool { return !t.DrainUntil.IsZero() }
 
-// Target returns the registration with an ID and port, or nil if there is none.
+// Target returns the target with an ID and a port, or nil if there is none.
 func (g *TargetGroup) Target(id string, port int32) *Target {
 	for _, t := range g.Targets {
 		if t.ID == id && t.Port == port {
@@ -47,8 +47,8 @@ func (g *TargetGroup) Target(id string, port int32) *Target {
 	return nil
 }
 
-// RemoveEndedTargets deregisters the targets whose instance was terminated, and removes targets whose draining has ended.
-// Operations call it before they read targets.
+// RemoveEndedTargets deregisters the targets whose instance was terminated, and removes the targets whose draining has
+// ended. Operations call it before they read targets.
 func (p *Partition) RemoveEndedTargets(g *TargetGroup, now time.Time) {
 	if g.Type == elbtypes.TargetTypeEnumInstance {
 		for _, t := range g.Targets {
@@ -58,8 +58,8 @@ func (p *Partition) RemoveEndedTargets(g *TargetGroup, now time.Time) {
 	g.removeDrained(now)
 }
 
-// deregisterTerminated deregisters a target if its instance was terminated. Its draining
-// begins at the time of the termination.
+// deregisterTerminated deregisters a target if its instance was terminated. The draining begins at the time of the
+// termination.
 func (p *Partition) deregisterTerminated(g *TargetGroup, t *Target, now time.Time) {
 	i := p.Instances[t.ID]
 	switch {
@@ -67,7 +67,7 @@ func (p *Partition) deregisterTerminated(g *TargetGroup, t *Target, now time.Tim
 	case i == nil: // the instance was terminated long ago and is no longer listed
 		t.DrainUntil = now
 	case p.InstanceState(i) == InstanceTerminated:
-		delay, _ := strconv.Atoi(g.Attributes["deregistration_delay.timeout_seconds"]) // package elbv2 has checked the value
+		delay, _ := strconv.Atoi(g.Attributes["deregistration_delay.timeout_seconds"]) // package elbv2 has validated the value
 		ended := i.Since.Add(p.store.Config.Delays.Instance)
 		t.DrainUntil, t.Terminated = ended.Add(time.Duration(delay)*time.Second), true
 	}
@@ -77,8 +77,7 @@ func (g *TargetGroup) removeDrained(now time.Time) {
 	g.Targets = slices.DeleteFunc(g.Targets, func(t *Target) bool { return t.IsDraining() && !now.Before(t.DrainUntil) })
 }
 
-// EachForwardedTargetGroup calls visit for the ARN of every target group that the actions
-// forward to.
+// EachForwardedTargetGroup calls visit for the ARN of each target group to which the actions forward.
 func EachForwardedTargetGroup(actions []elbtypes.Action, visit func(arn string)) {
 	for _, a := range actions {
 		if a.Type != elbtypes.ActionTypeEnumForward || a.ForwardConfig == nil {
@@ -92,8 +91,8 @@ func EachForwardedTargetGroup(actions []elbtypes.Action, visit func(arn string))
 	}
 }
 
-// Reattach recomputes the set of target groups that a load balancer uses. It must be called after each change of its
-// listeners or rules.
+// Reattach determines which target groups a load balancer uses, and updates these target groups. It must be called after
+// each change of the listeners or rules of the load balancer.
 func (s *ELBState) Reattach(loadBalancer string, now time.Time) {
 	used := map[string]bool{}
 	s.EachRuleOf(loadBalancer, func(r *Rule) { EachForwardedTargetGroup(r.Actions, func(arn string) { used[arn] = true }) })

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// ServiceENIOptions describes the ENI of a service such as Elastic Load Balancing.
+// ServiceENIOptions describes an ENI that an AWS service such as Elastic Load Balancing creates.
 type ServiceENIOptions struct {
 	Description string
-	// Requester is the requester id of the service, such as amazon-elb.
+	// Requester is the requester ID of the service, such as "amazon-elb".
 	Requester string
-	// InstanceOwner is the owner in the attachment, Requester if empty.
+	// InstanceOwner is the instance owner in the attachment. If it is empty, Requester is used.
 	InstanceOwner string
-	// Type is the type of the ENI, "interface" if empty.
+	// Type is the type of the ENI. If it is empty, the type is "interface".
 	Type     string
 	SubnetID string
 	Groups   []string
-	// Address is the private address. If it is invalid, the lowest free address is used.
+	// Address is the primary private address. If it is the zero Addr, the lowest free address of the subnet is used.
 	Address netip.Addr
 	// IPv6 adds an IPv6 address to the ENI.
 	IPv6 bool
@@ -28,15 +28,15 @@ type ServiceENIOptions struct {
 	Secondary int
 }
 
-// CreateServiceENI creates a service's ENI with a free private address of the subnet.
-// Its errors are InvalidSubnetID.NotFound and InsufficientFreeAddressesInSubnet.
+// CreateServiceENI creates an ENI of an AWS service, with a free private address of the subnet. Its error codes are
+// InvalidSubnetID.NotFound and InsufficientFreeAddressesInSubnet, and InvalidParameterValue for a subnet without IPv4.
 func (p *Partition) CreateServiceENI(desc, requester, subnetID string, groups []string) (*NetworkInterface, *Error) {
 	return p.CreateServiceENIWithOptions(ServiceENIOptions{
 		Description: desc, Requester: requester, SubnetID: subnetID, Groups: groups,
 	})
 }
 
-// CreateServiceENIWithOptions is [Partition.CreateServiceENI] with all options.
+// CreateServiceENIWithOptions creates an ENI of an AWS service. If it returns an error, no ENI is created.
 func (p *Partition) CreateServiceENIWithOptions(o ServiceENIOptions) (*NetworkInterface, *Error) {
 	p.RemoveExpired()
 	s := p.Subnets[o.SubnetID]
@@ -57,7 +57,7 @@ func (p *Partition) CreateServiceENIWithOptions(o ServiceENIOptions) (*NetworkIn
 			return nil, err
 		}
 		eni.Private = []PrivateAddress{{Addr: o.Address, Primary: true}}
-		p.NetworkInterfaces[eni.ID] = eni // so that the address is in use for FreeIPv4Addresses
+		p.NetworkInterfaces[eni.ID] = eni // FreeIPv4Addresses must not return the address again
 	}
 	if n := 1 + o.Secondary - len(eni.Private); n > 0 {
 		addrs, err := p.FreeIPv4Addresses(s, n)
@@ -81,7 +81,7 @@ func (p *Partition) CreateServiceENIWithOptions(o ServiceENIOptions) (*NetworkIn
 	return eni, nil
 }
 
-// CreateENI creates an ENI in a subnet, without addresses and security groups, which the caller must add.
+// CreateENI creates an ENI in a subnet. It has no addresses and no security groups; the caller must add them.
 func (p *Partition) CreateENI(s *Subnet) *NetworkInterface {
 	eni := p.newENI(s)
 	p.NetworkInterfaces[eni.ID] = eni
@@ -93,13 +93,13 @@ func (p *Partition) newENI(s *Subnet) *NetworkInterface {
 	return &NetworkInterface{
 		ID: p.store.NewID("eni-"), SubnetID: s.ID, VPCID: s.VPCID, Zone: s.Zone,
 		Type: "interface", Owner: p.Account, SourceDestCheck: true, Created: p.now(),
-		// The first byte 06 has the bit of locally administered addresses.
+		// The first byte 06 has the bit of locally administered MAC addresses.
 		MAC: fmt.Sprintf("06:%02x:%02x:%02x:%02x:%02x", byte(n), byte(n>>8), byte(n>>16), byte(n>>24), byte(n>>32)),
 	}
 }
 
-// DeleteServiceENI removes a service's ENI after the duration linger, which may be 0. Until it is removed, its
-// security groups cannot be deleted. It ignores ids that do not exist.
+// DeleteServiceENI deletes an ENI of an AWS service. The ENI is removed after the duration linger, which may be 0. Until
+// then, its security groups cannot be deleted. An ID that does not exist is ignored.
 func (p *Partition) DeleteServiceENI(id string, linger time.Duration) {
 	eni := p.NetworkInterfaces[id]
 	if eni == nil {
@@ -123,15 +123,14 @@ func (p *Partition) RemoveENI(id string) {
 	delete(p.Tags, id)
 }
 
-// SetENISecurityGroups replaces the security groups of an ENI. It ignores ids that do not
-// exist.
+// SetENISecurityGroups replaces the security groups of an ENI. An ID that does not exist is ignored.
 func (p *Partition) SetENISecurityGroups(id string, groups []string) {
 	if eni := p.NetworkInterfaces[id]; eni != nil {
 		eni.Groups = append([]string{}, groups...)
 	}
 }
 
-// RemoveExpired removes deleted ENIs after InterfaceLinger and terminated instances after TerminatedVisible.
+// RemoveExpired removes deleted ENIs whose removal time has passed, and terminated instances after TerminatedVisible.
 // Operations call it before they read resources.
 func (p *Partition) RemoveExpired() {
 	now := p.now()
@@ -148,13 +147,13 @@ func (p *Partition) RemoveExpired() {
 	}
 }
 
-// Disassociate disassociates an elastic IP from its ENI.
+// Disassociate disassociates the Elastic IP address from its ENI.
 func (a *Address) Disassociate() {
 	a.AssociationID, a.InterfaceID, a.PrivateIP, a.ServiceOwned = "", "", netip.Addr{}, false
 }
 
-// AssociateAddress associates an elastic IP with a service's ENI. Its errors include
-// InvalidAllocationID.NotFound and Resource.AlreadyAssociated.
+// AssociateAddress associates an Elastic IP address with the primary address of an ENI. It returns an error if one of them
+// does not exist, or if the address is already associated.
 func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Error) {
 	a := p.Addresses[allocationID]
 	if a == nil {
@@ -175,8 +174,8 @@ func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Err
 	return a, nil
 }
 
-// ResourcesUsingSecurityGroup returns the ids of the resources that prevent the deletion of a security group: its ENIs and
-// other security groups whose rules refer to it, sorted.
+// ResourcesUsingSecurityGroup returns the sorted IDs of the resources that prevent the deletion of a security group. These
+// are its ENIs, and other security groups with rules that refer to it.
 func (p *Partition) ResourcesUsingSecurityGroup(groupID string) []string {
 	p.RemoveExpired()
 	var users []string

@@ -13,16 +13,15 @@ type exportedState struct {
 	Partitions []*Partition
 	AccessKeys map[string]string `json:",omitempty"`
 	Roles      map[string]Role   `json:",omitempty"`
-	// Principals are the identities behind access keys, with their policies.
+	// Principals maps access key IDs to their principals.
 	Principals map[string]Principal `json:",omitempty"`
-	// Linked are the service-linked roles of accounts, see AddServiceLinkedRole.
+	// Linked has the service-linked roles of accounts. A key is an account and a service, see AddServiceLinkedRole.
 	Linked map[string]bool `json:",omitempty"`
-	// Identifiers is the state of the random source of identifiers, so that no
-	// identifier repeats after Restore.
+	// Identifiers is the state of the random source of identifiers. After Restore, it prevents that identifiers repeat.
 	Identifiers []byte
 }
 
-// Export returns the state as JSON, without the secrets of access keys. Equal states have equal JSON.
+// Export returns the state as JSON, without the secrets of access keys. The JSON of equal states is equal.
 func (w *Store) Export() ([]byte, error) {
 	stream, err := w.idSource.MarshalBinary()
 	if err != nil {
@@ -36,8 +35,8 @@ func (w *Store) Export() ([]byte, error) {
 	return out, nil
 }
 
-// Restore replaces the state with an exported state. It does not change the clock, the configuration and the secrets of
-// access keys.
+// Restore replaces the state with an exported state. It does not change the clock, the configuration or the secrets of
+// access keys. If it returns an error, the resources have not changed.
 func (w *Store) Restore(state []byte) error {
 	var in exportedState
 	if err := json.Unmarshal(state, &in); err != nil {

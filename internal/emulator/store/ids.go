@@ -16,8 +16,7 @@ func (w *Store) RandomHex(n int) string {
 	return b.String()[:n]
 }
 
-// RandomDecimal returns a random decimal number of up to n digits, as in the DNS
-// names of load balancers.
+// RandomDecimal returns a random number of at most n decimal digits, as in DNS names of load balancers.
 func (w *Store) RandomDecimal(n int) string {
 	max := uint64(1)
 	for range n {
@@ -26,7 +25,7 @@ func (w *Store) RandomDecimal(n int) string {
 	return fmt.Sprint(w.ids.Uint64N(max))
 }
 
-// RandomAddress returns a random address of a range, except its first and last address.
+// RandomAddress returns a random address of a range, but not its first or last address.
 func (w *Store) RandomAddress(block netip.Prefix) netip.Addr {
 	b := block.Masked().Addr().AsSlice()
 	for {
@@ -43,12 +42,11 @@ func (w *Store) RandomAddress(block netip.Prefix) netip.Addr {
 	}
 }
 
-// NewID returns an EC2 identifier: the prefix, which ends with a hyphen, and 17 hexadecimal digits. The first digit
-// is 0, as in AWS.
+// NewID returns a random EC2 resource ID. It consists of the prefix, which ends with a hyphen, and 17 hexadecimal digits.
+// The first digit is 0, as in AWS.
 func (w *Store) NewID(prefix string) string { return prefix + "0" + w.RandomHex(16) }
 
-// RequestID returns a random request id. It does not use the random source of
-// identifiers.
+// RequestID returns a random request ID. It uses w.Rand, not the random source of identifiers.
 func (w *Store) RequestID() string {
 	return formatUUID(fmt.Sprintf("%016x%016x", w.Rand.Uint64(), w.Rand.Uint64()))
 }
@@ -60,8 +58,8 @@ func formatUUID(h string) string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
-// Shuffle puts a list without a documented order into a random order, in place, if
-// Config.Shuffle is set. It returns the list.
+// Shuffle puts a list in random order, in place, if Config.Shuffle is set. It returns the list. It is for lists without a
+// documented order.
 func Shuffle[T any](w *Store, s []T) []T {
 	if w.Config.Shuffle {
 		w.Rand.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })

@@ -2,7 +2,7 @@ package store
 
 import "strings"
 
-// States of an instance.
+// States of an instance in EC2.
 const (
 	InstancePending      = "pending"
 	InstanceRunning      = "running"
@@ -12,7 +12,7 @@ const (
 	InstanceStopped      = "stopped"
 )
 
-// InstanceState returns the current state of an instance.
+// InstanceState returns the state of an instance at the current time.
 func (p *Partition) InstanceState(i *Instance) string {
 	if i.Next != "" && p.now().Sub(i.Since) >= p.store.Config.Delays.Instance {
 		return i.Next
@@ -20,12 +20,12 @@ func (p *Partition) InstanceState(i *Instance) string {
 	return i.From
 }
 
-// StartInstanceTransition sets the state of an instance to current, and to next after Config.Delays.Instance.
+// StartInstanceTransition sets the state of an instance to current. After Config.Delays.Instance, the state is next.
 func (p *Partition) StartInstanceTransition(i *Instance, current, next string) {
 	i.From, i.Next, i.Since = current, next, p.now()
 }
 
-// privateHostName returns the host name of an instance with a private IPv4 address.
+// privateHostName returns the private DNS name of an IPv4 address.
 func (p *Partition) privateHostName(addr string) string {
 	domain := p.Region + ".compute.internal"
 	if p.Region == "us-east-1" {
@@ -34,5 +34,5 @@ func (p *Partition) privateHostName(addr string) string {
 	return "ip-" + strings.ReplaceAll(addr, ".", "-") + "." + domain
 }
 
-// PrivateDNS returns the name of an IPv4 address inside the VPC.
+// PrivateDNS returns the private DNS name of an IPv4 address of an ENI.
 func (p *Partition) PrivateDNS(a PrivateAddress) string { return p.privateHostName(a.Addr.String()) }

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// reservedAddresses is the number of addresses that AWS reserves at the beginning of a subnet: network, router, name server,
-// future use. AWS also reserves the last address.
+// reservedAddresses is the number of addresses that AWS reserves at the beginning of a subnet: the network address, the
+// router, the DNS server, and one for future use. AWS also reserves the last address.
 const reservedAddresses = 4
 
-// usedAddresses returns the IPv4 and IPv6 addresses of a subnet that are in use.
+// usedAddresses returns the IPv4 and IPv6 addresses of a subnet that ENIs have.
 func (p *Partition) usedAddresses(subnetID string) map[netip.Addr]bool {
 	taken := map[netip.Addr]bool{}
 	for _, eni := range p.NetworkInterfaces {
@@ -31,7 +31,7 @@ func (p *Partition) usedAddresses(subnetID string) map[netip.Addr]bool {
 	return taken
 }
 
-// isIPv4InUse reports whether an ENI of a subnet has an IPv4 address.
+// isIPv4InUse reports whether an ENI in a subnet has an IPv4 address, or a prefix with this address.
 func (p *Partition) isIPv4InUse(subnetID string, a netip.Addr) bool {
 	for _, eni := range p.NetworkInterfaces {
 		if eni.SubnetID == subnetID && (slices.ContainsFunc(eni.Private, func(own PrivateAddress) bool { return own.Addr == a }) ||
@@ -42,7 +42,7 @@ func (p *Partition) isIPv4InUse(subnetID string, a netip.Addr) bool {
 	return false
 }
 
-// CountFreeIPv4 returns the number of free IPv4 addresses of a subnet.
+// CountFreeIPv4 returns the number of free IPv4 addresses in a subnet.
 func (p *Partition) CountFreeIPv4(s *Subnet) int {
 	if s.IsIPv6Native() {
 		return 0
@@ -56,7 +56,7 @@ func (p *Partition) CountFreeIPv4(s *Subnet) int {
 	return n
 }
 
-// isUsableIPv4 reports whether an ENI may have an address of a subnet.
+// isUsableIPv4 reports whether an address is in a subnet and is not reserved by AWS.
 func isUsableIPv4(s *Subnet, a netip.Addr) bool {
 	if !s.CIDR.IsValid() || !s.CIDR.Contains(a) {
 		return false
@@ -74,14 +74,14 @@ func bigEndianUint32(b [4]byte) uint32 {
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// IPv4At returns the address with offset n in a block.
+// IPv4At returns the address with offset n in an IPv4 block.
 func IPv4At(block netip.Prefix, n int) netip.Addr {
 	v := bigEndianUint32(block.Addr().As4()) + uint32(n)
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
-// FreeIPv4Addresses returns the n lowest free addresses of a subnet. It does not change the state: the addresses are in use
-// when an ENI has them.
+// FreeIPv4Addresses returns the n lowest free addresses of a subnet. It does not reserve the addresses. They are in use when
+// an ENI has them.
 func (p *Partition) FreeIPv4Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if s.IsIPv6Native() {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)
@@ -100,7 +100,7 @@ func (p *Partition) FreeIPv4Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 	return out, nil
 }
 
-// CheckFreeIPv4 returns an error unless an address of a subnet is free and usable.
+// CheckFreeIPv4 returns an error if an address is not in the subnet, is reserved by AWS, or is in use.
 func (p *Partition) CheckFreeIPv4(s *Subnet, a netip.Addr) *Error {
 	if !isUsableIPv4(s, a) {
 		return Errorf(Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", a)
@@ -111,8 +111,7 @@ func (p *Partition) CheckFreeIPv4(s *Subnet, a netip.Addr) *Error {
 	return nil
 }
 
-// ENIWithIPv6 returns the id of the ENI of a subnet with an IPv6 address, "" if there is
-// none.
+// ENIWithIPv6 returns the ID of the ENI with an IPv6 address in a subnet, or "" if there is none.
 func (p *Partition) ENIWithIPv6(subnetID string, a netip.Addr) string {
 	for _, id := range SortedKeys(p.NetworkInterfaces) {
 		if eni := p.NetworkInterfaces[id]; eni.SubnetID == subnetID && slices.Contains(eni.IPv6, a) {
@@ -122,7 +121,7 @@ func (p *Partition) ENIWithIPv6(subnetID string, a netip.Addr) string {
 	return ""
 }
 
-// FreeIPv6Addresses returns n free IPv6 addresses of a subnet. It does not change the state.
+// FreeIPv6Addresses returns the n lowest free IPv6 addresses of a subnet. It does not reserve the addresses.
 func (p *Partition) FreeIPv6Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if len(s.IPv6) == 0 {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
@@ -141,7 +140,7 @@ func (p *Partition) FreeIPv6Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 	return out, nil
 }
 
-// HasInternetGateway reports whether a gateway is attached to the VPC.
+// HasInternetGateway reports whether an internet gateway is attached to the VPC.
 func (p *Partition) HasInternetGateway(vpcID string) bool {
 	for _, igw := range p.InternetGateways {
 		if igw.VPCID == vpcID {
@@ -151,7 +150,7 @@ func (p *Partition) HasInternetGateway(vpcID string) bool {
 	return false
 }
 
-// DefaultSecurityGroup returns the security group named default of a VPC.
+// DefaultSecurityGroup returns the security group named "default" of a VPC, or nil if there is none.
 func (p *Partition) DefaultSecurityGroup(vpcID string) *SecurityGroup {
 	for _, g := range p.SecurityGroups {
 		if g.VPCID == vpcID && g.Name == "default" {
@@ -161,7 +160,7 @@ func (p *Partition) DefaultSecurityGroup(vpcID string) *SecurityGroup {
 	return nil
 }
 
-// DefaultVPC returns the default VPC, nil if it was deleted.
+// DefaultVPC returns the default VPC, or nil if it was deleted.
 func (p *Partition) DefaultVPC() *VPC {
 	for _, v := range p.VPCs {
 		if v.IsDefault {
@@ -171,7 +170,7 @@ func (p *Partition) DefaultVPC() *VPC {
 	return nil
 }
 
-// MainRouteTable returns the main route table of a VPC, which subnets without an association use.
+// MainRouteTable returns the main route table of a VPC, or nil if there is none. Subnets without an association use it.
 func (p *Partition) MainRouteTable(vpcID string) *RouteTable {
 	for _, t := range p.RouteTables {
 		if t.VPCID != vpcID {

@@ -2,8 +2,7 @@ package store
 
 import "time"
 
-// Partition is the state of one account in one region. Its maps are keyed by
-// identifier.
+// Partition is the state of one account in one region. Maps of resources have the resource ID as the key.
 type Partition struct {
 	Account, Region string
 
@@ -18,12 +17,12 @@ type Partition struct {
 	PrefixLists       map[string]*PrefixList
 	IPAMPools         map[string]*IPAMPool
 	CoIPPools         map[string]*CoIPPool
-	// Tags are the tags of EC2 resources, by resource id.
+	// Tags has the tags of EC2 resources, by resource ID.
 	Tags map[string]map[string]string
-	// Tokens maps the operations and client tokens of calls to the ids of the resources that they created, so that a
-	// repeated request does not create another resource.
+	// Tokens maps an operation with the client token of a call to the ID of the resource that the call created. A repeated
+	// request with the same token creates no other resource.
 	Tokens map[string]string
-	// Zones are sorted by name.
+	// Zones has the zones of the region, ordered by name.
 	Zones []*Zone
 
 	ELB         *ELBState
@@ -32,7 +31,7 @@ type Partition struct {
 	WAFRegional *WAFRegionalState
 	Shield      *ShieldState
 	Route53     *Route53State
-	// Accelerators is only used in AcceleratorRegion.
+	// Accelerators is used only in the region AcceleratorRegion.
 	Accelerators *AcceleratorState
 
 	store *Store
@@ -44,7 +43,7 @@ func newPartition(w *Store, account, region string) *Partition {
 	return p
 }
 
-// init sets the partition's Store, and initializes all nil maps and pointers. A restored state may have nil maps and
+// init sets the partition's store, and replaces nil maps and pointers by empty ones. A restored state may have nil maps and
 // pointers if it was written by hand.
 func (p *Partition) init(w *Store) {
 	p.store = w
@@ -95,12 +94,12 @@ func ensureMap[V any](m *map[string]V) {
 	}
 }
 
-// Store returns the store of the partition.
+// Store returns the store to which the partition belongs.
 func (p *Partition) Store() *Store { return p.store }
 
 func (p *Partition) now() time.Time { return p.store.Clock.Now() }
 
-// ARN returns the ARN of a resource of the partition, such as
+// ARN returns the ARN of a resource in the partition's account and region, such as
 // arn:aws:ec2:us-west-2:123456789012:subnet/subnet-0….
 func (p *Partition) ARN(service, resource string) string {
 	return "arn:" + p.AWSPartition().Name + ":" + service + ":" + p.Region + ":" + p.Account + ":" + resource

@@ -2,14 +2,13 @@ package store
 
 import "time"
 
-// ScaledClock is a clock that starts at the real time and runs faster or slower than real time.
+// ScaledClock is a clock that starts at the real time, and then runs faster or slower than real time.
 type ScaledClock struct {
 	start  time.Time
 	factor float64
 }
 
-// NewScaledClock returns a clock that runs factor times as fast as real time. The
-// factor must be positive.
+// NewScaledClock returns a clock that runs factor times as fast as real time. The factor must be positive.
 func NewScaledClock(factor float64) *ScaledClock {
 	return &ScaledClock{start: time.Now(), factor: factor}
 }

@@ -2,18 +2,17 @@ package store
 
 import "time"
 
-// ShieldState is the state of Shield Advanced in one account.
+// ShieldState is the state of Shield Advanced in one account. It is in the partition of the region [AWSPartition.Home].
 type ShieldState struct {
-	Subscribed  time.Time              // zero without a subscription
-	Protections map[string]*Protection // by id
+	Subscribed  time.Time              // time of the subscription; zero if there is none
+	Protections map[string]*Protection // by ID
 }
 
-// newShieldState returns a state without subscription.
 func newShieldState() *ShieldState {
 	return &ShieldState{Protections: map[string]*Protection{}}
 }
 
-// Protection is a protected resource.
+// Protection is a Shield Advanced protection of a resource.
 type Protection struct {
 	ID       string
 	ARN      string

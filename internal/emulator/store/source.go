@@ -1,12 +1,13 @@
 package store
 
-// Source documents the origin of the code and the message of an error. The generated page
-// docs/emulator-operations.md lists the errors without a source. Its generator reads the Go files, so each call of
-// Errorf has its source as a literal argument.
+// Source is the origin of the code and the message of an error. The generated page docs/emulator-operations.md lists the
+// errors without evidence. Its generator reads the Go files; therefore each call of Errorf must have its source as a literal
+// argument.
 type Source struct {
 	// Kind is one of the constants below.
 	Kind string
-	// Ref is the reference: a page, a shape of the model, or a public report.
+	// Ref is the page, the shape of the service model, or the public report that proves the error. It is empty for other
+	// kinds.
 	Ref string
 }
 
@@ -26,12 +27,11 @@ var (
 	Own = Source{Kind: kindOwn}
 )
 
-// Document is the source of an error in AWS's documentation.
+// Document returns the source of an error that a page of the AWS documentation describes.
 func Document(ref string) Source { return Source{kindDocument, ref} }
 
-// Model is the source of an error in the service model.
+// Model returns the source of an error that the service model of AWS declares.
 func Model(ref string) Source { return Source{kindModel, ref} }
 
-// Quoted is the source of an error of the real service that a public report quotes,
-// such as "kasmtech/terraform#5".
+// Quoted returns the source of an error that a public report quotes from AWS, such as "kasmtech/terraform#5".
 func Quoted(ref string) Source { return Source{kindQuotation, ref} }

@@ -9,33 +9,33 @@ import (
 	"sync"
 )
 
-// DefaultAccount is the default of [Options.Account].
+// DefaultAccount is the account ID that is used if [Options.Account] is empty.
 const DefaultAccount = "123456789012"
 
 // Options configure the emulator state.
 type Options struct {
 	// Clock defaults to [RealClock].
 	Clock Clock
-	// Seed is the seed of all random values: identifiers, orders of lists.
+	// Seed is the seed of all random values, such as identifiers and orders of lists.
 	Seed uint64
 	// Config defaults to [DefaultConfig].
 	Config *Config
-	// Account is the account of access keys without a registered account, [DefaultAccount] if empty.
+	// Account is the account of access key IDs for which no other account is known. If it is empty, it is [DefaultAccount].
 	Account string
-	// Partition is the name of the AWS partition, "aws" if empty.
+	// Partition is the name of the AWS partition. If it is empty, it is "aws".
 	Partition string
 }
 
-// Store is the emulator state. Callers hold the lock, except for Lock, Unlock, WakeWaiters, Generation, Wait, the clock, and
-// methods that take the lock themselves, such as ReportHealth.
+// Store is the emulator state. Callers must hold the state lock (Lock). They do not need it for WakeWaiters, Generation,
+// Wait and the clock, and must not hold it for methods that take it, such as ReportHealth.
 type Store struct {
 	Clock Clock
-	// Rand is the source of random orders and of other random values that may depend on the number of reads.
+	// Rand is the source of random orders, and of other random values that may depend on the number of reads.
 	Rand   *rand.Rand
 	Config Config
 
-	// ids is the random source of identifiers. It is separate from Rand, so that the number
-	// of reads does not change the identifiers of created resources.
+	// ids is the random source of identifiers. It is separate from Rand, because the number of reads must not change the
+	// identifiers of resources that are created later.
 	ids      *rand.Rand
 	idSource *rand.PCG
 
@@ -47,7 +47,7 @@ type Store struct {
 	accessKeys         map[string]string // account ID, by access key ID
 	secrets            map[string]string // never exported
 	principals         map[string]Principal
-	serviceLinkedRoles map[string]bool // account and service, see AddServiceLinkedRole
+	serviceLinkedRoles map[string]bool // key: account and service, see AddServiceLinkedRole
 	roles              map[string]Role
 
 	generationMu sync.Mutex
@@ -57,8 +57,8 @@ type Store struct {
 
 type partitionKey struct{ account, region string }
 
-// New returns an empty state. Each partition gets a default VPC when it is first used,
-// as in a new account.
+// New returns an empty state. When a partition is first used, it gets a default VPC, as in a new account. New panics if
+// o.Partition is not a known AWS partition.
 func New(o Options) *Store {
 	if o.Clock == nil {
 		o.Clock = RealClock{}
@@ -91,7 +91,7 @@ func (w *Store) clear() {
 	w.serviceLinkedRoles = map[string]bool{}
 }
 
-// Reset removes all state. It does not change the clock, the configuration and the seed.
+// Reset removes all state. It does not change the clock, the configuration or the seed.
 func (w *Store) Reset() { w.clear() }
 
 // Lock takes the state lock.
@@ -100,7 +100,7 @@ func (w *Store) Lock() { w.mu.Lock() }
 // Unlock releases the state lock.
 func (w *Store) Unlock() { w.mu.Unlock() }
 
-// Partition returns the state of an account in a region. It creates it on first use.
+// Partition returns the state of an account in a region. It creates the state on first use.
 func (w *Store) Partition(account, region string) *Partition {
 	key := partitionKey{account, region}
 	p, ok := w.partitions[key]
@@ -112,7 +112,7 @@ func (w *Store) Partition(account, region string) *Partition {
 	return p
 }
 
-// Partitions returns all partitions by account, then region.
+// Partitions returns all partitions, ordered by account and region.
 func (w *Store) Partitions() []*Partition {
 	out := slices.AppendSeq(make([]*Partition, 0, len(w.partitions)), maps.Values(w.partitions))
 	slices.SortFunc(out, func(a, b *Partition) int {
@@ -121,8 +121,8 @@ func (w *Store) Partitions() []*Partition {
 	return out
 }
 
-// WakeWaiters makes all calls of Wait return after a change. It needs no lock. The dispatcher calls it after each
-// mutating operation. Other code that changes the state must also call it.
+// WakeWaiters makes all calls of Wait return, because the state has changed. It needs no lock. The dispatcher calls it after
+// each mutating operation. Other code that changes the state must call it too.
 func (w *Store) WakeWaiters() {
 	w.generationMu.Lock()
 	defer w.generationMu.Unlock()
@@ -131,15 +131,15 @@ func (w *Store) WakeWaiters() {
 	w.changeSignal = make(chan struct{})
 }
 
-// Generation returns the number of changes so far. It needs no lock.
+// Generation returns the number of calls of WakeWaiters so far. It needs no lock.
 func (w *Store) Generation() uint64 {
 	w.generationMu.Lock()
 	defer w.generationMu.Unlock()
 	return w.generation
 }
 
-// Wait waits until the generation differs from gen and returns it. It returns an error if ctx ends first. Callers
-// must not hold the lock.
+// Wait waits until the generation differs from gen, and returns the new generation. It returns an error if ctx ends first.
+// Callers must not hold the state lock.
 func (w *Store) Wait(ctx context.Context, gen uint64) (uint64, error) {
 	for {
 		w.generationMu.Lock()

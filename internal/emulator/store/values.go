@@ -14,7 +14,7 @@ func Value[T any](p *T) T {
 	return *p
 }
 
-// OptionalText returns a pointer to s, or nil for an empty s, which is an absent member.
+// OptionalText returns a pointer to s, or nil if s is empty. nil means that a member is absent.
 func OptionalText(s string) *string {
 	if s == "" {
 		return nil
@@ -22,7 +22,7 @@ func OptionalText(s string) *string {
 	return &s
 }
 
-// SortedKeys returns the keys of a map in order.
+// SortedKeys returns the sorted keys of a map.
 func SortedKeys[V any](m map[string]V) []string {
 	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
 	slices.Sort(keys)

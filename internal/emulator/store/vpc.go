@@ -7,8 +7,8 @@ var (
 	anyIPv6 = netip.MustParsePrefix("::/0")
 )
 
-// CreateVPC creates a VPC with a main route table, which has the local route, and the
-// security group named default, as AWS does.
+// CreateVPC creates a VPC. As in AWS, the VPC has a main route table with the local route, and a security group named
+// "default".
 func (p *Partition) CreateVPC(block netip.Prefix) *VPC {
 	v := &VPC{
 		ID:         p.store.NewID("vpc-"),
@@ -45,8 +45,8 @@ func (p *Partition) CreateSecurityGroup(vpcID, name, description string) *Securi
 	return g
 }
 
-// createDefaultVPC creates the default VPC of a new account: 172.31.0.0/16 with an
-// internet gateway, a route to it, and one public subnet in each zone.
+// createDefaultVPC creates the default VPC of a new account: 172.31.0.0/16, with an internet gateway, a default route to it,
+// and one public subnet in each availability zone.
 func (p *Partition) createDefaultVPC() {
 	v := p.CreateVPC(netip.MustParsePrefix("172.31.0.0/16"))
 	v.IsDefault, v.DNSHostnames = true, true

@@ -6,13 +6,12 @@ import (
 	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 )
 
-// WAFv2State contains the web ACLs of WAFv2 and their associations.
+// WAFv2State has the web ACLs of WAFv2 and their associations, in one account and region.
 type WAFv2State struct {
 	ACLs map[string]*WebACL // by ARN
-	// Associations maps a resource ARN to a web ACL ARN.
+	// Associations maps the ARN of a resource to the ARN of its web ACL.
 	Associations map[string]string
-	// Changes contains the last change of each association, by resource ARN, because reads may still return the previous web
-	// ACL.
+	// Changes maps the ARN of a resource to the last change of its web ACL, because reads may still return the previous one.
 	Changes map[string]AssociationChange
 }
 
@@ -22,12 +21,11 @@ type AssociationChange struct {
 	At       time.Time
 }
 
-// newWAFv2State returns an empty state.
 func newWAFv2State() *WAFv2State {
 	return &WAFv2State{ACLs: map[string]*WebACL{}, Associations: map[string]string{}, Changes: map[string]AssociationChange{}}
 }
 
-// WebACL is a WAFv2 web ACL. Its rules are stored, not evaluated.
+// WebACL is a WAFv2 web ACL. Its rules are stored, but not evaluated.
 type WebACL struct {
 	ACL       waftypes.WebACL
 	Scope     waftypes.Scope
@@ -36,16 +34,15 @@ type WebACL struct {
 	Tags      map[string]string
 }
 
-// WAFRegionalState contains the web ACLs of WAF Classic (regional) and their associations.
+// WAFRegionalState has the web ACLs of WAF Classic (regional) and their associations, in one account and region.
 type WAFRegionalState struct {
-	ACLs map[string]*ClassicWebACL // by id
-	// Tokens contains the unused change tokens.
+	ACLs map[string]*ClassicWebACL // by ID
+	// Tokens has the change tokens that are not used yet.
 	Tokens map[string]bool
-	// Associations maps a resource ARN to a web ACL id.
+	// Associations maps the ARN of a resource to the ID of its web ACL.
 	Associations map[string]string
 }
 
-// newWAFRegionalState returns an empty state.
 func newWAFRegionalState() *WAFRegionalState {
 	return &WAFRegionalState{ACLs: map[string]*ClassicWebACL{}, Tokens: map[string]bool{}, Associations: map[string]string{}}
 }

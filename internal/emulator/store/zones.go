@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// regionWords replaces parts of region names by their abbreviations in zone ids.
+// regionWords replaces parts of region names by the abbreviations in zone IDs.
 var regionWords = strings.NewReplacer(
 	"northeast", "ne", "northwest", "nw", "southeast", "se", "southwest", "sw",
 	"north", "n", "south", "s", "east", "e", "west", "w", "central", "c",
 	"-", "", "gov", "g",
 )
 
-// shortRegion returns the abbreviation of a region in zone ids, such as usw2 for us-west-2.
+// shortRegion returns the abbreviation of a region in zone IDs, such as "usw2" for us-west-2.
 func shortRegion(region string) string { return regionWords.Replace(region) }
 
 // defaultZones returns the three availability zones of a region.

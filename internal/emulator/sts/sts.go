@@ -47,7 +47,7 @@ var (
 	sessionNamePattern = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 )
 
-// AssumeRole returns credentials of a session of a role.
+// AssumeRole returns credentials for a new session of a role.
 func (s *Service) AssumeRole(c *store.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
 	account, name, err := checkRole(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Service) AssumeRole(c *store.Call, in *sts.AssumeRoleInput) (*sts.Assum
 	return &sts.AssumeRoleOutput{Credentials: creds, AssumedRoleUser: user}, nil
 }
 
-// AssumeRoleWithWebIdentity returns credentials of a session of a role for a
-// web identity token. It checks the expiry of the token, but not its signature.
+// AssumeRoleWithWebIdentity returns credentials for a new session of a role, for the token of a web identity. It checks
+// whether the token has expired, but not its signature.
 func (s *Service) AssumeRoleWithWebIdentity(c *store.Call, in *sts.AssumeRoleWithWebIdentityInput) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 	account, name, err := checkRole(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) assumedRoleUser(account, role, session string) *types.AssumedR
 	}
 }
 
-// readToken returns the subject of a JWT, or an error if it is malformed or has expired.
+// readToken returns the subject of a JSON Web Token. It returns an error if the token is malformed or has expired.
 func readToken(token string, now time.Time) (string, *store.Error) {
 	parts := strings.Split(token, ".")
 	bad := store.Errorf(store.Unproven, "InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")

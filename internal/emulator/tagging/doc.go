@@ -1,3 +1,3 @@
-// Package tagging implements the operation GetResources of the Resource Groups Tagging API, which lists resources of all
-// services by tags. Each service implements store.TagSource.
+// Package tagging implements the operation GetResources of the Resource Groups Tagging API. The operation lists resources of
+// all AWS services by their tags. Each service implements store.TagSource.
 package tagging

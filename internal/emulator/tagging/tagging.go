@@ -32,7 +32,7 @@ type Service struct {
 	sources []store.TagSource
 }
 
-// New returns the service for the resources of the sources.
+// New returns the service that lists the resources of the sources.
 func New(w *store.Store, sources ...store.TagSource) *Service { return &Service{w, sources} }
 
 // Operations lists the operations of the service.
@@ -60,8 +60,8 @@ func (s *Service) GetResources(c *store.Call, in *rgt.GetResourcesInput) (*rgt.G
 			}
 		}
 	}
-	// Pages follow the order of ARNs, so that a token stays valid when resources are created or deleted. Within a
-	// page the order is random.
+	// Pages are in the order of ARNs. A token therefore stays valid if resources are created or deleted. Within a page the
+	// order is random.
 	sort.Slice(found, func(i, j int) bool { return found[i].ARN < found[j].ARN })
 	from, _ := slices.BinarySearchFunc(found, after, func(r store.TaggedResource, arn string) int {
 		if after != "" && r.ARN <= arn {
@@ -124,7 +124,7 @@ func checkRequest(in *rgt.GetResourcesInput) *store.Error {
 	return nil
 }
 
-// isSelected reports whether a request selects a resource. It returns false for resources without tags.
+// isSelected reports whether a request selects a resource. It is false for resources without tags.
 func isSelected(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
 	if len(r.Tags) == 0 {
 		return false
@@ -144,7 +144,7 @@ func isSelected(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
 	return true
 }
 
-// hasType reports whether a resource has the type of a filter, such as "ec2", "ec2:security-group" or
+// hasType reports whether a resource matches a resource type filter, such as "ec2", "ec2:security-group" or
 // "elasticloadbalancing:loadbalancer/app".
 func hasType(r store.TaggedResource, filter string) bool {
 	if r.Type == filter {
@@ -158,12 +158,12 @@ func hasType(r store.TaggedResource, filter string) bool {
 	return kind == "" || strings.HasPrefix(arn[5], kind+"/")
 }
 
-// newToken returns a pagination token with the last ARN and the time of a page.
+// newToken returns a pagination token. It contains the last ARN of a page, and the time at which the page was returned.
 func newToken(arn string, now time.Time) string {
 	return base64.StdEncoding.EncodeToString([]byte(strconv.FormatInt(now.Unix(), 10) + " " + arn))
 }
 
-// readToken returns the ARN in a pagination token, "" for an empty token.
+// readToken returns the ARN in a pagination token, or "" if the token is empty.
 func readToken(token string, now time.Time) (arn string, invalid *store.Error) {
 	if token == "" {
 		return "", nil

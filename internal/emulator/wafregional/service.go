@@ -1,5 +1,5 @@
-// Package wafregional implements the operations of WAF Classic (regional) that associate web ACLs with load balancers, and
-// that create and list web ACLs. Web ACLs have no rules.
+// Package wafregional implements operations of WAF Classic (regional): those that associate web ACLs with load balancers,
+// and those that create and list web ACLs. Web ACLs have no rules.
 package wafregional
 
 import (
@@ -50,7 +50,7 @@ func unavailableError() error {
 	return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
 }
 
-// checkLoadBalancer returns an error unless an ARN is the ARN of a load balancer that can have a web ACL.
+// checkLoadBalancer returns an error if arn is not the ARN of an ALB that can have a web ACL now.
 func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
 		return store.Errorf(store.Unproven, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
@@ -90,8 +90,7 @@ func (s *Service) DisassociateWebACL(c *store.Call, in *waf.DisassociateWebACLIn
 	return &waf.DisassociateWebACLOutput{}, nil
 }
 
-// GetWebACLForResource returns the web ACL of a load balancer. The member is absent if the load balancer has no web
-// ACL.
+// GetWebACLForResource returns the web ACL of a load balancer. Without a web ACL, WebACLSummary is nil.
 func (s *Service) GetWebACLForResource(c *store.Call, in *waf.GetWebACLForResourceInput) (*waf.GetWebACLForResourceOutput, error) {
 	if err := s.checkLoadBalancer(c, store.Value(in.ResourceArn)); err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func (s *Service) GetWebACLForResource(c *store.Call, in *waf.GetWebACLForResour
 	return out, nil
 }
 
-// GetChangeToken returns a token for one change.
+// GetChangeToken returns a token for one change of a web ACL.
 func (s *Service) GetChangeToken(c *store.Call, _ *waf.GetChangeTokenInput) (*waf.GetChangeTokenOutput, error) {
 	st := c.Partition.WAFRegional
 	if st.Tokens == nil {
@@ -147,7 +146,7 @@ func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.C
 	}}, nil
 }
 
-// ListWebACLs lists a page of the web ACLs. The marker is the last id.
+// ListWebACLs lists a page of the web ACLs. The marker of the next page is the last ID.
 func (s *Service) ListWebACLs(c *store.Call, in *waf.ListWebACLsInput) (*waf.ListWebACLsOutput, error) {
 	st := c.Partition.WAFRegional
 	if in.Limit < 0 || in.Limit > maxPageSize {

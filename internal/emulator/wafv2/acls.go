@@ -17,7 +17,7 @@ const (
 
 var namePattern = regexp.MustCompile(`^[\w-]{1,128}$`)
 
-// checkScope returns an error unless a scope is REGIONAL.
+// checkScope returns an error if a scope is not REGIONAL.
 func checkScope(scope types.Scope) error {
 	switch {
 	case scope == types.ScopeRegional:
@@ -28,7 +28,7 @@ func checkScope(scope types.Scope) error {
 	return invalidParameterError("SCOPE_VALUE", string(scope))
 }
 
-// CreateWebACL creates a web ACL of regional scope.
+// CreateWebACL creates a web ACL with the scope REGIONAL.
 func (s *Service) CreateWebACL(c *store.Call, in *wafv2.CreateWebACLInput) (*wafv2.CreateWebACLOutput, error) {
 	if err := checkScope(in.Scope); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func webACLSummary(a *store.WebACL) types.WebACLSummary {
 	return types.WebACLSummary{ARN: a.ACL.ARN, Id: a.ACL.Id, Name: a.ACL.Name, Description: a.ACL.Description, LockToken: new(a.LockToken)}
 }
 
-// findWebACL returns the web ACL with a name and id, or nil if there is none.
+// findWebACL returns the web ACL with a name and an ID, or nil if there is none.
 func findWebACL(p *store.Partition, name, id *string) *store.WebACL {
 	for _, acl := range p.WAFv2.ACLs {
 		if store.Value(acl.ACL.Name) == store.Value(name) && store.Value(acl.ACL.Id) == store.Value(id) {
@@ -81,7 +81,7 @@ func findWebACL(p *store.Partition, name, id *string) *store.WebACL {
 	return nil
 }
 
-// GetWebACL returns a web ACL by ARN, or by name and id.
+// GetWebACL returns a web ACL by its ARN, or by its name and ID.
 func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.GetWebACLOutput, error) {
 	p := c.Partition
 	acl := p.WAFv2.ACLs[store.Value(in.ARN)]
@@ -120,7 +120,7 @@ func (s *Service) DeleteWebACL(c *store.Call, in *wafv2.DeleteWebACLInput) (*waf
 	return &wafv2.DeleteWebACLOutput{}, nil
 }
 
-// ListWebACLs lists a page of the web ACLs. The marker is the last ARN.
+// ListWebACLs lists a page of the web ACLs. The marker of the next page is the last ARN.
 func (s *Service) ListWebACLs(c *store.Call, in *wafv2.ListWebACLsInput) (*wafv2.ListWebACLsOutput, error) {
 	if err := checkScope(in.Scope); err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (s *Service) DisassociateWebACL(c *store.Call, in *wafv2.DisassociateWebACL
 	return &wafv2.DisassociateWebACLOutput{}, nil
 }
 
-// setWebACL sets the web ACL of a resource, and stores the previous web ACL if reads may return it.
+// setWebACL sets the web ACL of a resource; acl "" removes it. It stores the previous web ACL if reads may still return it.
 func (s *Service) setWebACL(c *store.Call, st *store.WAFv2State, resource, acl string) {
 	before := st.Associations[resource]
 	if before == acl {
@@ -64,8 +64,7 @@ func (s *Service) setWebACL(c *store.Call, st *store.WAFv2State, resource, acl s
 	st.Associations[resource] = acl
 }
 
-// GetWebACLForResource returns the web ACL of a load balancer. The member is absent if the load balancer has no web
-// ACL.
+// GetWebACLForResource returns the web ACL of a load balancer. Without a web ACL, WebACL is nil.
 func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForResourceInput) (*wafv2.GetWebACLForResourceOutput, error) {
 	st := c.Partition.WAFv2
 	resource := store.Value(in.ResourceArn)

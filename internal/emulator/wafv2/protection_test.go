@@ -23,8 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// harness is an account with an ALB and an NLB in its default VPC. The three services that protect load balancers
-// are tested together, because they share the state of the load balancers.
+// harness has an account with an ALB and an NLB in its default VPC. WAFv2, WAF Classic and Shield are tested together,
+// because they read the same load balancers.
 type harness struct {
 	em      *emulator.Emulator
 	clock   *store.ManualClock

@@ -1,5 +1,5 @@
-// Package wafv2 implements the operations of WAFv2 that associate web ACLs with load balancers, and that create, delete and
-// list web ACLs of regional scope. It stores rules, but does not evaluate them.
+// Package wafv2 implements operations of WAFv2: those that associate web ACLs with load balancers, and those that create,
+// read, list and delete web ACLs of regional scope. It stores rules, but does not evaluate them.
 package wafv2
 
 import (
@@ -45,7 +45,7 @@ func unavailableError() error {
 	return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
 }
 
-// checkLoadBalancer returns an error unless an ARN is the ARN of a load balancer that can have a web ACL.
+// checkLoadBalancer returns an error if arn is not the ARN of an ALB that can have a web ACL now.
 func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || len(arn) < 20 {
 		return invalidParameterError("RESOURCE_ARN", arn)

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire/ec2names"
 )
 
-// EC2Query returns the codec of EC2.
+// EC2Query returns the codec of the protocol ec2Query. namespace is the XML namespace of responses.
 func EC2Query(namespace string) Codec { return ec2Query{namespace} }
 
 type ec2Query struct{ namespace string }

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// formNode is a form as a tree: "A.B.1=x" is x under 1 under B under A.
+// formNode is a node of a form that is read as a tree. "A.B.1=x" is value x of node "1", a child of "B", a child of "A".
 type formNode struct {
 	value    string
-	hasValue bool // the node has a value
+	hasValue bool // the form has a field for this node
 	children map[string]*formNode
 }
 
@@ -30,10 +30,10 @@ func (n *formNode) child(name string) *formNode {
 	return c
 }
 
-// childNames returns the names of the children in order.
+// childNames returns the sorted names of the children.
 func (n *formNode) childNames() []string { return store.SortedKeys(n.children) }
 
-// parseForm returns the tree of a form body, without Action and Version.
+// parseForm returns the root of the tree of a form, without the fields Action and Version.
 func parseForm(r Request) (*formNode, *store.Error) {
 	values := r.Form
 	if values == nil {
@@ -56,11 +56,11 @@ func parseForm(r Request) (*formNode, *store.Error) {
 	return root, nil
 }
 
-// formDialect describes the differences between the two form protocols.
+// formDialect describes in which way the forms of a protocol (awsQuery or ec2Query) differ from those of the other.
 type formDialect struct {
-	// names has the names of members in a request.
+	// names has the names of members in requests.
 	names *wireNames
-	// wrapper is the name between a list's name and its index, "" if there is none.
+	// wrapper is the name between the name of a list and the index of an item, or "" if there is none.
 	wrapper string
 }
 
@@ -176,7 +176,7 @@ func (d formDialect) decodeMap(n *formNode, v reflect.Value, path string) *store
 	return nil
 }
 
-// itemIndices returns the indices of a list's items in order.
+// itemIndices returns the sorted indices of the items of a list.
 func itemIndices(n *formNode, path string) ([]int, *store.Error) {
 	var out []int
 	for name := range n.children {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// JSON returns the codec of awsJson1_1 services.
+// JSON returns the codec of the protocol awsJson1_1.
 func JSON() Codec { return jsonCodec{} }
 
 type jsonCodec struct{}
@@ -55,7 +55,7 @@ func (jsonCodec) EncodeError(err *store.Error, requestID string) Response {
 	return r
 }
 
-// decodeJSON sets v to the value of a parsed document. It ignores null values.
+// decodeJSON sets v to the value of tree, which is parsed JSON. It ignores null.
 func decodeJSON(tree any, v reflect.Value, path string) *store.Error {
 	if tree == nil {
 		return nil
@@ -116,8 +116,7 @@ func decodeObject(tree map[string]any, v reflect.Value, path string) *store.Erro
 	switch v.Kind() {
 	case reflect.Struct:
 		for _, name := range store.SortedKeys(tree) {
-			// Some members of ACM begin with a small letter, so the comparison ignores
-			// case.
+			// Some members of ACM begin with a lower-case letter. The comparison therefore ignores case.
 			f, ok := v.Type().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
 			if !ok || !f.IsExported() || isSDKField(f) {
 				return unknownParameterError(path + name)
@@ -157,12 +156,12 @@ func decodeArray(tree []any, v reflect.Value, path string) *store.Error {
 }
 
 func scalarText(tree any) string {
-	b, _ := json.Marshal(tree) // it was parsed from JSON
+	b, _ := json.Marshal(tree) // cannot fail, because tree was parsed from JSON
 	return string(b)
 }
 
-// encodeJSON converts an SDK structure to a value whose JSON has AWS's format: without absent members, and with times in
-// seconds. It returns nil for an absent value.
+// encodeJSON converts an SDK structure to a value whose JSON has the format of AWS: absent members are left out, and times
+// are in seconds. It returns nil for a nil pointer.
 func encodeJSON(v reflect.Value) (any, error) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		t := v.Interface().(time.Time)
@@ -216,8 +215,8 @@ func encodeJSON(v reflect.Value) (any, error) {
 	return nil, unsupportedTypeError(v.Interface())
 }
 
-// isAbsent reports whether a member has no value. Numbers and booleans that are not pointers always have a value,
-// because the service always sends them.
+// isAbsent reports whether a member has no value. Numbers and booleans that are not pointers always have a value, because
+// AWS always sends them.
 func isAbsent(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkMembers returns an error for a declared path that does not exist in t.
+// checkMembers returns an error if one of the paths does not exist in the structure t.
 func checkMembers(t reflect.Type, members Members) error {
 	for _, path := range members {
 		at := t
@@ -21,8 +21,8 @@ func checkMembers(t reflect.Type, members Members) error {
 	return nil
 }
 
-// structOf returns the type of the structure in pointers and lists, or the type of an empty structure if there is
-// none.
+// structOf returns the structure type to which a pointer or list type refers. It returns the type of an empty structure if
+// there is none.
 func structOf(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -33,7 +33,7 @@ func structOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// FirstUnhandledMember returns the path of the first non-zero member that is not declared, or an empty text.
+// FirstUnhandledMember returns the path of the first member of in that has a value and is not in members, or "".
 func FirstUnhandledMember(in any, members Members) string {
 	return firstUnhandled(reflect.ValueOf(in), members, "")
 }
@@ -75,7 +75,8 @@ func firstUnhandled(v reflect.Value, members Members, prefix string) string {
 	return ""
 }
 
-// declaredParts reports whether a whole member is declared, and whether at least parts of it are declared.
+// declaredParts reports whether members contains the path itself (whole), and whether it contains the path or a part of it
+// (inside).
 func declaredParts(members Members, path string) (whole, inside bool) {
 	for _, m := range members {
 		if m == path {
@@ -88,5 +89,5 @@ func declaredParts(members Members, path string) (whole, inside bool) {
 	return false, inside
 }
 
-// isSDKField reports whether a field belongs to the SDK and not to the API.
+// isSDKField reports whether a field belongs to the SDK and is not a member of the API.
 func isSDKField(f reflect.StructField) bool { return f.Name == "ResultMetadata" }

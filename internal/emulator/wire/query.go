@@ -8,14 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Query returns the codec of awsQuery services (ELBv2, STS). namespace is the
-// XML namespace of responses.
+// Query returns the codec of the protocol awsQuery, which ELBv2 and STS use. namespace is the XML namespace of responses.
 func Query(namespace string) Codec { return query{namespace} }
 
 type query struct{ namespace string }
 
-// queryName returns the name of a member in requests and responses. It is the name in Go, except for the policy ARN
-// of STS.
+// queryName returns the name of a member in requests and responses. It is the Go name, except for the policy ARN of STS.
 func queryName(structure, member string) string {
 	if structure == "PolicyDescriptorType" && member == "Arn" {
 		return "arn"
@@ -55,7 +53,7 @@ func (q query) Encode(operation string, out any, requestID string) (Response, er
 	return newResponse(200, "text/xml", requestID, d.Bytes()), nil
 }
 
-// setEmptyLists replaces nil lists of an answer by empty lists, because a describe operation returns an empty
+// setEmptyLists replaces the nil lists of a response by empty lists, because describe operations of AWS return an empty
 // element for an empty list.
 func setEmptyLists(out reflect.Value) {
 	for i := range out.NumField() {

@@ -12,8 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// RESTXML returns the codec of a restXml service (Route 53). namespace is the
-// XML namespace of responses.
+// RESTXML returns the codec of the protocol restXml, which Route 53 uses. namespace is the XML namespace of responses.
 func RESTXML(namespace string, routes []Route) Codec { return &restXML{namespace, routes} }
 
 type restXML struct {
@@ -69,7 +68,7 @@ func (c *restXML) Decode(r Request, in any) error {
 	return nil
 }
 
-// Encode implements Codec. It returns a member Location as the header Location of a response with status 201.
+// Encode implements Codec. If a member Location has a value, it is returned as a header, and the HTTP status is 201.
 func (c *restXML) Encode(operation string, out any, requestID string) (Response, error) {
 	v := reflect.ValueOf(out).Elem()
 	d := &xmlDocument{names: queryNames, itemName: singularName}
@@ -102,7 +101,7 @@ func (c *restXML) EncodeError(err *store.Error, requestID string) Response {
 	return query{c.namespace}.EncodeError(err, requestID)
 }
 
-// singularName returns the name of a list's items, such as HostedZone for HostedZones.
+// singularName returns the element name of the items of a list, such as "HostedZone" for "HostedZones".
 func singularName(list string) string { return strings.TrimSuffix(list, "s") }
 
 func decodeText(s string, v reflect.Value, path string) *store.Error {
@@ -153,7 +152,7 @@ func parseXML(body []byte) (*xmlElement, error) {
 	}
 }
 
-// decodeInto sets v, a value of any kind, to the value of the element.
+// decodeInto sets v to the value of the element. v may be of any kind.
 func (e *xmlElement) decodeInto(v reflect.Value, path string) *store.Error {
 	if v.Kind() == reflect.Pointer {
 		if v.Type() == reflect.TypeFor[*time.Time]() {

@@ -5,37 +5,36 @@ import (
 	"strings"
 )
 
-// Request contains the parts of an HTTP request from which codecs read members. Only the REST protocol reads more than the
-// body.
+// Request has the parts of an HTTP request from which codecs read members. Only the codec of the REST protocol reads more
+// than the body.
 type Request struct {
 	Method string
 	// Path is the decoded path.
 	Path  string
 	Query url.Values
 	Body  []byte
-	// Form is the body as a form, nil if it was not parsed.
+	// Form is the parsed body of a form request. If it is nil, the codec parses Body.
 	Form url.Values
 }
 
-// Route is the method and the path of an operation in the REST protocol, with the members in path and query.
+// Route maps the method and the path of a request in the REST protocol to an operation, and parts of the path and the query
+// to members.
 type Route struct {
 	Operation string
 	Method    string
-	// Path contains the names of members in braces in place of their values, such as "/2013-04-01/change/{Id}".
+	// Path is the path, with the names of members in braces instead of their values, such as "/2013-04-01/change/{Id}".
 	Path string
-	// Query maps names of query parameters to members.
+	// Query maps the names of query parameters to the names of members.
 	Query map[string]string
 }
 
-// Router is a codec that finds operations by method and path.
+// Router is a codec that finds the operation of a request by its method and path.
 type Router interface {
-	// Route returns the operation of a request. ok is false if there is
-	// none.
+	// Route returns the operation of a request. ok is false if there is none.
 	Route(method, path string) (operation string, ok bool)
 }
 
-// match returns the members in a path. ok is false if method or path are not those of the
-// route.
+// match returns the members in a path. ok is false if the method or the path does not match the route.
 func (r Route) match(method, path string) (members map[string]string, ok bool) {
 	if method != r.Method {
 		return nil, false

@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// wireNames determines the names of members of structures on the wire. It caches the members of each type, because
-// reflection and tables of names take more time than the rest of a codec.
+// wireNames determines the names of the members of structures in a protocol. It caches the members of each type, because
+// reflection and the lookup of names would take most of the time of a codec.
 type wireNames struct {
 	memberName func(structure, member string) string
 	cache      sync.Map // reflect.Type to *structure
 }
 
-// structure lists the fields of a type that are members of the API.
+// structure has the fields of a type that are members of the API.
 type structure struct {
 	members []member
-	byName  map[string]int // the index of a field by the name of its member on the wire
+	byName  map[string]int // index of the field, by the member's name in the protocol
 }
 
-// member is a field with its name on the wire.
+// member is a field of a structure, with its name in the protocol.
 type member struct {
 	fieldIndex int
 	name       string
 }
 
-// structureOf returns the members of a type, in the order of its fields.
+// structureOf returns the members of a structure type, in the order of its fields.
 func (n *wireNames) structureOf(t reflect.Type) *structure {
 	if s, ok := n.cache.Load(t); ok {
 		return s.(*structure)
@@ -43,5 +43,5 @@ func (n *wireNames) structureOf(t reflect.Type) *structure {
 	return s
 }
 
-// goNames gives members on the wire their names in Go.
+// goNames is for protocols in which each member has its Go name.
 var goNames = &wireNames{memberName: func(_, member string) string { return member }}

@@ -11,17 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// xmlDocument is an XML document in the form of AWS: an element for each member
-// that is not absent, and one element for each item of a list.
+// xmlDocument is an XML document in the format of AWS. It has an element for each member that is not absent, and an element
+// for each item of a list.
 type xmlDocument struct {
 	bytes.Buffer
-	// names has the names of members in a response.
+	// names has the names of members in responses.
 	names *wireNames
-	// itemName returns the element name of the items of a list.
+	// itemName returns the element name of the items of a list. list is the name of the list.
 	itemName func(list string) string
 }
 
-// constantName returns a function for xmlDocument.itemName that returns the same name for all lists.
+// constantName returns a function for xmlDocument.itemName that returns the same name for every list.
 func constantName(item string) func(string) string { return func(string) string { return item } }
 
 func (d *xmlDocument) openElement(name string) {
@@ -46,7 +46,7 @@ func (d *xmlDocument) writeText(name, value string) {
 	d.closeElement(name)
 }
 
-// isPlainText reports whether a text has no characters that need an escape, as nearly all texts.
+// isPlainText reports whether a text has only printable ASCII characters that need no escape, which is true of most texts.
 func isPlainText(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -57,8 +57,8 @@ func isPlainText(s string) bool {
 	return true
 }
 
-// writeMembers writes the members of a structure, without an element around them.
-// It reports whether the structure has any members at all.
+// writeMembers writes an element for each member of a structure, without an element around them. It reports whether the type
+// of the structure has members.
 func (d *xmlDocument) writeMembers(v reflect.Value) (any bool, err error) {
 	all := d.names.structureOf(v.Type()).members
 	for _, m := range all {
@@ -107,7 +107,7 @@ func (d *xmlDocument) writeElement(name string, v reflect.Value) error {
 		}
 		return d.writeMap(name, v)
 	case reflect.String:
-		// An enumeration without value is absent.
+		// An empty string of an enumeration type is an absent value.
 		if v.String() != "" || v.Type() == reflect.TypeFor[string]() {
 			d.writeText(name, v.String())
 		}

@@ -1,40 +1,42 @@
-// Package durations has the durations for which the controller, its webhook and its commands wait for the Kubernetes API
-// and for users, and the intervals of their periodic work. No other package of internal/kube, internal/controller,
-// internal/webhook and internal/cli declares a duration.
+// Package durations has the durations for which the controller, its webhook and its commands wait for the Kubernetes API and
+// for users, and the intervals of their periodic work. The packages of internal/kube, internal/controller, internal/webhook
+// and internal/cli declare no other durations.
 package durations
 
 import "time"
 
-// Durations of the lease, with the defaults of other controllers.
+// Durations of the lease. Other controllers have the same defaults.
 const (
-	// LeaseDuration is how long another process waits after the last renewal that it has read, before it acquires the lease.
+	// LeaseDuration is how long another process waits after the last renewal that it has seen, before it acquires the lease.
 	LeaseDuration = 15 * time.Second
 	// RenewDeadline is how long the holder tries to renew the lease.
 	RenewDeadline = 10 * time.Second
-	// RetryPeriod is the time between two attempts, and between two checks of a fenced run whether the lease is renewed. The
-	// holder stops writing RenewDeadline and RetryPeriod after the start of its last successful renewal, so that it
-	// never writes at the same time as the next holder.
+	// RetryPeriod is the time between two attempts to renew the lease. A run that may not write is repeated after the same
+	// time. The holder stops writing after RenewDeadline plus RetryPeriod, counted from the start of its last successful
+	// renewal, so that it never writes at the same time as the next holder.
 	RetryPeriod = 2 * time.Second
 )
 
 // Deadlines of calls and runs.
 const (
-	// BriefWait is how long an answer about an object is cached for simultaneous runs, how long a shell waits for completions,
-	// how long a process that stops waits for its last write of checkpoints, and the shortest interval of --watch.
+	// BriefWait is how long the answer about an object is cached for simultaneous runs, how long shell completion waits for
+	// the API server, and how long a process that stops waits for its last write of checkpoints. It is also the shortest
+	// interval of --watch.
 	BriefWait = 2 * time.Second
-	// AnswerTimeout is how long a command waits for the first answer of a server, a run for a write of the store, and the
-	// webhook for a request of its own. It is also the first delay after a failure of periodic work for the whole cluster.
+	// AnswerTimeout is how long a command waits for the first answer of a server, how long a run waits for a write of
+	// checkpoints or memberships, and how long the webhook waits for a request to arrive completely. It is also the first
+	// delay after a failure of periodic work for the whole cluster.
 	AnswerTimeout = 5 * time.Second
-	// StopGrace is how long a run may continue after the process got SIGTERM. With the defaults of the chart, the pod is killed
-	// after 10 s, and the process has to write the last checkpoint before.
+	// StopGrace is how long a run may continue after the process has received SIGTERM. With the defaults of the chart, the
+	// pod is killed after 10 s, and the process has to write the last checkpoint before that.
 	StopGrace = 7 * time.Second
-	// AdmissionTimeout is the deadline of an admission response. The API server waits ten seconds.
+	// AdmissionTimeout is the deadline of an admission response. The API server waits for ten seconds.
 	AdmissionTimeout = 9 * time.Second
-	// RequestTimeout is the deadline of a write or read of one object. Calls that the rate limiter delays for longer are
-	// logged. It is also the interval at which state is stored that would be lost if the process was killed.
+	// RequestTimeout is the deadline of a read or write of one object. It is also the interval at which checkpoints are
+	// stored. A call that the rate limiter delays for at least this time is logged at the info level.
 	RequestTimeout = 30 * time.Second
-	// ListingTimeout is the deadline of the first listings of kinds. It is also how long a connection to the webhook may be
-	// idle: clients in Go close it after 90 seconds.
+	// ListingTimeout is the deadline of the first listings of kinds. It is also how long connections to the webhook and to
+	// the console may be idle. Go clients close idle connections after 90 seconds.
 	ListingTimeout = 2 * time.Minute
 	// SlowChangeAge is how long a change of an accelerator may take before fulcrum doctor reports it. It usually takes minutes.
 	SlowChangeAge = 20 * time.Minute
@@ -44,27 +46,29 @@ const (
 const (
 	// FirstDelay is the delay after the first failure of an item in a queue. It doubles with each further failure.
 	FirstDelay = 5 * time.Millisecond
-	// StoreWriteCost is the cost of a write of memberships or checkpoints in the rate limiter of these writes.
+	// StoreWriteCost is the minimum cost of a write of memberships or checkpoints, as time between two writes, in the rate
+	// limiter of these writes.
 	StoreWriteCost = 100 * time.Millisecond
 	// ShortInterval is the interval of cheap checks: for changed reports, for files that do not exist yet, and for new
-	// kinds. It is also how long the calls of a namespace fail immediately after the API server has not answered one of
-	// them.
+	// kinds. After a failed call to the API server for an object of a namespace, further calls for this namespace also fail
+	// immediately for this time.
 	ShortInterval = 10 * time.Second
-	// MinuteInterval is the interval of checks for events that have to be emitted again. It is also the maximum wait for a
-	// user, and the maximum age of output.
+	// MinuteInterval is the interval of checks for events that have to be emitted again. It is also the maximum time that a
+	// command waits for the rate limiter, and the maximum age of cached facts in the output of --watch.
 	MinuteInterval = time.Minute
-	// SweepInterval is the interval of checks for unused state, and for changes of administrators, such as of CRDs.
+	// SweepInterval is the interval of checks for unused state, and for changes that administrators make, such as new
+	// versions of CRDs.
 	SweepInterval = 5 * time.Minute
-	// LongInterval is the interval of work without a change in Kubernetes, such as the report of a shadow and the check of the
-	// certificate of the webhook.
+	// LongInterval is the interval of work that no change in Kubernetes triggers, such as the plans and the report in shadow
+	// mode and the check of the webhook certificate.
 	LongInterval = 10 * time.Minute
-	// LongestRepeatDelay is the maximum delay of a write that another client repeatedly undoes. It is also the additional
-	// time until a reported fight is over, so that a fight that resumes earlier is not reported again.
+	// LongestRepeatDelay is the maximum delay of a write that another client repeatedly undoes. A fight that was reported
+	// also lasts this much longer, so that it is not reported again if it resumes earlier.
 	LongestRepeatDelay = 15 * time.Minute
-	// MaxDelay is the maximum delay of a load balancer after failures, the same as in the AWS Load Balancer Controller.
+	// MaxDelay is the maximum delay of a stack after repeated failures, the same as in the AWS Load Balancer Controller.
 	MaxDelay = 1000 * time.Second
-	// EventRetention is how long API servers retain an event after its last write by default. It is also the maximum
-	// difference between clocks.
+	// EventRetention is how long API servers retain an event after its last write by default. It is also the tolerated
+	// difference between clocks, and the interval at which the security group rules of nodes and pods are compared with AWS.
 	EventRetention = time.Hour
 	// OrphanSearchInterval is the interval of searches for orphans, each of which reads all tags of the region.
 	OrphanSearchInterval = 6 * time.Hour

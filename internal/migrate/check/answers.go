@@ -13,24 +13,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Side is one of the two desired states that a comparison compares.
+// Side is one side of a comparison: a desired state, and what is needed to describe it.
 type Side struct {
 	model.Stack
-	// Port returns the number of a port of a Service.
+	// Port returns the number of the Service port of a binding.
 	Port func(b *model.Binding) string
-	// Frontend is the desired state of the Gateway whose network load balancer replaces the frontend NLB; nil if there is
-	// none.
+	// Frontend is the desired state of the Gateway whose network load balancer replaces the frontend NLB; nil for the side
+	// of the Ingresses, or if no Gateway replaces it.
 	Frontend *model.Stack
-	// ALB is the ARN of the ALB in the target groups of Frontend.
+	// ALB is the ARN of the ALB of this side. Target groups of Frontend name the ALB by it.
 	ALB string
 	// TakesOver reports whether the Gateway takes over the load balancer of the other side.
 	TakesOver bool
 }
 
-// answer is the answer to a request. id identifies the answer for comparisons, and text describes it for users.
+// answer is the answer to a request. Two answers are equal if they have the same id. text describes the answer for users.
 type answer struct{ id, text string }
 
-// answerTo returns the answer of actions and transforms to a request on a listener.
+// answerTo returns the answer that actions and transforms give to a request on listener l.
 func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req model.Request, l model.Listener) answer {
 	var id, text []string
 	for _, a := range actions {
@@ -61,8 +61,8 @@ func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req
 	return answer{strings.Join(id, "\n"), strings.Join(text, ", then ")}
 }
 
-// forwardAnswer returns the target groups of a forward action with their shares, as an identifier and as text. The
-// identifier is empty if all weights are 0.
+// forwardAnswer returns the target groups of a forward action with their shares of the requests, as an identifier and as
+// text for users. Both are empty if all weights are 0.
 func (s Side) forwardAnswer(f model.Forward) (id, text string) {
 	total := int32(0)
 	weight := func(g model.WeightedGroup) int32 {
@@ -104,7 +104,8 @@ func (s Side) forwardAnswer(f model.Forward) (id, text string) {
 	return id, text
 }
 
-// targetGroupKey identifies a target group by its Service and port, so that the target groups of both sides can be compared.
+// targetGroupKey returns a text that is the same for corresponding target groups of both sides: the Service and its port, or
+// the name of a target group of another owner.
 func (s Side) targetGroupKey(ref model.GroupRef) string {
 	if ref.ID == "" {
 		name := ref.Name
@@ -121,7 +122,7 @@ func (s Side) targetGroupKey(ref model.GroupRef) string {
 	return fmt.Sprintf("Service %s/%s:%s", t.Binding.Namespace, t.Binding.Service, s.Port(t.Binding))
 }
 
-// requestTarget returns path and query of a request.
+// requestTarget returns the path and the query of a request.
 func requestTarget(r model.Request) string {
 	if r.Query == "" {
 		return r.Path
@@ -129,7 +130,8 @@ func requestTarget(r model.Request) string {
 	return r.Path + "?" + r.Query
 }
 
-// rewrittenTarget returns host, path and query of a request after transforms.
+// rewrittenTarget returns the path and the query of a request after transforms. If the transforms change the host, the new
+// host precedes them.
 func rewrittenTarget(transforms []model.Transform, r model.Request) string {
 	host, path := r.Host, requestTarget(r)
 	for _, t := range transforms {

@@ -14,13 +14,14 @@ import (
 
 // Difference is a difference between the Gateway and the Ingresses: in the answer to a request, or in a setting.
 type Difference struct {
-	// Port is the port of the listener; 0 for the load balancer as a whole.
+	// Port is the port of the listener; 0 for a difference of the whole load balancer.
 	Port int32 `json:"port,omitempty"`
-	// Request is a request to which the two sides give different answers.
+	// Request is a request to which the Ingresses and the Gateway give different answers; empty for a difference in a
+	// setting.
 	Request string `json:"request,omitempty"`
-	// Requests is the number of requests for which the same two rules give different answers.
+	// Requests is the number of requests to which the same two rules give different answers.
 	Requests int `json:"requests,omitempty"`
-	// Setting is the setting that differs, empty if the difference is in an answer.
+	// Setting is the setting that differs; empty for a difference in an answer.
 	Setting string `json:"setting,omitempty"`
 	// Ingress is the answer or value of the Ingresses.
 	Ingress string `json:"ingress"`
@@ -32,10 +33,10 @@ type Difference struct {
 	GatewayRule string `json:"gatewayRule,omitempty"`
 }
 
-// Text returns the difference on one line, with the label Ingress for the first side.
+// Text returns the difference on one line, with the label "Ingress" for the value of the Ingresses.
 func (d Difference) Text() string { return d.TextFor("Ingress") }
 
-// TextFor returns the difference on one line, with the kind of object that the Gateway replaces as label.
+// TextFor returns the difference on one line. from is the label for the value of the objects that the Gateway replaces.
 func (d Difference) TextFor(from string) string {
 	out := d.Setting
 	if d.Request != "" {
@@ -58,9 +59,9 @@ func (d Difference) TextFor(from string) string {
 // Result is the result of a comparison.
 type Result struct {
 	Differences []Difference `json:"differences"`
-	// Requests is how many requests were tried.
+	// Requests is the number of requests that were tried.
 	Requests int `json:"requests"`
-	// Partial are the ports with too many requests to try all of them.
+	// Partial are the ports with so many different requests that not all of them were tried.
 	Partial []int32 `json:"partial,omitempty"`
 }
 
@@ -98,20 +99,19 @@ type comparison struct {
 	ignoredTag               string
 }
 
-// addDifference adds a difference in a setting.
 func (c *comparison) addDifference(port int32, name, from, to string) {
 	c.Differences = append(c.Differences, Difference{Port: port, Setting: name, Ingress: from, Gateway: to})
 }
 
-// compareText compares the values of a setting by their text.
+// compareText adds a difference if the values of a setting have different texts.
 func (c *comparison) compareText(port int32, name string, from, to any) {
 	if a, b := textOf(from), textOf(to); a != b {
 		c.addDifference(port, name, a, b)
 	}
 }
 
-// compareAttributes compares the attributes of a resource. If the Gateway takes over the load balancer, it ignores
-// attributes that the Gateway does not set, because these keep their values.
+// compareAttributes compares the attributes of a resource. If the Gateway takes over the load balancer, attributes that the
+// Gateway does not set keep their values, so they are ignored.
 func (c *comparison) compareAttributes(port int32, from, to map[string]string) {
 	if c.gatewaySide.TakesOver {
 		from = maps.Clone(from)
@@ -120,7 +120,8 @@ func (c *comparison) compareAttributes(port int32, from, to map[string]string) {
 	c.compareText(port, "attributes", from, to)
 }
 
-// textOf returns a value as text, for messages and for comparison. Nil and empty values have the same text.
+// textOf returns a value as text, for messages and for comparison. The text of nil, of empty values and of zero values is
+// "none".
 func textOf(v any) string {
 	r := reflect.ValueOf(v)
 	for r.IsValid() && (r.Kind() == reflect.Pointer || r.Kind() == reflect.Interface) {
@@ -146,7 +147,8 @@ func textOf(v any) string {
 	}
 }
 
-// compareLoadBalancers compares the settings of load balancers.
+// compareLoadBalancers compares the settings of two load balancers, without their listeners. It compares their names only if
+// a user has set the name of the first one.
 func (c *comparison) compareLoadBalancers(a, b *model.LoadBalancer) {
 	c.compareText(0, "scheme", a.Scheme, b.Scheme)
 	c.compareText(0, "address type", a.AddressType, b.AddressType)
@@ -178,14 +180,14 @@ func (c *comparison) compareLoadBalancers(a, b *model.LoadBalancer) {
 	}
 }
 
-// withoutIgnoredTag returns a copy of tags without the ignored one.
+// withoutIgnoredTag returns a copy of tags without the tag ignoredTag.
 func (c *comparison) withoutIgnoredTag(tags map[string]string) map[string]string {
 	out := maps.Clone(tags)
 	delete(out, c.ignoredTag)
 	return out
 }
 
-// subnetsText returns a choice of subnets as text.
+// subnetsText returns text that describes how subnets are selected.
 func subnetsText(s model.SubnetChoice) string {
 	switch s := s.(type) {
 	case model.SubnetsNamed:
@@ -196,7 +198,7 @@ func subnetsText(s model.SubnetChoice) string {
 	return "discovered"
 }
 
-// compareSecurityGroups compares the security groups, and the rules of managed security groups.
+// compareSecurityGroups compares how the security groups are selected, and the rules of managed security groups.
 func (c *comparison) compareSecurityGroups(a, b model.GroupChoice) {
 	describe := func(g model.GroupChoice) (groups string, rules []string) {
 		switch g := g.(type) {
@@ -216,7 +218,7 @@ func (c *comparison) compareSecurityGroups(a, b model.GroupChoice) {
 	c.compareText(0, "clients that are admitted", fromRules, toRules)
 }
 
-// compareListeners compares the settings and the answers of two listeners of one port.
+// compareListeners compares the settings of the two listeners of a port, and their answers to requests.
 func (c *comparison) compareListeners(a, b model.Listener) {
 	c.compareText(a.Port, "protocol", a.Protocol(), b.Protocol())
 	c.compareAttributes(a.Port, a.Attributes, b.Attributes)
@@ -230,7 +232,7 @@ func (c *comparison) compareListeners(a, b model.Listener) {
 	c.compareAnswers(a, b)
 }
 
-// mutualAuthText returns the settings for client certificates as text.
+// mutualAuthText returns text that describes the settings for client certificates; "" if mutual authentication is off.
 func mutualAuthText(m *model.MutualAuth) string {
 	if m == nil || m.Mode == "off" {
 		return ""
@@ -239,7 +241,8 @@ func mutualAuthText(m *model.MutualAuth) string {
 	return fmt.Sprintf("%s %s, expired certificates are accepted: %t, names of certificate authorities are sent: %t", m.Mode, m.TrustStore, ignore, m.AdvertiseCA == "on")
 }
 
-// compareCertificates compares the certificates of two listeners, and the hosts for which certificates are discovered.
+// compareCertificates compares the certificates of two listeners: those named by ARN, the imported ones, and the hosts for
+// which certificates are discovered.
 func (c *comparison) compareCertificates(a, b model.Listener) {
 	describe := func(t *model.TLS) (arns, hosts []string) {
 		for _, x := range t.Certificates {
@@ -265,7 +268,8 @@ func (c *comparison) compareCertificates(a, b model.Listener) {
 	c.compareText(a.Port, "imported certificates, and hosts whose certificates are discovered", fromHosts, toHosts)
 }
 
-// compareAnswers compares the answers of two listeners to requests.
+// compareAnswers compares the answers of two listeners to requests. It adds one difference for each pair of rules that give
+// different answers.
 func (c *comparison) compareAnswers(a, b model.Listener) {
 	seen := map[string]int{}
 	complete := ForEachRequest(a.Rules, b.Rules, func(req model.Request, from, to []model.Rule) {
@@ -290,9 +294,10 @@ func (c *comparison) compareAnswers(a, b model.Listener) {
 	}
 }
 
-// ForEachRequest calls visit with requests that the conditions of two lists of rules distinguish: each condition matches
-// some of the requests and not others. visit also gets the rules of both lists that may match the host of the request.
-// complete reports whether all combinations of values and patterns were tried. Regular expressions are tried with examples.
+// ForEachRequest calls visit with requests that distinguish the rules of a and b: each condition of these rules matches some
+// of the requests and does not match others. visit also gets the rules of a and of b that may match the host of the request.
+// complete is false if there are too many combinations of values and patterns to try all of them. Each regular expression is
+// tried with an example.
 func ForEachRequest(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule)) (complete bool) {
 	remaining := min(maxRequests, maxEvaluations/(len(a)+len(b)+1))
 	complete = true
@@ -303,7 +308,7 @@ func ForEachRequest(a, b []model.Rule, visit func(req model.Request, a, b []mode
 	return complete
 }
 
-// rulesForHost returns the rules that may match requests for a host.
+// rulesForHost returns the rules whose host conditions match a host.
 func rulesForHost(rules []model.Rule, host string) (out []model.Rule) {
 	for _, r := range rules {
 		conditions := slices.DeleteFunc(slices.Clone(r.Conditions), func(c model.Condition) bool { _, isHost := c.(model.HostHeader); return !isHost })
@@ -314,7 +319,8 @@ func rulesForHost(rules []model.Rule, host string) (out []model.Rule) {
 	return out
 }
 
-// answerOn returns the answer to a request on a listener, and the origin of the rule.
+// answerOn returns the answer of a listener to a request, and the origin of the rule that gives it. rules are the rules of
+// the listener that may match the request.
 func (s Side) answerOn(l model.Listener, rules []model.Rule, req model.Request) (answer, string) {
 	i, ok := model.Evaluate(rules, req)
 	if !ok {
@@ -327,7 +333,7 @@ func (s Side) answerOn(l model.Listener, rules []model.Rule, req model.Request) 
 	return s.answerTo(r.Actions, r.Transforms, req, l), originText(r.Origin)
 }
 
-// originText returns the object and field of a rule as text.
+// originText returns the object and field of a rule as text; "default action" if o is zero.
 func originText(o finding.Origin) string {
 	if o == (finding.Origin{}) {
 		return "default action"
@@ -335,7 +341,7 @@ func originText(o finding.Origin) string {
 	return o.String()
 }
 
-// requestText returns a request as text.
+// requestText returns text that describes a request to a listener.
 func requestText(r model.Request, l model.Listener) string {
 	out := fmt.Sprintf("%s %s://%s:%d%s", r.Method, strings.ToLower(l.Protocol()), r.Host, l.Port, requestTarget(r))
 	for _, h := range r.Header {
@@ -347,8 +353,8 @@ func requestText(r model.Request, l model.Listener) string {
 	return out
 }
 
-// compareTargetGroups compares the settings of target groups for the same port of a Service. If the Ingresses have
-// several target groups for one port, it reports the differences from the most similar target group.
+// compareTargetGroups compares the settings of target groups for the same port of a Service. If the Ingresses have several
+// such target groups, it compares with the most similar one.
 func (c *comparison) compareTargetGroups() {
 	byKey := map[string][]*model.TargetGroup{}
 	for i := range c.ingressSide.TargetGroups {
@@ -379,7 +385,7 @@ func (c *comparison) compareTargetGroups() {
 	}
 }
 
-// targetGroupDifferences returns the differences between two target groups.
+// targetGroupDifferences returns the differences between the settings of two target groups.
 func (c *comparison) targetGroupDifferences(a, b *model.TargetGroup) []Difference {
 	nested := &comparison{ingressSide: c.ingressSide, gatewaySide: c.gatewaySide, ignoredTag: c.ignoredTag}
 	nested.compareText(0, "target type", a.Type, b.Type)
@@ -398,7 +404,7 @@ func (c *comparison) targetGroupDifferences(a, b *model.TargetGroup) []Differenc
 	return nested.Differences
 }
 
-// networkingText returns the traffic to nodes and pods that a binding allows, as text.
+// networkingText returns text that describes the traffic to nodes and pods that a binding permits.
 func networkingText(b *model.Binding) string {
 	var out []string
 	for _, r := range b.Networking {

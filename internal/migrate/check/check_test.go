@@ -14,7 +14,7 @@ import (
 
 const ignoredTag = "gateway.k8s.aws/migrated-from"
 
-// sampleStack returns a load balancer with a rule of each kind.
+// sampleStack returns a stack whose listener has a rule with each kind of condition and action.
 func sampleStack() model.Stack {
 	group := func(id, service string) model.TargetGroup {
 		return model.TargetGroup{
@@ -167,8 +167,8 @@ func TestEachChangeIsADifference(t *testing.T) {
 	}
 }
 
-// TestCombinedConditionsAreChecked checks that rules that need several parameters at once are checked. If there are too many
-// combinations of parameters, the result reports that the check is partial.
+// TestCombinedConditionsAreChecked checks that rules with several query parameters or headers are compared. If there are too
+// many combinations of values to try all of them, the result must report the port as partial.
 func TestCombinedConditionsAreChecked(t *testing.T) {
 	t.Parallel()
 	listening := func(status string, c ...model.Condition) model.Stack {

@@ -1,4 +1,3 @@
-// Package check compares two desired states of load balancers: that of Ingresses, and that of the Gateway that replaces the
-// Ingresses. It evaluates the rules of both for all requests that the conditions of the rules distinguish, and compares the
-// settings that do not affect answers.
+// Package check compares the desired state of Ingresses with that of the Gateway that replaces them. It evaluates the rules
+// of both for requests that distinguish all conditions of these rules. It also compares settings that do not affect answers.
 package check

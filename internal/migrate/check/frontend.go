@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// FrontendNLB returns the frontend NLB of a stack, or nil if there is none. The result includes the security groups that the
-// frontend NLB shares with the ALB. If a user has set the name of the ALB, the name of the result is marked as set by a user
+// FrontendNLB returns the frontend NLB of a stack; nil if there is none. The result includes the security groups that the
+// frontend NLB shares with the ALB. If a user has set the name of the ALB, Origins of the result has an origin for the name
 // too.
 func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil {
@@ -29,8 +29,8 @@ func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	return &out
 }
 
-// loadBalancerOfStack returns the load balancer of a stack. Its managed security group is returned without the rules for
-// ports that only the frontend NLB has, because these rules open no port of the ALB.
+// loadBalancerOfStack returns the load balancer of a stack. If the frontend NLB shares its managed security group, the rules
+// for ports that only the frontend NLB has are left out, because they open no port of the ALB.
 func loadBalancerOfStack(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil || s.FrontendNLB.SecurityGroups != (model.GroupsShared{}) {
 		return s.LoadBalancer
@@ -40,13 +40,12 @@ func loadBalancerOfStack(s model.Stack) *model.LoadBalancer {
 	return &out
 }
 
-// hasListener reports whether a load balancer has a listener on a port.
 func hasListener(lb *model.LoadBalancer, port int32) bool {
 	return slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port })
 }
 
-// limitToPorts returns a choice of security groups. A managed security group keeps only the rules for whose ports included
-// returns true.
+// limitToPorts returns a choice of security groups. In a managed security group, it retains only the ingress rules for ports
+// for which included returns true.
 func limitToPorts(g model.GroupChoice, included func(int32) bool) model.GroupChoice {
 	managed, ok := g.(model.GroupsManaged)
 	if !ok {
@@ -56,8 +55,8 @@ func limitToPorts(g model.GroupChoice, included func(int32) bool) model.GroupCho
 	return managed
 }
 
-// networkLoadBalancer returns the network load balancer in front of the ALB, or nil if there is none, and the stack that has
-// its target groups.
+// networkLoadBalancer returns the network load balancer in front of the ALB, nil if there is none, and the stack with its
+// target groups.
 func (s Side) networkLoadBalancer() (*model.LoadBalancer, *model.Stack) {
 	switch {
 	case s.Frontend == nil:
@@ -68,12 +67,20 @@ func (s Side) networkLoadBalancer() (*model.LoadBalancer, *model.Stack) {
 	return s.Frontend.LoadBalancer, s.Frontend
 }
 
+// existenceText returns whether a load balancer exists, as users read it.
+func existenceText(lb *model.LoadBalancer) string {
+	if lb == nil {
+		return "none"
+	}
+	return "exists"
+}
+
 // compareFrontends compares the frontend NLB with the network load balancer of the Gateway that replaces it.
 func (c *comparison) compareFrontends() {
 	fromNLB, from := c.ingressSide.networkLoadBalancer()
 	toNLB, to := c.gatewaySide.networkLoadBalancer()
 	if fromNLB == nil || toNLB == nil {
-		c.compareText(0, "frontend NLB", fromNLB != nil, toNLB != nil)
+		c.compareText(0, "frontend NLB", existenceText(fromNLB), existenceText(toNLB))
 		return
 	}
 	frontend := &comparison{ingressSide: c.ingressSide, gatewaySide: c.gatewaySide, ignoredTag: c.ignoredTag}
@@ -99,7 +106,8 @@ func (c *comparison) compareFrontends() {
 	}
 }
 
-// compareFrontendTargets compares the target groups of one port of the frontend NLB.
+// compareFrontendTargets compares the target groups to which the same port of the two network load balancers forwards; nil
+// means that it does not forward.
 func (c *comparison) compareFrontendTargets(port int32, a, b *model.TargetGroup) {
 	targetText := func(s Side, g *model.TargetGroup) string {
 		switch {

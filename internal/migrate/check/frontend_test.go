@@ -12,14 +12,15 @@ import (
 
 const albARN = "arn:aws:elasticloadbalancing:::loadbalancer/app/edge/0"
 
-// albStack returns sampleStack with only one rule.
+// albStack returns sampleStack with only its first rule.
 func albStack() model.Stack {
 	s := sampleStack()
 	s.LoadBalancer.Listeners[0].Rules = s.LoadBalancer.Listeners[0].Rules[:1]
 	return s
 }
 
-// frontendStack returns an NLB in front of an ALB, with its target groups.
+// frontendStack returns a stack with an NLB in front of the ALB alb, and the target groups of this NLB. groups are its
+// security groups.
 func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 	return model.Stack{
 		LoadBalancer: &model.LoadBalancer{
@@ -42,7 +43,8 @@ func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 	}
 }
 
-// ingressSide returns a Side whose frontend NLB shares the managed security group of the ALB, which also opens port 80.
+// ingressSide returns a Side with a frontend NLB. The frontend NLB shares the managed security group of the ALB, which also
+// opens port 80.
 func ingressSide() check.Side {
 	s := albStack()
 	frontend := frontendStack(model.GroupsShared{}, "")
@@ -53,7 +55,7 @@ func ingressSide() check.Side {
 	return check.Side{Stack: s, Port: portText}
 }
 
-// gatewaySide returns a Side whose frontend NLB has the same settings as in ingressSide, but a security group of its own.
+// gatewaySide returns a Side with the same settings as ingressSide, except that the frontend NLB has its own security group.
 func gatewaySide() check.Side {
 	frontend := frontendStack(model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
 		{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"},
@@ -61,11 +63,10 @@ func gatewaySide() check.Side {
 	return check.Side{Stack: albStack(), Port: portText, Frontend: &frontend, ALB: albARN}
 }
 
-// portText returns the port of a binding.
 func portText(b *model.Binding) string { return b.Port.String() }
 
-// TestEachChangeOfAFrontendNLBIsADifference checks that each change of the Gateway that replaces a frontend NLB is a
-// difference, and so is a frontend NLB without a counterpart.
+// TestEachChangeOfAFrontendNLBIsADifference checks that a difference is reported for each change of the Gateway that
+// replaces a frontend NLB, and if there is no such Gateway.
 func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 	t.Parallel()
 	if got := check.Compare(ingressSide(), gatewaySide(), ignoredTag); len(got.Differences) > 0 || got.Requests == 0 {
@@ -81,9 +82,9 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 		change func(*check.Side)
 		says   string
 	}{
-		"none":                 {func(s *check.Side) { s.Frontend = nil }, "frontend NLB: Ingress true, Gateway none"},
-		"held":                 {func(s *check.Side) { s.Frontend.Held.Everything = true }, "frontend NLB: Ingress true, Gateway none"},
-		"nothing":              {func(s *check.Side) { s.Frontend.LoadBalancer = nil }, "frontend NLB: Ingress true, Gateway none"},
+		"none":                 {func(s *check.Side) { s.Frontend = nil }, "frontend NLB: Ingress exists, Gateway none"},
+		"held":                 {func(s *check.Side) { s.Frontend.Held.Everything = true }, "frontend NLB: Ingress exists, Gateway none"},
+		"nothing":              {func(s *check.Side) { s.Frontend.LoadBalancer = nil }, "frontend NLB: Ingress exists, Gateway none"},
 		"another scheme":       {lb(func(lb *model.LoadBalancer) { lb.Scheme = model.InternetFacing }), "frontend NLB: scheme: Ingress internal, Gateway internet-facing"},
 		"another address type": {lb(func(lb *model.LoadBalancer) { lb.AddressType = model.DualStack }), "frontend NLB: address type"},
 		"other subnets":        {lb(func(lb *model.LoadBalancer) { lb.Subnets = model.SubnetsDiscovered{} }), "frontend NLB: subnets: Ingress subnet-a, Gateway discovered"},
@@ -119,8 +120,8 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 	}
 }
 
-// TestFrontendNLBNameFollowsALBName checks that the name of a frontend NLB is compared only if the name of the ALB is set. A
-// frontend NLB that only the Gateway has is a difference.
+// TestFrontendNLBNameFollowsALBName checks that the name of a frontend NLB is compared only if a user has set the name of
+// the ALB. It also checks that a frontend NLB of the Gateway alone is a difference.
 func TestFrontendNLBNameFollowsALBName(t *testing.T) {
 	t.Parallel()
 	from, to := ingressSide(), gatewaySide()
@@ -132,7 +133,7 @@ func TestFrontendNLBNameFollowsALBName(t *testing.T) {
 	if got := check.Compare(from, to, ignoredTag); len(got.Differences) != 1 || got.Differences[0].Text() != "frontend NLB: name: Ingress edge-nlb, Gateway k8s-shop-edge" {
 		t.Errorf("%+v", got.Differences)
 	}
-	if got := check.Compare(check.Side{Stack: albStack(), Port: portText}, gatewaySide(), ignoredTag); len(got.Differences) != 1 || got.Differences[0].Text() != "frontend NLB: Ingress none, Gateway true" {
+	if got := check.Compare(check.Side{Stack: albStack(), Port: portText}, gatewaySide(), ignoredTag); len(got.Differences) != 1 || got.Differences[0].Text() != "frontend NLB: Ingress none, Gateway exists" {
 		t.Errorf("%+v", got.Differences)
 	}
 }

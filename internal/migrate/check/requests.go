@@ -11,13 +11,13 @@ import (
 )
 
 // maxRequests is the maximum number of requests that are tried for a port, and maxEvaluations the maximum number of rules
-// that are evaluated for them. ForEachRequest reports whether neither maximum was reached.
+// that are evaluated for these requests. Beyond one of them, ForEachRequest returns false.
 const (
 	maxRequests    = 200_000
 	maxEvaluations = 40_000_000
 )
 
-// valueSet has values of one part of a request, without duplicates, in the order in which they were added.
+// valueSet is a set of values of one part of a request, in the order in which they were added.
 type valueSet struct{ list []string }
 
 // add adds values that the set does not have.
@@ -29,10 +29,11 @@ func (v *valueSet) add(values ...string) {
 	}
 }
 
-// requestSpace is a set of requests. Each condition of some rules matches some of the requests and not others.
+// requestSpace has values for each part of a request. The combinations of these values are requests that distinguish some
+// rules: each condition of the rules matches some of the requests and does not match others.
 type requestSpace struct {
 	paths, methods, queries, clients valueSet
-	ruleQueries                      valueSet // for each rule a query with all of its parameters
+	ruleQueries                      valueSet // for each rule, a query with all parameters of its conditions
 	headers                          map[string]*valueSet
 	headerNames                      []string // the keys of headers, in the order in which they were added
 }
@@ -67,7 +68,7 @@ func hostsOf(rules []model.Rule) []string {
 	return v.list
 }
 
-// requestSpaceOf returns the requests that the conditions of some rules distinguish.
+// requestSpaceOf returns requests that distinguish all conditions of some rules.
 func requestSpaceOf(rules []model.Rule) *requestSpace {
 	s := &requestSpace{headers: map[string]*valueSet{}}
 	s.paths.add("/", "/other-path")
@@ -99,12 +100,11 @@ func requestSpaceOf(rules []model.Rule) *requestSpace {
 	return s
 }
 
-// hasMethod reports whether a rule has a condition on the method.
 func hasMethod(r model.Rule) bool {
 	return slices.ContainsFunc(r.Conditions, func(c model.Condition) bool { _, ok := c.(model.RequestMethod); return ok })
 }
 
-// addCondition adds values that a condition matches, and similar values that it does not match.
+// addCondition adds values that match a condition, and similar values that do not match it.
 func (s *requestSpace) addCondition(c model.Condition) {
 	switch c := c.(type) {
 	case model.PathPattern:
@@ -155,13 +155,13 @@ func (s *requestSpace) addCondition(c model.Condition) {
 	}
 }
 
-// plainQuery returns a query that matches a condition on a parameter.
+// plainQuery returns a query that matches one pair of a condition on query parameters.
 func plainQuery(p model.QueryPair) string {
 	plain := strings.NewReplacer(`\*`, "*", `\?`, "?", "*", "x", "?", "x")
 	return plain.Replace(cmp.Or(p.Key, "any")) + "=" + plain.Replace(p.Value)
 }
 
-// addPath adds a path, with a slash in front.
+// addPath adds a path, preceded by a slash if it does not begin with one.
 func (s *requestSpace) addPath(p string) {
 	if !strings.HasPrefix(p, "/") {
 		p = "/" + p
@@ -169,11 +169,11 @@ func (s *requestSpace) addPath(p string) {
 	s.paths.add(p)
 }
 
-// maxCombinations is the maximum number of combinations of headers, and of combinations of parameters, that are tried.
+// maxCombinations is the maximum number of combinations of headers that are tried, and of combinations of parameters.
 const maxCombinations = 256
 
-// combinedQueries returns the single queries, the queries with all parameters of a rule, and pairs of queries. complete
-// is false if maxCombinations was reached.
+// combinedQueries returns the single queries, for each rule the query with all of its parameters, and pairs of single
+// queries. complete is false if these are more than maxCombinations.
 func (s *requestSpace) combinedQueries() (out []string, complete bool) {
 	var v valueSet
 	v.add(s.queries.list...)
@@ -191,8 +191,8 @@ func (s *requestSpace) combinedQueries() (out []string, complete bool) {
 	return v.list, true
 }
 
-// combinedHeaders returns all combinations of header values, including the one without headers. complete is false if
-// maxCombinations was reached.
+// combinedHeaders returns combinations of header values, including the one without headers. complete is false if these are
+// more than maxCombinations.
 func (s *requestSpace) combinedHeaders() (out [][]model.HeaderField, complete bool) {
 	out, complete = [][]model.HeaderField{nil}, true
 	for _, name := range s.headerNames {
@@ -213,8 +213,8 @@ func (s *requestSpace) combinedHeaders() (out [][]model.HeaderField, complete bo
 	return out, complete
 }
 
-// forEachRequest calls visit with the requests for a host, at most remaining of them, and decreases remaining by their
-// number. complete reports whether these were all requests.
+// forEachRequest calls visit with the requests for a host, but with at most remaining of them. It decreases remaining by the
+// number of requests. complete is false if it left out requests.
 func (s *requestSpace) forEachRequest(host string, remaining *int, visit func(model.Request)) (complete bool) {
 	headers, headersComplete := s.combinedHeaders()
 	queries, queriesComplete := s.combinedQueries()

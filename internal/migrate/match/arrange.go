@@ -5,26 +5,28 @@ import (
 	"slices"
 )
 
-// Rule is a match, and the answer to its requests.
+// Rule is a match with the answer to its requests.
 type Rule struct {
 	Match
-	// Excluded has the requests that match Match but that the rule must not answer.
+	// Excluded has matches of the requests that match Match but that the rule must not answer.
 	Excluded []Match
-	// Answer identifies the answer to the requests. The order of rules with equal answers does not matter.
+	// Answer identifies the answer to the requests. The order of rules with the same Answer does not matter.
 	Answer string
-	// RuleIndex is the index of the listener rule that the match comes from.
+	// RuleIndex is the index of the listener rule from which the match was made.
 	RuleIndex int
-	// Owner identifies the object of the rule. Rules with the same owner and host are in one route, in which they keep their
-	// order if their precedence is equal.
+	// Owner identifies the object of the rule. Rules with the same owner and host are in one route. In it, rules with equal
+	// precedence keep their order.
 	Owner string
-	// IsDefault reports whether this is the default action, which needs no rule and comes after all rules.
+	// IsDefault reports whether this is the default action of the listener. It comes after all rules, and needs no rule
+	// itself.
 	IsDefault bool
-	// AddedBefore is the index of the rule before which Arrange added this rule, so that the common requests of both keep
-	// their answer; -1 if Arrange did not add the rule.
+	// AddedBefore is the RuleIndex of the rule before which Arrange added this rule, so that the requests that match both
+	// keep their answer; -1 if Arrange did not add this rule.
 	AddedBefore int
 }
 
-// ArrangeResult is the result of Arrange.
+// ArrangeResult is the result of Arrange: rules with the same answers in the order of precedence of the Gateway API, and
+// what could not be arranged.
 type ArrangeResult struct {
 	Rules []Rule
 	// Unreachable are the indexes of listener rules that need no match, because other rules answer all of their requests.
@@ -33,8 +35,8 @@ type ArrangeResult struct {
 	Conflicts []Conflict
 }
 
-// Conflict is a pair of rules in the order of the listener: First answers the requests that match both, but Then has the
-// higher precedence in the Gateway API.
+// Conflict is a pair of rules in the order of the listener. In the listener, First answers the requests that match both, but
+// Then has higher precedence in the Gateway API.
 type Conflict struct {
 	First, Then Rule
 }
@@ -43,18 +45,18 @@ type Conflict struct {
 // raised.
 const maxAddedRules = 1000
 
-// maxPasses is the maximum number of passes. Rules that one pass adds can require more rules in the next pass. Usually a
-// few passes are enough.
+// maxPasses is the maximum number of passes in which Arrange adds rules. Rules that one pass adds can require more rules in
+// the next pass. Usually a few passes are enough.
 const maxPasses = 40
 
 // MaxConflicts is the maximum number of conflicts that Arrange reports.
 const MaxConflicts = 100
 
-// Arrange returns rules that give the same answers in the order of precedence of the Gateway API as the given rules give in
-// their own order. The last rule must be the default action, which matches all requests.
+// Arrange returns rules that give the same answers as the given rules, but in the order of precedence of the Gateway API.
+// The last of the given rules must be the default action, which matches all requests.
 //
 // If the Gateway API would reverse the order of two rules, Arrange adds a rule for the requests that match both. The added
-// rule is more specific than either, and therefore has precedence.
+// rule is more specific than both, and therefore has precedence.
 func Arrange(rules []Rule) ArrangeResult {
 	var a arranger
 	for i, r := range rules {
@@ -82,7 +84,7 @@ func Arrange(rules []Rule) ArrangeResult {
 	return out
 }
 
-// answersAll reports whether the rule is known to answer all requests of a match.
+// answersAll reports whether the rule certainly answers all requests of match m, if no earlier rule does.
 func (r Rule) answersAll(m Match) bool {
 	if !r.Covers(m) {
 		return false
@@ -95,7 +97,8 @@ func (r Rule) answersAll(m Match) bool {
 	return true
 }
 
-// intersectRules returns the match of the requests that match both rules.
+// intersectRules returns the match of the requests that match both rules, and the relation of the rules. If one of the rules
+// excludes all these requests, the relation is Disjoint.
 func intersectRules(r, o Rule) (Match, Relation) {
 	x, relation := r.Intersect(o.Match)
 	if relation == Overlap && slices.ContainsFunc(slices.Concat(r.Excluded, o.Excluded), func(w Match) bool { return w.Covers(x) }) {
@@ -115,14 +118,14 @@ type arranger struct {
 	rules      []*rankedRule // by rank, ascending
 	addedRules int
 	changed    bool
-	isLastPass bool // whether conflicts are recorded, and no rule is changed or added
+	isLastPass bool // in the last pass no rule is changed or added; what remains is a conflict
 	conflicts  []Conflict
 }
 
-// isAtLimit reports whether a limit of Arrange is reached, so that no more rules are added.
+// isAtLimit reports whether a limit of Arrange is reached, so that no more rules may be added.
 func (a *arranger) isAtLimit() bool { return a.isLastPass || a.addedRules == maxAddedRules }
 
-// addConflict records a pair of rules whose order cannot be kept.
+// addConflict records a pair of rules whose order cannot be kept, unless MaxConflicts are recorded.
 func (a *arranger) addConflict(first, then Rule) {
 	if len(a.conflicts) < MaxConflicts {
 		a.conflicts = append(a.conflicts, Conflict{first, then})
@@ -130,7 +133,7 @@ func (a *arranger) addConflict(first, then Rule) {
 }
 
 // addRule adds a copy of rule r for the requests of match m, so that the rule with index before does not answer them. It
-// does nothing if r already has a rule with this match.
+// does nothing if there is already such a copy of r.
 func (a *arranger) addRule(r Rule, m Match, rank, before int) {
 	if slices.ContainsFunc(a.rules, func(o *rankedRule) bool { return o.RuleIndex == r.RuleIndex && o.equal(m) }) {
 		return
@@ -142,7 +145,7 @@ func (a *arranger) addRule(r Rule, m Match, rank, before int) {
 	a.changed = true
 }
 
-// restoreExcluded adds rules so that later rules answer the excluded requests of each rule, as in the listener.
+// restoreExcluded adds rules for the requests that a rule excludes, so that later rules answer them, as in the listener.
 func (a *arranger) restoreExcluded(rules []Rule) {
 	for _, rule := range slices.Clone(a.rules) {
 		for _, excluded := range rule.Excluded {
@@ -153,7 +156,7 @@ func (a *arranger) restoreExcluded(rules []Rule) {
 	}
 }
 
-// restoreToLaterRules adds rules for the requests of match m, which the rule excludes, from the rules after it.
+// restoreToLaterRules adds copies of the rules after rule for the requests of match m, which rule excludes.
 func (a *arranger) restoreToLaterRules(rules []Rule, rule *rankedRule, m Match) {
 	for rank := rule.rank + 1; rank < len(rules); rank++ {
 		later := rules[rank]
@@ -173,7 +176,8 @@ func (a *arranger) restoreToLaterRules(rules []Rule, rule *rankedRule, m Match) 
 	}
 }
 
-// orderPairs adds a rule for the common requests of each pair of rules whose order the Gateway API would reverse.
+// orderPairs adds a rule for the requests that match both rules of a pair whose order the Gateway API would reverse, or a
+// conflict if that is not possible.
 func (a *arranger) orderPairs() {
 	rules := slices.Clone(a.rules)
 	for i, first := range slices.Backward(rules) { // from the last: moveBehind can then extend an expression beyond those handled before
@@ -196,13 +200,14 @@ func (a *arranger) orderPairs() {
 	}
 }
 
-// maxExpressionLength is the longest regular expression that AWS accepts.
+// maxExpressionLength is the maximum length of a regular expression in AWS, in characters.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxExpressionLength = 128
 
-// moveBehind gives the rule then a lower precedence than the rule first, whose path is a regular expression on the same
-// host. It reports whether that is possible. Regular expressions have the lowest precedence, and shorter ones come after
-// longer ones: a rule for any path gets the shortest expression, and parentheses make an expression longer.
+// moveBehind gives the rule then a lower precedence than the rule first, whose path is a regular expression for the same
+// host. It returns false if this is not possible. Regular expressions have the lowest precedence of all paths, and longer
+// ones precede shorter ones. Therefore moveBehind lengthens the expression of first with parentheses, or replaces the path
+// of then by the shortest expression if then matches any path.
 func (a *arranger) moveBehind(first, then *rankedRule) bool {
 	changed, path := first, first.Path
 	switch {
@@ -222,7 +227,7 @@ func (a *arranger) moveBehind(first, then *rankedRule) bool {
 	return true
 }
 
-// hasEarlierAnswer reports whether a rule with precedence over then gives the same answer to the requests as rule.
+// hasEarlierAnswer reports whether a rule that precedes the rule then gives the same answer to the requests as rule.
 func (a *arranger) hasEarlierAnswer(requests Match, rule, then *rankedRule) bool {
 	return slices.ContainsFunc(a.rules, func(r *rankedRule) bool {
 		if r.Answer != rule.Answer || r.rank > then.rank || !r.answersAll(requests) {
@@ -233,7 +238,7 @@ func (a *arranger) hasEarlierAnswer(requests Match, rule, then *rankedRule) bool
 	})
 }
 
-// String returns the conflict in readable form.
+// String returns text that describes the requests that match both rules of the conflict.
 func (c Conflict) String() string {
 	return fmt.Sprintf("requests for %s that also fit %s", c.First.Text(), c.Then.Text())
 }

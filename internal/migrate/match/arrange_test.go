@@ -12,14 +12,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// There are only a few values of conditions, so that different rules often match the same requests.
+// Values of random conditions. There are only a few, so that different rules often match the same requests.
 var (
 	hosts   = []string{"", "", "a.com", "b.com", "*.com", "*.b.com", "x.b.com"}
 	paths   = []string{"/", "/*", "/a", "/a/*", "/a/b", "/b/*", "*", "/a/b/*", "/?"}
 	methods = []string{"GET", "POST"}
 )
 
-// randomConditions returns the conditions of one random rule.
 func randomConditions(r *rand.Rand) []model.Condition {
 	var out []model.Condition
 	if h := hosts[r.IntN(len(hosts))]; h != "" {
@@ -47,7 +46,7 @@ func randomConditions(r *rand.Rand) []model.Condition {
 	return out
 }
 
-// requests returns all requests that the condition values distinguish.
+// requests returns requests that distinguish all values of random conditions.
 func requests() []model.Request {
 	var out []model.Request
 	for _, h := range []string{"a.com", "b.com", "x.b.com", "y.b.com", "c.com", "other"} {
@@ -70,8 +69,8 @@ func requests() []model.Request {
 	return out
 }
 
-// TestArrangedRulesAnswerAlike arranges random rules for routes. It checks that each request gets the same answer as before
-// in the order of precedence of the Gateway API, with the routes of the owners in any order, unless conflicts are reported.
+// TestArrangedRulesAnswerAlike arranges random rules. It checks that in the order of precedence of the Gateway API, with the
+// routes of the owners in any order, each request gets the same answer as before, unless there are conflicts.
 func TestArrangedRulesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n := 1500
@@ -163,8 +162,8 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 	}
 }
 
-// TestTooManyMatchesAreReported checks that a fault is reported if the conditions have more combinations than a rule of a
-// route may have matches, and that the combinations are not computed.
+// TestTooManyMatchesAreReported checks that FromConditions returns a fault if the conditions have more combinations than a
+// rule of a route may have matches, and that it does not compute the combinations.
 func TestTooManyMatchesAreReported(t *testing.T) {
 	t.Parallel()
 	var queries []model.Condition

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/match"
 )
 
-// BenchmarkArrangeExpressions arranges 1,500 regular expressions for one host, each of which may match the same
-// requests as any other.
+// BenchmarkArrangeExpressions arranges 1,500 regular expressions for one host. For each pair of them, it is unknown whether
+// a request may match both.
 func BenchmarkArrangeExpressions(b *testing.B) {
 	var rules []match.Rule
 	for i := range 50 {

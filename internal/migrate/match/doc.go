@@ -1,4 +1,4 @@
-// Package match has the matches of HTTPRoutes: one host, path, method, headers and parameters each. It converts the
-// conditions of listener rules to matches, and orders and intersects matches according to the Gateway API. It rearranges a
-// list of rules for the precedence of routes, so that the same rule still answers each request.
+// Package match has the type of the matches of HTTPRoutes: one host, path and method, and headers and parameters. It
+// converts the conditions of listener rules to matches, and orders and intersects matches as the Gateway API defines. It
+// arranges rules for the precedence of routes, so that each request gets the same answer as in the listener.
 package match

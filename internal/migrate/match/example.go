@@ -17,7 +17,7 @@ func Example(expr string) string {
 	return out.String()
 }
 
-// writeExample writes a text that an expression matches, with the fewest repetitions, and with the first of the
+// writeExample writes a text that an expression matches, with the fewest repetitions and the first of each set of
 // alternatives.
 func writeExample(out *strings.Builder, re *syntax.Regexp) {
 	switch re.Op {
@@ -45,7 +45,7 @@ func writeExample(out *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// RewriteSamples returns sample paths for a test of a rewrite: one that the expression matches, and longer ones.
+// RewriteSamples returns paths with which a rewrite can be tested: one with an example for the expression, and longer ones.
 func RewriteSamples(expr string) []string {
 	example := Example(expr)
 	path, _, _ := strings.Cut(example, "?")
@@ -58,7 +58,8 @@ func RewriteSamples(expr string) []string {
 // groupReference matches a reference to a group in the replacement of a rewrite, such as $1.
 var groupReference = regexp.MustCompile(`\$(\d)`)
 
-// Rewrite applies a transform as AWS does: it replaces only the first match, and the number of a group has one digit.
+// Rewrite returns a text after a rewrite as AWS does it: only the first match is replaced, and the number of a group has one
+// digit.
 func Rewrite(expr *regexp.Regexp, replace, text string) string {
 	match := expr.FindStringSubmatchIndex(text)
 	if match == nil {

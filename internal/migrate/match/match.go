@@ -20,27 +20,29 @@ const (
 	Exact
 )
 
-// Path is the path of a match. A Prefix of "/" is any path.
+// Path is the path of a match. The Prefix "/" matches any path.
 type Path struct {
 	Kind  PathKind
 	Value string
 }
 
-// Header is a match on a header: the header must equal one of a list of values, or match one regular expression.
+// Header is a match on a header: the header must equal one of Values, or match the regular expression Regex if it is not
+// empty.
 type Header struct {
 	Name   string
 	Values []string
 	Regex  string
 }
 
-// key returns the name in lower case, because names of headers are not case-sensitive.
+// key returns the name of the header in lower case, because names of headers are not case-sensitive.
 func (h Header) key() string { return strings.ToLower(h.Name) }
 
-// Query is a match on a query parameter.
+// Query is a match on the value of a query parameter.
 type Query struct{ Key, Value string }
 
-// Match is one match of an HTTPRoute rule for one hostname, with the client ranges that a ListenerRuleConfiguration adds. An
-// empty Host or Method matches any value.
+// Match is one match of an HTTPRoute rule for one hostname, and the client ranges of the ListenerRuleConfiguration of the
+// rule. An empty Host or Method matches any value. Sources has one list of ranges for each condition, and the client must be
+// in a range of each list.
 type Match struct {
 	Host    string
 	Path    Path
@@ -53,13 +55,13 @@ type Match struct {
 // AnyRequest is the match of every request.
 var AnyRequest = Match{Path: Path{Prefix, "/"}}
 
-// anyPathRegex matches any path, with lower precedence than all other paths.
+// anyPathRegex matches any path. It has lower precedence than all other paths.
 var anyPathRegex = Path{Regex, "^/"}
 
-// matchesEverything reports whether the path matches any path.
+// matchesEverything reports whether p is one of the two paths that match any path.
 func (p Path) matchesEverything() bool { return p == AnyRequest.Path || p == anyPathRegex }
 
-// Text returns the match in readable form.
+// Text returns a description of the match for messages.
 func (m Match) Text() string {
 	out := cmp.Or(m.Host, "any host") + " " + m.Path.text()
 	if m.Method != "" {
@@ -81,7 +83,7 @@ func (m Match) Text() string {
 	return out
 }
 
-// text returns the path in readable form.
+// text returns a description of the path for messages.
 func (p Path) text() string {
 	switch p.Kind {
 	case Exact:
@@ -92,8 +94,9 @@ func (p Path) text() string {
 	return p.Value
 }
 
-// Compare orders matches by the precedence of the Gateway API: hostnames, then paths, methods, headers and parameters. If
-// it returns 0, the age and the name of the routes decide, and within a route the order of the rules.
+// Compare orders matches by the precedence of the Gateway API: by hostname, path, method, headers and parameters. It returns
+// a negative number if m has precedence over o. If it returns 0, the age and the name of the routes decide, and within a
+// route the order of the rules.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
 func (m Match) Compare(o Match) int {
 	return cmp.Or(
@@ -106,7 +109,8 @@ func (m Match) Compare(o Match) int {
 	)
 }
 
-// compareHosts orders hostnames: exact, wildcard, empty; then more labels first, then longer first.
+// compareHosts orders hostnames by precedence: exact names, then wildcards, then the empty hostname. Among these, more
+// labels come first, then longer names.
 func compareHosts(a, b string) int {
 	rank := func(h string) int {
 		switch {
@@ -120,10 +124,10 @@ func compareHosts(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(strings.Count(b, "."), strings.Count(a, ".")), cmp.Compare(len(b), len(a)))
 }
 
-// Relation is the relation between the requests of two matches, or of two conditions in matches.
+// Relation describes whether some requests match both of two matches, or both of two conditions.
 type Relation int
 
-// The relations.
+// The values of Relation.
 const (
 	Disjoint Relation = iota // no request matches both
 	Overlap                  // some requests match both
@@ -131,7 +135,7 @@ const (
 )
 
 // Intersect returns the match of the requests that match both m and o. If the relation is Unknown, some requests may match
-// both, but the returned match does not describe them.
+// both, but the returned match does not describe them. If it is Disjoint, the match has no meaning.
 func (m Match) Intersect(o Match) (Match, Relation) {
 	out, relation := Match{}, Overlap
 	narrow := func(r Relation) {
@@ -165,7 +169,7 @@ func (m Match) Intersect(o Match) (Match, Relation) {
 	return out, relation
 }
 
-// Covers reports whether each request of o is known to match m.
+// Covers reports whether each request that matches o certainly matches m.
 func (m Match) Covers(o Match) bool {
 	x, relation := m.Intersect(o)
 	return relation == Overlap && x.equal(o)
@@ -180,7 +184,7 @@ func (m Match) equal(o Match) bool {
 		slices.Equal(m.Queries, o.Queries) && slices.EqualFunc(m.Sources, o.Sources, slices.Equal[[]string])
 }
 
-// intersectHosts returns the hostname of the requests that match both hostnames. A wildcard matches any number of labels.
+// intersectHosts returns the hostname of the requests that match both a and b. A wildcard matches any number of labels.
 func intersectHosts(a, b string) (string, Relation) {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	switch {
@@ -202,7 +206,7 @@ func intersectHosts(a, b string) (string, Relation) {
 	return "", Disjoint
 }
 
-// intersectPaths returns the path of the requests that match both paths.
+// intersectPaths returns the path of the requests that match both a and b.
 func intersectPaths(a, b Path) (Path, Relation) {
 	if a.Kind < b.Kind {
 		a, b = b, a // Exact before Prefix before Regex
@@ -245,8 +249,9 @@ func intersectQueries(a, b []Query) ([]Query, Relation) {
 	return mergeConditions(a, b, func(q Query) string { return q.Key }, func(x, y Query) bool { return x == y })
 }
 
-// mergeConditions merges two lists of conditions, sorted by name. The relation is Unknown if the lists have different
-// conditions of one name: a request may have a header or parameter several times, but a match can name it only once.
+// mergeConditions merges two lists of conditions that are sorted by name. The relation is Unknown if the lists have
+// different conditions with the same name: a request may have a header or parameter several times, but a match can name it
+// only once.
 func mergeConditions[T any](a, b []T, name func(T) string, same func(x, y T) bool) (out []T, relation Relation) {
 	relation = Overlap
 	out = slices.Clone(a)
@@ -262,7 +267,8 @@ func mergeConditions[T any](a, b []T, name func(T) string, same func(x, y T) boo
 	return out, relation
 }
 
-// valueList returns the values in the form of an HTTPRoute: joined by commas, with a backslash before commas in values.
+// valueList returns Values in the form of an HTTPRoute: separated by commas, with a backslash before commas and backslashes
+// in values.
 func (h Header) valueList() string {
 	var out []string
 	for _, v := range h.Values {
@@ -279,7 +285,7 @@ func (h Header) Value() (value string, regex bool) {
 	return h.valueList(), false
 }
 
-// Conditions returns the conditions of a listener rule for the match.
+// Conditions returns the conditions of a listener rule that matches the same requests.
 func (m Match) Conditions() []model.Condition {
 	var out []model.Condition
 	if m.Host != "" {

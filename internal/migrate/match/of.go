@@ -9,23 +9,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Matches are the matches of an HTTPRoute for the requests of a listener rule.
+// Matches are the matches of an HTTPRoute that together match the requests of a listener rule.
 type Matches struct {
 	List []Match
-	// Excluded has, for each match of List, the requests that fit the match but not the listener rule, because a path prefix
-	// of a route always includes the path itself.
+	// Excluded has, for each match of List, matches of the requests that match it but not the listener rule. They exist
+	// because a path prefix of a route always includes the path itself.
 	Excluded [][]Match
-	// Faults are messages about the conditions that a route cannot express. If there are any, List is empty.
+	// Faults are messages about conditions that a route cannot express. If there are any, List is empty.
 	Faults []string
 }
 
-// routeMethods are the methods that a route can name.
+// routeMethods are the methods that a match of an HTTPRoute can name.
 var routeMethods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
 
-// hostnamePattern matches the hostnames that a route can have.
+// hostnamePattern matches the hostnames that an HTTPRoute can have.
 var hostnamePattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// FromConditions returns the matches for the conditions of a listener rule.
+// FromConditions converts the conditions of a listener rule to matches of an HTTPRoute.
 func FromConditions(conditions []model.Condition) Matches {
 	b := conditionReader{hosts: []string{""}, paths: []patternPath{{path: AnyRequest.Path}}, methods: []string{""}, queries: [][]Query{nil}}
 	for _, c := range conditions {
@@ -47,8 +47,8 @@ func FromConditions(conditions []model.Condition) Matches {
 	return b.combine()
 }
 
-// patternPath is the route path for a path pattern of AWS. The path may match one path that the pattern does not match,
-// which is then in excluded.
+// patternPath is the path of a route for a path pattern of AWS. If path also matches one path that the pattern does not
+// match, excluded is that path; otherwise excluded is empty.
 type patternPath struct {
 	path     Path
 	excluded string
@@ -70,11 +70,11 @@ func (b *conditionReader) addFault(format string, args ...any) {
 	b.faults = append(b.faults, fmt.Sprintf(format, args...))
 }
 
-// maxMatches is the maximum number of matches in a rule of a route.
+// maxMatches is the maximum number of matches in a rule of an HTTPRoute.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
 const maxMatches = 64
 
-// checkCount reports whether a rule can have n matches. If it cannot, it adds a fault.
+// checkCount reports whether n matches fit into one rule. If they do not, it adds a fault.
 func (b *conditionReader) checkCount(n int) bool {
 	if n > maxMatches {
 		b.addFault("the conditions become %d matches, and a rule of a route has at most %d", n, maxMatches)
@@ -82,7 +82,8 @@ func (b *conditionReader) checkCount(n int) bool {
 	return n <= maxMatches
 }
 
-// combine returns all combinations of hosts, paths, methods and parameters as matches.
+// combine returns a match for each combination of host, path, method and parameters. All matches have the same headers and
+// client ranges.
 func (b *conditionReader) combine() Matches {
 	b.checkCount(len(b.hosts) * len(b.paths) * len(b.methods) * len(b.queries))
 	out := Matches{Faults: b.faults}
@@ -114,7 +115,7 @@ func (b *conditionReader) combine() Matches {
 	return out
 }
 
-// readHosts reads the hosts of a condition.
+// readHosts sets the hosts from a condition, and adds faults about hosts that a route cannot have.
 func (b *conditionReader) readHosts(c model.HostHeader) {
 	b.hosts = nil
 	for _, expr := range c.Regex {
@@ -134,7 +135,8 @@ func (b *conditionReader) readHosts(c model.HostHeader) {
 	}
 }
 
-// readPaths reads the paths of a condition. A path followed by the pattern of all paths below it becomes one prefix.
+// readPaths sets the paths from a condition. A path that is followed by the pattern for all paths below it becomes one
+// prefix.
 func (b *conditionReader) readPaths(c model.PathPattern) {
 	b.paths = nil
 	for _, expr := range c.Regex {
@@ -165,7 +167,7 @@ func pathFromPattern(v string) patternPath {
 	return patternPath{path: Path{Regex, regexFromPattern(v)}}
 }
 
-// regexFromPattern returns a pattern of AWS as a regular expression.
+// regexFromPattern returns a regular expression that matches the same paths as a path pattern of AWS.
 func regexFromPattern(pattern string) string {
 	var out strings.Builder
 	out.WriteByte('^')
@@ -187,17 +189,17 @@ func regexFromPattern(pattern string) string {
 // https://gateway-api.sigs.k8s.io/reference/spec/#httppathmatch
 var forbiddenInPaths = []string{"//", "/./", "/../", "%2f", "%2F", "#"}
 
-// pathCharacters matches paths without characters that a route does not allow.
+// pathCharacters matches paths that have only characters that a route allows.
 var pathCharacters = regexp.MustCompile(`^(?:[-A-Za-z0-9/._~!$&'()+,;=:@]|[%][0-9a-fA-F]{2})+$`)
 
-// isPlainPath reports whether v can be the path of a route and has no wildcards of AWS.
+// isPlainPath reports whether v is valid as a path of a route and has no wildcards of AWS.
 func isPlainPath(v string) bool {
 	refused := slices.ContainsFunc(forbiddenInPaths, func(s string) bool { return strings.Contains(v, s) })
 	return strings.HasPrefix(v, "/") && len(v) <= 1024 && !refused && pathCharacters.MatchString(v) &&
 		!strings.HasSuffix(v, "/.") && !strings.HasSuffix(v, "/..")
 }
 
-// readMethods reads the methods of a condition.
+// readMethods sets the methods from a condition, and adds faults about methods that a route cannot name.
 func (b *conditionReader) readMethods(c model.RequestMethod) {
 	b.methods = nil
 	for _, m := range c.Values {
@@ -208,7 +210,7 @@ func (b *conditionReader) readMethods(c model.RequestMethod) {
 	}
 }
 
-// readHeader reads a condition on a header.
+// readHeader adds a condition on a header. It adds a fault if there is already one for the same header.
 func (b *conditionReader) readHeader(c model.HTTPHeader) {
 	h := Header{Name: c.Name, Values: c.Values}
 	if len(c.Regex) > 0 {
@@ -223,10 +225,11 @@ func (b *conditionReader) readHeader(c model.HTTPHeader) {
 	b.headers = append(b.headers, h)
 }
 
-// readQueries reads a condition on query parameters: one of its pairs must match.
+// readQueries adds a condition on query parameters, of whose pairs one must match. Each such condition multiplies the number
+// of matches.
 func (b *conditionReader) readQueries(c model.QueryString) {
 	if !b.checkCount(len(b.queries) * len(c.Pairs)) {
-		return // each condition multiplies the number of matches
+		return // without this limit, many conditions could need too much memory
 	}
 	var out [][]Query
 	for _, have := range b.queries {

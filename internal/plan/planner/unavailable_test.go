@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
 // withDeniedQuestions returns the observed state with AccessDenied as the answer to questions. action is the denied IAM
@@ -113,7 +114,13 @@ func TestTrafficDoesNotMoveToTargetsOfUnknownHealth(t *testing.T) {
 		questions = append(questions, model.AskHealth{ARN: g.ARN})
 	}
 	p, found := planner.Make(withFinalizers(stackWithRules(forwardRule("/*", "g2"))), withDeniedQuestions(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions, plan.Memory{})
-	checkStepsAreHeld(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete target-group")
+	checkStepsAreHeld(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete", "switch")
+	r := request{80, "a.example.com", "/"}
+	before := outcome(have, r)
+	ready := slices.DeleteFunc(stepsInOrder(p), plan.Step.Waits)
+	if after := outcome(plantest.Simulate(have, p.KnownIDs, ready), r); after != before {
+		t.Errorf("requests are answered by %s, before by %s:\n%s", after, before, p.Text())
+	}
 }
 
 func TestFinalizerStaysWhileCertificatesAreUnavailable(t *testing.T) {

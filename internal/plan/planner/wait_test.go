@@ -133,12 +133,16 @@ func TestDeadlineDependsOnTheHealthCheck(t *testing.T) {
 }
 
 func TestPollIntervalOfTargetsGrows(t *testing.T) {
-	polls := 0
-	for waited := time.Duration(0); waited < durations.LongestWait; waited += draft.PollInterval(waited) {
-		polls++
+	polls, last := 0, time.Duration(0)
+	for waited := time.Duration(0); waited < durations.LongestWait; waited += last {
+		next := draft.PollInterval(waited)
+		if next < last {
+			t.Errorf("the interval shrinks from %s to %s after %s", last, next, waited)
+		}
+		polls, last = polls+1, next
 	}
-	if polls > 25 {
-		t.Errorf("%d polls in %s", polls, durations.LongestWait)
+	if first := draft.PollInterval(0); polls > 25 || first != durations.FirstPoll || last != durations.LastPoll {
+		t.Errorf("%d polls in %s, the first after %s, the last after %s", polls, durations.LongestWait, first, last)
 	}
 }
 

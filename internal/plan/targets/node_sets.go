@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// NodeSets caches the nodes of each selector, so that bindings with the same selector share them, and only nodes that are
-// new or have changed are evaluated. The cache does not change the results. It is safe for concurrent use.
+// NodeSets caches the nodes that each node selector selects. Bindings with the same selector share these nodes, and a later
+// call evaluates only nodes that are new or have changed. The results are the same as without the cache. NodeSets is safe
+// for concurrent use. A nil NodeSets caches nothing.
 type NodeSets struct {
 	lastNodes cluster.LastListCache[*corev1.Node]
 
@@ -22,19 +23,20 @@ type NodeSets struct {
 	bySelector map[string]*nodeSet
 }
 
-// maxNodeSets is the maximum number of cached selectors. It is needed because users choose the selectors.
+// maxNodeSets is the maximum number of cached selectors. A further selector clears the cache. The limit is needed because
+// users choose the selectors.
 const maxNodeSets = 32
 
 // nodeSet has the nodes of the cluster that a selector selects. It is immutable.
 type nodeSet struct {
-	nodes []*corev1.Node // all nodes, ascending by name
-	// readyNodes and unknownNodes have the selected nodes that may be registered and whose Ready condition is True or
-	// Unknown.
+	nodes []*corev1.Node // all nodes of the cluster, ascending by name
+	// readyNodes has the selected nodes that may be registered and whose Ready condition is True. unknownNodes has those
+	// whose Ready condition is Unknown.
 	readyNodes, unknownNodes *NodeList
-	findings                 finding.List // about other selected nodes
+	findings                 finding.List // about selected nodes that cannot be registered
 }
 
-// listNodes reads all nodes.
+// listNodes returns all nodes. A nil NodeSets reads them without a cache.
 func (s *NodeSets) listNodes(v *cluster.View) []*corev1.Node {
 	q := cluster.Query{Kind: cluster.KindNode}
 	if s == nil {
@@ -43,7 +45,8 @@ func (s *NodeSets) listNodes(v *cluster.View) []*corev1.Node {
 	return s.lastNodes.Read(v, q)
 }
 
-// nodeSetFor returns the nodeSet of a selector. A nil NodeSets evaluates all nodes.
+// nodeSetFor returns the nodeSet of a selector and caches it. match is the result of nodeSelector for the selector, and
+// nodes has all nodes of the cluster. A nil NodeSets evaluates all nodes and caches nothing.
 func (s *NodeSets) nodeSetFor(selector *metav1.LabelSelector, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	if s == nil {
 		return newNodeSet("", nil, match, nodes)
@@ -65,8 +68,8 @@ func (s *NodeSets) nodeSetFor(selector *metav1.LabelSelector, match labels.Selec
 	return out
 }
 
-// newNodeSet returns the nodeSet of a selector. It evaluates only the nodes that have changed since old, an earlier set of
-// the same selector.
+// newNodeSet returns the nodeSet of a selector. It evaluates only the nodes that are new or have changed since old, an
+// earlier nodeSet of the same selector. If old is nil, it evaluates all nodes. selector is the text for NodeList.Selector.
 func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	if old == nil {
 		old = &nodeSet{readyNodes: newNodeList(selector, nil), unknownNodes: newNodeList(selector, nil)}
@@ -110,7 +113,8 @@ func changedNodes(old, nodes []*corev1.Node) (removed map[string]bool, changed [
 	return removed, changed
 }
 
-// withChanges returns the list without the nodes whose names are in removed, and with the nodes in added.
+// withChanges returns the list without the nodes whose names are in removed, and with the nodes in added. It sorts added in
+// place.
 func (l *NodeList) withChanges(removed map[string]bool, added []nodeTarget) *NodeList {
 	retained := l.nodes
 	if len(removed) > 0 {
@@ -130,13 +134,13 @@ func (l *NodeList) withChanges(removed map[string]bool, added []nodeTarget) *Nod
 	return list
 }
 
-// compareByID orders nodes in the same way as the identities of their targets, in which a colon and the port follow the
-// instance id. Nodes with the same instance are in the order of their names.
+// compareByID compares two nodes by the identities of their targets, which consist of the instance ID, a colon and the port.
+// Nodes with the same instance ID are compared by name.
 func compareByID(a, b nodeTarget) int {
 	return cmp.Or(compareBeforeColon(a.id, b.id), cmp.Compare(a.node.Name, b.node.Name))
 }
 
-// compareBeforeColon compares two texts as if a colon followed each.
+// compareBeforeColon compares two texts as if each text ended with a colon.
 func compareBeforeColon(a, b string) int {
 	n := min(len(a), len(b))
 	if c := cmp.Compare(a[:n], b[:n]); c != 0 || len(a) == len(b) {

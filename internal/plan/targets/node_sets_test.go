@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestCachedNodeListsEqualFullComputation adds, changes and removes nodes at random, and compares the cached results
-// for bindings with different selectors with results that are computed from all nodes.
+// TestCachedNodeListsEqualFullComputation adds, changes and removes nodes at random. The results with the cache must equal
+// the results without a cache, for bindings with different selectors.
 func TestCachedNodeListsEqualFullComputation(t *testing.T) {
 	selectors := []*metav1.LabelSelector{
 		nil, {MatchLabels: map[string]string{"pool": "a"}}, {MatchLabels: map[string]string{"pool": "b"}},
@@ -62,8 +62,8 @@ func TestCachedNodeListsEqualFullComputation(t *testing.T) {
 	}
 }
 
-// checkNodeList compares the checkpoint and the differences of a node list with those that are computed from all
-// endpoints.
+// checkNodeList checks that the methods Checkpoint and Compare of a Resolution return the same results as the functions
+// Checkpoint and Compare, which read all endpoints.
 func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 	t.Helper()
 	spec := elbv2.TargetGroupBindingSpec{TargetGroupARN: "arn"}
@@ -84,7 +84,8 @@ func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 	}
 }
 
-// randomTargets returns targets for most of the endpoints and some other targets, sorted or not.
+// randomTargets returns targets for most of the endpoints, and some other targets. Some targets are draining or occur twice.
+// The list may be sorted by ID or not.
 func randomTargets(r *rand.Rand, endpoints []Endpoint) []*observed.Target {
 	var out []*observed.Target
 	for _, e := range endpoints {
@@ -201,8 +202,8 @@ func randomNode(r *rand.Rand, name string) *corev1.Node {
 	return n
 }
 
-// TestIDsAreOrderedAsIdentities compares the order of IDs, some of which are prefixes of others, with the order of
-// identities.
+// TestIDsAreOrderedAsIdentities checks that compareBeforeColon orders instance IDs in the same way as the identities of
+// targets are ordered. Some IDs are prefixes of others.
 func TestIDsAreOrderedAsIdentities(t *testing.T) {
 	ids := []string{"", "i-1", "i-12", "i-1a", "i-1:", "i-1:2", "i-1:3", "i-1::", "i-1/", "i-2"}
 	for _, a := range ids {

@@ -15,12 +15,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// computeTypeLabel is the label with the compute type of a node, such as fargate.
+// computeTypeLabel is the label with the compute type of a node, such as "fargate".
 const computeTypeLabel = "eks.amazonaws.com/compute-type"
 
-// resolveNodes sets the endpoints to the nodes that can forward to the node port of the Service. It sets the nodes
-// even if the port cannot be determined, because registered targets are retained and
-// need their rules.
+// resolveNodes sets the nodes and the node port in r. The nodes are those that can forward requests to the node port of the
+// Service. It sets the nodes even if there is no node port, because registered targets are then retained and need their
+// security group rules.
 func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
 	fault := func(f finding.Finding) {
 		f.Object, f.Severity = BindingRef(b), finding.Error
@@ -61,8 +61,8 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 	r.Nodes, r.NodePort = chosen, port.NodePort
 	if !r.Faulty && !o.UseEndpointsObjects {
-		// The targets do not depend on pods. Events of pods trigger runs only while there is a finding about missing pods,
-		// so that it can be removed.
+		// Instance targets do not depend on pods. Events of EndpointSlices trigger runs only while the Service has no
+		// endpoints, so that the finding about it can be removed.
 		unsubscribed := v.Unsubscribed()
 		q := cluster.EndpointSlicesOf(svc.Namespace, svc.Name)
 		if r.NoEndpointsReason = noEndpointsReason(svc, port, cluster.List[*discoveryv1.EndpointSlice](unsubscribed, q), podReader(unsubscribed, b.Namespace)); r.NoEndpointsReason != nil {
@@ -71,8 +71,9 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 }
 
-// nodeStatus returns the instance id and the Ready status of a node that may be registered, or a finding about the node. All
-// results are empty for a node that the selector does not select or that is about to be removed.
+// nodeStatus returns the instance ID and the Ready status of a node that may be registered, or a finding about a node that
+// is not an EC2 instance. All results are empty for a node that the selector does not select, that is about to be removed,
+// or whose Ready status is neither True nor Unknown.
 func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status corev1.ConditionStatus, f *finding.Finding) {
 	if !selector.Matches(labels.Set(n.Labels)) || isMarkedForRemoval(n) {
 		return "", "", nil
@@ -93,7 +94,8 @@ func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status cor
 	return id, status, nil
 }
 
-// nodeSelector returns the node selector of a binding. It also excludes nodes whose labels exclude them from load balancers.
+// nodeSelector returns a selector for nodes that match s, the nodeSelector of a binding. A nil s matches all nodes. The
+// result excludes Fargate nodes, nodes with the master role, and nodes whose labels exclude them from load balancers.
 func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 	all := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "node-role.kubernetes.io/master", Operator: metav1.LabelSelectorOpDoesNotExist},
@@ -108,7 +110,7 @@ func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(all)
 }
 
-// isMarkedForRemoval reports whether an autoscaler is about to remove a node.
+// isMarkedForRemoval reports whether a node has a taint by which Cluster Autoscaler or Karpenter announces its removal.
 func isMarkedForRemoval(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted" && t.Effect == corev1.TaintEffectNoSchedule
@@ -125,8 +127,8 @@ func nodeReadyStatus(n *corev1.Node) corev1.ConditionStatus {
 	return ""
 }
 
-// InstanceID returns the EC2 instance id in the provider id of a node; false if the node is not an instance, such as
-// hybrid and Fargate nodes.
+// InstanceID returns the EC2 instance ID in the provider ID of a node. It returns false if the node is not an EC2 instance,
+// such as a hybrid or Fargate node.
 func InstanceID(n *corev1.Node) (string, bool) {
 	id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
 	return id, strings.HasPrefix(id, "i-") && !strings.HasPrefix(n.Spec.ProviderID, "eks-hybrid://")

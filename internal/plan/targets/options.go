@@ -6,8 +6,8 @@ type Options struct {
 	FailOpen bool
 	// UseEndpointsObjects reads the Endpoints object of a Service instead of its EndpointSlices.
 	UseEndpointsObjects bool
-	// QUICVariable is the environment variable in which containers have their QUIC server id; empty means
-	// DefaultQUICVariable.
+	// QUICVariable is the name of the environment variable with the QUIC server ID of a container. If it is empty,
+	// DefaultQUICVariable is used.
 	QUICVariable string
 	// NodeCache caches the nodes of each selector; nil means no cache.
 	NodeCache *NodeSets

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// resolvePods sets the endpoints to the ready pods of the Service, and to pods that are unready only because of
-// a readiness gate.
+// resolvePods sets the endpoints in r to the ready pods of the Service, and to pods that are unready only because of a
+// readiness gate. If there are none and o.FailOpen is set, the endpoints are pods on nodes whose Ready condition is Unknown.
 func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
 	var found []*discoveryv1.EndpointSlice
 	if o.UseEndpointsObjects {
@@ -51,7 +51,8 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 	}
 }
 
-// podReader returns a function that reads the pods of a namespace by name.
+// podReader returns a function that reads a pod of the namespace by name. The function returns nil if the pod does not
+// exist.
 func podReader(v *cluster.View, namespace string) func(name string) *corev1.Pod {
 	return func(name string) *corev1.Pod {
 		p, _ := cluster.Get[*corev1.Pod](v, cluster.KindPod, namespace, name)
@@ -59,8 +60,9 @@ func podReader(v *cluster.View, namespace string) func(name string) *corev1.Pod 
 	}
 }
 
-// endpointSlices returns the EndpointSlices of a Service for the address family of the target group. If a Service with a
-// selector has no EndpointSlice, the endpoints are unknown, because Kubernetes creates an empty one for a Service without pods.
+// endpointSlices returns the EndpointSlices of a Service for the address family of the target group. Kubernetes creates an
+// empty EndpointSlice for a Service without pods. If a Service with a selector has no EndpointSlice, the endpoints are
+// unknown: endpointSlices sets r.SourceMissing and adds a finding.
 func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, r *Resolution) []*discoveryv1.EndpointSlice {
 	family := discoveryv1.AddressTypeIPv4
 	if t := b.Spec.IPAddressType; t != nil && *t == elbv2.TargetGroupIPAddressTypeIPv6 {
@@ -79,8 +81,8 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
 }
 
-// portNumbers returns the container port numbers of an EndpointSlice for a port of the Service. A
-// named target port may have another number in each EndpointSlice.
+// portNumbers returns the container port numbers of an EndpointSlice for a port of the Service, or all its ports if the port
+// of the Service has no name. A named target port may have another number in each EndpointSlice.
 func portNumbers(s *discoveryv1.EndpointSlice, port corev1.ServicePort) []int32 {
 	var out []int32
 	for _, p := range s.Ports {
@@ -95,17 +97,18 @@ func portNumbers(s *discoveryv1.EndpointSlice, port corev1.ServicePort) []int32 
 	return out
 }
 
-// endpointState reports whether an endpoint has to be registered.
+// endpointState is the decision whether to register an endpoint.
 type endpointState int
 
 const (
 	endpointOmitted     endpointState = iota
 	endpointUsable                    // the endpoint has to be registered
-	endpointNodeUnknown               // the state of the node is unknown: see Options.FailOpen
+	endpointNodeUnknown               // the Ready condition of the node is Unknown; see Options.FailOpen
 )
 
-// podOf returns the pod of an endpoint, and the state of the endpoint. An endpoint is omitted if its address is not that of
-// a pod in the namespace of the binding, because tenants can write EndpointSlices.
+// podOf returns the pod of an endpoint and the state of the endpoint. Tenants can write EndpointSlices, so podOf omits an
+// endpoint whose address does not belong to a pod in the namespace of the binding. It sets r.ViewInconsistent if the view
+// may be outdated.
 func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution) (*corev1.Pod, endpointState) {
 	ref := e.TargetRef
 	if ref == nil || ref.Kind != "Pod" || len(e.Addresses) == 0 {
@@ -157,8 +160,8 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 	return pod, endpointOmitted
 }
 
-// reportIgnoredEndpoint reports an endpoint that is not registered because its EndpointSlice does not agree with the pods of
-// the cluster.
+// reportIgnoredEndpoint adds a finding about an endpoint that is not registered, because its EndpointSlice contradicts the
+// pods of the cluster. why is the reason in the message.
 func reportIgnoredEndpoint(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution, why string) {
 	r.Findings.Add(finding.Finding{
 		Object: BindingRef(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,
@@ -167,7 +170,7 @@ func reportIgnoredEndpoint(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, 
 	})
 }
 
-// isServing reports whether a pod is ready and not terminating.
+// isServing reports whether a pod is ready, and is neither terminating nor finished.
 func isServing(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && !cluster.IsPodFinished(p) && podConditionStatus(p, corev1.PodReady) == corev1.ConditionTrue
 }

@@ -12,15 +12,16 @@ import (
 // QUICAnnotation is the annotation of a pod that names its containers with QUIC servers, separated by commas.
 const QUICAnnotation = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
 
-// IsQUIC reports whether the targets of a binding need QUIC server ids, by which a load balancer
-// finds the pod of a connection after the address of the client has changed.
+// IsQUIC reports whether the targets of a binding need QUIC server IDs. A load balancer uses the server ID to find the pod
+// of a connection after the address of the client has changed.
 func IsQUIC(b *elbv2.TargetGroupBinding) bool {
 	p := b.Spec.TargetGroupProtocol
 	return p != nil && (*p == elbv2.ProtocolQUIC || *p == elbv2.ProtocolTCPQUIC)
 }
 
-// serverID returns the QUIC server id of the container that declares a port, or the first one of the pod if no
-// container declares the port; empty if there is none.
+// serverID returns the QUIC server ID of the container that declares a port. If no container with a server ID declares the
+// port, serverID returns the first server ID of the pod. The result is empty if the pod has no server ID or no
+// QUICAnnotation. variable is the environment variable with the server ID.
 func serverID(p *corev1.Pod, port int32, variable string) string {
 	if _, ok := p.Annotations[QUICAnnotation]; !ok {
 		return ""
@@ -43,8 +44,8 @@ func serverID(p *corev1.Pod, port int32, variable string) string {
 	return first
 }
 
-// containerServerID returns the QUIC server id in the environment of a container. An id that is set at run time does not
-// appear in the pod object.
+// containerServerID returns the QUIC server ID in the environment of a container as hexadecimal text, or "" if there is
+// none. It ignores values with valueFrom, because the pod object does not contain them.
 func containerServerID(c corev1.Container, variable string) string {
 	if variable == "" {
 		variable = DefaultQUICVariable

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// resolvedText returns the identities of the endpoints of a binding, followed by the other fields of the resolution as
-// words.
+// resolvedText loads manifests and resolves TargetGroupBinding "ns/a". It returns the identities of the endpoints, followed
+// by words for Faulty and ViewInconsistent and by the reasons of the findings.
 func resolvedText(t *testing.T, o targets.Options, docs ...string) string {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)
@@ -53,7 +53,7 @@ func resolvedText(t *testing.T, o targets.Options, docs ...string) string {
 	return strings.Join(out, " ")
 }
 
-// podYAML returns a pod with an IP address on node n1.
+// podYAML returns a pod with an IP address on node "n1".
 func podYAML(name, ip, containersReady string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -64,17 +64,17 @@ status: {podIPs: [{ip: %q}], conditions: [{type: ContainersReady, status: %q}]}
 `, name, name, ip, containersReady)
 }
 
-// finishedPod sets the phase of a pod, for a pod whose containers have ended.
+// finishedPod returns the manifest of a pod with a phase, such as "Failed".
 func finishedPod(pod, phase string) string {
 	return strings.Replace(pod, "status: {", "status: {phase: "+phase+", ", 1)
 }
 
-// hostNetworkPod sets hostNetwork in a pod.
+// hostNetworkPod returns the manifest of a pod with hostNetwork: true.
 func hostNetworkPod(pod string) string {
 	return strings.Replace(pod, "spec: {", "spec: {hostNetwork: true, ", 1)
 }
 
-// podOfOtherNamespace returns a pod of another namespace that has the IP address of p1.
+// podOfOtherNamespace returns a pod of another namespace that has the IP address of pod "p1".
 func podOfOtherNamespace(created, spec string) string {
 	return fmt.Sprintf(`
 ---
@@ -251,8 +251,9 @@ func (staleSource) Confirm(obj cluster.Object) error {
 	return cluster.StaleError{Ref: cluster.RefOf(obj)}
 }
 
-// TestMissingServiceIsConfirmed checks that targets are retained when the deletion of a Service or port arrives before the
-// edit by which its binding references another Service or port.
+// TestMissingServiceIsConfirmed checks that Resolve confirms the cached binding before it reports a missing Service, and the
+// cached Service before it reports a missing port. If the cached object is outdated, the view must have a StaleError, so
+// that no targets are deregistered.
 func TestMissingServiceIsConfirmed(t *testing.T) {
 	t.Parallel()
 	m, err := cluster.MemoryFromYAML(nil, []byte(`

@@ -22,8 +22,8 @@ func portOf(svc *corev1.Service, want intstr.IntOrString) (corev1.ServicePort, b
 	return corev1.ServicePort{}, false
 }
 
-// resolveServicePort returns the Service and port of a binding. If one of them does not exist, it adds a finding to the
-// resolution.
+// resolveServicePort returns the Service and the port of a binding. If one of them does not exist, it returns false, sets
+// r.BackendMissing and adds a finding.
 func resolveServicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*corev1.Service, corev1.ServicePort, bool) {
 	name := b.Spec.ServiceRef.Name
 	svc, ok := cluster.GetReferenced[*corev1.Service](v, b, cluster.KindService, b.Namespace, name)

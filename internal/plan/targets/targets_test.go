@@ -25,8 +25,8 @@ func nodeEndpoint(id string, port int32, ms int64) targets.Endpoint {
 	return targets.Endpoint{ID: id, Port: port, Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(time.UnixMilli(ms))}}}
 }
 
-// TestCheckpointEqualsCheckpointOfOtherControllers checks that checkpoints equal those that other controllers have stored in
-// live objects.
+// TestCheckpointEqualsCheckpointOfOtherControllers checks that Checkpoint returns the same texts as other controllers store
+// in TargetGroupBindings with the same targets.
 func TestCheckpointEqualsCheckpointOfOtherControllers(t *testing.T) {
 	group := func(id string, port int) *elbv2.TargetGroupBindingNetworking {
 		tcp, number := elbv2.NetworkingProtocolTCP, intstr.FromInt(port)

@@ -1,3 +1,3 @@
-// Package traffic decides when requests move from live to desired target groups: when the targets of the desired target
-// groups are healthy.
+// Package traffic decides when rules and listeners start to forward requests to their desired target groups: when the
+// targets of these target groups are healthy.
 package traffic

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// ActionsServe reports whether live actions can answer requests: they do not forward, or at least one of their target groups
-// has a healthy target.
+// ActionsServe reports whether the current actions of a rule or listener can answer requests: they do not forward, or one of
+// their target groups has a healthy target. It returns true while the health is unknown.
 func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	f := equal.ForwardOf(actions)
 	if f == nil {
@@ -29,8 +29,8 @@ func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	return t.HasServingTargetGroup(arns)
 }
 
-// reportUnavailableHealth reports whether the health of a target group cannot be read. Then a wait for its targets
-// continues as if they were not healthy yet.
+// reportUnavailableHealth reports whether the health of a target group cannot be read. If so, it adds a finding. A wait for
+// the targets then continues as if they were not healthy.
 func (t *Traffic) reportUnavailableHealth(arn string) bool {
 	f := t.ReadFault(model.AskHealth{ARN: arn})
 	if f == nil {
@@ -46,8 +46,8 @@ func (t *Traffic) reportUnavailableHealth(arn string) bool {
 	return true
 }
 
-// TargetsDeadline returns the deadline of a wait for healthy targets: the time that the health checks need plus a margin, at
-// most durations.LongestWait.
+// TargetsDeadline returns how long to wait for healthy targets in target groups: the time that their health checks need plus
+// a margin, at most durations.LongestWait.
 func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 	deadline := time.Duration(0)
 	for _, g := range groups {
@@ -59,8 +59,8 @@ func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 	return min(deadline, durations.LongestWait)
 }
 
-// healthCheck returns the interval and the healthy threshold of the health check of a target group; 0 for a value that is
-// unknown.
+// healthCheck returns the desired health check of a target group. If the interval or the healthy threshold is not set there,
+// it is the current one, or 0 if it is unknown.
 func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	var c model.HealthCheck
 	if w := t.DesiredTargetGroups[g.ID]; w != nil {
@@ -72,9 +72,10 @@ func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	return c
 }
 
-// AwaitTargets returns the wait until target groups have targets, or healthy targets; state is the text for which of the
-// two. When the deadline of the wait has passed, AwaitTargets reports on of, or else on the first of members, that requests
-// now go to target groups without healthy targets. what names the rule or default action that forwards the requests.
+// AwaitTargets returns a wait until target groups have targets or healthy targets. key identifies the wait, and state is the
+// text "targets" or "healthy targets". After the deadline, AwaitTargets returns the zero Wait. It then adds a finding that
+// requests go to target groups without healthy targets. The finding is about of, or about the first of members if of is
+// empty. what names the rule or default action that forwards the requests.
 func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of finding.Origin, members []finding.Ref, what string) plan.Wait {
 	deadline := t.TargetsDeadline(groups)
 	wait := t.NewWait(key, state+" in "+plan.TargetGroupNamesText(groups), deadline)
@@ -93,8 +94,8 @@ func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of fi
 	return wait
 }
 
-// PendingTargetGroups returns the target groups to which actions send requests, except those whose ARNs are in live, and
-// those that are ready.
+// PendingTargetGroups returns the target groups to which actions forward with a weight above 0, except those whose ARNs are
+// in live and those for which ready returns true.
 func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, ready func(arn string) bool) (out []model.GroupRef) {
 	for _, g := range model.ForwardedGroups(actions) {
 		if arn := t.TargetGroupARN(g.Group); equal.WeightOrDefault(g.Weight) > 0 && !slices.Contains(live, arn) && !ready(arn) {
@@ -105,14 +106,15 @@ func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, rea
 }
 
 // IsReady reports whether a target group is ready for requests: it has a healthy target, and no target is still in its first
-// health checks. A target group that does not exist yet is not ready.
+// health checks. A target group without ARN does not exist yet and is not ready. If the health is unknown, IsReady returns
+// false and requests the health.
 func (t *Traffic) IsReady(arn string) bool {
 	h := t.health(arn)
 	return h.CountInStates("healthy") > 0 && h.CountInStates("initial") == 0
 }
 
-// health returns the health of a target group. The result has no targets if the target group does not exist yet, or if its
-// health is not known; in that case the plan asks for the health.
+// health returns the health of a target group. The result has no targets if arn is empty or if the health is unknown. If the
+// health is unknown but can be read, the next plan gets it.
 func (t *Traffic) health(arn string) observed.Health {
 	h, asked := t.Have.Facts.Health[arn]
 	if arn != "" && !asked && !t.reportUnavailableHealth(arn) {
@@ -121,8 +123,8 @@ func (t *Traffic) health(arn string) observed.Health {
 	return h
 }
 
-// IsHealthKnown reports whether the health of all these target groups is known, or cannot be read. As long as it
-// returns false, other target groups need not be asked for their health.
+// IsHealthKnown reports whether the health of each target group has been read or cannot be read. Target groups that do not
+// exist yet are ignored. While the result is false, the health of other target groups need not be read.
 func (t *Traffic) IsHealthKnown(groups []model.GroupRef) bool {
 	for _, g := range groups {
 		if arn := t.TargetGroupARN(g); arn != "" {
@@ -134,12 +136,13 @@ func (t *Traffic) IsHealthKnown(groups []model.GroupRef) bool {
 	return true
 }
 
-// maxHealthAsked is the maximum number of target groups whose health HasServingTargetGroup reads at once. If there are more,
-// it assumes that one of them has a healthy target.
+// maxHealthAsked is the maximum number of target groups of unknown health whose health HasServingTargetGroup requests. If
+// there are more, it requests none and assumes that one of them has a healthy target.
 const maxHealthAsked = 5
 
-// HasServingTargetGroup reports whether one of the target groups has a healthy target, so that requests which move away from
-// it could fail. As long as the health is not known, it returns true.
+// HasServingTargetGroup reports whether one of the target groups has a healthy target. If so, requests could fail when they
+// move to other target groups. If the health of a target group is unknown, it returns true and requests the health of at
+// most maxHealthAsked target groups.
 func (t *Traffic) HasServingTargetGroup(arns []string) bool {
 	var unknown []string
 	for _, arn := range arns {

@@ -10,12 +10,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// A listener of a network load balancer sends all new connections to its target groups. If the live and the desired target
-// groups have the same protocol and address type, AWS accepts both in one forward action, and the desired target group is
-// first attached with weight 0, as for an ALB. Otherwise AWS does not check the new targets before the listener forwards to
-// them, so that the change waits until targets are registered.
+// The default action of an NLB listener receives all new connections. If the current and the desired target groups have the
+// same protocol and address type, AWS accepts both in one forward action. The desired target group is then first attached
+// with weight 0, as for an ALB. Otherwise AWS does not check the new targets before the listener forwards to them, and the
+// change waits until targets are registered.
 
-// ForwardsToALB reports whether actions forward to a target group of type alb.
+// ForwardsToALB reports whether actions forward to a desired target group of type "alb".
 func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
 	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool {
 		w := t.DesiredTargetGroups[g.Group.ID]
@@ -23,7 +23,7 @@ func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
 	})
 }
 
-// FitsInOneAction reports whether AWS accepts the live and the desired target groups of a listener in one forward action.
+// FitsInOneAction reports whether AWS accepts the current and the desired target groups of a listener in one forward action.
 // Target groups that do not belong to the stack are assumed to fit.
 func (t *Traffic) FitsInOneAction(l *resolved.Listener) bool {
 	type kind struct {
@@ -46,8 +46,8 @@ func (t *Traffic) FitsInOneAction(l *resolved.Listener) bool {
 	return len(kinds) <= 1
 }
 
-// ShiftAfterRegistration returns the default action to set now. The live default action is retained as long as a desired
-// target group has no registered targets and a live one has healthy targets.
+// ShiftAfterRegistration returns the default actions to set in this run, and the wait for the desired ones. It retains the
+// current default actions while a desired target group has no registered targets and a current one has healthy targets.
 func (t *Traffic) ShiftAfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	var old []string
 	equal.EachForwardedARN([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })

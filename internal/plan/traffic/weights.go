@@ -16,15 +16,16 @@ import (
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxForwardTargetGroups = 5
 
-// Traffic decides, by the health of targets, which actions a rule or listener gets in this run.
+// Traffic decides which actions a rule or listener gets in this run. The decision depends on the health of targets.
 type Traffic struct{ *owners.TargetGroups }
 
-// New returns the Traffic of a stack.
+// New returns a Traffic for the target groups of a stack.
 func New(tg *owners.TargetGroups) *Traffic { return &Traffic{tg} }
 
-// Shift returns the actions to set in this run, and the target groups for which the desired actions wait. As long as a new
-// target group has no healthy target and a live one has a healthy target, the new one is attached with weight 0, so that AWS
-// checks its targets. If the desired actions can be set at once, nothing is pending.
+// Shift returns the actions to set in this run, and the desired target groups that are not ready. want has the desired
+// actions and have the current ones. While a new target group is not ready and a current one has a healthy target, Shift
+// returns the current actions and attaches the new target group with weight 0, so that AWS checks its targets. If the
+// desired actions can be set immediately, it returns want and no target groups.
 func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending []model.GroupRef) {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {
@@ -74,23 +75,24 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 	return now, pending
 }
 
-// Attributes of target groups for sticky sessions, and the value of the type for sessions with a cookie of the application.
+// Target group attributes for sticky sessions. applicationCookie is the type of sessions with a cookie of the application.
 const (
 	stickyAttribute     = "stickiness.enabled"
 	stickyTypeAttribute = "stickiness.type"
 	applicationCookie   = "app_cookie"
 )
 
-// briefStickiness returns target group stickiness with the shortest duration. AWS requires target group stickiness in a
-// forward action with several target groups if one of them has sticky sessions.
+// briefStickiness returns target group stickiness with the shortest duration, one second. AWS requires target group
+// stickiness in a forward action with several target groups if one of them has sticky sessions.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/edit-target-group-attributes.html
 func briefStickiness() *model.GroupStickiness {
 	on, second := true, int32(1)
 	return &model.GroupStickiness{Enabled: &on, Duration: &second}
 }
 
-// stickinessOf reports whether a target group of the forward actions has sticky sessions, desired or live, and whether these
-// use a cookie of the application. AWS refuses a rule with several target groups if one of them uses such a cookie.
+// stickinessOf reports whether a target group of the forward actions has sticky sessions, and whether such sessions use a
+// cookie of the application. It reads the desired and the current attributes. AWS refuses a rule with several target groups
+// if one of them uses such a cookie.
 func (t *Traffic) stickinessOf(forwards ...*model.Forward) (any, application bool) {
 	for _, f := range forwards {
 		for _, g := range f.Groups {
@@ -104,7 +106,7 @@ func (t *Traffic) stickinessOf(forwards ...*model.Forward) (any, application boo
 	return any, application
 }
 
-// attributesOf returns the known desired and live attributes of a target group.
+// attributesOf returns the known desired and current attributes of a target group.
 func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
 	if w := t.DesiredTargetGroups[g.ID]; w != nil {
 		out = append(out, w.Attributes)
@@ -123,8 +125,8 @@ func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
 	return out
 }
 
-// CannotShareRule reports whether AWS refuses a rule that forwards to the target groups of both actions, so that
-// traffic cannot shift within one rule.
+// CannotShareRule reports whether AWS refuses a rule that forwards to the target groups of both want and have, because one
+// of them uses a cookie of the application. Traffic then cannot shift within one rule.
 func (t *Traffic) CannotShareRule(want, have []model.Action) bool {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {
@@ -134,7 +136,7 @@ func (t *Traffic) CannotShareRule(want, have []model.Action) bool {
 	return application && !equal.SameActions(want, have, t.TargetGroupARN)
 }
 
-// ShiftDefault returns the default action to set now, and what the desired one waits for.
+// ShiftDefault returns the default actions of a listener to set in this run, and the wait for the desired ones. See Shift.
 func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	now, pending := t.Shift(l.DefaultActions, l.Live.Default)
 	if len(pending) == 0 {
@@ -147,7 +149,8 @@ func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait)
 	return now, wait
 }
 
-// defaultActionWait returns the wait of the desired default action for its target groups.
+// defaultActionWait returns the wait of the desired default actions of a listener for the pending target groups. See
+// AwaitTargets for key and state.
 func (t *Traffic) defaultActionWait(key, state string, l *resolved.Listener, pending []model.GroupRef) plan.Wait {
 	key = draft.WaitKey(key, fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions))
 	return t.AwaitTargets(key, state, pending, l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port))

@@ -26,11 +26,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// acceleratorHistories is the default number of histories of attacks with GlobalAccelerators.
+// acceleratorHistories is the default number of random histories of attacks with GlobalAccelerators.
 const acceleratorHistories = 16
 
-// acceleratorVictims are load balancers of each kind, and accelerators of namespaces pay and blog. The accelerator of
-// blog has the consent of pay. $SELECTOR is replaced by the namespaces that may use the class.
+// acceleratorVictims has classes, namespaces, Ingresses and a Gateway of the victims, and the GlobalAccelerator of namespace
+// "blog". A ReferenceGrant of namespace "pay" permits this GlobalAccelerator to use Service "front". $SELECTOR is replaced
+// by the namespaces that may use the class.
 const acceleratorVictims = `
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: IngressClassParams
@@ -96,7 +97,7 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 ---
 `
 
-// victimEdge returns the accelerator of namespace pay, with a weight for one of its endpoints.
+// victimEdge returns the GlobalAccelerator of namespace "pay", with a weight for one of its endpoints.
 func victimEdge(weight int) string {
 	return fmt.Sprintf(`apiVersion: aga.k8s.aws/v1beta1
 kind: GlobalAccelerator
@@ -108,7 +109,7 @@ spec:
 `, weight)
 }
 
-// victimObjects are the owners of the victims' load balancers, by the value of the stack tag.
+// victimObjects has the owners of the victims' load balancers, by the value of the stack tag.
 var victimObjects = map[string][]cluster.Ref{
 	"pay/web":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "web"}},
 	"shared":    {{Kind: cluster.KindIngress, Namespace: "pay", Name: "shop"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "blog"}},
@@ -116,37 +117,39 @@ var victimObjects = map[string][]cluster.Ref{
 	"pay/gate":  {{Kind: cluster.KindGateway, Namespace: "pay", Name: "gate"}},
 }
 
-// apiGroupOfKind has the API groups of the kinds in a ReferenceGrant.
+// apiGroupOfKind has the API group of each kind that a ReferenceGrant may name.
 var apiGroupOfKind = map[cluster.Kind]string{cluster.KindIngress: "networking.k8s.io", cluster.KindGateway: "gateway.networking.k8s.io", cluster.KindService: ""}
 
-// acceleratorWorld is the cluster of these victims and the attacker.
+// acceleratorWorld is a test cluster with an attacker and the victims of acceleratorVictims.
 type acceleratorWorld struct {
 	*gatewayWorld
 	// mayAttackerJoin is set if the attacker may join the IngressGroup of the victims.
 	mayAttackerJoin bool
-	// arnsByStack are the ARNs of the victims' load balancers by the value of the stack tag; stacksByARN is the inverse map.
+	// arnsByStack has the ARNs of the victims' load balancers by the value of the stack tag. stacksByARN is the inverse map.
 	arnsByStack map[string]string
 	stacksByARN map[string]string
-	// consentDeadlines are the times until which endpoints may remain after the owners of a load balancer withdrew their
-	// consent.
+	// consentDeadlines has, by the value of the stack tag, the time until which accelerators of the attacker may use a load
+	// balancer whose owners have withdrawn their consent.
 	consentDeadlines map[string]time.Time
-	// previousEndpoints are the previous endpoints of the attacker's accelerators: the ARN of the accelerator and the ID of the
-	// endpoint.
+	// previousEndpoints has the victims' load balancers that the attacker's accelerators used at the previous check. The key
+	// is the ARN of the accelerator, a space and the ID of the endpoint.
 	previousEndpoints map[string]bool
-	// expectedAccelerators are the accelerators that must not change, by ARN. It is nil while they are created.
+	// expectedAccelerators has the texts of the accelerators that must not change, by ARN. It is nil while these are
+	// created.
 	expectedAccelerators map[string]string
-	// isEditing is set while the accelerator of namespace pay is edited.
+	// isEditing is set while the GlobalAccelerator of namespace "pay" is edited.
 	isEditing bool
 	weight    int
-	// isFinalizerRemoved is set if the attacker removed a finalizer of its own GlobalAccelerator, so that orphans may remain.
+	// isFinalizerRemoved is set if the attacker has removed a finalizer from one of its GlobalAccelerators. Orphaned
+	// accelerators may then remain.
 	isFinalizerRemoved bool
 	startTime          time.Time
 }
 
-// TestAcceleratorHistories runs random histories of a tenant that writes GlobalAccelerators, the objects that they
-// refer to, statuses and grants. After each mutating call no accelerator of the attacker may have an endpoint of a
-// victim that does not consent, and accelerators of others must be unchanged. Withdrawn consent and edits of the
-// victims must take effect in the next run, and the attacker's accelerators must be deleted with its objects.
+// TestAcceleratorHistories runs random histories of a tenant that writes GlobalAccelerators, the objects that they refer to,
+// statuses and grants. After each mutating call, the accelerators of others must be unchanged. The attacker's accelerators
+// may use a load balancer of the victims only with consent, or for a limited time after consent was withdrawn. Edits of the
+// victims must take effect within a limited time, and the attacker's accelerators must be deleted with its objects.
 func TestAcceleratorHistories(t *testing.T) {
 	t.Parallel()
 	first, n := seedRange(acceleratorHistories)
@@ -183,7 +186,7 @@ func runAcceleratorHistory(t *testing.T, seed uint64) *acceleratorWorld {
 				w.makeAcceleratorMove()
 			}
 			w.Settle(time.Duration(2+w.IntN(90)) * time.Second)
-			if w.chance(6) && !w.isFinalizerRemoved { // orphans are found only minutes after a start, which these histories do not cover
+			if w.chance(6) && !w.isFinalizerRemoved { // the controller finds orphans only minutes after a start
 				w.moves = append(w.moves, "the controller is started again")
 				w.Start()
 				w.Settle(30 * time.Second)
@@ -198,7 +201,7 @@ func runAcceleratorHistory(t *testing.T, seed uint64) *acceleratorWorld {
 	return w
 }
 
-// createVictims creates the objects of the victims.
+// createVictims starts the controller, creates the objects of the victims, and records the expected accelerators.
 func (w *acceleratorWorld) createVictims() {
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(), Accelerators: true,
@@ -224,7 +227,8 @@ func (w *acceleratorWorld) createVictims() {
 	}
 	w.Apply(strings.Replace(acceleratorVictims, "$SELECTOR", selector, 1), sharedService("pay", "front", "10.0.132.11", "2000-01-01T00:00:00Z", "", "{port: 443, targetPort: 8080}"), victimEdge(w.weight))
 	w.Settle(10 * time.Minute)
-	// Accelerators that a user created, and that another cluster created for a stack with the attacker's name.
+	// The first accelerator belongs to a user. The second one belongs to another cluster, for a stack with the name of one
+	// of the attacker's.
 	w.createForeignAccelerator("person", nil)
 	w.createForeignAccelerator("cluster", map[string]string{"elbv2.k8s.aws/cluster": "other", "elbv2.k8s.aws/cluster-region": harness.Region, "aga.k8s.aws/stack": "evil/g0", "aga.k8s.aws/resource": "GlobalAccelerator"})
 	time.Sleep(time.Minute)
@@ -306,7 +310,8 @@ const (
 	maxEditTime       = time.Minute
 )
 
-// hasConsent reports whether an owner of a load balancer permits the attacker to use it.
+// hasConsent reports whether an owner of a load balancer permits the attacker to use it, by a ReferenceGrant or because the
+// attacker is a member of the IngressGroup.
 func (w *acceleratorWorld) hasConsent(stack string) bool {
 	for _, ref := range victimObjects[stack] {
 		for _, o := range w.Store.All(cluster.KindReferenceGrant) {
@@ -325,7 +330,7 @@ func (w *acceleratorWorld) hasConsent(stack string) bool {
 	return stack == "shared" && w.isAttackerMember()
 }
 
-// isAttackerMember reports whether the attacker has a member of the IngressGroup that is not being deleted.
+// isAttackerMember reports whether IngressGroup "shared" has an Ingress of the attacker that is not being deleted.
 func (w *acceleratorWorld) isAttackerMember() bool {
 	return w.mayAttackerJoin && slices.ContainsFunc(w.Store.All(cluster.KindIngress), func(o cluster.Object) bool {
 		ing := o.(*networkingv1.Ingress)
@@ -334,7 +339,7 @@ func (w *acceleratorWorld) isAttackerMember() bool {
 	})
 }
 
-// changeConsent makes a change that consent may depend on, and records which consents it withdraws.
+// changeConsent makes a change that may affect consent, and sets the deadlines of the consents that the change withdraws.
 func (w *acceleratorWorld) changeConsent(do func()) {
 	before := map[string]bool{}
 	for stack := range victimObjects {
@@ -352,7 +357,8 @@ func (w *acceleratorWorld) changeConsent(do func()) {
 	}
 }
 
-// checkAllAccelerators checks all accelerators.
+// checkAllAccelerators checks that the accelerators of others are unchanged, and that no accelerator of the attacker uses a
+// load balancer of the victims without consent after the deadline.
 func (w *acceleratorWorld) checkAllAccelerators() {
 	now, has, seen := time.Now(), map[string]bool{}, map[string]bool{}
 	for _, a := range w.accelerators() {
@@ -394,7 +400,8 @@ func (w *acceleratorWorld) checkAllAccelerators() {
 	w.previousEndpoints = has
 }
 
-// editVictimAccelerator changes a weight of the victims' accelerator and checks that this takes effect in time.
+// editVictimAccelerator changes a weight of the victims' accelerator and checks that the edit takes effect within
+// maxEditTime.
 func (w *acceleratorWorld) editVictimAccelerator() {
 	w.weight = 200 - w.weight
 	w.moves = append(w.moves, fmt.Sprintf("the victims change a weight to %d", w.weight))
@@ -414,8 +421,8 @@ func (w *acceleratorWorld) editVictimAccelerator() {
 	}
 }
 
-// deleteAttackerAndCheckAccelerators deletes all objects of the attacker and checks that nothing remains except accelerators
-// whose objects lost their finalizer by the attacker.
+// deleteAttackerAndCheckAccelerators deletes all objects of the attacker and checks that its accelerators are deleted,
+// except orphans if the attacker removed finalizers. It also checks the number of refused calls.
 func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
 	w.moves = append(w.moves, "the attacker leaves")
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) { // deletion protection keeps accelerators on purpose

@@ -44,7 +44,7 @@ func (w *acceleratorWorld) makeAcceleratorMove() {
 	}
 }
 
-// attackerDocuments generates the objects that the attacker applies.
+// attackerDocuments generates the YAML of objects that the attacker applies.
 type attackerDocuments struct{ *acceleratorWorld }
 
 // randomAcceleratorName returns the name of one of the attacker's GlobalAccelerators.
@@ -121,7 +121,7 @@ func (w attackerDocuments) randomAccelerator() string {
 		w.randomAcceleratorName(), w.pickText("", "", "", "", `, annotations: {fulcrum.dev/accelerator-protection: "true"}`), settings, strings.Join(listeners, ", "))
 }
 
-// randomIngress returns an Ingress of the attacker, of this or another controller, or one that joins the victims'
+// randomIngress returns an Ingress of the attacker. It may have a class of another controller, and it may join the victims'
 // IngressGroup.
 func (w attackerDocuments) randomIngress() string {
 	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
@@ -131,7 +131,7 @@ spec: {ingressClassName: %s, rules: [{host: evil.com, http: {paths: [{path: /, p
 `, w.pickText("i0", "i1", "web"), w.pickText("", "alb.ingress.kubernetes.io/group.name: shared, ", "alb.ingress.kubernetes.io/group.name: web, "), w.pickText("alb", "alb", "alb", "other", "missing"))
 }
 
-// randomServiceWithNLB returns a Service with its own load balancer, of this or another controller.
+// randomServiceWithNLB returns a Service of the attacker for which this controller, or another one, creates an NLB.
 func (w attackerDocuments) randomServiceWithNLB() string {
 	doc := w.serviceWithNLB(w.pickText("e2", "front"))
 	if w.chance(40) {
@@ -144,8 +144,8 @@ func (w *acceleratorWorld) serviceWithNLB(name string) string {
 	return sharedService("evil", name, attackerAddresses[w.IntN(3)], "2030-01-01T00:00:00Z", w.pickText("", schemeAnnotation), "{port: 80, targetPort: 8080}")
 }
 
-// acceleratorGrant returns a ReferenceGrant that permits GlobalAccelerators of a namespace to use objects of
-// another one.
+// acceleratorGrant returns a ReferenceGrant in namespace in. It permits GlobalAccelerators of namespace from to use objects
+// there.
 func (w *acceleratorWorld) acceleratorGrant(in, from string) string {
 	kind := w.pickText("Ingress", "Service", "Gateway")
 	name := w.pickText("", "", ", name: web", ", name: front", ", name: gate", ", name: shop")
@@ -157,7 +157,7 @@ func (w *acceleratorWorld) acceleratorGrant(in, from string) string {
 func (w *acceleratorWorld) changeVictimConsent() {
 	w.changeConsent(func() {
 		if w.chance(40) {
-			if w.chance(50) { // together with an edit of the attacker that would delay the removal of the endpoint
+			if w.chance(50) { // with an edit of the attacker that could delay the removal of the endpoint
 				defer func() { w.applyDoc(attackerDocuments{w}.randomAccelerator()) }()
 			}
 			for _, o := range w.Store.All(cluster.KindReferenceGrant) {
@@ -175,7 +175,7 @@ func (w *acceleratorWorld) changeVictimConsent() {
 	})
 }
 
-// attackerAccelerators returns the GlobalAccelerators of the attacker.
+// attackerAccelerators returns copies of the attacker's GlobalAccelerators.
 func (w *acceleratorWorld) attackerAccelerators() (out []*aga.GlobalAccelerator) {
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) {
 		if o.GetNamespace() == attackerNamespace {
@@ -216,7 +216,8 @@ func (w *acceleratorWorld) useForgedEndpoint() {
 	w.applyDoc(fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: e2}]}]}]}\n", attackerDocuments{w}.randomAcceleratorName()))
 }
 
-// useWithdrawnConsent gets an endpoint by consent, makes a change that might keep the endpoint, and withdraws the consent.
+// useWithdrawnConsent uses a load balancer with the consent of a victim. Then it withdraws the consent and makes a change
+// that might keep the endpoint.
 func (w *acceleratorWorld) useWithdrawnConsent() {
 	name, stack := attackerDocuments{w}.randomAcceleratorName(), w.pickText("pay/web", "shared", "pay/front", "pay/gate")
 	ref := victimObjects[stack][0]
@@ -245,7 +246,7 @@ func (w *acceleratorWorld) useWithdrawnConsent() {
 	switch w.IntN(5) {
 	case 0:
 		w.applyDoc(doc(protected, listener(endpoint+", {type: Service, name: e2}")+", {}"))
-	case 1: // others should serve in its place, but never do
+	case 1: // a new endpoint should replace it, but never serves
 		w.applyDoc(w.serviceWithNLB("e2") + "---\n" + doc("", listener(endpoint+", {type: Service, name: e2}")))
 	case 2:
 		w.applyDoc(doc("", listener("{type: EndpointID, endpointID: i-0123456789abcdef0}")))
@@ -264,7 +265,7 @@ func (w *acceleratorWorld) useWithdrawnConsent() {
 	}
 }
 
-// changeFinalizers removes or replaces the finalizers of a GlobalAccelerator.
+// changeFinalizers removes or replaces the finalizers of a GlobalAccelerator, and may delete it.
 func (w *acceleratorWorld) changeFinalizers() {
 	for _, o := range w.attackerAccelerators() {
 		if w.chance(50) {
@@ -283,8 +284,9 @@ func (w *acceleratorWorld) changeFinalizers() {
 	}
 }
 
-// forgeStatus writes a status.acceleratorARN of another object, or one that is empty, unknown or malformed, or the hostname
-// of a victim's load balancer.
+// forgeStatus writes an ARN into the status of a GlobalAccelerator of the attacker: that of another accelerator, or one that
+// is empty, unknown or malformed. Or it writes the hostname of a victim's load balancer into the status of a Service or an
+// Ingress.
 func (w *acceleratorWorld) forgeStatus() {
 	if w.chance(60) {
 		all := append(slices.Sorted(maps.Keys(w.expectedAccelerators)), "", "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-0000-0000-000000000000", "nonsense")

@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// competingGateways makes Gateways of the attacker ask for an IngressGroup in which the attacker has a consenting member: one
-// that the victims' Gateway asks for, one of the victims that no Gateway asks for, or the attacker's own, for which
-// two Gateways ask.
+// competingGateways returns an Ingress of the attacker and one or two Gateways of the attacker that request the load
+// balancer of its IngressGroup: "edge", which a Gateway of the victims also requests, "shared", which no other Gateway
+// requests, or "own", which belongs to the attacker. The Ingress consents to one Gateway.
 func (g *adoptionGrammar) competingGateways() string {
 	group := g.pickText("edge", "edge", "shared", "own")
 	doc := attackerIngressDoc(g.pickText("i0", "i1"), g.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb",
@@ -62,10 +62,11 @@ func (g *adoptionGrammar) accelerator() string {
 		g.pickText(attackerObjectNames[cluster.KindGlobalAccelerator]...), g.pickText("", "", `tags: {aga.k8s.aws/stack: pay/front}, `), strings.Join(endpoints, ", "))
 }
 
-// contestedAdoption checks histories in which the adoption of load balancers is contested.
+// contestedAdoption has moves and checks for histories in which several Gateways request one load balancer.
 type contestedAdoption struct{ *adoptionWorld }
 
-// memberChanges are changes of a member of an IngressGroup that has consented or whose load balancer was adopted.
+// memberChanges has changes of an Ingress of the attacker, by description. The Ingress may be a member that has consented to
+// an adoption.
 var memberChanges = map[string]func(ing *networkingv1.Ingress){
 	"cannot be built":        func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"listen-ports"] = "[" },
 	"has other settings":     func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"scheme"] = "internet-facing" },
@@ -80,7 +81,8 @@ var memberChanges = map[string]func(ing *networkingv1.Ingress){
 	"drops all finalizers":   func(ing *networkingv1.Ingress) { ing.Finalizers = nil },
 }
 
-// changeIngress changes an Ingress of the attacker, if it exists. Afterwards it does not count as consenting.
+// changeIngress changes an Ingress of the attacker if it exists. Afterwards the tests assume that the Ingress does not
+// consent.
 func (w contestedAdoption) changeIngress(ref cluster.Ref, how string) {
 	ing, ok := mustValue(w.Store.Get(ref)).(*networkingv1.Ingress)
 	if !ok {
@@ -99,8 +101,9 @@ func (w contestedAdoption) changeIngress(ref cluster.Ref, how string) {
 	}
 }
 
-// checkAccelerators checks that no accelerator of the attacker has an endpoint of the victims. The load balancer of
-// an IngressGroup that everybody may join is a valid endpoint for each member.
+// checkAccelerators checks that the victims' accelerator uses only their load balancer, and that no accelerator of the
+// attacker uses a load balancer of the victims. The load balancer of an IngressGroup that everybody may join is a valid
+// endpoint for each member.
 func (w contestedAdoption) checkAccelerators() {
 	s := w.Emulator.Store()
 	s.Lock()
@@ -126,7 +129,8 @@ func (w contestedAdoption) checkAccelerators() {
 	}
 }
 
-// victimAccelerator has the load balancer of IngressGroup edge, or of the Gateway that adopted it, as endpoint.
+// victimAccelerator is a GlobalAccelerator whose endpoint is the load balancer of IngressGroup "edge". The load balancer
+// belongs to an Ingress, or to the Gateway that adopted it.
 const victimAccelerator = `
 apiVersion: aga.k8s.aws/v1beta1
 kind: GlobalAccelerator
@@ -135,14 +139,14 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 ---
 `
 
-// stacksOfVictimLoadBalancers are the stacks for which the victims' load balancers were created.
+// stacksOfVictimLoadBalancers has the names of the victims' load balancers by the stack for which they were created.
 var stacksOfVictimLoadBalancers = map[model.StackID]string{
 	{Kind: model.Ingress, Name: "edge"}:                   "edge",
 	{Kind: model.Ingress, Namespace: "pay", Name: "solo"}: "solo",
 	{Kind: model.Service, Namespace: "pay", Name: "mail"}: "mail",
 }
 
-// checkPlan checks that no step is planned for a stack whose load balancer a Gateway has adopted.
+// checkPlan checks that the plan of a stack has no steps, except for finalizers, if a Gateway has adopted its load balancer.
 func (w contestedAdoption) checkPlan(d engine.Draft) {
 	o := w.expected[stacksOfVictimLoadBalancers[d.TranslatedStack.ID]]
 	if o == nil || slices.Contains(o.states, ownState) || w.released {

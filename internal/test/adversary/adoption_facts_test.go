@@ -31,7 +31,7 @@ func (w *adoptionWorld) readAnswers() map[string]map[string]string {
 	return out
 }
 
-// readSettings returns the settings of a victim's load balancer and the status of its objects.
+// readSettings returns the settings of a victim's load balancer and the status of its objects, by description.
 func (w *adoptionWorld) readSettings(name string) map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
@@ -74,7 +74,7 @@ func (w *adoptionWorld) readSettings(name string) map[string]string {
 	return out
 }
 
-// statusObjectsByName has the Ingresses and the Service whose status shows a load balancer.
+// statusObjectsByName has the Ingresses or the Service whose status shows a load balancer, by the name of the load balancer.
 var statusObjectsByName = map[string][]cluster.Ref{
 	"shared": {{Kind: cluster.KindIngress, Namespace: "pay", Name: "shop"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "blog"}},
 	"edge":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "front"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "post"}},
@@ -82,7 +82,8 @@ var statusObjectsByName = map[string][]cluster.Ref{
 	"mail":   {{Kind: cluster.KindService, Namespace: "pay", Name: "mail"}},
 }
 
-// readObjects adds the status of these objects, and of the Gateway if it owns the load balancer.
+// readObjects adds to out the status and the finalizers of the objects in statusObjectsByName, and the status of the Gateway
+// if it owns the load balancer.
 func (w *adoptionWorld) readObjects(name string, lb *emulated.LoadBalancer, out map[string]string) {
 	shown := func(host string) string { // a hostname is partly random
 		if strings.EqualFold(host, lb.DNSName) {
@@ -126,7 +127,8 @@ func (w *adoptionWorld) readObjects(name string, lb *emulated.LoadBalancer, out 
 	}
 }
 
-// firstDifference returns the first setting that differs from a state, or "" if there is none.
+// firstDifference describes the first setting that differs, or returns "" if there is none. It ignores additional target
+// groups in got.
 func firstDifference(want, got map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if got[k] != want[k] {
@@ -144,11 +146,11 @@ func firstDifference(want, got map[string]string) string {
 // victimStackTags are the values of the victims' stack tags.
 var victimStackTags = []string{"shared", "edge", "pay/solo", "pay/mail", "pay/edge"}
 
-// victimTag returns the tag that marks a resource as the victims', or "" if there is none.
+// victimTag returns the tag that assigns a resource to the victims, or "" if there is none.
 func (w *adoptionWorld) victimTag(tags map[string]string) string {
 	for k, v := range tags {
 		if w.released && k == "ingress.k8s.aws/stack" && v == "edge" {
-			continue // an Ingress that joins it later has its own load balancer
+			continue // an Ingress that joins the IngressGroup later gets its own load balancer
 		}
 		_, stack, adopted := strings.Cut(v, ":")
 		if strings.HasSuffix(k, "/stack") && slices.Contains(victimStackTags, v) || k == naming.AdoptedTag && adopted && slices.Contains(victimStackTags, stack) {
@@ -158,7 +160,7 @@ func (w *adoptionWorld) victimTag(tags map[string]string) string {
 	return ""
 }
 
-// attackerTag returns the tag that marks a resource as the attacker's, or "" if there is none.
+// attackerTag returns the tag that assigns a resource to the attacker, or "" if there is none.
 func attackerTag(tags map[string]string) string {
 	for k, v := range tags {
 		if strings.HasSuffix(k, "/stack") && strings.HasPrefix(v, attackerNamespace+"/") || k == naming.AdoptedTag && strings.Contains(v, ":"+attackerNamespace+"/") || v == "own" {
@@ -168,7 +170,9 @@ func attackerTag(tags map[string]string) string {
 	return ""
 }
 
-// checkTags checks that no resource of the attacker has tags of the victims, and vice versa.
+// checkTags checks that no resource of the attacker has tags of the victims and vice versa. It also checks that the victims'
+// target groups have no targets of the attacker and are not used by its load balancers, and that the sources that may reach
+// the victims' pods are unchanged.
 func (w *adoptionWorld) checkTags() {
 	p, unlock := w.partition()
 	defer unlock()

@@ -12,7 +12,7 @@ func adoptionMember(group, host, annotations string) string {
 	return attackerIngressDoc("i0", "1999-01-01T00:00:00Z", "alb", annotationPrefix+"group.name: "+group+annotations, "", host, "/", "e0")
 }
 
-// TestAdoptionHistoriesThatOnceFailed runs the shortest histories that found faults.
+// TestAdoptionHistoriesThatOnceFailed runs short forms of the histories that found faults.
 func TestAdoptionHistoriesThatOnceFailed(t *testing.T) {
 	t.Parallel()
 	const takeOver, again = "Gateway edge takes over: version 1", "Gateway edge takes over: version 2"
@@ -25,7 +25,7 @@ spec: {targetGroupARN: $TGARN1, targetType: ip, serviceRef: {name: web, port: 80
 		"", "evil.com", "/", "act"), "number: 80", "name: use-annotation", 1)
 	leftOver := strings.NewReplacer("$TGARN1", "$TGARN2", "name: web", "name: e0", ", finalizers: [example.com/stay]", "").Replace(forged)
 	type evil struct {
-		after string // the victims' act before the move, "" for none
+		after string // start of the name of the victims' act before the move, "" for none
 		move  adoptionMove
 	}
 	for name, c := range map[string]struct {
@@ -36,7 +36,8 @@ spec: {targetGroupARN: $TGARN1, targetType: ip, serviceRef: {name: web, port: 80
 		// Requests were answered with 500, as if the victims' route were not permitted to refer to the Service of the
 		// binding.
 		"a binding with the labels of both stacks withdraws no backend": {tenancy: closedGroups, moves: []evil{{"", adoptionMove{documents: forged}}}},
-		// Its target group was assigned to the route, which no listener admits for the host, so the rule was deleted.
+		// The target group of the victims' Ingress was assigned to the attacker's route. No listener admits this route for
+		// its host, so the rule was deleted.
 		"a route of another namespace does not get what an Ingress forwards to": {tenancy: closedGroups, moves: []evil{{"", adoptionMove{documents: `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: r0, namespace: evil, creationTimestamp: "1999-01-01T00:00:00Z"}
@@ -71,8 +72,8 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 		}, change: func(h *adoptionHistory) {
 			h.startsAsDryRun, h.returnWays = false, [4]returnWay{returnByAnnotation, returnByDeletion, returnByAnnotation, returnByDeletion}
 		}},
-		// A dry run recorded its waits as completed, so that requests went to a target group without targets. The
-		// victims cause this without the attacker.
+		// A dry run recorded its waits as completed. Later, requests went to a target group without targets. This happens
+		// without moves of the attacker.
 		"a dry run has waited for nothing": {tenancy: closedGroups},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,21 +30,21 @@ type adoptionHistory struct {
 	returnWays     [4]returnWay
 	// deletesAttackerFirst is set if the attacker's objects are deleted before those of the victims.
 	deletesAttackerFirst bool
-	// actsWithoutWait are acts that do not wait for the previous one.
+	// actsWithoutWait has, by the index of an act, whether the next act does not wait until this act is effective.
 	actsWithoutWait []bool
 	moves           []adoptionMove
 }
 
 // adoptionMove is a move of the attacker, or a restart of the controller.
 type adoptionMove struct {
-	// act is the act of the victims after which the move is made; calls is the number of mutating calls after that
-	// act before the move. Without calls the move waits for the time.
+	// act is the index of the victims' act after which the move is made, -1 for a move before all acts. If calls is not 0,
+	// the move is made after this number of mutating calls. Otherwise it is made after the time in wait.
 	act, calls    int
 	wait          time.Duration
 	documents     string
 	target        cluster.Ref
-	forgesStatus  bool   // forges a status
-	ingressChange string // a change of an Ingress
+	forgesStatus  bool   // writes a forged status of target
+	ingressChange string // key of memberChanges, for a change of target
 	restart       bool
 }
 
@@ -80,7 +80,7 @@ func adoptionHistoryOf(seed uint64) adoptionHistory {
 	for act := -1; act < len(h.actsWithoutWait); act++ {
 		for range g.IntN(4) {
 			m := g.move()
-			if act >= released && g.chance(60) { // to get the load balancer
+			if act >= released && g.chance(60) { // an attempt to get the load balancer
 				m = adoptionMove{wait: m.wait, documents: g.member()}
 			}
 			if m.act = act; g.chance(40) {
@@ -144,8 +144,9 @@ func TestAdoptionHistories(t *testing.T) {
 	}
 }
 
-// adoptionSeeds returns the seeds from the environment, or the smallest selection of the first ones that covers each
-// tenancy, each way of return, each kind of object that is written or deleted, and each turn.
+// adoptionSeeds returns the seeds that the environment selects. By default it returns a small selection of the first seeds
+// that covers each tenancy, each way of return, each kind of object that is written or deleted, and each act after which a
+// move is made.
 func adoptionSeeds() []uint64 {
 	first, n := seedRange(uint64(seeds.Amount(0, adoptionHistories)))
 	var out []uint64
@@ -197,7 +198,7 @@ func shrinkAdoptions(t *testing.T, h adoptionHistory, failures []string) (adopti
 	return h, failures
 }
 
-// runAdoptionsWithoutAttacker returns the results of a run without the attacker.
+// runAdoptionsWithoutAttacker returns the results of a run without the attacker. It runs the acts once for each tenancy.
 func runAdoptionsWithoutAttacker(t *testing.T, of tenancy) *adoptionBaseline {
 	t.Helper()
 	adoptionBaselines.Lock()
@@ -256,8 +257,8 @@ func (w *adoptionWorld) runActs(t *testing.T, c *adoptionBaseline) []string {
 	return w.rec.failures
 }
 
-// wasAttackerMember reports whether Ingresses of the attacker were also members of IngressGroup edge when its load balancer was
-// adopted. The load balancer is returned to them if the Gateway does not ask for it any more.
+// wasAttackerMember reports whether IngressGroup "edge" also had Ingresses of the attacker when its load balancer was
+// adopted. If the Gateway no longer requests the load balancer, it is returned to these Ingresses.
 func (w *adoptionWorld) wasAttackerMember() bool {
 	p, unlock := w.partition()
 	defer unlock()

@@ -28,7 +28,7 @@ func (g *adoptionGrammar) chance(percent int) bool { return g.IntN(100) < percen
 
 func (g *adoptionGrammar) pickText(of ...string) string { return of[g.IntN(len(of))] }
 
-// attackerObjectNames are the kinds and names of the attacker's objects.
+// attackerObjectNames has the names of the attacker's objects by kind.
 var attackerObjectNames = map[cluster.Kind][]string{
 	cluster.KindGateway: {"g0", "g1", "edge", "solo"}, cluster.KindIngress: {"i0", "i1", "i2", "front", "solo"}, cluster.KindService: {"e0", "e1", "l0", "mail"},
 	cluster.KindHTTPRoute: {"r0", "r1", "r2", "alike"}, cluster.KindTCPRoute: {"r0", "r1", "r2"}, cluster.KindBinding: {"b0", "b1", "b2"},
@@ -85,7 +85,7 @@ var adoptAnnotationValues = []string{
 	"ingress/pay/front", "ingress-group/pay/edge", "ingress-group/", "ingress-group", "edge", "gateway/pay/edge", "ingress//solo", "service/pay/mail/25", "Ingress/pay/solo", " ingress-group/edge", "ingress-group/EDGE", "../pay/solo",
 }
 
-// dryRun returns a random dry-run annotation.
+// dryRun returns a random dry-run annotation that begins with a comma, or "".
 func (g *adoptionGrammar) dryRun() string {
 	return g.pickText("", "", "", ", "+dryRunAnnotation, ", "+dryRunAnnotation, `, gateway.k8s.aws/dry-run: "false"`, `, gateway.k8s.aws/dry-run: "TRUE"`)
 }
@@ -125,12 +125,13 @@ metadata:
 `, name, annotations, finalizers, class, configuration, listener)
 }
 
-// consent returns an annotation that consents to a random Gateway.
+// consent returns an annotation, beginning with a comma, that consents to a random Gateway.
 func (g *adoptionGrammar) consent() string {
 	return ", fulcrum.dev/adopted-by: \"" + g.pickText("pay/edge", "pay/edge", "pay/edge", "evil/g0", "g0", "edge", "pay/solo", "pay/mail", "pay/", "/", "pay/edge/x", "") + "\""
 }
 
-// consentMark marks an Ingress that consents and is valid.
+// consentMark is an annotation by which the tests recognize an Ingress that consents and is valid. The controller ignores
+// it.
 const consentMark = `, consents: "true"`
 
 // forgedTags are tags that no tenant may set.
@@ -139,8 +140,8 @@ var forgedTags = []string{
 	"ingress.k8s.aws/stack=edge", "gateway.k8s.aws.alb/stack=pay/edge", "elbv2.k8s.aws/cluster=other", "ingress.k8s.aws/resource=LoadBalancer",
 }
 
-// ingress returns a random Ingress of the attacker. In an IngressGroup that everybody may join it uses its own host,
-// because there a member may take another member's host by its order.
+// ingress returns a random Ingress of the attacker. With sharedGroups it has its own host, because there a member may take
+// over another member's host with group.order.
 func (g *adoptionGrammar) ingress() string {
 	name, age, more := g.pickText(attackerObjectNames[cluster.KindIngress]...), g.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), ""
 	group := g.pickText("edge", "edge", "edge", "edge", "shared", "own", "", "", "Edge", "pay/solo")
@@ -184,7 +185,7 @@ metadata:
 `, name, age, annotations, finalizers, class, host, path, service)
 }
 
-// serviceWithNLB returns a Service with an NLB.
+// serviceWithNLB returns a Service of the attacker with an NLB.
 func (g *adoptionGrammar) serviceWithNLB() string {
 	more := ""
 	if g.chance(60) {
@@ -221,10 +222,11 @@ spec:
 		hosts, g.pickText("/", "/new", "/new/x", "/x"), g.pickText("{name: e0, port: 80}", "{name: e0, port: 80}", "{name: e1, port: 80}", "{name: web, namespace: pay, port: 80}", "{name: missing, port: 80}", "{kind: TargetGroupName, name: $TGNAME0}"))
 }
 
-// imitatedSettings are the settings of the victims' load balancers, so that no difference of settings prevents an adoption.
+// imitatedSettings is a LoadBalancerConfiguration of the attacker with the same settings as the victims' load balancers.
+// With it, no difference in settings prevents an adoption.
 var imitatedSettings = strings.NewReplacer("{name: web, namespace: pay}", "{name: c0, namespace: evil}").Replace(strings.Split(adoptionRoutes, "---\n")[0])
 
-// imitatingGateway is a Gateway that answers requests as an Ingress of the victims does.
+// imitatingGateway is a Gateway of the attacker that answers requests in the same way as the victims' Ingress "solo".
 const imitatingGateway = `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: solo, namespace: evil, annotations: {fulcrum.dev/adopt: ingress/pay/solo}}
@@ -239,7 +241,7 @@ metadata: {name: alike, namespace: evil}
 spec: {parentRefs: [{name: solo}], hostnames: [solo.example.com], rules: [{backendRefs: [{name: web, namespace: pay, port: 80}]}]}
 `
 
-// member returns a consenting Ingress of IngressGroup edge.
+// member returns a consenting Ingress of the attacker in IngressGroup "edge".
 func (g *adoptionGrammar) member() string {
 	host := g.pickText("front.example.com", "post.example.com", "evil.com")
 	if g.tenancy == sharedGroups {
@@ -263,7 +265,7 @@ func (g *adoptionGrammar) configuration() string {
 	) + "}}\n"
 }
 
-// binding returns a binding with a target group of the victims, or with the labels of their stacks.
+// binding returns a binding of the attacker with a target group of the victims, or with the labels of their stacks.
 func (g *adoptionGrammar) binding() string {
 	n := g.IntN(5)
 	labels := g.pickText("a: b", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: shared", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge, ingress.k8s.aws/stack: edge",
@@ -279,7 +281,7 @@ metadata:
 		g.pickText(fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupName: $TGNAME%d", n)), g.pickText("e0", "e0", "e1", "web"))
 }
 
-// service returns a Service with a pod.
+// service returns a Service of the attacker with a pod.
 func (g *adoptionGrammar) service() string {
 	return attackerBackendDoc(g.pickText("e0", "e0", "e1"))
 }
@@ -290,7 +292,7 @@ func attackerBackendDoc(name string) string {
 		workload{namespace: attackerNamespace, name: name, pods: []string{address}}.podDocs()
 }
 
-// replacePlaceholders replaces the placeholders by names of the victims' resources.
+// replacePlaceholders replaces placeholders in doc by names, IDs and ARNs of the victims' resources.
 func (w *adoptionWorld) replacePlaceholders(doc string) string {
 	if !strings.Contains(doc, "$") {
 		return doc
@@ -314,7 +316,7 @@ func (w *adoptionWorld) replacePlaceholders(doc string) string {
 	return strings.NewReplacer(fill...).Replace(doc)
 }
 
-// forgeStatus writes the hostname of a victim's load balancer into a status.
+// forgeStatus writes the hostname of a victim's load balancer into the status of an object, if the object exists.
 func (w *adoptionWorld) forgeStatus(ref cluster.Ref) {
 	obj := mustValue(w.Store.Get(ref))
 	if obj == nil {

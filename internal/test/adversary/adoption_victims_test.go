@@ -15,7 +15,7 @@ type tenancy int
 const (
 	closedGroups   tenancy = iota // the class does not admit the attacker
 	sharedGroups                  // everybody may join; the class decides the settings
-	isolatedGroups                // everybody may join; one namespace owns a host
+	isolatedGroups                // everybody may join; each host belongs to one namespace
 )
 
 func (t tenancy) String() string { return [...]string{"closed", "shared", "isolated"}[t] }
@@ -28,9 +28,9 @@ func (t tenancy) configure(o *ingress.Options) {
 	}
 }
 
-// adoptionObjects are the victims' objects without Gateways: IngressGroup "shared", which no Gateway asks for, and
-// IngressGroup "edge", an Ingress and a Service, whose load balancers Gateways of namespace pay adopt. $SELECTOR is
-// replaced by the namespaces that may use the class.
+// adoptionObjects are the victims' classes, namespaces and Ingresses. No Gateway of the victims requests the load balancer
+// of IngressGroup "shared". Gateways of namespace "pay" adopt those of IngressGroup "edge" and of Ingress "solo". $SELECTOR
+// is replaced by the namespaces that may use the class.
 const adoptionObjects = `
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: IngressClassParams
@@ -98,8 +98,9 @@ spec: {ingressClassName: alb, rules: [{host: solo.example.com, http: {paths: [{p
 ---
 `
 
-// adoptionRoutes are the routes of the victims' Gateways, with the same settings as the Ingresses. The attacker may
-// refer to one of their Services, so that its Gateways can answer in the same way.
+// adoptionRoutes are the routes and configurations of the victims' Gateways, with the same settings as the Ingresses. A
+// ReferenceGrant permits HTTPRoutes of the attacker to use Service "pay/web", so that its Gateways can answer in the same
+// way.
 const adoptionRoutes = `
 apiVersion: gateway.k8s.aws/v1
 kind: LoadBalancerConfiguration
@@ -143,8 +144,8 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evi
 ---
 `
 
-// shopIngressOfVersion returns the Ingress of IngressGroup "shared" that the victims edit: in version 2 requests for /new go to
-// another Service.
+// shopIngressOfVersion returns the Ingress of IngressGroup "shared" that the victims edit. In version 2, requests for /new
+// go to another Service.
 func shopIngressOfVersion(version int) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -155,7 +156,8 @@ spec: {ingressClassName: alb, rules: [{host: shop.example.com, http: {paths: [{p
 `, serviceOfVersion(version))
 }
 
-// frontRouteOfVersion returns the route of Gateway edge that they edit in the same way.
+// frontRouteOfVersion returns the route of Gateway "edge" that the victims edit. In version 2, requests for /new go to
+// another Service.
 func frontRouteOfVersion(version int) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -170,7 +172,7 @@ spec:
 
 func serviceOfVersion(version int) string { return map[int]string{1: "web", 2: "web-2"}[version] }
 
-// adoptionWorkloads returns the victims' Services. Service web-2 has the pods of Service pay/api.
+// adoptionWorkloads returns the victims' Services and pods. Service "web-2" has the pods of Service "pay/api".
 func adoptionWorkloads() string {
 	var b strings.Builder
 	for _, o := range workloads() {
@@ -185,8 +187,8 @@ func adoptionWorkloads() string {
 	return b.String() + sharedService("pay", "mail", "10.0.132.14", "2000-01-01T00:00:00Z", "", "{port: 25, targetPort: 8080}")
 }
 
-// victimGatewaySpecs are the Gateways of the victims, by name, with the load balancer that each adopts. Gateway edge has two
-// listeners that admit routes of other namespaces: post those of trusted ones, and open those of all.
+// victimGatewaySpecs has the Gateways of the victims by name, with the load balancer that each adopts. Gateway "edge" has
+// two listeners for routes of other namespaces: "post" for trusted namespaces and "open" for all namespaces.
 var victimGatewaySpecs = map[string]struct{ class, adopts, listeners string }{
 	"edge": {"alb", "ingress-group/edge", `{name: front, hostname: front.example.com, port: 80, protocol: HTTP}, ` +
 		`{name: post, hostname: post.example.com, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}, ` +
@@ -225,12 +227,13 @@ func (v returnWay) String() string { return [...]string{"a dry run", "the annota
 
 const dryRunAnnotation = `gateway.k8s.aws/dry-run: "true"`
 
-// adoptionAct is an act of the victims. Within a bounded time the load balancer must reach a state that a run without
-// the attacker has recorded.
+// adoptionAct is a change by the victims. Within a limited time, load balancer lb must have the answers and settings that a
+// run without the attacker has recorded for state.
 type adoptionAct struct {
 	name, lb, state string
 	do              func(w *adoptionWorld)
-	// requiredState is the state that must have been reached before, "" for any. The act is skipped if it was not reached.
+	// requiredState is the state in which the load balancer must be before the act, "" for any. If it is in another state,
+	// this act and all later ones are skipped.
 	requiredState string
 }
 
@@ -244,7 +247,7 @@ func gatewayAdoptionAct(name, state string) adoptionAct {
 	}}
 }
 
-// awaitGone waits until an object in deletion is deleted, so that it can be created again.
+// awaitGone waits until an object that is being deleted does not exist any more, so that it can be created again.
 func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
 	for end := time.Now().Add(maxAdoptionTime); ; w.advanceTime(5 * time.Second) {
 		obj := mustValue(w.Store.Get(ref))
@@ -276,7 +279,7 @@ func editAct(lb, state, doc string) adoptionAct {
 	return adoptionAct{name: "the victims edit " + lb + ": " + state, lb: lb, state: state, do: func(w *adoptionWorld) { w.Apply(doc) }}
 }
 
-// A released load balancer has no Ingresses any more, so it cannot be returned. In the finished state no tag records
+// In releasedState, the Ingresses of a load balancer are deleted, so it cannot be returned. In finishedState, no tag records
 // the adoption.
 const releasedState, finishedState = "released", "finished"
 
@@ -297,7 +300,7 @@ func adoptionEndAct() adoptionAct {
 	}}
 }
 
-// adoptionActs returns the victims' acts in each history, with the given ways of return.
+// adoptionActs returns the victims' acts in each history. back has the ways in which load balancers are returned.
 func adoptionActs(back [4]returnWay) []adoptionAct {
 	return []adoptionAct{
 		editAct("shared", "version 2", shopIngressOfVersion(2)),

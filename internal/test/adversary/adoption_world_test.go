@@ -17,22 +17,22 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// adoptionBaseline is the result of a run without the attacker: the answers and settings of each load balancer in each
-// state, and the number of calls.
+// adoptionBaseline is the result of runs without the attacker: the answers and settings by load balancer and state, and the
+// number of calls.
 type adoptionBaseline struct {
 	answers, settings map[string]map[string]map[string]string
 	calls             int
 }
 
-// expectedStates has what must hold for a load balancer.
+// expectedStates has the states that are allowed for a load balancer.
 type expectedStates struct {
-	// states are the allowed states: the last one is that of the last act, the others are those since a state was
-	// last confirmed.
+	// states ends with the state of the last act. The states before it are allowed until the last state has been reached.
+	// since is the time of the last act.
 	states []string
 	since  time.Time
 }
 
-// adoptionWorld is the cluster of the victims and the attacker.
+// adoptionWorld is a test cluster with an attacker and victims whose load balancers are adopted.
 type adoptionWorld struct {
 	*gatewayWorld
 	adoptionHistory
@@ -41,18 +41,19 @@ type adoptionWorld struct {
 	dns            map[string]string
 	namesByARN     map[string]string // names of load balancers by ARN
 	securityGroups map[string]bool   // IDs of the victims' security groups
-	nodeRules      string            // the rules that admit traffic to the victims' pods
+	nodeRules      string            // the sources that may reach the victims' pods
 	expected       map[string]*expectedStates
-	// calls is the number of mutating calls since the last act; pending are the attacker's moves between them.
+	// calls is the number of mutating calls since the last act. pending has the moves that the attacker makes after some of
+	// these calls.
 	calls         int
 	pending       []adoptionMove
 	isMakingMoves bool
-	// released is set when IngressGroup edge has no member of the victims any more.
+	// released is set when IngressGroup "edge" has no Ingresses of the victims any more.
 	released     bool
 	initialState []string // the state of AWS before any object was created
 }
 
-// createVictims creates the objects of the victims.
+// createVictims starts the controller, creates the objects of the victims, and records the initial state.
 func (w *adoptionWorld) createVictims(c *adoptionBaseline) {
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(), Accelerators: true, OnPlan: contestedAdoption{w}.checkPlan,
@@ -109,7 +110,7 @@ func (w *adoptionWorld) handleMutatingCall(c *adoptionBaseline) {
 	w.checkTags()
 	contestedAdoption{w}.checkAccelerators()
 	if w.isMakingMoves {
-		return // writes of the attacker cause no call before this one ends
+		return // a call during a move of the attacker makes no further moves
 	}
 	w.isMakingMoves = true
 	for len(w.pending) > 0 && w.pending[0].calls <= w.calls && w.pending[0].calls > 0 && !w.pending[0].restart {
@@ -120,14 +121,14 @@ func (w *adoptionWorld) handleMutatingCall(c *adoptionBaseline) {
 	w.isMakingMoves = false
 }
 
-// advanceTime advances time.
+// advanceTime runs the controller until the time d has passed.
 func (w *adoptionWorld) advanceTime(d time.Duration) {
 	end := time.Now().Add(d)
 	w.Settle(d)
 	time.Sleep(time.Until(end))
 }
 
-// makeMovesAfter makes the moves after an act of the victims.
+// makeMovesAfter makes the attacker's moves after the act with an index.
 func (w *adoptionWorld) makeMovesAfter(act int) {
 	w.calls, w.pending = 0, nil
 	var later []adoptionMove
@@ -146,7 +147,7 @@ func (w *adoptionWorld) makeMovesAfter(act int) {
 		w.attack(m)
 	}
 	w.advanceTime(5 * time.Second)
-	for _, m := range w.pending { // the act made fewer calls
+	for _, m := range w.pending { // the act caused fewer calls than the move waits for
 		w.attack(m)
 	}
 	w.pending = nil
@@ -161,8 +162,8 @@ func (w *adoptionWorld) perform(a adoptionAct) {
 	o.since = time.Now()
 }
 
-// attack makes a move of the attacker. While a member of the IngressGroup does not consent, no Gateway adopts the
-// load balancer.
+// attack makes a move of the attacker. A member of the IngressGroup that does not consent prevents the adoption, so the
+// deadline of the adoption may be renewed.
 func (w *adoptionWorld) attack(m adoptionMove) {
 	w.renewDeadlineIfBlocked()
 	w.gatewayWorld.moves = append(w.gatewayWorld.moves, m.String())
@@ -181,9 +182,9 @@ func (w *adoptionWorld) attack(m adoptionMove) {
 	w.renewDeadlineIfBlocked()
 }
 
-// renewDeadlineIfBlocked reports whether an Ingress of the attacker blocks an adoption by Gateway edge that has not been
-// confirmed yet, because it is a member of the IngressGroup that does not consent, is invalid, or is being deleted. The
-// adoption then gets its full time again.
+// renewDeadlineIfBlocked reports whether an Ingress of the attacker blocks an adoption by Gateway "edge" that has not been
+// confirmed yet. Such an Ingress is a member of the IngressGroup and does not consent, is invalid, or is being deleted. If
+// there is one, the time for the adoption begins again.
 func (w *adoptionWorld) renewDeadlineIfBlocked() bool {
 	o := w.expected["edge"]
 	if !slices.Contains(o.states, ownState) || o.states[len(o.states)-1] == ownState || w.tenancy == closedGroups {
@@ -200,12 +201,13 @@ func (w *adoptionWorld) renewDeadlineIfBlocked() bool {
 	return false
 }
 
-// checkAnswers checks that the answers to the victims' clients are allowed.
+// checkAnswers checks that the victims' clients get the answers of an allowed state, and that the victims' load balancers
+// exist.
 func (w *adoptionWorld) checkAnswers(c *adoptionBaseline) {
 	for lb, answers := range w.readAnswers() {
 		for r, got := range answers {
 			if slices.ContainsFunc(w.expected[lb].states, func(s string) bool { return c.answers[lb][s] == nil }) {
-				continue // it is being recorded
+				continue // the state is being recorded
 			}
 			if !slices.ContainsFunc(w.expected[lb].states, func(s string) bool { return c.answers[lb][s][r] == got }) {
 				w.rec.recordFirst("request to %s of %s is answered with %q, want %q of state %q", r, lb, got, c.answers[lb][w.expected[lb].states[0]][r], w.expected[lb].states)
@@ -221,7 +223,8 @@ func (w *adoptionWorld) checkAnswers(c *adoptionBaseline) {
 	}
 }
 
-// awaitExpectedStates waits until all acts must be effective, and compares the state with that of a run without the attacker.
+// awaitExpectedStates waits until all acts must be effective, and compares the answers and settings with those of a run
+// without the attacker.
 func (w *adoptionWorld) awaitExpectedStates(c *adoptionBaseline) {
 	last := time.Time{}
 	blocked := w.renewDeadlineIfBlocked()
@@ -253,7 +256,7 @@ func (w *adoptionWorld) awaitExpectedStates(c *adoptionBaseline) {
 	}
 }
 
-// warningsOf returns the warnings of the victims' objects, for the failure message.
+// warningsOf returns the warnings about the victims' objects of a load balancer, for the failure message.
 func (w *adoptionWorld) warningsOf(name string) string {
 	var b strings.Builder
 	for _, o := range w.Store.All("Event") {
@@ -265,7 +268,8 @@ func (w *adoptionWorld) warningsOf(name string) string {
 	return b.String()
 }
 
-// record stores the answers and settings of a state, which must be the same each time.
+// record stores the answers and settings of a load balancer in a state that has not been recorded yet. It also checks
+// whether a Gateway has the load balancer, as the state requires.
 func (w *adoptionWorld) record(c *adoptionBaseline, lb, state string, answers, settings map[string]string) {
 	p, unlock := w.partition()
 	if taken := strings.Contains(fmt.Sprint(p.ELB.LoadBalancers[w.arns[lb]].Tags), "gateway.k8s.aws"); taken != (lb != "shared" && state != ownState) {
@@ -306,13 +310,13 @@ func (w *adoptionWorld) deleteAllAndCheck(c *adoptionBaseline) {
 	for arn := range w.Emulator.Store().AcceleratorState(harness.Account).Accelerators {
 		w.rec.recordFirst("accelerator %s stays", arn)
 	}
-	left := slices.DeleteFunc(w.State(), func(line string) bool { return strings.HasPrefix(line, `security-group ["GlobalAccelerator"`) }) // AWS makes and keeps it
+	left := slices.DeleteFunc(w.State(), func(line string) bool { return strings.HasPrefix(line, `security-group ["GlobalAccelerator"`) }) // AWS creates and keeps this security group
 	if d := cmp.Diff(w.initialState, left); d != "" {
 		w.rec.recordFirst("left over:\n%s", d)
 	}
 }
 
-// deleteAttackerObjects deletes all objects of the attacker, after removing its own finalizers.
+// deleteAttackerObjects deletes all objects of the attacker, after it has removed foreignFinalizer from them.
 func (w *adoptionWorld) deleteAttackerObjects() {
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
@@ -328,7 +332,7 @@ func (w *adoptionWorld) deleteAttackerObjects() {
 	w.deleteNamespaceObjects()
 }
 
-// deleteVictimObjects deletes all objects of the victims.
+// deleteVictimObjects deletes all objects of the victims. It also ends the checks after each mutating call.
 func (w *adoptionWorld) deleteVictimObjects() {
 	w.Emulator.Faults().SetHook(nil)
 	w.released = true
@@ -344,7 +348,8 @@ func (w *adoptionWorld) deleteVictimObjects() {
 	}
 }
 
-// checkCost checks that the attacker's moves cause a limited number of calls.
+// checkCost checks that the attacker's moves cause a limited number of calls, and that no event about a Gateway of the
+// attacker shows an ARN or hostname of the victims.
 func (w *adoptionWorld) checkCost(c *adoptionBaseline) {
 	if w.baseline == nil {
 		return

@@ -26,7 +26,7 @@ const historyCount = 200
 // withoutShrinking is set if a failing history is reported in one line, without a search for a shorter one.
 var withoutShrinking = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
 
-// TestHistories runs random histories of the attacker.
+// TestHistories runs random histories of the attacker. The victims must be served as without the attacker.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
@@ -48,8 +48,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// seedsToRun returns the seeds to run: FULCRUM_ADVERSARY seeds from FULCRUM_ADVERSARY_FROM on, or a selection that
-// covers all elements of the first ones.
+// seedsToRun returns the seeds to run: FULCRUM_ADVERSARY seeds from FULCRUM_ADVERSARY_FROM on. By default it selects some of
+// the first historyCount seeds whose histories together have all elements; see coveringSeeds.
 func seedsToRun() []uint64 {
 	n, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64)
 	switch {
@@ -70,7 +70,7 @@ func seedsToRun() []uint64 {
 // seedsThatFailedOnce are seeds of histories that found faults, as regression tests.
 var seedsThatFailedOnce = []uint64{486, 602, 617, 950, 2465, 2627, 2905, 3026, 3067, 3289, 3898, 4091}
 
-// TestHistoriesThatOnceFailed runs these histories again.
+// TestHistoriesThatOnceFailed runs the histories of seedsThatFailedOnce.
 func TestHistoriesThatOnceFailed(t *testing.T) {
 	t.Parallel()
 	for _, seed := range seedsThatFailedOnce {
@@ -81,7 +81,8 @@ func TestHistoriesThatOnceFailed(t *testing.T) {
 	}
 }
 
-// runAndShrink runs the history of a seed, and searches for the shortest history that still fails.
+// runAndShrink runs the history of a seed. If it fails, runAndShrink searches for a shorter history that still fails,
+// reports it and returns false. With withoutShrinking it reports the failure and returns true, so that all seeds are run.
 func runAndShrink(t *testing.T, seed uint64) bool {
 	t.Helper()
 	h := historyOf(seed)
@@ -98,7 +99,8 @@ func runAndShrink(t *testing.T, seed uint64) bool {
 	return false
 }
 
-// shrink removes moves as long as the history still fails: halves first, then smaller parts.
+// shrink removes moves as long as the history fails in the same way: halves first, then smaller parts. It returns the
+// shortest history that it found, with its failures.
 func shrink(t *testing.T, h history, failures []string) (history, []string) {
 	t.Helper()
 	const replays = 80
@@ -120,7 +122,8 @@ func shrink(t *testing.T, h history, failures []string) (history, []string) {
 	}
 }
 
-// failureSubject returns the subject of a failure, without the time.
+// failureSubject returns the first two words of a failure, without the time. Failures with the same subject are assumed to
+// have the same cause.
 func failureSubject(failure string) string {
 	if rest, ok := strings.CutPrefix(failure, "after "); ok {
 		_, failure, _ = strings.Cut(rest, ": ")
@@ -129,8 +132,8 @@ func failureSubject(failure string) string {
 	return strings.Join(words[:min(2, len(words))], " ")
 }
 
-// TestGrammarCoversAllAnnotationsAndKinds checks that the grammar writes valid and invalid values of every annotation
-// and class parameter in the settings tables, and objects of every kind.
+// TestGrammarCoversAllAnnotationsAndKinds checks that each annotation in the settings tables has valid and invalid values,
+// and that the grammar writes each annotation, each class parameter and each kind of object.
 func TestGrammarCoversAllAnnotationsAndKinds(t *testing.T) {
 	t.Parallel()
 	for _, r := range settings.IngressRows() {

@@ -27,7 +27,7 @@ type compiledRule struct {
 	outcome dataplane.Rule
 }
 
-// loadBalancerPort is a port of a load balancer.
+// loadBalancerPort identifies a port of the load balancer with ARN lb.
 type loadBalancerPort struct {
 	lb   string
 	port int32
@@ -57,7 +57,7 @@ func (a *awsReading) answerOf(list []compiledRule, r dataplane.RequestFacts) ans
 	return answer{a.textOf(list[i].outcome), list[i].rule.IsDefault()}
 }
 
-// rules returns the rules of some load balancers, in the order of their evaluation.
+// rules returns the rules of the load balancers for which of returns true, in the order of their evaluation.
 func (a *awsReading) rules(of func(lb string) bool) map[loadBalancerPort][]compiledRule {
 	rules := map[loadBalancerPort][]compiledRule{}
 	for _, r := range a.p.ELB.Rules {

@@ -7,7 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestVictimsAreServedWithoutAnAttacker checks that the expectations hold without an attacker.
+// TestVictimsAreServedWithoutAnAttacker checks that a second run without the attacker meets the expectations that the first
+// run has recorded.
 func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
 	t.Parallel()
 	for i := range scenarios() {

@@ -81,7 +81,7 @@ type testCluster struct {
 	// isTargetUnhealthy reports which targets of the attacker never become healthy; nil for none.
 	isTargetUnhealthy    func(target string) bool
 	comparison           *comparison // nil: nothing is compared
-	settleRunsController bool        // Settle runs the controller
+	settleRunsController bool        // the test must call Settle to run the controller
 	// comparisonMutex guards the comparison and dirty.
 	comparisonMutex sync.Mutex
 	dirty           bool // AWS has changed since the last comparison
@@ -92,7 +92,8 @@ var attackerAddresses = []string{
 	"10.0.133.1", "10.0.149.1", "10.0.165.1", "10.0.133.2", "10.0.149.2", "10.0.165.2", "10.0.133.3", "10.0.149.3",
 }
 
-// runInTestCluster runs f in virtual time, when the victims are served and the controller is at rest.
+// runInTestCluster runs f in virtual time, when the victims are served and the controller is idle. It returns the recorded
+// failures.
 func runInTestCluster(t *testing.T, s setup, opt harness.Options, f func(w *testCluster)) (failures []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

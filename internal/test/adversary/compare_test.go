@@ -32,7 +32,8 @@ var baselines struct {
 	known map[setup]baseline
 }
 
-// runWithoutAttacker returns the course of a setup, and records it if needed.
+// runWithoutAttacker returns the baseline of a setup. It runs the acts of the setup without the attacker unless the baseline
+// is known.
 func runWithoutAttacker(t *testing.T, s setup) baseline {
 	t.Helper()
 	baselines.Lock()
@@ -110,7 +111,7 @@ type comparison struct {
 	failures []string // the first failures
 }
 
-// startComparison starts the comparison.
+// startComparison compares the facts with a baseline from now on, after each change in AWS.
 func (w *testCluster) startComparison(c baseline) {
 	w.comparisonMutex.Lock()
 	w.comparison = &comparison{baseline: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
@@ -119,7 +120,7 @@ func (w *testCluster) startComparison(c baseline) {
 	w.compareIfChanged()
 }
 
-// perform performs an act of a victim. Its effect is allowed from now on, and required after its time.
+// perform performs an act of a victim. Its effect is allowed from now on, and required after a.maxDelay.
 func (w *testCluster) perform(a act) {
 	w.comparisonMutex.Lock()
 	if j := w.comparison; j != nil {
@@ -155,7 +156,7 @@ func (j *comparison) deadline(now time.Time) (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// compareIfChanged compares the current facts if AWS has changed since the last comparison, and keeps the first failures.
+// compareIfChanged compares the current facts if AWS has changed since the last comparison, and records the first failures.
 func (w *testCluster) compareIfChanged() {
 	w.comparisonMutex.Lock()
 	defer w.comparisonMutex.Unlock()
@@ -222,7 +223,8 @@ func (w *testCluster) comparedSettings(j *comparison, got facts) map[string]bool
 	return keys
 }
 
-// findRecreatedResources finds resources that were deleted and created again.
+// findRecreatedResources lists resources whose ARN or ID has changed since the last comparison: they were deleted and
+// created again.
 func (j *comparison) findRecreatedResources(now time.Time, got facts) []string {
 	var out []string
 	for k := range union(j.ids, got.ids) {
@@ -236,8 +238,8 @@ func (j *comparison) findRecreatedResources(now time.Time, got facts) []string {
 	return out
 }
 
-// findDisallowedTargets lists the targets that are not allowed. It allows any state between two epochs: no target that none
-// of them has, and every target that all of them have.
+// findDisallowedTargets lists the targets that are not allowed. If several epochs are allowed, a target group may have any
+// target of one of them, and must have the targets that all of them have.
 func (j *comparison) findDisallowedTargets(now time.Time, got facts) []string {
 	var out []string
 	names := map[string]bool{}
@@ -264,7 +266,7 @@ func (j *comparison) findDisallowedTargets(now time.Time, got facts) []string {
 	return out
 }
 
-// stopComparison ends the comparison, for cases in which the victims make further changes.
+// stopComparison ends the comparison and discards its failures. It is for cases in which the victims make further changes.
 func (w *testCluster) stopComparison() { w.comparison = &comparison{} }
 
 // advanceAndCompare advances time, and compares whenever an act must be effective.

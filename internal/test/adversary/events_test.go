@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// attackerSecret must appear only in the attacker's own rules.
+// attackerSecret is the client secret of the attacker. It must appear only in the attacker's rules.
 const attackerSecret = "attacker-client-secret-81d0"
 
 // event is an event of the controller about an object.
@@ -71,11 +71,11 @@ func (l eventLog) hasWarning(object string, texts ...string) bool {
 	return false
 }
 
-// mostWarnings is the maximum number of warnings about one object in an hour, or since the last successful change for
-// it.
+// mostWarnings is the maximum number of warnings about one object for each hour and for each other event about it.
 const mostWarnings = 40
 
-// findFaultyEvents finds misleading events, events with secrets, and floods of events.
+// findFaultyEvents lists events with secrets, objects with too many warnings, and events about victims whose text is too
+// long or not one printable line.
 func (l eventLog) findFaultyEvents() []string {
 	var out []string
 	type flood struct {

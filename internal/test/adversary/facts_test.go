@@ -19,9 +19,9 @@ import (
 // facts are the victims' resources in AWS and the answers to their clients.
 type facts struct {
 	settings map[string]string   // by description
-	answers  map[request]answer  //
+	answers  map[request]answer  // by request
 	targets  map[string][]string // addresses by the name of the target group
-	ids      map[string]string   // ARNs and IDs, by the same keys
+	ids      map[string]string   // ARNs and IDs, by description
 	// forbiddenConditions are conditions that must never occur, whatever the victims do.
 	forbiddenConditions []string
 }
@@ -70,7 +70,7 @@ func (a *awsReading) readLoadBalancers() {
 	}
 }
 
-// readObjects reads the status of the victims' Ingresses.
+// readObjects reads the hostnames in the status of the victims' Ingresses and Service, and their finalizers.
 func (a *awsReading) readObjects() {
 	for stack, name := range statusObjectOfStack {
 		shown := a.w.statusHostname(name)
@@ -159,7 +159,7 @@ func (a *awsReading) readLoadBalancer(stack string, lb *emulated.LoadBalancer) {
 	}
 }
 
-// stackTag returns the stack of a load balancer from its tags.
+// stackTag returns the kind and the name of the stack in the tags of a load balancer, or "" if there is none.
 func stackTag(lb *emulated.LoadBalancer) string {
 	for _, k := range []model.Kind{model.Ingress, model.Service} {
 		if id := lb.Tags[naming.StackTag(k)]; id != "" {
@@ -172,7 +172,7 @@ func stackTag(lb *emulated.LoadBalancer) string {
 // isAttackerShutOut reports whether the attacker may add nothing to the victims' load balancers, because no class admits it.
 func (w *testCluster) isAttackerShutOut() bool { return w.access == shutOut }
 
-// sourcesOf lists the sources that a security group admits to a port.
+// sourcesOf lists the protocols and sources that a security group admits to a port.
 func sourcesOf(g *emulated.SecurityGroup, port int32) []string {
 	var out []string
 	for _, r := range g.Ingress {
@@ -281,8 +281,8 @@ func targetsOf(g *emulated.TargetGroup) []string {
 	return out
 }
 
-// reachablePortPrefix is the prefix of settings with the ports that load balancers may reach. More ports are harmless,
-// because all load balancers of the cluster share one source.
+// reachablePortPrefix is the prefix of settings that show which ports the load balancers may reach. Additional ports are
+// harmless, because all load balancers of the cluster share one backend security group.
 const reachablePortPrefix = "load balancers reach port "
 
 // readNodeSources reads which sources may reach the victims' pods and nodes.

@@ -55,7 +55,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 		})
 	}
 
-	// A live setting belongs to the member that asks for it.
+	// A new member cannot change a setting that another member has set.
 	for _, order := range []string{"-1000", "1000"} {
 		runCase(t, "04-newcomer-takes-no-settings/order "+order, open, func(w *testCluster) {
 			w.attackWith(attackerBackends)
@@ -77,7 +77,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 		})
 	}
 
-	// A redirect to a port without a listener has no effect, also for a member that is held.
+	// A redirect to a port without a listener has no effect, even if its member is held.
 	for name, order := range map[string]string{"held": "first", "last": "1000", "first": "-1000"} {
 		runCase(t, "05-redirect-to-no-listener/"+name, open, func(w *testCluster) {
 			for _, h := range []victimIngress{
@@ -107,13 +107,13 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 		})
 	}
 
-	// The safety check applies to a changed class, not to edited Ingresses.
+	// The safety check that keeps load balancers applies to changed classes, not to Ingresses that get another class.
 	runCase(t, "12-edited-classes-are-honored/spoofed finalizers", setup{access: openClass, scenario: 4}, func(w *testCluster) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 			w.attackWith(attackerIngress{name: name, class: "nginx", finalizers: "ingress.k8s.aws/resources"}.docs())
 		}
 		w.advanceAndCompare(0)
-		w.perform(w.scenarioActs()[0]) // blog/extra changes to another class
+		w.perform(w.scenarioActs()[0]) // Ingress "blog/extra" gets another class
 		w.advanceAndCompare(maxDeletionTime)
 	})
 	runCase(t, "12-edited-classes-are-honored/most Ingresses", open, func(w *testCluster) {
@@ -124,7 +124,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 		w.advanceAndCompare(longRunTime)
 		w.expectTrue(w.statusHostname("pay/a") != "", "pay/a has no load balancer")
 		w.stopComparison()
-		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} { // 7 of 11
+		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} { // 7 of the 11 Ingresses
 			w.changeClass(name, "nginx")
 		}
 		w.advanceAndCompare(maxDeletionTime)

@@ -39,7 +39,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// Calls that AWS refuses are repeated with back-off, whatever other waits there are.
+	// Calls that AWS refuses are repeated with back-off, even if the stack also waits for healthy targets.
 	refused := map[string][]string{
 		"AddTags":                      {"tags", "Cost=1"},
 		"ModifyLoadBalancerAttributes": {"load-balancer-attributes", "idle_timeout.timeout_seconds=90"},
@@ -156,7 +156,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 	}
 }
 
-// hangingOperation makes requests of an operation hang until the caller cancels them.
+// hangingOperation makes the first requests of an operation hang until the caller cancels them.
 type hangingOperation struct {
 	operation    string
 	isEnabled    atomic.Bool

@@ -23,13 +23,13 @@ spec: {%s, serviceRef: {name: app, port: 80}}
 `, spec)
 }
 
-// TestAttacksFoundByRandomHistories has the faults that random histories found, as cases with fixed objects.
+// TestAttacksFoundByRandomHistories runs, with fixed objects, the attacks by which random histories found faults.
 func TestAttacksFoundByRandomHistories(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// Only bindings of a stack register targets in its target groups. "$TGNAME4" and "$TGARN4" refer to the target
-	// group that the change of pay/shop creates.
+	// Only bindings of a stack register targets in its target groups. "$TGNAME4" and "$TGARN4" refer to the target group
+	// that the change of Ingress "pay/shop" creates.
 	const before = "4"
 	for name, spec := range map[string]string{
 		"by name":                "targetType: ip, targetGroupName: $TGNAME" + before,
@@ -73,7 +73,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		w.advanceAndCompare(longRunTime)
 	})
 
-	// A binding that cannot be applied is tried less and less often.
+	// A binding that cannot be applied is retried with back-off.
 	for name, spec := range map[string]string{
 		"a role that does not exist":        "targetGroupARN: $EXTERNAL, iamRoleArnToAssume: x",
 		"instances in a target group of ip": "targetGroupARN: $EXTERNAL, targetType: instance",
@@ -95,7 +95,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		})
 	}
 
-	// A binding whose target group cannot be read keeps no rules of other bindings.
+	// A binding whose target group cannot be read does not keep security group rules of other bindings.
 	runCase(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *testCluster) {
 		w.attackWith(attackerBackends, attackerBinding("targetGroupARN: xxx, networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: []}]}"))
 		w.advanceAndCompare(shortRunTime)
@@ -108,7 +108,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		w.checkRemainingResources(w.comparison.baseline, false)
 	})
 
-	// An Ingress with a class of another controller does not decide settings either.
+	// A class of the attacker cannot change settings that other members of the IngressGroup have set.
 	foreignSettings := map[string]string{
 		"listeners":              "[{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: 'true'}]}]",
 		"prefixListsIDs":         "[$PREFIXLIST]",
@@ -145,7 +145,7 @@ spec: {group: {name: %s}, %s: %s}
 		}
 	}
 
-	// Settings that cannot be parsed close no open port.
+	// Settings that cannot be parsed change nothing for other members.
 	for _, isolated := range []bool{false, true} {
 		runCase(t, fmt.Sprintf("19-unreadable-settings-change-nothing/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
 			w.attackWith(attackerBackends)
@@ -162,7 +162,7 @@ spec: {group: {name: %s}, %s: %s}
 		})
 	}
 
-	// An IngressGroup whose only member is not accepted any more needs no plan.
+	// The only member of an IngressGroup gets a class that does not accept it. This does not affect other IngressGroups.
 	runCase(t, "20-a-group-without-accepted-members", open, func(w *testCluster) {
 		w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "own", "target-type", "ip"}}.docs())
 		w.advanceAndCompare(shortRunTime)
@@ -172,8 +172,8 @@ spec: {group: {name: %s}, %s: %s}
 		w.advanceAndCompare(longRunTime)
 	})
 
-	// An Ingress whose group.order cannot be parsed has no position in the IngressGroup, not even for its 503
-	// responses.
+	// An Ingress whose group.order cannot be parsed has no position in the IngressGroup, not even for rules that answer with
+	// 503.
 	for _, isolated := range []bool{false, true} {
 		runCase(t, fmt.Sprintf("21-an-unreadable-order-is-no-place/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
 			w.attackWith(attackerBackends)
@@ -216,17 +216,17 @@ spec: {group: {name: %s}, %s: %s}
 		w.expectTrue(w.log.hasWarning("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.log.warningsAbout("Ingress pay/shop"))
 	})
 
-	// The deletion does not wait either for a rule without a priority because AWS refuses to reorder rules.
+	// The deletion of a rule does not wait for a new rule that has no priority because AWS refuses to reorder rules.
 	runCase(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.deny("SetRulePriorities")
 		w.attackWith(attackerBackends, attackerIngress{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
 		w.advanceAndCompare(shortRunTime)
-		w.perform(withMoreTime(w.scenarioActs()[0], 6*longRunTime)) // meanwhile a new rule before others gets no priority either
+		w.perform(withMoreTime(w.scenarioActs()[0], 6*longRunTime)) // meanwhile, the new rule of "pay/shop" gets no priority either
 		w.perform(w.scenarioActs()[1])
 		w.advanceAndCompare(longRunTime)
 	})
 
-	// A redirect that AWS refuses removes no rule behind it that it would hide if it existed.
+	// A redirect that AWS refuses does not remove the rules that it would make unreachable.
 	runCase(t, "29-a-refused-redirect-covers-nothing", open, func(w *testCluster) {
 		w.attackWith(attackerBackends, `
 apiVersion: networking.k8s.io/v1
@@ -262,14 +262,14 @@ spec:
 		})
 	}
 
-	// A fact that cannot be read for a moment, while the member that gets a shared resource is determined, decides
-	// nothing, even if it can be read before the end of the run.
+	// A read that fails while the controller determines which member gets a shared setting changes nothing, even if a retry
+	// succeeds before the end of the run.
 	for _, count := range []int{1, 4} {
 		runCase(t, fmt.Sprintf("31-unread-for-a-moment/%d", count), open, func(w *testCluster) {
 			x := attackerIngress{class: "alb", host: "evil.example.com", service: "act", pairs: []string{"group.name", "open", "group.order", "-1000", "wafv2-acl-name", "none",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`}}
 			docs := x.docs()
-			for n := range 40 { // longer than until a read is repeated
+			for n := range 40 { // so many that the read is retried before the run ends
 				docs += fmt.Sprintf("  - {host: evil.example.com, http: {paths: [{path: /%d, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n", n)
 			}
 			docs += "  - {host: evil.example.com, http: {paths: [{path: /\u2603, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n" // refused, so that another plan is made
@@ -279,8 +279,8 @@ spec:
 		})
 	}
 
-	// While a served Ingress has a class without parameters, other members can still set values that are not live
-	// yet.
+	// While the class of a served Ingress refers to missing parameters, other members can still set new values, such as a
+	// tag.
 	runCase(t, "32-new-tags-beside-a-class-without-parameters", setup{access: classOwner, scenario: 1}, func(w *testCluster) {
 		w.attackWith(attackerBackends, attackerIngress{class: "evil", host: "evil.example.com", pairs: []string{"group.name", "vault", "group.order", "1000", "target-type", "ip",
 			"scheme", "internal", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// unhealthyService has targets that never become healthy.
+// unhealthyService is Service "ill" with one pod. Tests make the target of the pod unhealthy.
 const unhealthyService = `
 apiVersion: v1
 kind: Service
@@ -39,7 +39,7 @@ func TestAttacksOnRules(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// A rule that AWS refuses holds only itself.
+	// A rule that AWS refuses is held without an effect on other rules.
 	for name, a := range map[string]attackerIngress{
 		"same host and path": {class: "alb", host: "shop.example.com", service: "act"},
 		"what comes later":   {class: "alb", host: "shop.example.com", path: "/new", service: "act"},
@@ -106,7 +106,7 @@ func TestAttacksOnRules(t *testing.T) {
 		})
 	}
 
-	// At the quota of target groups a change is made in place.
+	// If the quota allows only one target group, a change of the target type still takes effect.
 	runCase(t, "06-change-at-the-quota-of-target-groups", open, func(w *testCluster) {
 		w.setQuota("target-groups-per-application-load-balancer", 1)
 		w.stopComparison()
@@ -143,7 +143,7 @@ func TestAttacksOnRules(t *testing.T) {
 			if err != nil {
 				w.rec.Fatal(err)
 			}
-			// First without planning, which would take days.
+			// Translate without planning first, because a plan with all rules would take days.
 			other, err := cluster.NewMemory(clock.RealClock{})
 			if err != nil {
 				w.rec.Fatal(err)

@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestAttacksOnSharedResources has attacks that other tests did not detect when faults were planted in the
-// controller.
+// TestAttacksOnSharedResources runs attacks on resources that the attacker shares with victims. They detect faults that were
+// inserted into the controller and that other tests did not detect.
 func TestAttacksOnSharedResources(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// A deleted rule of a victim is not retained for an object with the same conditions that is not accepted.
+	// A deleted rule of a victim is not retained because of an Ingress with the same conditions that is not accepted.
 	runCase(t, "21-foreign-rules-are-not-retained", setup{access: openClass, scenario: 6}, func(w *testCluster) {
 		for i, route := range []route{{"shop.example.com", "/new", "act"}, {"extra.example.com", "/", "act"}, {"blog.example.com", "/", "act"}} {
 			w.attackWith(attackerIngress{name: fmt.Sprintf("x%d", i), class: "pinned", finalizers: finalizerOf("open"), host: route.host, path: route.path, service: route.service,
@@ -67,7 +67,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// A member that is deleted does not wait for the waits of another member.
+	// The deletion of a member does not wait for healthy targets of another member.
 	runCase(t, "23-leaving-waits-for-no-other", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.isTargetUnhealthy = func(target string) bool { return target == "10.0.149.1" }
 		x := attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}
@@ -83,7 +83,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		}
 	})
 
-	// An order that cannot be parsed gives no position among the members.
+	// A member whose group.order cannot be parsed has no position in the IngressGroup.
 	for _, order := range seeds.Spread(3, choices["group.order"].bad) {
 		runCase(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *testCluster) {
 			w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "shop.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip",
@@ -106,8 +106,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// In isolated tenancy a newcomer gets no hosts of other members and decides no settings, however they are
-	// written.
+	// In isolated tenancy, a new member gets no hosts of other members and changes no settings, however it writes them.
 	runCase(t, "25-isolated-tenancy/settings", setup{access: openClass, isolated: true}, func(w *testCluster) {
 		w.attackWith(attackerBackends)
 		for _, group := range []string{"open", "vault"} {
@@ -148,7 +147,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// Tags that are kept because they may belong to an unreadable member replace none either.
+	// If a member cannot be read, its existing tags are held. They do not replace tags of other members either.
 	for name, later := range map[string][]string{
 		"unreadable order": {"group.order", "1e3", "tags", manyTags},
 		"unreadable tags":  {"group.order", "1000", "tags", "evil"},
@@ -173,7 +172,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker is not informed")
 	})
 
-	// Only Secrets of the Ingress's own namespace are used, however they are named.
+	// Only Secrets in the namespace of the Ingress are used, whatever name the Ingress writes.
 	for _, name := range seeds.Spread(2, []string{"login", "pay.login", "pay/login", "login.pay", "../pay/login", "/api/v1/namespaces/pay/secrets/login"}) {
 		runCase(t, fmt.Sprintf("28-secrets-of-others/%q", name), open, func(w *testCluster) {
 			w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
@@ -183,8 +182,8 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		})
 	}
 
-	// An address that a victim's pod has is not a target of another tenant any more, although the binding of the
-	// previous pod has no endpoints.
+	// A victim's pod gets the address of a deleted pod of the attacker. The address is then deregistered from the attacker's
+	// target group, although the attacker's binding has no EndpointSlice.
 	runCase(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *testCluster) {
 		w.attackWith(strings.NewReplacer("10.0.133.1", replacementAddress, "node-0", "node-1").Replace(attackerBackends), ingressWithOwnLoadBalancer("app"))
 		w.advanceAndCompare(longRunTime)

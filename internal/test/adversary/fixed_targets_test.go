@@ -37,7 +37,7 @@ func TestAttacksOnTargets(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// A finished pod does not own its address any more, whatever its status shows.
+	// The address of a finished pod is not a target, although the status of the pod still shows it.
 	for _, phase := range []string{"Succeeded", "Failed"} {
 		runCase(t, "10-finished-pods-are-no-targets/"+phase, setup{access: openClass, scenario: 2}, func(w *testCluster) {
 			finished := strings.NewReplacer("10.0.133.1", replacementAddress, "phase: Running", "phase: "+phase, "node-0", "node-1").Replace(attackerBackends)

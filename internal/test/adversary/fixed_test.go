@@ -13,7 +13,7 @@ import (
 // The fixed cases are regression tests for faults that were found. As in random histories, the facts about the
 // victims are compared at every step, and each case has further checks.
 
-// runCase runs a case in the victims' cluster.
+// runCase runs f in a test cluster with setup s. It reports the failures that f records and those of the comparison.
 func runCase(t *testing.T, name string, s setup, f func(w *testCluster)) {
 	t.Helper()
 	runCaseWith(t, name, s, harness.Options{}, f)
@@ -34,7 +34,7 @@ func runCaseWith(t *testing.T, name string, s setup, opt harness.Options, f func
 	})
 }
 
-// attackerBackends are the Services, pods and EndpointSlices behind the attacker's Ingresses.
+// attackerBackends is the attacker's Service "app" with a pod and an EndpointSlice.
 const attackerBackends = `
 apiVersion: v1
 kind: Service
@@ -57,11 +57,11 @@ endpoints: [{addresses: [10.0.133.1], conditions: {ready: true}, nodeName: node-
 
 // attackerIngress is an Ingress of the attacker.
 type attackerIngress struct {
-	name, class string   // class "": none is named
-	finalizers  string   // "" for no class
+	name, class string   // defaults: name "x", no class
+	finalizers  string   // separated by commas
 	pairs       []string // annotations
 	host, path  string
-	service     string // "app" if empty; with a colon: Service and port
+	service     string // "app" if empty; "act" for the action in annotation actions.act
 }
 
 func (a attackerIngress) docs() string {
@@ -126,7 +126,7 @@ func (w *testCluster) setQuota(name string, n int) {
 	all.Config.Quotas[name] = n
 }
 
-// expectTrue records a failure of a case.
+// expectTrue records a failure if ok is false.
 func (w *testCluster) expectTrue(ok bool, format string, args ...any) {
 	if !ok {
 		w.rec.Errorf(format, args...)

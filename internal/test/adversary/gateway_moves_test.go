@@ -7,12 +7,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// pickText returns a random text.
+// pickText returns a random one of the texts.
 func (w *gatewayWorld) pickText(of ...string) string { return of[w.IntN(len(of))] }
 
 func (w *gatewayWorld) chance(percent int) bool { return w.IntN(100) < percent }
 
-// makeGatewayMove makes one random move of the attacker.
+// makeGatewayMove makes one random move of the attacker, or a random change of the victims that affects its rights.
 func (w *gatewayWorld) makeGatewayMove() {
 	if w.chance(15) {
 		w.deleteRandomObject()
@@ -70,7 +70,8 @@ func (w *gatewayWorld) deleteRandomObject() {
 	}
 }
 
-// applyDoc applies an object of the attacker, sometimes with a forged status or forged finalizers.
+// applyDoc creates or changes the objects in doc and adds doc to the moves. New objects are stored with the status and the
+// finalizers in doc.
 func (w *gatewayWorld) applyDoc(doc string) {
 	w.moves = append(w.moves, doc)
 	loaded, err := cluster.LoadYAML([]byte(doc))
@@ -93,7 +94,7 @@ func (w *gatewayWorld) applyDoc(doc string) {
 	}
 }
 
-// parents returns random parentRefs, sometimes very many.
+// parents returns random parentRefs, sometimes 32 of them.
 func (w *gatewayWorld) parents() string {
 	n := 1 + w.IntN(3)
 	if w.chance(10) {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// temporaryGrant temporarily permits the attacker's routes to use the Services of blog.
+// temporaryGrant temporarily permits the attacker's routes to use the Services of namespace "blog".
 const temporaryGrant = `
 apiVersion: gateway.networking.k8s.io/v1beta1
 kind: ReferenceGrant
@@ -19,7 +19,7 @@ spec:
   to: [{group: "", kind: Service}]
 `
 
-// grantBlogServices makes blog permit the attacker's routes to use its Services; revokeBlogServices ends that.
+// grantBlogServices permits the attacker's routes to use the Services of namespace "blog". revokeBlogServices ends that.
 func (w *gatewayWorld) grantBlogServices() {
 	w.moves, w.isBlogGranted = append(w.moves, "blog lends its Service"), true
 	w.Apply(temporaryGrant)
@@ -32,8 +32,8 @@ func (w *gatewayWorld) revokeBlogServices() {
 	}
 }
 
-// checkRights checks that no rule forwards to the pods of blog for a route of the attacker without a grant, however
-// the attacker breaks its routes and Gateways.
+// checkRights checks that, without a grant, no rule of the attacker's routes forwards to the pods of namespace "blog", even
+// if its routes and Gateways are invalid.
 func (w *gatewayWorld) checkRights(when string) {
 	if w.isBlogGranted {
 		return
@@ -54,14 +54,14 @@ func (w *gatewayWorld) checkRights(when string) {
 	}
 }
 
-// assignedHost is a host that the Gateway's owner assigns to a listener for trusted namespaces, and takes back.
-// Otherwise it belongs to the open listener.
+// assignedHost is a host that the owner of the Gateway assigns to a listener for trusted namespaces, and takes back. At
+// other times, listener "open" serves it.
 const assignedHost = "new.pay.com"
 
 const assignedListener = `  - {name: new, port: 80, protocol: HTTP, hostname: ` + assignedHost + `, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
 `
 
-// edgeDoc returns the Gateway with the ALB, edgeConfiguration its LoadBalancerConfiguration.
+// edgeDoc returns the Gateway with the ALB. edgeConfiguration returns its LoadBalancerConfiguration.
 func edgeDoc() string           { return victimDoc("kind: Gateway\nmetadata: {name: edge, namespace: infra") }
 func edgeConfiguration() string { return victimDoc("kind: LoadBalancerConfiguration") }
 
@@ -84,8 +84,8 @@ func (w *gatewayWorld) unassignHost() {
 	w.Apply(edgeDoc())
 }
 
-// claimHost makes the attacker serve the host while it may, and then break the route: with too many rules, or with
-// conditions that AWS refuses. The host may be assigned to the other listener before or after that.
+// claimHost makes the attacker serve assignedHost if it may. Then the host may be assigned to the other listener, or taken
+// back from it. Finally the attacker may break its route: with too many rules, or with conditions that AWS refuses.
 func (w *gatewayWorld) claimHost() {
 	name := fmt.Sprint("given", w.IntN(2))
 	host := w.pickText(assignedHost, assignedHost, `"*.pay.com"`)
@@ -104,7 +104,8 @@ func (w *gatewayWorld) claimHost() {
 	}
 }
 
-// routeForHost returns a route of the attacker with one rule for all paths, a further condition and more rules.
+// routeForHost returns a route of the attacker with one rule for all paths and with more additional rules. match is a
+// further condition of the first rule.
 func routeForHost(name, host, match string, more int) string {
 	out := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: %s, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRefs: [{name: edge, namespace: infra}]\n  hostnames: [%s]\n  rules:\n  - {matches: [{path: {type: PathPrefix, value: /}%s}], backendRefs: [{name: e0, port: 80}]}\n", name, host, match)
 	for i := range more {
@@ -113,8 +114,8 @@ func routeForHost(name, host, match string, more int) string {
 	return out
 }
 
-// toggleHost assigns the host to the other listener or takes it back. Sometimes the owner of the Gateway makes a
-// mistake in the same minute, so that the whole load balancer is held.
+// toggleHost assigns assignedHost to the listener for trusted namespaces or takes it back. Sometimes the owner of the
+// Gateway makes a mistake in the same minute, so that the whole load balancer is held.
 func (w *gatewayWorld) toggleHost() {
 	if w.chance(30) {
 		w.moves = append(w.moves, "infra writes a configuration that cannot be read")
@@ -134,7 +135,8 @@ func (w *gatewayWorld) toggleHost() {
 	}
 }
 
-// checkHost checks that the attacker does not answer for the host while it belongs to the other listener.
+// checkHost checks that the attacker does not answer requests for assignedHost while the host belongs to the listener for
+// trusted namespaces.
 func (w *gatewayWorld) checkHost(when string) {
 	if !w.isHostAssigned {
 		return

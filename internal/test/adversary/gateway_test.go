@@ -141,8 +141,8 @@ type gatewayWorld struct {
 	facts          map[string]string // facts that must not change
 	moves          []string
 	runs           int
-	isBlogGranted  bool // blog permits routes of the attacker to use its Service
-	isHostAssigned bool // a host of the open listener is assigned to the one for trusted namespaces
+	isBlogGranted  bool // namespace "blog" permits routes of the attacker to use its Services
+	isHostAssigned bool // assignedHost belongs to the listener for trusted namespaces
 }
 
 // TestGatewayHistories runs random histories of a tenant that may write all objects of its namespace: routes,
@@ -159,8 +159,8 @@ func TestGatewayHistories(t *testing.T) {
 	}
 }
 
-// seedRange returns the first seed and the number of histories: all of them, FULCRUM_ADVERSARY histories from
-// FULCRUM_ADVERSARY_FROM on, or the single one of FULCRUM_ADVERSARY_SEED.
+// seedRange returns the first seed and the number of histories: all from seed 0 on by default, FULCRUM_ADVERSARY histories
+// from FULCRUM_ADVERSARY_FROM on, or only FULCRUM_ADVERSARY_SEED.
 func seedRange(all uint64) (first, n uint64) {
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
 		return seed, 1
@@ -205,7 +205,7 @@ func runGatewayHistory(t *testing.T, seed uint64) *gatewayWorld {
 	})
 }
 
-// runInGatewayWorld runs a function in the cluster of these victims.
+// runInGatewayWorld calls run in a test cluster with victimGateways, when the victims are served.
 func runInGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatewayWorld {
 	t.Helper()
 	w := &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 9))}
@@ -236,12 +236,12 @@ func runInGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *ga
 	return w
 }
 
-// setExpectedShopAnswer sets the expected answer to requests to the victims' shop.
+// setExpectedShopAnswer sets the expected answer to requests for shop.pay.com.
 func (w *gatewayWorld) setExpectedShopAnswer(answer string) {
 	w.facts["shop.pay.com/"], w.facts["shop.pay.com/x/y"] = answer, answer
 }
 
-// victimShop returns the victims' first route.
+// victimShop returns the victims' HTTPRoute "shop".
 func victimShop() string {
 	for doc := range strings.SplitSeq(victimGateways, "---\n") {
 		if strings.Contains(doc, "name: shop, namespace: pay") {
@@ -275,7 +275,8 @@ func (w *gatewayWorld) partition() (*emulated.Partition, func()) {
 	return s.Partition(harness.Account, harness.Region), s.Unlock
 }
 
-// readFacts returns the answers to the victims' clients and the status of the victims' objects.
+// readFacts returns the settings of the victims' load balancers, the answers to the victims' clients and the status of the
+// victims' objects.
 func (w *gatewayWorld) readFacts() map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
@@ -348,7 +349,8 @@ func (w *gatewayWorld) readFacts() map[string]string {
 
 func (w *gatewayWorld) asCluster() *testCluster { return &testCluster{Harness: w.Harness, rec: w.rec} }
 
-// compareFacts compares the facts with the recorded ones.
+// compareFacts compares the facts with the recorded ones, and checks the rights of the attacker. when is the start of each
+// failure.
 func (w *gatewayWorld) compareFacts(when string) {
 	got := w.readFacts()
 	for key, want := range w.facts {

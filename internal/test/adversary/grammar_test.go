@@ -112,7 +112,8 @@ func (g *grammar) acceptableAnnotations() map[string]string {
 	return out
 }
 
-// annotate adds random annotations of the table with valid and invalid values.
+// annotate adds up to n random annotations of the settings tables, with valid or invalid values. If service is set, it adds
+// only annotations that Services may have.
 func (g *grammar) annotate(to map[string]string, n int, service bool) {
 	for range n {
 		r := g.rows[g.IntN(len(g.rows))]
@@ -228,7 +229,7 @@ func (g *grammar) imitatingIngress() cluster.Object {
 	return ing
 }
 
-// addReferencedAction usually adds the action to which the backends refer.
+// addReferencedAction usually adds annotation actions.act if a backend refers to it.
 func (g *grammar) addReferencedAction(ing *networkingv1.Ingress) {
 	const key = annotationPrefix + "actions.act"
 	if _, there := ing.Annotations[key]; there || !g.chance(70) {
@@ -245,7 +246,7 @@ func (g *grammar) addReferencedAction(ing *networkingv1.Ingress) {
 	}
 }
 
-// largestIngress returns an Ingress of the maximum size: 1.5 MB, with 256 KiB of annotations.
+// largestIngress returns a very large Ingress. The API server allows 1.5 MB, with 256 KiB of annotations.
 func (g *grammar) largestIngress() cluster.Object {
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
 	ing.Annotations = g.acceptableAnnotations()
@@ -360,7 +361,7 @@ func (g *grammar) pod() cluster.Object {
 	return p
 }
 
-// foreignAddresses are addresses of no pod of the attacker.
+// foreignAddresses has addresses that do not belong to pods of the attacker.
 var foreignAddresses = []string{"10.0.148.10", "10.0.164.10", "10.0.132.11", "10.0.132.12", replacedAddress, replacementAddress, "10.0.128.4", "169.254.169.254", "127.0.0.1", "10.96.0.1", "8.8.8.8", "10.0.133.9"}
 
 func (g *grammar) endpointSlice() cluster.Object {

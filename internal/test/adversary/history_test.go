@@ -69,7 +69,7 @@ func historyOf(seed uint64) history {
 	return h
 }
 
-// hasTimeAfterRollout reports whether there is enough time between the rollout and the next move.
+// hasTimeAfterRollout reports whether the moves after the rollout take at least the time d.
 func hasTimeAfterRollout(h history, d time.Duration) bool {
 	var sum time.Duration
 	for i, at := range h.acts {
@@ -83,7 +83,7 @@ func hasTimeAfterRollout(h history, d time.Duration) bool {
 	return sum >= d
 }
 
-// workload returns a working Service of the attacker.
+// workload returns a move that creates a Service of the attacker with a ready pod.
 func (g *grammar) workload() move {
 	docs := strings.NewReplacer("name: app-0", "name: p0", "name: app-1", "name: s0-1", "name: app", "name: s0", "app: app", "app: s0", "service-name: app", "service-name: s0").Replace(attackerBackends)
 	return move{documents: docs}
@@ -96,7 +96,7 @@ func (h history) String() string {
 	return b.String()
 }
 
-// forEachStep calls the functions for all moves and acts in order.
+// forEachStep calls attack for each move and perform for each act, in order.
 func (h history) forEachStep(attack func(move), perform func(act)) {
 	all := scenarios()[h.scenario]
 	next := 0
@@ -111,7 +111,7 @@ func (h history) forEachStep(attack func(move), perform func(act)) {
 	}
 }
 
-// withoutMoves returns the history without some moves.
+// withoutMoves returns a copy of the history without the moves with index from to to-1.
 func (h history) withoutMoves(from, to int) history {
 	out := h
 	out.moves = slices.Delete(slices.Clone(h.moves), from, to)
@@ -124,7 +124,7 @@ func (h history) withoutMoves(from, to int) history {
 	return out
 }
 
-// timeWithoutEdits is a time without edits, in which the controller's calls are counted.
+// timeWithoutEdits is how long the controller runs without edits before its calls are counted.
 const timeWithoutEdits = 20 * time.Minute
 
 // runHistory runs a history and returns the failures.
@@ -182,13 +182,14 @@ func runHistory(t *testing.T, h history) []string {
 	})
 }
 
-// Limits of the calls to AWS that the attacker may cause: for each of its moves, and for each hour afterwards.
+// Limits of the calls to AWS that the attacker may cause: for each of its moves, and for each hour.
 const (
 	callsPerMove, callsPerHour     = 80, 600
 	refusedPerMove, refusedPerHour = 30, 60
 )
 
-// checkCalls compares the calls with those of a run without the attacker.
+// checkCalls checks that the attacker has not caused too many calls, or too many refused calls. c.calls is the number of
+// calls without the attacker.
 func (w *testCluster) checkCalls(c baseline, moves int) {
 	hours := time.Since(w.comparison.startTime()).Hours()
 	total, refused := w.Emulator.Calls().Total()-c.calls, 0
@@ -207,7 +208,7 @@ func (w *testCluster) checkCalls(c baseline, moves int) {
 	}
 }
 
-// checkUnreachableRules checks for a finding if a rule of a victim is unreachable because a rule of the attacker with
+// checkUnreachableRules checks that a victim gets a warning if its rule is unreachable, because a rule of the attacker with
 // the same host and path has a higher priority.
 func (w *testCluster) checkUnreachableRules() {
 	got := w.facts()
@@ -371,7 +372,8 @@ func (w *testCluster) checkRemainingResources(c baseline, stripped bool) {
 	}
 }
 
-// comparableLines removes attributes that no object sets from the lines of a state, because they are never changed back.
+// comparableLines returns the set of the lines of a state. Unless the attacker is shut out, it removes the attributes of
+// load balancers and listeners, because they are not reset when no object sets them any more.
 func (w *testCluster) comparableLines(lines []string) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range lines {

@@ -24,7 +24,7 @@ type act struct {
 	do       func(w *testCluster)
 }
 
-// changeAct returns an act that adds a route before the other routes of an Ingress.
+// changeAct returns an act that adds a route before the other routes of an Ingress, and a tag.
 func changeAct(name string, r route) act {
 	return act{"change of " + name, maxChangeTime, func(w *testCluster) {
 		h := ingresses()[name]
@@ -84,12 +84,12 @@ func withMoreTime(a act, within time.Duration) act {
 	return a
 }
 
-// reversalAct returns an act that reverts a change.
+// reversalAct returns an act that restores the original Ingress.
 func reversalAct(name string) act {
 	return act{"reversal of the change of " + name, maxDeletionTime, func(w *testCluster) { w.apply(ingresses()[name].docs()) }}
 }
 
-// namespaceDeletionAct returns an act that deletes all objects of namespace blog, as deleting the namespace would.
+// namespaceDeletionAct returns an act that deletes all objects of namespace "blog", as the deletion of the namespace would.
 func namespaceDeletionAct() act {
 	return act{"shutdown of namespace blog", maxDeletionTime, func(w *testCluster) {
 		for _, kind := range []cluster.Kind{cluster.KindPod, cluster.KindEndpointSlice, cluster.KindService, cluster.KindIngress} {
@@ -102,7 +102,8 @@ func namespaceDeletionAct() act {
 	}}
 }
 
-// randomScenarios is the number of scenarios for random histories; the others are for fixed cases.
+// randomScenarios is the number of scenarios at the start of the list that random histories use. Only fixed cases use the
+// others.
 const randomScenarios = 4
 
 // scenarios returns the acts of the victims for each scenario, such as a change, a deletion and a rollout.

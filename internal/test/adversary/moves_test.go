@@ -51,7 +51,7 @@ func (m move) String() string {
 // the ARN and "$TGNAME0" for the name of the first one, and so on.
 var victimTargetGroup = regexp.MustCompile(`\$TG(ARN|NAME)(\d)`)
 
-// attack makes a move.
+// attack makes a move of the attacker.
 func (w *testCluster) attack(m move) {
 	switch {
 	case m.object != nil:
@@ -133,8 +133,8 @@ func (w *testCluster) placeholders(text string) string {
 	return w.placeholderReplacer.Replace(text)
 }
 
-// targetGroupNames returns all names that the victims' target groups have at some time. Every tenant can compute
-// them.
+// targetGroupNames returns all names that the victims' target groups have at some time, in order, and a name without a
+// target group. Every tenant can compute these names.
 func (w *testCluster) targetGroupNames() []string {
 	known := map[string]bool{}
 	if w.comparison != nil {
@@ -219,8 +219,8 @@ type membership struct {
 	from, until time.Time
 }
 
-// attackerRights are what the attacker is entitled to: membership in stacks of the victims, and ports that it opens
-// in security groups that its targets share with theirs.
+// attackerRights are what the attacker is entitled to: membership in stacks of the victims, and ports that it opens in
+// security groups that its targets share with those of the victims.
 type attackerRights struct {
 	setup
 	store        *cluster.Memory
@@ -249,8 +249,8 @@ func (a *attackerRights) recordObject(obj cluster.Object) {
 	}
 }
 
-// recordOpenedPorts records which ports a binding of the attacker opens to which sources in the security groups of its
-// targets. The victims' nodes and pods have the same security groups.
+// recordOpenedPorts records the ports that a binding of the attacker opens, with their sources. It opens them in the
+// security groups of its targets, which the victims' nodes and pods also have.
 func (a *attackerRights) recordOpenedPorts(o *elbv2.TargetGroupBinding) {
 	if o.Spec.Networking == nil {
 		return

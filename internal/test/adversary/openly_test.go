@@ -19,9 +19,9 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// In cooperative tenancy an accepted member may place its rules before those of others with group.order, and may
-// answer requests that no other rule answers. The attacker is entitled to that and nothing else. The functions below
-// decide independently of the controller whether it is accepted.
+// In cooperative tenancy an accepted member may place its rules before those of others with group.order, and may answer
+// requests that no other rule answers. The attacker is entitled to that and nothing else. The functions below decide
+// independently of the controller whether an Ingress of the attacker is accepted.
 
 const annotationPrefix = "alb.ingress.kubernetes.io/"
 
@@ -55,7 +55,7 @@ func (a *attackerRights) acceptingStack(ing *networkingv1.Ingress) string {
 	}
 	if order, ok := ing.Annotations[annotationPrefix+"group.order"]; ok {
 		if n, err := strconv.Atoi(order); err != nil || n < -1000 || n > 1000 {
-			return "" // it keeps its live rules
+			return "" // it keeps its existing rules
 		}
 	}
 	if !named || len(group) > 63 || !validGroupName.MatchString(group) {
@@ -101,13 +101,14 @@ func (a *attackerRights) ownClassAdmits() (group string, ok bool) {
 	return group, true
 }
 
-// mayAnswer reports whether an accepted member of the attacker may answer a request of a victim's client, because
-// it precedes the victim by group.order or because no rule of a victim answers.
+// mayAnswer reports whether an accepted Ingress of the attacker may answer a request of a victim's client. It may do so if
+// it precedes the victim by group.order, or if no rule of a victim matches the request.
 func (a *attackerRights) mayAnswer(r request, got, want answer) bool {
 	return len(a.entitledIngresses(r, got, want)) > 0
 }
 
-// entitledIngresses returns the Ingresses that are entitled to the answer to a request.
+// entitledIngresses returns the Ingresses of the attacker that may answer a request with got. want is the answer without the
+// attacker.
 func (a *attackerRights) entitledIngresses(r request, got, want answer) []*networkingv1.Ingress {
 	if a.isolated && !(want.isDefault && a.isHostReleased(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
 		return nil
@@ -151,8 +152,9 @@ func (a *attackerRights) isHostReleased(r request) bool {
 	return err == nil && (obj == nil || obj.GetDeletionTimestamp() != nil)
 }
 
-// effectEnd returns until when a version of an Ingress may have an effect: slightly longer than it existed, or than the
-// Ingress existed if later versions are not accepted and it keeps its live rules.
+// effectEnd returns the time until which a version of an Ingress may have an effect: maxRuleRemovalTime after the next
+// accepted version has replaced it. If no later version is accepted, the Ingress keeps its existing rules. The time is then
+// maxRuleRemovalTime after its deletion, or now if it is not deleted.
 func (a *attackerRights) effectEnd(m membership) time.Time {
 	if m.until.IsZero() {
 		return time.Now()

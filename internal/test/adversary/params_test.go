@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// fieldValues are values of class parameters by the name of the field. Fields that are not listed are generated from
-// their Go type, so that new fields are part of the grammar.
+// fieldValues has functions that return random values of class parameters, by the name of the field. Fields that are not
+// listed are generated from their Go type, so that new fields are part of the grammar.
 var fieldValues = map[string]func(g *grammar) any{
 	"Group": func(g *grammar) any {
 		return &elbv2.IngressGroup{Name: pick(g, "open", "open", "vault", "vault", "own", "Bad/Name", "")}
@@ -55,7 +55,7 @@ var fieldValues = map[string]func(g *grammar) any{
 	"WAFv2ACLName":         func(g *grammar) any { return pick(g, "none", "gone") },
 }
 
-// setRandomFields sets random fields of the parameters.
+// setRandomFields sets each field of the parameters with a probability in percent.
 func (g *grammar) setRandomFields(spec *elbv2.IngressClassParamsSpec, percent int) {
 	v := reflect.ValueOf(spec).Elem()
 	for i := range v.NumField() {
@@ -71,7 +71,7 @@ func (g *grammar) setRandomFields(spec *elbv2.IngressClassParamsSpec, percent in
 	}
 }
 
-// setRandomValue generates a random value from its type.
+// setRandomValue sets v to a random value of its type.
 func (g *grammar) setRandomValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// ingressWithRules returns an Ingress of the attacker with n rules, of which AWS accepts only some.
+// ingressWithRules returns a move that writes an Ingress of the attacker with n rules, of which AWS accepts only some.
 func ingressWithRules(r *rand.Rand, n int) move {
 	var paths []string
 	prefix := fmt.Sprintf("/%c", 'a'+rune(r.IntN(3)))
@@ -100,7 +100,7 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 	})
 }
 
-// countSharedRules returns the number of rules of the shared load balancer.
+// countSharedRules returns the number of rules of IngressGroup "open", without default rules.
 func (w *testCluster) countSharedRules() (n int) {
 	p, unlock := w.partition()
 	defer unlock()

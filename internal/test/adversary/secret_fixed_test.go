@@ -24,8 +24,8 @@ func TestAttacksByTLSSecrets(t *testing.T) {
 			w.applyDoc("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
 				"  - {name: l, port: 81, protocol: HTTPS, hostname: evil.com, tls: {certificateRefs: [" + strings.Join(refs, ", ") + "]}}\n")
 		},
-		// An older Ingress of the IngressGroup adds a host of the victims, whose certificate is then for a host of
-		// another member.
+		// An older Ingress of the attacker in the IngressGroup adds a host of the victims. The victims' certificate is then
+		// for a host of another member.
 		"an older member takes the host": func(w *secretWorld) {
 			c := w.certificateFor("evil.com")
 			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
@@ -42,7 +42,7 @@ spec:
   rules: [{host: www.pay.com, http: {paths: [{path: /evil, pathType: Prefix, backend: {service: {name: e0, port: {number: 80}}}}]}}]
 `)
 		},
-		// A listener without a hostname serves no host of its own.
+		// A listener without a hostname must not add a certificate for hosts of the victims.
 		"a listener without a hostname": func(w *secretWorld) {
 			c := w.certificateFor("*.pay.com")
 			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))

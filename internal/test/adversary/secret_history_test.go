@@ -91,29 +91,30 @@ spec:
 ---
 `
 
-// victimNames are the hosts of the victims' certificates, by Secret.
+// victimNames has the hosts of the victims' certificates by Secret.
 var victimNames = map[string]string{"pay/shop": "shop.pay.com", "infra/api": "api.pay.com", "pay/www": "www.pay.com"}
 
-// secretWorld is the cluster of these victims and the attacker.
+// secretWorld is a test cluster with an attacker and the victims of secureVictims.
 type secretWorld struct {
 	*gatewayWorld
 	*authority
 	recordedLog controllerLog
-	// pool has certificates of the attacker, by their names.
+	// pool has certificates of the attacker by their names, which are separated by commas.
 	pool map[string][]certificateWithKey
-	// certificateARNs are the ARNs of the victims' certificates by Secret, expectedSerials their expected serial numbers.
+	// certificateARNs has the ARNs of the victims' certificates by Secret, and expectedSerials their expected serial
+	// numbers.
 	certificateARNs map[string]string
 	expectedSerials map[string]int64
 	startTime       time.Time
-	// isImportDisabled is set if the controller runs without --import-tls-secrets; lateSerials are the serial numbers that
-	// are imported with it.
+	// isImportDisabled is set if the controller runs without --import-tls-secrets. lateSerials has the serial numbers of the
+	// newest certificates by Secret, which the controller imports when it runs with the flag.
 	isImportDisabled bool
 	lateSerials      map[string]int64
-	// mayLeaveOrphans is set if the attacker made moves meanwhile: the imported certificates of a load balancer that is
-	// deleted without the flag remain in ACM, because the controller does not read them then, and are reported as
-	// orphans.
+	// mayLeaveOrphans is set if the attacker has made moves while the flag was missing. If a load balancer is deleted during
+	// this time, its imported certificates remain in ACM, because the controller does not read them. Later they are reported
+	// as orphans.
 	mayLeaveOrphans bool
-	// checkEffects checks the effects of an attack; nil for no further check.
+	// checkEffects, if not nil, checks the effects of an attack.
 	checkEffects func()
 }
 
@@ -155,7 +156,7 @@ func runSecretHistory(t *testing.T, seed uint64) *secretWorld {
 	})
 }
 
-// runInSecretWorld runs a function in the cluster of these victims.
+// runInSecretWorld calls run in a test cluster with secureVictims, when the victims are served.
 func runInSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretWorld {
 	t.Helper()
 	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certificateWithKey{}, certificateARNs: map[string]string{}, expectedSerials: map[string]int64{}, lateSerials: map[string]int64{}}
@@ -168,7 +169,7 @@ func runInSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secr
 	return w
 }
 
-// createVictims creates the objects of the victims.
+// createVictims starts the controller, creates the objects of the victims, and records their certificates.
 func (w *secretWorld) createVictims() {
 	w.authority = newAuthority()
 	w.Harness = harness.New(w.rec, harness.Options{
@@ -223,7 +224,8 @@ func (w *secretWorld) restartWithToggledImport() {
 	}
 }
 
-// importedCertificates returns the certificates in ACM by their Secret, of stacks of the victims or of the attacker.
+// importedCertificates returns the imported certificates in ACM by Secret. evil selects those of the attacker's stacks,
+// otherwise those of the victims' stacks.
 func (w *secretWorld) importedCertificates(p *emulated.Partition, evil bool) map[string]*emulated.Certificate {
 	out := map[string]*emulated.Certificate{}
 	for _, c := range p.ACM.Certificates {
@@ -255,7 +257,8 @@ func (w *secretWorld) recordCertificates() {
 	w.Emulator.Calls().Reset()
 }
 
-// checkSecrets checks the victims' listeners and certificates.
+// checkSecrets checks the victims' listeners and certificates, the number of imports, and that no private key appears
+// anywhere.
 func (w *secretWorld) checkSecrets(when string) {
 	p, unlock := w.partition()
 	defer unlock()
@@ -304,7 +307,8 @@ func (w *secretWorld) checkSecrets(when string) {
 	if secure != 2 {
 		w.rec.Errorf("%sthe victims have %d listeners with TLS", when, secure)
 	}
-	// Imports that the attacker may cause: a few for each Secret of each of its stacks, which limits the total.
+	// Imports that the attacker may cause: a few for each Secret in each of its stacks. The number of its Secrets and stacks
+	// is limited.
 	hours := time.Since(w.startTime).Hours()
 	if n, most := w.Emulator.Calls().Count("ImportCertificate"), int(250+12*hours+5); n > most {
 		w.rec.Errorf("%s%d imports, at most %d", when, n, most)
@@ -312,7 +316,8 @@ func (w *secretWorld) checkSecrets(when string) {
 	w.checkKeys(when)
 }
 
-// checkKeys checks that no private key appears in logs and objects.
+// checkKeys checks that no private key appears in the log, in events, or in objects other than TLS Secrets. It then clears
+// the log.
 func (w *secretWorld) checkKeys(when string) {
 	w.recordedLog.mu.Lock()
 	defer w.recordedLog.mu.Unlock()

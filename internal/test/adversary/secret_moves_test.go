@@ -36,7 +36,7 @@ func (w *secretWorld) makeSecretMove() {
 	}
 }
 
-// certificateFor returns one of three certificates for the given names.
+// certificateFor returns one of three certificates for names, which are separated by commas.
 func (w *secretWorld) certificateFor(names string) certificateWithKey {
 	for len(w.pool[names]) < 3 {
 		w.pool[names] = append(w.pool[names], w.issue(-1, 90, strings.Split(names, ",")...))
@@ -44,7 +44,7 @@ func (w *secretWorld) certificateFor(names string) certificateWithKey {
 	return w.pool[names][w.IntN(3)]
 }
 
-// randomHosts returns random names for certificates and listeners.
+// randomHosts returns random names for a certificate, separated by commas.
 func (w *secretWorld) randomHosts() string {
 	return w.pickText("evil.com", "evil.com", "www.evil.com", "shop.pay.com", "evil.com,shop.pay.com", "*.pay.com", "SHOP.pay.com", "www.pay.com", "*.com", "evil.com,api.pay.com,www.pay.com", "xn--evil.com")
 }

@@ -28,7 +28,7 @@ type authority struct {
 	cert               *x509.Certificate
 	root               string
 	serial             int64
-	issuedCertificates []certificateWithKey // issued certificates; their keys must not appear anywhere
+	issuedCertificates []certificateWithKey // their keys must not appear outside of Secrets
 }
 
 func newAuthority() *authority {
@@ -72,7 +72,7 @@ func (a *authority) issue(from, to int, names ...string) certificateWithKey {
 	return out
 }
 
-// secretOf returns a TLS Secret.
+// secretOf returns a Secret of type kind with a certificate, its key and the root certificate.
 func secretOf(namespace, name, kind, body, key, root string) string {
 	text := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\ntype: %s\ndata: {ca.crt: %s, tls.crt: %s, tls.key: %s}\n",

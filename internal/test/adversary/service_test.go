@@ -19,7 +19,7 @@ const mailService = "pay/mail"
 
 const serviceAnnotationPrefix = "service.beta.kubernetes.io/"
 
-// mailServiceDoc returns that Service, with Elastic IPs, a certificate, client ranges and further annotations.
+// mailServiceDoc returns mailService with Elastic IPs, a certificate, client ranges and the annotations in more.
 func mailServiceDoc(more string) string {
 	return `
 apiVersion: v1
@@ -41,14 +41,14 @@ metadata:
 `
 }
 
-// mailServiceEdit returns an edit of that Service.
+// mailServiceEdit returns an act that adds a tag to mailService.
 func mailServiceEdit() act {
 	return act{"edit of Service " + mailService, maxChangeTime, func(w *testCluster) {
 		w.apply(mailServiceDoc("    " + serviceAnnotationPrefix + "aws-load-balancer-additional-resource-tags: Release=2\n"))
 	}}
 }
 
-// mailStatusHostname returns the hostname in its status.
+// mailStatusHostname returns the hostname in the status of mailService, or "" if there is none.
 func (w *testCluster) mailStatusHostname() string {
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "pay", Name: "mail"})
 	if err != nil {
@@ -60,7 +60,8 @@ func (w *testCluster) mailStatusHostname() string {
 	return ""
 }
 
-// mailPlaceholders returns placeholders for names and IDs of its AWS resources.
+// mailPlaceholders returns placeholders, each followed by its value: the name and the security group of the NLB of
+// mailService.
 func (w *testCluster) mailPlaceholders() []string {
 	p, unlock := w.partition()
 	defer unlock()
@@ -156,8 +157,8 @@ func serviceKey(g *grammar, key string) string {
 	return serviceAnnotationPrefix + key
 }
 
-// recordExposedPorts records which ports of its targets a Service of the attacker opens to clients. The victims' nodes
-// and pods have the same security groups.
+// recordExposedPorts records the ports that a Service of the attacker opens to clients. It opens them in the security groups
+// of its targets, which the victims' nodes and pods also have.
 func (a *attackerRights) recordExposedPorts(s *corev1.Service) {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return
@@ -178,13 +179,14 @@ func (a *attackerRights) recordExposedPorts(s *corev1.Service) {
 	}
 }
 
-// hasExposed reports whether the attacker has opened a port of its targets to address ranges, or for UDP.
+// hasExposed reports whether the attacker has opened a port of its targets to a source that is an address range, or with
+// UDP.
 func (a *attackerRights) hasExposed(protocol, source string, port int32) bool {
 	return a.exposedPorts[port] && (strings.Contains(source, "/") || protocol == "udp")
 }
 
-// disableDeletionProtectionOfServices disables deletion protection of the attacker's load balancers, also for Services that
-// are being deleted, whose deletion waits for that.
+// disableDeletionProtectionOfServices disables deletion protection in the annotations of the attacker's Services, including
+// Services whose deletion waits for that.
 func (w *testCluster) disableDeletionProtectionOfServices() {
 	for _, o := range w.Store.All(cluster.KindService) {
 		if o.GetNamespace() != attackerNamespace {
@@ -202,7 +204,7 @@ func (w *testCluster) disableDeletionProtectionOfServices() {
 	}
 }
 
-// writtenServiceAnnotations returns the annotations that the grammar writes on Services.
+// writtenServiceAnnotations returns the annotations that the grammar writes into 20,000 Services.
 func writtenServiceAnnotations(g *grammar) []string {
 	var out []string
 	for range 20000 {

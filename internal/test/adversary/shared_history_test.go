@@ -21,11 +21,12 @@ const sharedHistories = 6
 // other namespaces can join it.
 type sharedWorld struct {
 	*gatewayWorld
-	// isGuestAway is set while the Service of blog has its own load balancer.
+	// isGuestAway is set while the Service of namespace "blog" has its own load balancer.
 	isGuestAway bool
 }
 
-// sharedService returns a Service with an NLB and a pod; day is its creation time.
+// sharedService returns a Service with an NLB and a pod. day is the creation time. annotations is empty or begins with a
+// comma.
 func sharedService(namespace, name, address, day, annotations, port string) string {
 	doc := fmt.Sprintf(`
 apiVersion: v1
@@ -51,8 +52,8 @@ func sharedGuest(annotations string) string {
 	return sharedService("blog", "mail", "10.0.148.12", "2000-01-01T00:00:00Z", annotations, "{port: 25, targetPort: 8080}")
 }
 
-// TestSharedHistories runs random histories of a tenant that joins and leaves a shared NLB with random objects, while
-// a Service of the victims leaves it and comes back.
+// TestSharedHistories runs random histories of a tenant that joins and leaves a shared NLB with random objects, while a
+// Service of the victims leaves it and returns. The settings of the NLB and the ports of the victims must not change.
 func TestSharedHistories(t *testing.T) {
 	t.Parallel()
 	first, n := seedRange(sharedHistories)
@@ -148,8 +149,8 @@ func (w *sharedWorld) readFacts() map[string]string {
 	return out
 }
 
-// compareFacts compares this with the recorded facts, and checks that the Service of blog is still internet-facing while it
-// has its own load balancer.
+// compareFacts compares the current facts with the recorded ones. It also checks that the Service of namespace "blog" is
+// internet-facing while it has its own load balancer.
 func (w *sharedWorld) compareFacts(when string) {
 	got := w.readFacts()
 	for key, want := range w.facts {
@@ -166,8 +167,8 @@ func (w *sharedWorld) compareFacts(when string) {
 	}
 }
 
-// disableDeletionProtectionOfAttacker disables deletion protection of the attacker's load balancers in objects and in AWS,
-// where it is not changed if no object sets it.
+// disableDeletionProtectionOfAttacker disables deletion protection of the attacker's load balancers in the objects. It does
+// so in AWS too, because the controller does not change the attribute if no object sets it.
 func (w *sharedWorld) disableDeletionProtectionOfAttacker() {
 	w.asCluster().disableDeletionProtectionOfServices()
 	p, unlock := w.partition()
@@ -179,7 +180,7 @@ func (w *sharedWorld) disableDeletionProtectionOfAttacker() {
 	}
 }
 
-// toggleGuestMembership moves the Service of blog, which sets no scheme, to its own load balancer or back.
+// toggleGuestMembership moves the Service of namespace "blog", which sets no scheme, to its own load balancer or back.
 func (w *sharedWorld) toggleGuestMembership() {
 	w.isGuestAway = !w.isGuestAway
 	w.moves = append(w.moves, fmt.Sprintf("the Service of blog leaves: %t", w.isGuestAway))
@@ -192,9 +193,9 @@ func (w *sharedWorld) toggleGuestMembership() {
 	w.Settle(30 * time.Minute)
 }
 
-// TestDeletedServiceCanLoseDeletionProtection checks that a Service with deletion protection that asks for an
-// occupied port of the shared load balancer, and is deleted before it has moved, keeps its load balancer and is not
-// deleted until the protection is disabled on the object.
+// TestDeletedServiceCanLoseDeletionProtection creates a Service with its own load balancer. The Service then enables
+// deletion protection, requests an occupied port of the shared load balancer, and is deleted. It must keep its load balancer
+// and must not be deleted until deletion protection is disabled.
 func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 	t.Parallel()
 	w := &sharedWorld{gatewayWorld: &gatewayWorld{}}

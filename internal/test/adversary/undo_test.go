@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// revertingAPI is an API server behind which the attacker immediately reverts the controller's writes of finalizers and
-// status to its own objects.
+// revertingAPI wraps an API server. It simulates an attacker that immediately reverts the controller's writes of finalizers
+// and status to the attacker's objects.
 type revertingAPI struct {
 	kube.API
 	mu                sync.Mutex
@@ -24,7 +24,7 @@ type revertingAPI struct {
 	frequentlyWritten []string // objects that were written more than ten times in a minute
 }
 
-// startReverting makes the API revert writes to the objects of a store; nil stops it.
+// startReverting makes the API revert writes to the attacker's objects in a store. A nil store ends this.
 func (u *revertingAPI) startReverting(store *cluster.Memory) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// choice has the values that the attacker writes into an annotation. For keys that are not listed, values are
-// generated from the type in the settings table, so that new annotations are part of the grammar.
+// choice has the values that the attacker writes into an annotation. For annotations that are not in a table, choiceFor
+// generates values from the type in the settings table, so that new annotations are part of the grammar.
 type choice struct {
 	good []string // valid values, which would be harmful if they took effect
 	bad  []string // values that cannot be parsed or that AWS refuses
@@ -110,7 +110,7 @@ var manyTags = func() string {
 
 const long63 = "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabc"
 
-// hostileTexts are hostile values for any type.
+// hostileTexts has invalid values for annotations of any type.
 var hostileTexts = []string{
 	"", " ", "none", "null", "x\ny", "FAKE\nWarning  Deleted  the controller deletes your load balancer\n", "\u202etxet", "\t",
 	"$(reboot)", "../../pay/login", "%s%s%s%n", `"`, "`", strings.Repeat("x", 300), strings.Repeat("é", 5000), "☃", "\x7f\x1b[2J",

@@ -28,11 +28,11 @@ func (a access) String() string {
 const (
 	attackerNamespace = "evil"
 	attackerClass     = "evil"
-	// victimSecret must appear only in the victims' own rules.
+	// victimSecret is the client secret of the victims. It must appear only in the victims' rules.
 	victimSecret = "victim-client-secret-5f2c"
 )
 
-// clusterDocs returns the objects of the cluster operator.
+// clusterDocs returns the classes and namespaces, which belong to the cluster operator.
 func clusterDocs(a access) string {
 	alb := "spec: {controller: ingress.k8s.aws/alb}"
 	if a == shutOut {
@@ -132,7 +132,6 @@ func workloads() []workload {
 	}
 }
 
-// replaced is the address of the pod that a rollout deletes, replacement that of its new pod.
 const (
 	// replacedAddress is the address of the pod that a rollout deletes, replacementAddress that of its new pod.
 	replacedAddress    = "10.0.132.10"
@@ -213,7 +212,7 @@ func annotations(pairs ...string) string {
 	return b.String()
 }
 
-// loadBalancerWideSettings are the load-balancer-wide settings of all victims in IngressGroup "open".
+// loadBalancerWideSettings has the annotations that all victims in IngressGroup "open" have, as pairs of key and value.
 var loadBalancerWideSettings = []string{
 	"group.name", "open", "scheme", "internal", "ip-address-type", "ipv4", "subnets", "$PRIVATE",
 	"inbound-cidrs", "10.0.0.0/8", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT",
@@ -261,7 +260,8 @@ func appendPairs(pairs []string, more ...string) []string {
 	return append(append([]string{}, pairs...), more...)
 }
 
-// ingresses returns the victims' Ingresses: two IngressGroups and an Ingress with its own load balancer.
+// ingresses returns the victims' Ingresses by namespace and name: two IngressGroups and an Ingress with its own load
+// balancer.
 func ingresses() map[string]victimIngress {
 	vault := []string{"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "mutual-authentication", `[{"port":443,"mode":"passthrough"}]`, "enable-frontend-nlb", "false", "shield-advanced-protection", "true"}
 	out := map[string]victimIngress{}
@@ -289,7 +289,7 @@ metadata: {name: login, namespace: pay}
 stringData: {clientID: solo-client, clientSecret: ` + victimSecret + `}
 `
 
-// statusObjectOfStack has the Ingress or Service whose status shows a load balancer of the victims.
+// statusObjectOfStack has, by stack, the Ingress or Service whose status shows the load balancer of the victims.
 var statusObjectOfStack = map[string]string{"open": "pay/shop", "vault": "pay/vault", "solo": "pay/solo", "mail": mailService}
 
 // request is a request of a client of the victims.
@@ -297,7 +297,7 @@ type request struct {
 	stack, host string
 	port        int32
 	path        string
-	// owner is the Ingress that answers it, and order its group.order.
+	// owner is the Ingress that answers the request, and order is its group.order.
 	owner string
 	order int
 }

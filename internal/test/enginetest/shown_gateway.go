@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// statusListener is the status of a listener.
+// statusListener is the status of one listener of a Gateway or ListenerSet.
 type statusListener struct {
 	Name           string
 	AttachedRoutes int32
@@ -18,13 +18,13 @@ type statusListener struct {
 	Conditions     []string
 }
 
-// statusParent is the status of a route for one parent and controller.
+// statusParent is the status that one controller has set for one parent of a route.
 type statusParent struct {
 	Parent, Controller string
 	Conditions         []string
 }
 
-// addGateways adds the status of Gateways, ListenerSets and routes that a controller has processed.
+// addGateways adds the status that controllers have set on the Gateways, ListenerSets and routes in src.
 func (o *statusObjects) addGateways(src *cluster.Memory) {
 	for _, kind := range append([]cluster.Kind{cluster.KindGateway, cluster.KindListenerSet}, cluster.RouteKinds...) {
 		for _, obj := range src.All(kind) {
@@ -58,7 +58,8 @@ func (o *statusObjects) addGateways(src *cluster.Memory) {
 	}
 }
 
-// hasConditions reports whether a controller has set conditions of an object.
+// hasConditions reports whether a controller has set at least one condition. The default conditions of the CRDs, whose
+// message is "Waiting for controller", do not count.
 func hasConditions(all []metav1.Condition) bool {
 	return slices.ContainsFunc(all, func(c metav1.Condition) bool { return c.Message != "Waiting for controller" })
 }
@@ -87,7 +88,7 @@ func listenerStatuses(all []gwv1.ListenerStatus) []statusListener {
 	return out
 }
 
-// parentName returns the name of a parent, with section and port if the route has them.
+// parentName returns "kind namespace/name listener section port n" without the parts that p does not set.
 func parentName(p gwv1.ParentReference) string {
 	out := string(p.Name)
 	if p.Namespace != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// EachCase calls f with the objects of each golden case in the folder testdata of files.
+// EachCase runs f as a subtest for each golden case testdata/*.txtar in files. src has the objects of its file
+// cluster.yaml.
 func EachCase(t *testing.T, files fs.FS, f func(t *testing.T, src *cluster.Memory)) {
 	t.Helper()
 	names, err := fs.Glob(files, "testdata/*.txtar")
@@ -37,7 +38,7 @@ func EachCase(t *testing.T, files fs.FS, f func(t *testing.T, src *cluster.Memor
 	}
 }
 
-// NewShuffledSource returns a source that returns lists in a random order.
+// NewShuffledSource returns a source that returns the lists of src in random order. Equal seeds give equal orders.
 func NewShuffledSource(src cluster.Source, seed uint64) cluster.Source {
 	return shuffledSource{src, rand.New(rand.NewPCG(seed, 0))}
 }
@@ -55,7 +56,8 @@ func (s shuffledSource) List(q cluster.Query) ([]cluster.Object, error) {
 	return out, err
 }
 
-// NewViewedSource returns a source that answers only the queries that a view has recorded.
+// NewViewedSource returns a source that reads from src only the objects and lists that v has recorded. For all others
+// it returns nil.
 func NewViewedSource(src cluster.Source, v *cluster.View) cluster.Source {
 	only := viewedSource{Source: src, refs: map[cluster.Ref]bool{}, queries: map[cluster.Query]bool{}}
 	for _, r := range v.Refs() {

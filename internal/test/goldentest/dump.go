@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// Dump returns a value as readable YAML: non-empty fields in their order; maps sorted by key; values in Go
-// interfaces with the name of their type as key; values with MarshalText or String as text.
+// Dump returns v as readable YAML. It omits empty fields, keeps the order of the other fields, and sorts maps by key.
+// A value in a Go interface has the name of its type as key. A value with MarshalText or String is written as that
+// text.
 func Dump(v any) string {
 	return strings.Join(valueLines(reflect.ValueOf(v)), "\n") + "\n"
 }
 
-// valueLines renders a value. A scalar is one line without key or dash.
+// valueLines returns the YAML lines of v without key or dash. A scalar is one line.
 func valueLines(v reflect.Value) []string {
 	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
@@ -41,7 +42,7 @@ func valueLines(v reflect.Value) []string {
 	return []string{fmt.Sprint(v.Interface())}
 }
 
-// isScalar reports whether a kind of value is written on one line behind its key.
+// isScalar reports whether v is written on the same line as its key.
 func isScalar(v reflect.Value) bool {
 	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
@@ -64,7 +65,7 @@ func isScalar(v reflect.Value) bool {
 	return true
 }
 
-// isEmpty reports whether a value is omitted.
+// isEmpty reports whether a field with value v is omitted.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:
@@ -95,7 +96,8 @@ func keyedLines(key string, v reflect.Value) []string {
 	return out
 }
 
-// interfaceLines renders a value in a Go interface, with the name of its type as key.
+// interfaceLines returns the YAML lines of v, a value in a Go interface, with the name of its type as key. An empty
+// struct is written as that name only.
 func interfaceLines(v reflect.Value) []string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -155,7 +157,7 @@ func listLines(v reflect.Value) []string {
 	return out
 }
 
-// textOf returns the text of a value with MarshalText or String.
+// textOf returns the text of a value that has MarshalText or String. It returns false for other values.
 func textOf(v reflect.Value) (string, bool) {
 	if !v.CanInterface() {
 		return "", false
@@ -176,7 +178,7 @@ func textOf(v reflect.Value) (string, bool) {
 	return "", false
 }
 
-// quoteIfNeeded quotes a text if YAML would read it as another value.
+// quoteIfNeeded quotes s if it is empty or has characters with a meaning in YAML. Numbers and booleans are not quoted.
 func quoteIfNeeded(s string) string {
 	if s == "" || strings.ContainsAny(s, "\n\t\"") || strings.TrimSpace(s) != s ||
 		strings.ContainsAny(s[:1], "[]{}*&!|>%@`'#?-,") || strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":") {

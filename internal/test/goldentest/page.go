@@ -7,14 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Page compares a generated file with its expected content, and writes it with -update.
+// Page fails the test if the file at path does not contain want, the generated text. With -update it writes want to
+// path.
 func Page(t *testing.T, path, want string) {
 	t.Helper()
 	compareFile(t, os.ReadFile, path, want)
 }
 
-// EmbeddedPage compares a generated file that a package embeds (see Run). embedded is its content. -update writes it
-// to path.
+// EmbeddedPage fails the test if embedded, the content of a file that the package of the test embeds (see Run), is not
+// want, the generated text. With -update it writes want to path.
 func EmbeddedPage(t *testing.T, embedded, path, want string) {
 	t.Helper()
 	compareFile(t, func(string) ([]byte, error) { return []byte(embedded), nil }, path, want)

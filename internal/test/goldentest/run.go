@@ -18,14 +18,14 @@ var update = flag.Bool("update", false, "rewrite the outputs of golden files")
 // File is a named part of a case.
 type File struct{ Name, Text string }
 
-// Case is one archive.
+// Case is one golden test, read from one txtar archive.
 type Case struct {
 	// Name is the file's name without ".txtar".
 	Name    string
 	archive *txtar.Archive
 }
 
-// Text returns the part with a name, or "" if the case does not have it.
+// Text returns the content of the part with this name, or "" if the case does not have it.
 func (c Case) Text(name string) string {
 	for _, f := range c.archive.Files {
 		if f.Name == name {
@@ -35,16 +35,16 @@ func (c Case) Text(name string) string {
 	return ""
 }
 
-// Has reports whether the case has a part with a name.
+// Has reports whether the case has a part with this name.
 func (c Case) Has(name string) bool {
 	return slices.ContainsFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
 }
 
 // Run runs each case of files that matches the pattern (such as "testdata/*.txtar") as a subtest. produce returns all
-// outputs in the order of the file; outputs without text are omitted.
+// outputs in the order that they have in the archive. With -update, outputs without text are removed from the archive.
 //
-// The package of the test must embed the files: the test cache of Go uses the content of embedded files, but path
-// and time of opened files, which would make a new clone run each test again.
+// The package of the test must embed the files. The test cache of Go compares embedded files by content, but opened
+// files by path and modification time, so a new clone would run each test again.
 func Run(t *testing.T, files fs.FS, pattern string, produce func(t *testing.T, c Case) []File) {
 	t.Helper()
 	names, err := fs.Glob(files, pattern)
@@ -73,7 +73,7 @@ func Run(t *testing.T, files fs.FS, pattern string, produce func(t *testing.T, c
 	}
 }
 
-// rewriteOutputs replaces the outputs in place, adds new outputs at the end and removes empty outputs.
+// rewriteOutputs writes the inputs of c to file, and after them the outputs got. Outputs without text are omitted.
 func rewriteOutputs(t *testing.T, file string, c Case, got []File) {
 	t.Helper()
 	out := &txtar.Archive{Comment: c.archive.Comment}
@@ -93,7 +93,7 @@ func rewriteOutputs(t *testing.T, file string, c Case, got []File) {
 	}
 }
 
-// withNewline returns a text that ends with one newline, as archives need it.
+// withNewline returns s with exactly one newline at its end, as archives need it. An empty s is returned as it is.
 func withNewline(s string) string {
 	if s == "" {
 		return ""

@@ -14,8 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// hostileAccelerators returns GlobalAccelerators of namespace evil with endpoints that AWS refuses, conflicting
-// listeners, misleading texts, sizes above every quota, and names of resources of other namespaces.
+// hostileAccelerators returns manifests of Namespace "evil" and of GlobalAccelerators in it. They have endpoints that
+// AWS refuses, conflicting listeners, misleading texts, sizes above every quota, and names of resources of other
+// namespaces.
 func hostileAccelerators(r *Harness) []string {
 	var wide, many []string
 	for i := range 300 {
@@ -35,8 +36,8 @@ func hostileAccelerators(r *Harness) []string {
 	return out
 }
 
-// TestHostileAcceleratorsDoNotAffectOthers checks that no GlobalAccelerator of a namespace changes the accelerators
-// of another namespace or delays their edits, and that AWS refuses few calls.
+// TestHostileAcceleratorsDoNotAffectOthers checks that hostile GlobalAccelerators in one namespace do not change the
+// accelerator of another namespace, do not delay its edits, and cause few calls per hour.
 func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,8 +116,8 @@ func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 	})
 }
 
-// TestAcceleratorWithoutObjectIsAnOrphan checks that an accelerator without an object is reported as an orphan and
-// not deleted, also if the object was deleted after its finalizer had been removed.
+// TestAcceleratorWithoutObjectIsAnOrphan checks that an accelerator without an object is reported as an orphan and not
+// deleted, even if the object was deleted after a user had removed its finalizer.
 func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +146,7 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 		if err := r.Store.Put(obj); err != nil {
 			t.Fatal(err)
 		}
-		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge") // before the controller has put the finalizer back
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge") // before the controller adds the finalizer again
 		r.Settle(time.Hour)
 		if n := len(liveAccelerators(r)); n != 1 || !liveAccelerators(r)[0].Enabled || len(liveAccelerators(r)[0].Listeners) != 1 {
 			t.Errorf("%d accelerators, want the one that was there: %v", n, acceleratorState(r))
@@ -154,7 +155,7 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 		if len(got) != 1 || got[0].ID.String() != "shop/edge" || len(got[0].Resources) != 1 {
 			t.Errorf("orphans %v", got)
 		}
-		// The object is created again, as from a backup, and gets its accelerator back.
+		// The object is created again, as if it were restored from a backup, and gets its accelerator back.
 		arn := liveAccelerators(r)[0].ARN
 		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)

@@ -15,7 +15,7 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// stacksOfAccelerators returns the objects that have an accelerator.
+// stacksOfAccelerators returns the stack tag of each accelerator, which is "namespace/name" of its object.
 func stacksOfAccelerators(r *Harness) (out []string) {
 	for _, a := range liveAccelerators(r) {
 		out = append(out, a.Tags["aga.k8s.aws/stack"])
@@ -23,8 +23,8 @@ func stacksOfAccelerators(r *Harness) (out []string) {
 	return out
 }
 
-// TestLimitOfAcceleratorsPerNamespace checks that with a limit per namespace the oldest objects get accelerators, and
-// that lowering the limit deletes no live accelerator.
+// TestLimitOfAcceleratorsPerNamespace checks that, with a limit per namespace, the oldest objects get accelerators,
+// and that lowering the limit deletes no existing accelerator.
 func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 		if got := strings.Join(eventsOf(r, "shop", "later"), "\n"); !strings.Contains(got, "QuotaReached") || !strings.Contains(got, "--max-accelerators-per-namespace") {
 			t.Errorf("events: %s", got)
 		}
-		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge") // makes room for another accelerator
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge") // the limit now permits another accelerator
 		r.Settle(30 * time.Minute)
 		expect("shop/later", "edge/front")
 		most = 2
@@ -63,7 +63,7 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		expect("shop/later", "shop/edge", "edge/front")
-		most = 1 // a lower limit does not remove live accelerators
+		most = 1 // a lower limit does not remove existing accelerators
 		r.Start()
 		r.Apply(edgeAccelerator(strings.Replace(webListener, "name: web", "name: web, weight: 7", 1)))
 		r.Settle(10 * time.Minute)
@@ -78,13 +78,13 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 	})
 }
 
-// TestEndpointIDsMustMatchAllowedPatterns checks that an operator can restrict which IDs may be endpoints, besides
-// load balancers of the cluster.
+// TestEndpointIDsMustMatchAllowedPatterns checks that an operator can restrict which IDs may be endpoints. Load
+// balancers of the cluster may always be endpoints.
 func TestEndpointIDsMustMatchAllowedPatterns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		patterns []string
-		want     bool // the node is an endpoint
+		want     bool // whether the node becomes an endpoint
 	}{
 		"any but nodes": {nil, false},
 		"others":        {[]string{"arn:aws:elasticloadbalancing:eu-west-1:*"}, false},
@@ -117,7 +117,7 @@ func TestEndpointIDsMustMatchAllowedPatterns(t *testing.T) {
 	}
 }
 
-// nodeInstance returns the instance of a node of the cluster.
+// nodeInstance returns the EC2 instance ID of one node of the cluster.
 func nodeInstance(r *Harness) string {
 	for _, o := range r.Store.All(cluster.KindNode) {
 		id := o.(*corev1.Node).Spec.ProviderID
@@ -127,8 +127,8 @@ func nodeInstance(r *Harness) string {
 	return ""
 }
 
-// TestBYOIPAddressesOnlyInAllowedNamespaces checks that an operator can restrict which namespaces may use the
-// account's own addresses. By default every namespace may use them.
+// TestBYOIPAddressesOnlyInAllowedNamespaces checks that an operator can restrict which namespaces may use the BYOIP
+// addresses of the account. By default every namespace may use them.
 func TestBYOIPAddressesOnlyInAllowedNamespaces(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -142,7 +142,7 @@ func TestBYOIPAddressesOnlyInAllowedNamespaces(t *testing.T) {
 				r.Apply(accelerator("shop", "edge", `ipAddresses: ["198.51.100.10"], `+listenerTo("{type: Ingress, name: web}")))
 				r.Settle(10 * time.Minute)
 				// No address range of the account contains the address, so AWS refuses to create an accelerator that
-				// asks for it.
+				// requests it.
 				if made := len(liveAccelerators(r)) == 1; made == c.asked {
 					t.Errorf("an accelerator is made without the address: %t, events %v", made, eventsOf(r, "shop", "edge"))
 				}
@@ -151,7 +151,7 @@ func TestBYOIPAddressesOnlyInAllowedNamespaces(t *testing.T) {
 	}
 }
 
-// edgeService is a Service of namespace edge without pods.
+// edgeService is Service "web" in namespace "edge". It has no pods.
 const edgeService = `
 apiVersion: v1
 kind: Service
@@ -205,7 +205,7 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 	}
 }
 
-// lbsByStack returns the ARNs of load balancers by the value of their stack tag.
+// lbsByStack returns the ARNs of load balancers by the value of their Ingress stack tag.
 func lbsByStack(r *Harness) map[string]string {
 	w := r.Emulator.Store()
 	w.Lock()

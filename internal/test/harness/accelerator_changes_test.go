@@ -19,8 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// TestAcceleratorDriftIsRepaired checks that drift of an accelerator is reverted and reported, and that a deleted
-// accelerator is created again with an event.
+// TestAcceleratorDriftIsRepaired checks that drift of an accelerator is reverted and reported with an event.
 func TestAcceleratorDriftIsRepaired(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(r *Harness, c *ga.Client, arn, listener, group string) error{
@@ -85,6 +84,8 @@ func TestAcceleratorDriftIsRepaired(t *testing.T) {
 	}
 }
 
+// TestDeletedAcceleratorIsRecreated checks that an accelerator that was deleted in AWS is created again with an event,
+// unless the object has the annotation for protection.
 func TestDeletedAcceleratorIsRecreated(t *testing.T) {
 	t.Parallel()
 	for name, protected := range map[string]bool{"": false, "protected": true} {
@@ -122,7 +123,7 @@ func TestDeletedAcceleratorIsRecreated(t *testing.T) {
 }
 
 // TestRestartMakesNoCallsForUnchangedAccelerator checks that a new process makes no call to Global Accelerator for an
-// unchanged accelerator before its comparison is due.
+// unchanged accelerator before its next comparison with AWS is due.
 func TestRestartMakesNoCallsForUnchangedAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,12 +214,13 @@ func TestRejectedEndpointHoldsOnlyItself(t *testing.T) {
 	})
 }
 
-// endpointWatch checks after every call that accelerators have an endpoint and that no endpoint is a deleted load
-// balancer.
+// endpointWatch is what watchEndpoints has seen.
 type endpointWatch struct {
 	hadTwoEndpoints bool // whether the endpoint group had two endpoints at some time
 }
 
+// watchEndpoints checks after every AWS call that no endpoint is a deleted load balancer. Unless empty is true, it
+// also checks that each endpoint group has an endpoint.
 func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
 	out := &endpointWatch{}
 	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -247,9 +249,9 @@ func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
 	return out
 }
 
-// TestAcceleratorEndpointsFollowReplacedLoadBalancers checks that, while a load balancer is replaced, both load
-// balancers are endpoints while both serve, and that the new one is an endpoint before the old one is deleted. The
-// same holds when an object moves to another load balancer.
+// TestAcceleratorEndpointsFollowReplacedLoadBalancers checks that, when a load balancer is replaced or an object moves
+// to another load balancer, both load balancers are endpoints for some time, and the old one is removed from the
+// accelerator before it is deleted.
 func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 	t.Parallel()
 	webService := func(annotations string) string { return sharedService("api", "01", annotations, servicePort("80")) }
@@ -288,8 +290,8 @@ func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestEndpointIsRemovedBeforeItsLoadBalancer checks that an endpoint is removed before its load balancer is deleted,
-// also when the object is deleted.
+// TestEndpointIsRemovedBeforeItsLoadBalancer checks that, when an Ingress is deleted, its endpoint is removed before
+// its load balancer is deleted, and the accelerator stays.
 func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// webWithReadyPods returns Service web with three pods, of which n are ready.
+// webWithReadyPods returns three pods of Service "web" and their EndpointSlice, in which n pods are ready.
 func webWithReadyPods(n int) string {
 	text := readyPods("web", podAddresses[:3]...)
 	at := strings.Index(text, "kind: EndpointSlice")
 	return text[:at] + strings.Replace(strings.ReplaceAll(text[at:], "ready: true", "ready: false"), "ready: false", "ready: true", n)
 }
 
-// TestTrafficDialFollowsReadyPods checks that the traffic dials of two clusters follow their ready pods: in steps of
-// one call each, and never both below 100.
+// TestTrafficDialFollowsReadyPods checks that the traffic dials of two clusters follow the share of their ready pods.
+// A dial changes in steps of 20 with one call each. If one dial is below 100, the other dial stays at 100.
 func TestTrafficDialFollowsReadyPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,14 +51,14 @@ func TestTrafficDialFollowsReadyPods(t *testing.T) {
 			t.Errorf("without a change of pods: %v", got)
 		}
 
-		// A user sets the dial in AWS, so that both dials are below 100.
+		// A user sets the dial of the guest in AWS. Both dials are then below 100.
 		c.setDial(SecondRegion, 50)
 		c.settle(time.Hour)
 		c.expectEndpointGroups(t, "both were below 100", guestEndpointGroup, "80 us-west-2 dial=70 us-west-2=128")
 	})
 }
 
-// setDial sets a traffic dial in AWS, as a user would.
+// setDial sets the traffic dial of all endpoint groups in a region, as a user would do in AWS.
 func (c twoClusters) setDial(region string, dial float32) {
 	s := c.owner.Emulator.Store()
 	s.Lock()
@@ -74,8 +74,8 @@ func (c twoClusters) setDial(region string, dial float32) {
 	}
 }
 
-// TestTrafficDialIs100InOneOfTwoClusters checks that one of the dials is always at 100 when both clusters repeatedly
-// lose and regain pods at the same time.
+// TestTrafficDialIs100InOneOfTwoClusters checks that at least one of the two dials is always 100, also if both
+// clusters repeatedly lose and regain pods at the same time.
 func TestTrafficDialIs100InOneOfTwoClusters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestTrafficDialIs100InOneOfTwoClusters(t *testing.T) {
 	})
 }
 
-// TestFlappingPodsRarelyChangeTrafficDial checks that pods that flap between ready and not ready seldom change a
-// dial.
+// TestFlappingPodsRarelyChangeTrafficDial checks that pods that switch between ready and not ready every second change
+// a traffic dial at most 20 times in ten minutes.
 func TestFlappingPodsRarelyChangeTrafficDial(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,8 +134,8 @@ func TestFlappingPodsRarelyChangeTrafficDial(t *testing.T) {
 				calls++
 			}
 		}
-		// In each run a guest reads its consent, the listeners and the endpoint groups, but at most once in ten
-		// seconds.
+		// In each run the guest reads the owner's consent, the listeners and the endpoint groups, but at most once in
+		// ten seconds.
 		if changes > 20 || calls > 3*60+6*changes {
 			t.Errorf("600 changes of pods in ten minutes: %d changes of the dial, calls %v", changes, c.owner.Emulator.Calls().Counts())
 		}

@@ -12,8 +12,8 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// TestConsentCanBeWithdrawnFromOrphanedAccelerator checks that withdrawing consent removes an endpoint also from an
-// accelerator whose deletion is held, and from an orphaned accelerator.
+// TestConsentCanBeWithdrawnFromOrphanedAccelerator checks that withdrawing consent removes an endpoint even if the
+// deletion of its accelerator is held or the accelerator is an orphan.
 func TestConsentCanBeWithdrawnFromOrphanedAccelerator(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*Harness){
@@ -76,8 +76,8 @@ func TestConsentCanBeWithdrawnFromOrphanedAccelerator(t *testing.T) {
 	}
 }
 
-// TestAcceleratorsStayWhenTheirCRDIsDeleted checks that accelerators are not deleted when deleting the
-// GlobalAccelerator CRD deletes all objects at once, until an operator allows it.
+// TestAcceleratorsStayWhenTheirCRDIsDeleted checks that the deletion of the GlobalAccelerator CRD, which deletes all
+// objects at once, does not delete accelerators until an operator allows mass removal.
 func TestAcceleratorsStayWhenTheirCRDIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,9 +115,9 @@ func TestAcceleratorsStayWhenTheirCRDIsDeleted(t *testing.T) {
 	})
 }
 
-// TestAcceleratorsStayWhenAllObjectsDisappear checks that accelerators are kept when objects disappear without a
-// deletion, for example because the source is restricted or the cluster is restored, and that they are used again
-// after a restart with the objects.
+// TestAcceleratorsStayWhenAllObjectsDisappear checks that accelerators are kept when all objects disappear without a
+// deletion, for example because the cluster is restored. When the objects return after a restart, they use the same
+// accelerators.
 func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,8 +149,9 @@ func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 	})
 }
 
-// TestListenersStayWhenTheCRDDropsTheField checks that listeners are kept while a CRD version without spec.listeners
-// hides them, until the API server serves the field again. Removing them from an object then deletes them.
+// TestListenersStayWhenTheCRDDropsTheField checks that listeners are kept while an old version of the CRD without the
+// field spec.listeners hides them. Once the API server serves the field again, listeners that a user removes are
+// deleted.
 func TestListenersStayWhenTheCRDDropsTheField(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

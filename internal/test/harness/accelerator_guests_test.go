@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// twoClusters are two clusters with the same name in two regions of one account, each with Ingress shop/web. Only the
-// region distinguishes them.
+// twoClusters are two clusters with the same name in two regions of one account, each with Ingress "shop/web". The
+// accelerator belongs to owner, and guest adds endpoint groups to it.
 type twoClusters struct{ owner, guest *Harness }
 
 func newTwoClusters(t *testing.T) twoClusters {
@@ -33,7 +33,7 @@ func newTwoClusters(t *testing.T) twoClusters {
 	return c
 }
 
-// settle runs both controllers in turn for some time.
+// settle runs both controllers in turn until the duration d is over.
 func (c twoClusters) settle(d time.Duration) {
 	const each = 30 * time.Second
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -44,7 +44,7 @@ func (c twoClusters) settle(d time.Duration) {
 	}
 }
 
-// sharedEdge returns GlobalAccelerator shop/edge with an annotation.
+// sharedEdge returns GlobalAccelerator "shop/edge" with the annotation and listeners, both in YAML flow style.
 func sharedEdge(annotation, listeners string) string {
 	return strings.Replace(edgeAccelerator(listeners), "uid: shop-edge", "uid: shop-edge, annotations: {"+annotation+"}", 1)
 }
@@ -57,7 +57,8 @@ func sharedAcceleratorAnnotation(arn string) string {
 	return fmt.Sprintf("fulcrum.dev/shared-accelerator: %q", arn)
 }
 
-// createSharedAccelerator creates the accelerator of the owner and the endpoint group of the guest.
+// createSharedAccelerator creates the accelerator of the owner and the endpoint group of the guest, and returns the
+// ARN of the accelerator.
 func (c twoClusters) createSharedAccelerator(t *testing.T) (arn string) {
 	t.Helper()
 	c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge"), webListener))
@@ -68,7 +69,7 @@ func (c twoClusters) createSharedAccelerator(t *testing.T) (arn string) {
 	return arn
 }
 
-// endpointGroups returns a line "port region dial endpoints" for each endpoint group.
+// endpointGroups returns a sorted list with one line "port region dial overrides endpoints" for each endpoint group.
 func (c twoClusters) endpointGroups() (out []string) {
 	for _, a := range liveAccelerators(c.owner) {
 		for _, l := range a.Listeners {
@@ -109,8 +110,9 @@ func deleteEdge(t *testing.T, r *Harness) {
 	}
 }
 
-// TestTwoClustersShareAnAccelerator checks that two clusters can each have the endpoint group of their region under
-// the listeners of one accelerator, and that neither changes the endpoint group of the other after edits.
+// TestTwoClustersShareAnAccelerator checks that two clusters can each have an endpoint group for their region under
+// the listeners of one accelerator, and that edits in one cluster do not change the endpoint group of the other
+// cluster.
 func TestTwoClustersShareAnAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,8 +147,8 @@ func TestTwoClustersShareAnAccelerator(t *testing.T) {
 	})
 }
 
-// TestDeletionOfASharedAccelerator checks that deleting the guest's object removes only its endpoint group, and that
-// deletion of the owner's object waits until the guest's endpoint group is gone.
+// TestDeletionOfASharedAccelerator checks that deleting the guest's object removes only the guest's endpoint group,
+// and that the owner's object and the accelerator are deleted only after the guest's endpoint group is deleted.
 func TestDeletionOfASharedAccelerator(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"guest first": "guest", "owner first": "owner"} {
@@ -186,15 +188,15 @@ func TestDeletionOfASharedAccelerator(t *testing.T) {
 	}
 }
 
-// TestEndpointGroupOfWithdrawnGuestIsDeleted checks that the owner deletes the endpoint group of a guest that it does
-// not name any more, and that the guest reports it.
+// TestEndpointGroupOfWithdrawnGuestIsDeleted checks that the owner deletes the endpoint group of a guest that its
+// annotation no longer names, and that the guest reports that the accelerator is not shared.
 func TestEndpointGroupOfWithdrawnGuestIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
 		c.createSharedAccelerator(t)
 		c.owner.Apply(edgeAccelerator(webListener))
-		c.settle(30 * time.Minute) // the comparison with AWS finds that the tag is gone
+		c.settle(30 * time.Minute) // the guest's next comparison with AWS finds that the tag was removed
 		c.expectEndpointGroups(t, "withdrawn", ownerEndpointGroup)
 		if tags := liveAccelerators(c.owner)[0].Tags; tags["fulcrum.dev/guest/"+SecondRegion] != "" {
 			t.Errorf("tags %v", tags)
@@ -211,8 +213,8 @@ func TestEndpointGroupOfWithdrawnGuestIsDeleted(t *testing.T) {
 	})
 }
 
-// TestGuestNeedsConsentOfOwner checks that a guest changes nothing unless the owner's consent names exactly this
-// object.
+// TestGuestNeedsConsentOfOwner checks that a guest changes nothing unless the owner's consent names the region,
+// cluster, namespace and name of the guest's object.
 func TestGuestNeedsConsentOfOwner(t *testing.T) {
 	t.Parallel()
 	for name, consent := range map[string]string{
@@ -280,9 +282,9 @@ func TestGuestKeepsTrafficWithoutOtherEndpointGroup(t *testing.T) {
 	})
 }
 
-// TestPortOverridesOfOwnerAndGuestContradict checks that, when owner and guest use one endpoint port under two
-// listeners, which AWS does not allow, the second one reports the first, makes no call that AWS refuses, and gets its
-// endpoint group when the port is free.
+// TestPortOverridesOfOwnerAndGuestContradict checks what happens if owner and guest use one endpoint port under two
+// listeners, which AWS does not allow. The second of them reports the first and makes no call that AWS refuses. Its
+// port override is applied when the port is free.
 func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -329,7 +331,7 @@ func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
 }
 
 // TestGuestOfManuallyCreatedAccelerator checks that a guest creates its endpoint group under an accelerator whose
-// listener and tags a user manages, and changes no tag.
+// listener and tags a user manages, and that it changes no tag.
 func TestGuestOfManuallyCreatedAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -354,7 +356,7 @@ func TestGuestOfManuallyCreatedAccelerator(t *testing.T) {
 	})
 }
 
-// policyFor returns the policy in docs/accelerators.md for an accelerator that a user created.
+// policyFor returns the IAM policy that docs/accelerators.md shows for an accelerator that a user created.
 func policyFor(arn string) []byte {
 	return fmt.Appendf(nil, `{"Version": "2012-10-17", "Statement": [{
 		"Effect": "Allow",
@@ -363,7 +365,7 @@ func policyFor(arn string) []byte {
 	}]}`, arn)
 }
 
-// setTags sets the tags of an accelerator, as a user would.
+// setTags replaces the tags of an accelerator, as a user would do in AWS.
 func (c twoClusters) setTags(arn string, tags map[string]string) {
 	w := c.owner.Emulator.Store()
 	w.Lock()

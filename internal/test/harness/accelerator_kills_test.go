@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// acceleratorEdits are versions of GlobalAccelerator shop/edge, each of which differs from the previous one.
+// acceleratorEdits are successive versions of GlobalAccelerator "shop/edge". Each version differs from the previous
+// one.
 var acceleratorEdits = []string{
 	edgeAccelerator(webListener),
 	edgeAccelerator(`{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [
@@ -23,8 +24,8 @@ var acceleratorEdits = []string{
 	accelerator("shop", "edge", `name: by-hand, tags: {team: a}, listeners: [{protocol: UDP, portRanges: [{fromPort: 5000, toPort: 5000}]}]`),
 }
 
-// TestAcceleratorSurvivesKillAtAnyCall checks that the next process completes the work when a process dies at any
-// mutating call or does not receive its response.
+// TestAcceleratorSurvivesKillAtAnyCall checks that, if the controller is killed at a mutating call or before it
+// receives the response, the next process completes the work.
 func TestAcceleratorSurvivesKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -38,8 +39,8 @@ func TestAcceleratorSurvivesKillAtAnyCall(t *testing.T) {
 	interruptEach(t, want, calls, seeds.Step(6), acceleratorLifecycle)
 }
 
-// acceleratorLifecycle returns the state after each edit of an accelerator, and after its deletion. A hook sees all
-// calls.
+// acceleratorLifecycle applies acceleratorEdits, then deletes the object, and returns the state of the accelerators
+// after each edit. hook is called for each AWS call. with, if not nil, is called before the first edit.
 func acceleratorLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) (out []string) {
 	t.Helper()
 	r := newAcceleratorHarness(t, Options{Checkpoints: true})

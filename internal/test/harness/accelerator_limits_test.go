@@ -12,7 +12,8 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// namespaceSource is a source that hides objects of other namespaces, as with --watch-namespace.
+// namespaceSource hides the objects of other namespaces, as --watch-namespace does. If the namespace is "", it hides
+// none.
 type namespaceSource struct {
 	cluster.Source
 	namespace *string
@@ -34,9 +35,9 @@ func (w namespaceSource) List(q cluster.Query) ([]cluster.Object, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(o cluster.Object) bool { return w.isUnwatchedNamespace(o.GetNamespace()) }), err
 }
 
-// TestAcceleratorsWithWatchNamespace checks that with --watch-namespace, where grants of other namespaces cannot be
-// read, no object of those namespaces becomes an endpoint and existing endpoints are kept. The accelerators of other
-// objects are not changed.
+// TestAcceleratorsWithWatchNamespace checks accelerators with --watch-namespace, where ReferenceGrants of other
+// namespaces cannot be read. Load balancers of those namespaces do not become endpoints, existing endpoints are kept,
+// and the accelerators of unwatched namespaces are not changed.
 func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 	t.Parallel()
 	for name, endpoint := range map[string]func(*Harness) string{
@@ -93,8 +94,9 @@ func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 	}
 }
 
-// TestQuotaOfAccelerators checks that an accelerator above the quota is not created, that its object reports it, that
-// AWS is asked again only now and then, and that other accelerators are served. It is created when the quota allows.
+// TestQuotaOfAccelerators checks that an accelerator above the quota is not created, that its object reports this,
+// that the controller retries with a back-off, and that other accelerators are still changed. The missing accelerators
+// are created after the quota is raised.
 func TestQuotaOfAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +136,7 @@ func TestQuotaOfAccelerators(t *testing.T) {
 		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=5") {
 			t.Errorf("an edit of another does not take effect in %s: %s", time.Since(begun), state)
 		}
-		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "more1") // one without an accelerator is deleted at once
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "more1") // an object without an accelerator is deleted immediately
 		r.Settle(time.Minute)
 		if obj := acceleratorObject(r, "shop", "more1"); obj != nil {
 			t.Errorf("the object of an accelerator that was never made is still there: %v", obj.Finalizers)

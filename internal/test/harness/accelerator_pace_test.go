@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// weightedAccelerator returns GlobalAccelerator edge/front whose endpoint, an Ingress of another namespace, has a
+// weightedAccelerator returns GlobalAccelerator "edge/front". Its endpoint is Ingress "shop/web" with the given
 // weight.
 func weightedAccelerator(weight int) string {
 	return accelerator("edge", "front", listenerTo(fmt.Sprintf(`{type: Ingress, namespace: shop, name: web, weight: %d}`, weight)))
 }
 
-// TestFrequentEditsOfAcceleratorCostFewCalls checks that a GlobalAccelerator that is edited all the time costs few
-// calls and does not delay others. Its status is not ready, the last edit is applied, and a grant that is withdrawn
-// meanwhile takes effect at once.
+// TestFrequentEditsOfAcceleratorCostFewCalls checks that a GlobalAccelerator that is edited every second causes few
+// calls and does not delay other accelerators. While an edit waits, the condition Ready is Unknown. The last edit is
+// applied, and the removal of a ReferenceGrant takes effect immediately.
 func TestFrequentEditsOfAcceleratorCostFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestFrequentEditsOfAcceleratorCostFewCalls(t *testing.T) {
 			}
 		}
 		t.Logf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
-		// Four mutations at once, then after 10, 20, 40 and each further 60 s; three more create the other
-		// accelerator.
+		// Four mutations are made immediately. The next ones wait for 10, 20, 40, and then always 60 seconds. Three
+		// more mutations create the other accelerator.
 		if changes > 4+12+3 || calls > 5*changes {
 			t.Errorf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// runLifecycleWithPolicies returns a harness with the given policies in which an accelerator was created, changed and emptied.
+// runLifecycleWithPolicies creates and changes an accelerator and removes its endpoints. The controller has the
+// shipped policies for load balancers and the given policies.
 func runLifecycleWithPolicies(t *testing.T, policies ...[]byte) *Harness {
 	t.Helper()
 	shipped, err := iam.PolicyOf("aws")
@@ -35,9 +36,8 @@ func runLifecycleWithPolicies(t *testing.T, policies ...[]byte) *Harness {
 	return r
 }
 
-// TestMissingAcceleratorPermissionIsReported checks that each permission of the table is needed: without it the
-// lifecycle of an accelerator does not complete, or a finding names the permission. With all permissions no call is
-// denied.
+// TestMissingAcceleratorPermissionIsReported checks that, if the accelerator policy lacks a permission, an event names
+// that permission. With all permissions no call is denied.
 func TestMissingAcceleratorPermissionIsReported(t *testing.T) {
 	t.Parallel()
 	t.Run("with all", func(t *testing.T) {

@@ -23,8 +23,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// makeAcceleratorCalls makes the calls of the controller that create, change and delete an accelerator, with the policies
-// of the test. After a denied call it continues with other credentials. It returns the errors of the denied calls.
+// makeAcceleratorCalls makes the calls that create, change and delete an accelerator, with the credentials of the
+// controller. It repeats a denied call with credentials that have all permissions. It returns the error messages of
+// the denied calls.
 func makeAcceleratorCalls(t *testing.T, r *Harness) (denied []string) {
 	t.Helper()
 	ctx, cfg := t.Context(), AWSConfig(r.Emulator)
@@ -45,7 +46,7 @@ func makeAcceleratorCalls(t *testing.T, r *Harness) (denied []string) {
 	ports := func(port int32) []gatypes.PortRange {
 		return []gatypes.PortRange{{FromPort: &port, ToPort: &port}}
 	}
-	// note records a denial, and fails the test for any other error.
+	// note records a denied call and returns false for it. It fails the test for any other error.
 	note := func(err error) bool {
 		if err == nil {
 			return true
@@ -57,7 +58,7 @@ func makeAcceleratorCalls(t *testing.T, r *Harness) (denied []string) {
 		denied = append(denied, api.ErrorMessage())
 		return false
 	}
-	// call repeats a denied call with other credentials, so that the lifecycle continues.
+	// A denied call is repeated with AccessKey, which has all permissions. The lifecycle then continues.
 	accelerator := callWithFallback(note, func(c *ga.Client) (*ga.CreateAcceleratorOutput, error) {
 		return c.CreateAccelerator(ctx, &ga.CreateAcceleratorInput{Name: aws.String("web"), Tags: both, Enabled: aws.Bool(true)})
 	}, api, other).Accelerator.AcceleratorArn
@@ -106,7 +107,7 @@ func makeAcceleratorCalls(t *testing.T, r *Harness) (denied []string) {
 			return errorOf(c.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: listener}))
 		},
 		func(c *ga.Client) error {
-			time.Sleep(10 * time.Minute) // until it is disabled in all locations
+			time.Sleep(10 * time.Minute) // until the accelerator is disabled in all edge locations
 			return errorOf(c.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: accelerator}))
 		},
 	} {
@@ -117,7 +118,8 @@ func makeAcceleratorCalls(t *testing.T, r *Harness) (denied []string) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// callWithFallback makes a call with the first client and, if it is denied, with the second one.
+// callWithFallback makes a call with the first client. If note returns false for its error, it makes the call with the
+// second client.
 func callWithFallback[T any](note func(error) bool, make func(*ga.Client) (T, error), first, second *ga.Client) T {
 	out, err := make(first)
 	if note(err) {
@@ -129,8 +131,8 @@ func callWithFallback[T any](note func(error) bool, make func(*ga.Client) (T, er
 	return out
 }
 
-// withAcceleratorPolicy creates, changes and deletes an accelerator with an IAM policy, and returns the denied calls
-// and the permissions that were used.
+// withAcceleratorPolicy creates, changes and deletes an accelerator with an IAM policy. It returns the error messages
+// of denied calls and the number of uses of each permission.
 func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used map[authz.UsedPermission]int) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Policies: [][]byte{rights.Policy("aws"), policy}})
@@ -139,7 +141,7 @@ func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used m
 	return denied, used
 }
 
-// TestAcceleratorPolicyIsMinimal checks that the policy for accelerators allows all calls that they need, and that
+// TestAcceleratorPolicyIsMinimal checks that the accelerator policy allows all calls that accelerators need, and that
 // each permission in it is used.
 func TestAcceleratorPolicyIsMinimal(t *testing.T) {
 	t.Parallel()
@@ -156,8 +158,8 @@ func TestAcceleratorPolicyIsMinimal(t *testing.T) {
 	}
 }
 
-// TestWithoutPermissionOfAccelerators checks that without any one permission a call is denied with an error that
-// names the permission.
+// TestWithoutPermissionOfAccelerators checks for each permission of the accelerator policy that, without it, a call is
+// denied with an error that names the permission.
 func TestWithoutPermissionOfAccelerators(t *testing.T) {
 	t.Parallel()
 	for _, s := range rights.AcceleratorStatements {
@@ -172,8 +174,8 @@ func TestWithoutPermissionOfAccelerators(t *testing.T) {
 	}
 }
 
-// TestAcceleratorPolicyProtectsForeignAccelerators checks that the policy does not allow changes of an accelerator
-// without the controller's tags.
+// TestAcceleratorPolicyProtectsForeignAccelerators checks that the accelerator policy does not allow changes of an
+// accelerator that lacks a tag of the controller, nor the creation of an accelerator without tags.
 func TestAcceleratorPolicyProtectsForeignAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +203,8 @@ func TestAcceleratorPolicyProtectsForeignAccelerators(t *testing.T) {
 }
 
 // TestControllerNeedsOnlyAcceleratorPolicy checks that the controller creates, changes and deletes an accelerator
-// with its policy, and uses each permission in it.
+// without a denied call if it has only the load balancer policy and the accelerator policy. It uses each permission of
+// the accelerator policy.
 func TestControllerNeedsOnlyAcceleratorPolicy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +222,7 @@ func TestControllerNeedsOnlyAcceleratorPolicy(t *testing.T) {
 		act(`tags: {team: b}, listeners: [` + group(other, `trafficDialPercentage: 50, endpoints: [`+endpoint+`]`) + `]`)
 		act(`name: renamed, listeners: [` + group(other, ``) + `]`)
 		act(`name: renamed, listeners: [` + group(other, `endpoints: [`+endpoint+`]`) + `]`)
-		r.Start() // and reads the existing accelerator
+		r.Start() // the new process reads the existing accelerator
 		act(`name: renamed`)
 		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 		r.Settle(time.Hour)

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// TestRejectedAcceleratorSettingIsReportedWithItsField checks that a setting of an accelerator that AWS refuses is
-// reported with its field.
+// TestRejectedAcceleratorSettingIsReportedWithItsField checks that an event names the field of a setting of an
+// accelerator that AWS refuses.
 func TestRejectedAcceleratorSettingIsReportedWithItsField(t *testing.T) {
 	t.Parallel()
 	for operation, c := range map[string]struct{ words, field string }{

@@ -25,7 +25,8 @@ kind: Namespace
 metadata: {name: edge}
 `
 
-// grantTo permits GlobalAccelerators of namespace edge to use objects of a kind in namespace shop.
+// grantTo returns a ReferenceGrant that permits GlobalAccelerators of namespace "edge" to use objects of a kind in
+// namespace "shop".
 func grantTo(group, kind string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1beta1
@@ -39,7 +40,7 @@ func listenerTo(endpoints string) string {
 	return `listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [` + endpoints + `]}]}]`
 }
 
-// endpointsOf returns the endpoints of all accelerators, as names of the resources that they refer to.
+// endpointsOf returns the endpoints of all accelerators. A load balancer is named instead of its ARN.
 func endpointsOf(r *Harness) (out []string) {
 	for _, l := range acceleratorState(r) {
 		if _, e, ok := strings.Cut(l, " endpoint "); ok {
@@ -59,7 +60,7 @@ func eventsOf(r *Harness, namespace, name string) (out []string) {
 	return out
 }
 
-// albARN returns the ARN of the load balancer of Ingress shop/web.
+// albARN returns the ARN of the load balancer of Ingress "shop/web".
 func albARN(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -73,8 +74,8 @@ func albARN(r *Harness) string {
 	return ""
 }
 
-// TestAcceleratorNeedsConsentForEndpoints checks that a load balancer of another namespace is an endpoint only while
-// a ReferenceGrant of that namespace permits it, whether it is referenced by name or by ARN.
+// TestAcceleratorNeedsConsentForEndpoints checks that a load balancer of another namespace is an endpoint only while a
+// ReferenceGrant of that namespace permits it. The endpoint may name the Ingress or the ARN of the load balancer.
 func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 	t.Parallel()
 	for name, endpoint := range map[string]func(*Harness) string{
@@ -119,8 +120,8 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 	}
 }
 
-// TestForgedStatusIsNoEndpoint checks that write access to the status or the finalizers of an object gives no access
-// to the load balancer that they name.
+// TestForgedStatusIsNoEndpoint checks that a user cannot make the load balancer of another namespace an endpoint by
+// writing its hostname into a status or its stack into a finalizer.
 func TestForgedStatusIsNoEndpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +149,7 @@ status: {loadBalancer: {ingress: [{hostname: %q, ports: [{port: 80, protocol: TC
 	})
 }
 
-// writeStatusHostname writes a hostname into a Service status, as any client with write access can.
+// writeStatusHostname writes a hostname into the status of a Service, as any client with write access can.
 func writeStatusHostname(r *Harness, kind cluster.Kind, namespace, name, host string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name})
@@ -166,7 +167,7 @@ func acceleratorClient(r *Harness) *ga.Client {
 	return ga.NewFromConfig(AWSConfig(r.Emulator), func(o *ga.Options) { o.Region = "us-west-2" })
 }
 
-// createAccelerator creates an accelerator without the controller.
+// createAccelerator creates an accelerator in AWS as a user would, and returns its ARN.
 func createAccelerator(r *Harness, name string, tags map[string]string) string {
 	r.T.Helper()
 	in := &ga.CreateAcceleratorInput{Name: aws.String(name), IdempotencyToken: aws.String(name)}
@@ -180,7 +181,6 @@ func createAccelerator(r *Harness, name string, tags map[string]string) string {
 	return *out.Accelerator.AcceleratorArn
 }
 
-// setStatusARN writes an ARN into the status of a GlobalAccelerator.
 func setStatusARN(r *Harness, namespace, name, arn string) {
 	r.T.Helper()
 	obj := acceleratorObject(r, namespace, name).DeepCopyObject().(*aga.GlobalAccelerator)
@@ -190,8 +190,8 @@ func setStatusARN(r *Harness, namespace, name, arn string) {
 	}
 }
 
-// TestForgedAcceleratorARNIsIgnored checks that an ARN in a status is used only if the accelerator has all tags of
-// the object. No other accelerator is changed, also when the object is deleted.
+// TestForgedAcceleratorARNIsIgnored checks that an ARN in a status is used only if the accelerator has all tags of the
+// object. An accelerator without these tags is not changed, even when the object is deleted.
 func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 	t.Parallel()
 	tags := func(namespace, cluster string) map[string]string {
@@ -245,7 +245,7 @@ func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 }
 
 // TestAcceleratorIsAdopted checks that an accelerator that another controller created with the same names and tags is
-// adopted without a change, whether or not the status names it.
+// adopted without a change, whether or not the status of the object contains its ARN.
 func TestAcceleratorIsAdopted(t *testing.T) {
 	t.Parallel()
 	for name, shown := range map[string]bool{"named in the status": true, "found by its tags": false} {
@@ -256,7 +256,7 @@ func TestAcceleratorIsAdopted(t *testing.T) {
 				r.Apply(edgeAccelerator(webListener))
 				r.Settle(10 * time.Minute)
 				state, arn := acceleratorState(r), liveAccelerators(r)[0].ARN
-				// As if another controller had created it, and this one were newly installed.
+				// Simulate that another controller created the accelerator and that this controller is newly installed.
 				obj := acceleratorObject(r, "shop", "edge").DeepCopyObject().(*aga.GlobalAccelerator)
 				obj.Status = aga.GlobalAcceleratorStatus{}
 				if shown {

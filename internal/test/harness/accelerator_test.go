@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// newAcceleratorHarness returns a harness that serves GlobalAccelerators, with Ingress shop/web.
+// newAcceleratorHarness returns a harness that serves GlobalAccelerators and has Ingress "shop/web".
 func newAcceleratorHarness(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	opt.Accelerators = true
@@ -26,7 +26,7 @@ func newAcceleratorHarness(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// edgeAccelerator returns GlobalAccelerator shop/edge with listeners in YAML flow style.
+// edgeAccelerator returns GlobalAccelerator "shop/edge". listeners are in YAML flow style.
 func edgeAccelerator(listeners string) string {
 	return accelerator("shop", "edge", "listeners: ["+listeners+"]")
 }
@@ -40,10 +40,11 @@ spec: {%[3]s}
 `, namespace, name, spec)
 }
 
-// webListener is a listener for TCP port 80 with Ingress shop/web as endpoint.
+// webListener is a listener for TCP port 80 with Ingress "web" as endpoint.
 const webListener = `{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}`
 
-// acceleratorState returns the accelerators in AWS as one line for each part, with names in place of endpoint IDs.
+// acceleratorState returns one line for each accelerator, listener, endpoint group and endpoint in AWS, sorted. Load
+// balancers are named instead of their ARNs.
 func acceleratorState(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -76,7 +77,7 @@ func acceleratorObject(r *Harness, namespace, name string) *aga.GlobalAccelerato
 	return ga
 }
 
-// readyCondition returns "status reason" of the condition Ready.
+// readyCondition returns "status reason" of the condition Ready, or "" without that condition.
 func readyCondition(ga *aga.GlobalAccelerator) string {
 	for _, c := range ga.Status.Conditions {
 		if c.Type == "Ready" {
@@ -86,7 +87,7 @@ func readyCondition(ga *aga.GlobalAccelerator) string {
 	return ""
 }
 
-// liveAccelerators returns the accelerators in AWS.
+// liveAccelerators returns the accelerators that exist in AWS.
 func liveAccelerators(r *Harness) []*store.Accelerator {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -138,13 +139,14 @@ func TestAcceleratorLifecycle(t *testing.T) {
 	})
 }
 
-// withoutAcceleratorSecurityGroup removes the security group that AWS creates for the ENIs of accelerators and does not
-// delete with them.
+// withoutAcceleratorSecurityGroup removes the security group that AWS creates for the ENIs of accelerators. AWS does
+// not delete it with the accelerators.
 func withoutAcceleratorSecurityGroup(state []string) []string {
 	return slices.DeleteFunc(state, func(line string) bool { return strings.HasPrefix(line, `security-group ["GlobalAccelerator"`) })
 }
 
-// withoutHashes removes the hashes of generated names.
+// withoutHashes removes the hashes from generated names in lines, and all words that follow the name of a load
+// balancer.
 func withoutHashes(lines []string) []string {
 	for i, l := range lines {
 		words := strings.Fields(l)
@@ -163,7 +165,7 @@ func withoutHashes(lines []string) []string {
 	return lines
 }
 
-// mutations returns the mutating calls to Global Accelerator.
+// mutations returns the operations of the mutating calls to Global Accelerator.
 func mutations(r *Harness) (out []string) {
 	for _, c := range r.Emulator.Calls().Entries() {
 		if c.Service == "globalaccelerator" && c.Mutating {

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// attachedAddons returns the web ACL and the Shield protections of the only ALB.
+// attachedAddons returns the web ACL and the Shield protections of the only ALB, or "no load balancer".
 func attachedAddons(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -61,7 +61,7 @@ func TestWebACLAndShieldProtectionFollowAnnotations(t *testing.T) {
 		r.Apply(shop, readyPods("web", podAddresses[:3]...))
 		for _, act := range []struct{ annotations, want string }{
 			{ingressAnnotations("wafv2-acl-name", "rig", "shield-advanced-protection", "true"), "acl rig, managed by aws-load-balancer-controller"},
-			{"", "acl rig, managed by aws-load-balancer-controller"}, // an annotation that is not set changes nothing
+			{"", "acl rig, managed by aws-load-balancer-controller"}, // without the annotations nothing changes
 			{ingressAnnotations("wafv2-acl-name", "none", "shield-advanced-protection", "false"), "acl "},
 			{ingressAnnotations("wafv2-acl-arn", r.World.WebACL), "acl rig"},
 		} {
@@ -94,8 +94,9 @@ func TestNoCallsToUnconfiguredServices(t *testing.T) {
 	})
 }
 
-// TestWAFFailureDoesNotStopTraffic checks that a WAF that fails or denies calls does not stop changes of a live load
-// balancer. A new load balancer waits for it, and missed changes are applied when WAF answers again.
+// TestWAFFailureDoesNotStopTraffic checks that other changes of an existing load balancer are applied while WAF fails
+// or denies calls. A new load balancer is not opened yet. When WAF answers again, the missing changes are
+// applied.
 func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 	t.Parallel()
 	for name, action := range map[string]fault.Action{
@@ -134,7 +135,7 @@ func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 	}
 }
 
-// statusNames returns the host names in the status of an Ingress of namespace shop.
+// statusNames returns the hostnames in the status of an Ingress in namespace "shop".
 func statusNames(r *Harness, name string) (out []string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
@@ -147,9 +148,8 @@ func statusNames(r *Harness, name string) (out []string) {
 	return out
 }
 
-// TestLoadBalancerWithMissingWebACLARNIsNotOpened checks that a web ACL ARN that does not exist is treated like an
-// unknown name: a new load balancer does not serve without it, and a live load balancer keeps its web ACL. A restart
-// in between changes nothing.
+// TestLoadBalancerWithMissingWebACLARNIsNotOpened checks a web ACL ARN that does not exist: a new load balancer gets
+// no listener, even after a restart, and an existing load balancer keeps its web ACL.
 func TestLoadBalancerWithMissingWebACLARNIsNotOpened(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 			}
 			return ""
 		}
-		// No event reports that a trust store was created, so the controller looks again.
+		// No event reports that a trust store was created, so the controller reads it again after some time.
 		awaitSettled(t, r)
 		if got := store(); got != want {
 			t.Fatalf("want trust store %s, got %q", want, got)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestEndpointStaysDuringAdoption checks that an endpoint of type Ingress is kept while a Gateway owns the load
-// balancer of the Ingress: through edits, a restart, and the return to the Ingress. It is removed with the Ingress
-// unless the Gateway is an endpoint too.
+// balancer of the Ingress: through edits, a restart, and the return to the Ingress. If the Gateway is an endpoint too,
+// the endpoint stays after the Ingress is deleted.
 func TestEndpointStaysDuringAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,8 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080
 ---
 `
 
-// adoptedShop returns a shop with IngressGroup g, whose load balancer a Gateway has adopted if taken is true.
+// adoptedShop returns a harness with IngressGroup "g" and Namespace "evil". If taken is true, Gateway "shop/edge" has
+// adopted the load balancer of the IngressGroup.
 func adoptedShop(t *testing.T, opt Options, taken bool) *adoptionHarness {
 	t.Helper()
 	r := newAdoptionHarness(t, opt)
@@ -40,8 +41,8 @@ func adoptedShop(t *testing.T, opt Options, taken bool) *adoptionHarness {
 	return r
 }
 
-// TestGatewayWithoutConsentAdoptsNothing checks that a Gateway of a namespace without consent adopts no load
-// balancer, whatever it names, and that its events reveal nothing about that load balancer.
+// TestGatewayWithoutConsentAdoptsNothing checks that a Gateway of a namespace without consent adopts no load balancer,
+// for each object that its annotation can name, and that the Gateway does not reveal names or ARNs of load balancers.
 func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
@@ -85,8 +86,8 @@ func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 	}
 }
 
-// TestTwoGatewaysAdoptOneGroup checks that of two Gateways that name one IngressGroup the first one adopts its load
-// balancer and keeps it, while the second one changes nothing.
+// TestTwoGatewaysAdoptOneGroup checks that, if two Gateways name the same IngressGroup, the first one adopts its load
+// balancer and the second one changes nothing. After both are deleted, the Ingresses own the load balancer again.
 func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,8 +114,8 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 	})
 }
 
-// TestNewMembersCannotClaimAdoptedLoadBalancer checks that an Ingress that joins the IngressGroup after its members
-// were deleted cannot get the load balancer that a Gateway has adopted.
+// TestNewMembersCannotClaimAdoptedLoadBalancer checks that an Ingress that joins the IngressGroup after all its
+// members were deleted cannot get the load balancer that a Gateway has adopted, whatever happens to the Gateway.
 func TestNewMembersCannotClaimAdoptedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, act := range map[string]func(r *adoptionHarness){
@@ -169,8 +170,8 @@ func TestNewMembersCannotClaimAdoptedLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestLongNamesAreNotAdopted checks that the load balancer of an object is not adopted if the object's name is too
-// long for the tag that its return needs.
+// TestLongNamesAreNotAdopted checks that the load balancer of an object is not adopted if the object's name does not
+// fit into the tag that is needed to give the load balancer back.
 func TestLongNamesAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -191,7 +192,7 @@ func TestLongNamesAreNotAdopted(t *testing.T) {
 	})
 }
 
-// falseMembers are Ingresses of another namespace that claim to be members of IngressGroup g.
+// falseMembers are forged Ingresses in namespace "evil" that claim to be members of IngressGroup "g".
 var falseMembers = map[string]string{
 	"accepted":      adoptedMember("evil", "x", "/a", ""),
 	"consenting":    adoptedMember("evil", "x", "/a", consentToEdge),
@@ -203,10 +204,11 @@ var falseMembers = map[string]string{
 		"[group.ingress", "[example.com/stay, group.ingress", 1),
 }
 
+// falseMember is an Ingress in namespace "evil" with the finalizer that members of IngressGroup "g" have.
 var falseMember = strings.Replace(adoptedMember("evil", "x", "/a", consentToEdge), "  annotations:", "  finalizers: [group.ingress.k8s.aws/g]\n  annotations:", 1)
 
-// TestForgedMembersDoNotBlockAdoptingGateway checks that no object that claims to be a member of the IngressGroup
-// prevents that a Gateway with its load balancer is edited, released or deleted.
+// TestForgedMembersDoNotBlockAdoptingGateway checks that a Gateway that adopted the load balancer of an IngressGroup
+// can be edited, released and deleted although another object claims to be a member of the IngressGroup.
 func TestForgedMembersDoNotBlockAdoptingGateway(t *testing.T) {
 	t.Parallel()
 	for name, doc := range falseMembers {

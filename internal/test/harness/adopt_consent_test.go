@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// sharedHosts is an IngressGroup with members in two namespaces. CONSENT is replaced by an annotation of one member.
+// sharedHosts is IngressGroup "edge" with members in namespaces "shop" and "blog". Tests replace CONSENT by an
+// annotation of the member in "blog".
 const sharedHosts = `
 apiVersion: v1
 kind: Namespace
@@ -37,8 +38,8 @@ metadata: {name: posts, namespace: blog, annotations: {alb.ingress.kubernetes.io
 spec: {ingressClassName: alb, rules: [{host: blog.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: posts, port: {number: 80}}}}]}}]}
 `
 
-// sharedGateway is a Gateway that adopts that load balancer and answers requests as the member of namespace shop
-// does.
+// sharedGateway is Gateway "shop/edge", which adopts the load balancer of IngressGroup "edge". Its route gives the
+// same answers as the Ingress in namespace "shop".
 const sharedGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -61,8 +62,8 @@ metadata: {name: web, namespace: shop}
 spec: {parentRefs: [{name: edge}], hostnames: [shop.example.com], rules: [{backendRefs: [{name: web, port: 80}]}]}
 `
 
-// blogRoute is a route of namespace blog. It expresses consent and defines what the Gateway answers for that
-// namespace.
+// blogRoute is a route of namespace "blog" to Gateway "shop/edge". It expresses the consent of the namespace if its
+// answers are those of the Ingress. Tests replace HOST by a hostname.
 const blogRoute = `
 apiVersion: gateway.k8s.aws/v1
 kind: TargetGroupConfiguration
@@ -76,7 +77,7 @@ spec: {parentRefs: [{name: edge, namespace: shop}], hostnames: [HOST], rules: [{
 `
 
 // TestAdoptionNeedsConsent checks that the load balancer of an Ingress of another namespace is adopted only with
-// consent: by a route that answers as the Ingress does, or by an annotation whatever the Gateway answers. In isolated
+// consent: by a route that gives the same answers as the Ingress, or by an annotation of the Ingress. In isolated
 // tenancy only the annotation counts.
 func TestAdoptionNeedsConsent(t *testing.T) {
 	t.Parallel()
@@ -85,7 +86,7 @@ func TestAdoptionNeedsConsent(t *testing.T) {
 		isolated  bool
 		route     string
 		adoptedBy string
-		why       string // part of the refusal; "" if the load balancer is adopted
+		why       string // part of the event that reports the refusal; "" if the load balancer is adopted
 	}{
 		"nothing":                      {why: "Ingress blog/posts does not consent"},
 		"a route with the same answer": {route: route("blog.example.com")},
@@ -142,8 +143,8 @@ func TestAdoptionNeedsConsent(t *testing.T) {
 	}
 }
 
-// TestSecondGatewayReportsTheOwner checks that of two Gateways that ask for one load balancer the first one gets it,
-// and that the second one reports the owner, although the members consent to both.
+// TestSecondGatewayReportsTheOwner checks that, if two Gateways name the same load balancer, the first one adopts it
+// and the second one reports which Gateway owns it.
 func TestSecondGatewayReportsTheOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

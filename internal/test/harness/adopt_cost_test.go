@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// harnessWithAdoptedGroup returns a harness with an IngressGroup of two namespaces whose load balancer a Gateway has adopted.
+// harnessWithAdoptedGroup returns a harness with an IngressGroup of two namespaces. A Gateway has adopted its load
+// balancer.
 func harnessWithAdoptedGroup(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
@@ -25,8 +26,9 @@ func harnessWithAdoptedGroup(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// TestAdoptionCostsNoCallsAfterwards checks that in each lasting state of an adoption only the comparisons with AWS
-// run, and that a restart costs no more calls than without an adoption.
+// TestAdoptionCostsNoCallsAfterwards checks that, after an adoption, no mutating call is made and stacks run only for
+// their comparison with AWS, also in dry-run mode. It also checks that a restart makes at most two calls more than
+// without an adoption.
 func TestAdoptionCostsNoCallsAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +61,7 @@ func TestAdoptionCostsNoCallsAfterwards(t *testing.T) {
 		without.advanceTime(30 * time.Minute)
 		r := harnessWithAdoptedGroup(t, counted)
 		quiet("adopted", r, 4)
-		// Both stacks read the subnets once.
+		// Two more calls are permitted, because both stacks read the subnets.
 		if before, after := restart(without), restart(r); sum(after) > sum(before)+2 {
 			t.Errorf("a restart calls %v, without a take-over %v", after, before)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// TestHandedOverGroupIsNotPlanned checks that no edit of the Ingresses has an effect while a Gateway owns their load
-// balancer: nothing is planned for them, so no mutating call is made or tried.
+// TestHandedOverGroupIsNotPlanned checks that edits of Ingresses have no effect while a Gateway owns their load
+// balancer: nothing is planned for the Ingresses except finalizers, and no mutating call is made.
 func TestHandedOverGroupIsNotPlanned(t *testing.T) {
 	t.Parallel()
 	edit := func(from, to string) func(*adoptionHarness) {
@@ -65,9 +65,8 @@ func TestHandedOverGroupIsNotPlanned(t *testing.T) {
 	}
 }
 
-// TestSecondGatewayCannotInterruptAdoption checks that a second Gateway to which all members consent gets no part of
-// the load balancer, neither afterwards nor in the middle of an adoption, while the load balancer still has the tags
-// of the IngressGroup.
+// TestSecondGatewayCannotInterruptAdoption checks that a second Gateway gets no part of the load balancer while a
+// denied call interrupts the adoption by the first Gateway, nor after the call is permitted.
 func TestSecondGatewayCannotInterruptAdoption(t *testing.T) {
 	t.Parallel()
 	for _, denied := range []string{"RemoveTags", "DeleteTags", "ModifyRule", "CreateRule", "SetRulePriorities"} {

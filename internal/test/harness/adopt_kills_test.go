@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// hookedAdoption is a harness whose hook counts mutating calls to AWS and writes to Kubernetes, and runs act at one of
-// them.
+// hookedAdoption is a harness that counts mutating calls to AWS and writes to Kubernetes while isCounting is set. It
+// runs act when the count reaches actAt.
 type hookedAdoption struct {
 	*adoptionHarness
 	watch          *adoptionWatch
@@ -59,9 +59,9 @@ func newHookedAdoption(t *testing.T, at int, after bool, act func(r *adoptionHar
 	return h
 }
 
-// TestAdoptionsSurviveKillAtAnyCall checks that the next process completes an adoption or a return when a process
-// dies at any call or write, or does not receive the response of AWS, and that no request is answered differently
-// meanwhile.
+// TestAdoptionsSurviveKillAtAnyCall checks adoptions and returns that are interrupted at any call or write: the
+// process is killed or does not receive the response of AWS. The next process completes them, and requests are
+// answered as before all the time.
 func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	total := 0
@@ -73,7 +73,7 @@ func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	if total < 40 {
 		t.Fatalf("%d calls and writes", total)
 	}
-	first := 0 // tries each call about once, in one of the ways
+	first := 0 // differs for each way of interruption, so that they interrupt different calls
 	for _, name := range []string{"killed", "lost"} {
 		act := map[string]func(r *adoptionHarness) fault.Action{
 			"killed": func(r *adoptionHarness) fault.Action { r.Kill(); return fault.Action{} },
@@ -104,7 +104,7 @@ func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	}
 }
 
-// adoptionUserActions are actions of users in the middle of an adoption.
+// adoptionUserActions are actions of users during an adoption.
 var adoptionUserActions = map[string]func(r *adoptionHarness){
 	"members deleted":    func(r *adoptionHarness) { r.deleteAll(cluster.KindIngress) },
 	"one member deleted": func(r *adoptionHarness) { r.deleteIfExists(cluster.KindIngress, "shop", "a") },
@@ -143,8 +143,8 @@ func (r *adoptionHarness) annotateIfExists(namespace, name string, annotations .
 	}
 }
 
-// TestDeletionDuringAdoptionLeavesNothing checks that nothing remains after all objects are deleted, whatever users
-// do at any call of an adoption or a return, with or without a restart.
+// TestDeletionDuringAdoptionLeavesNothing checks that nothing remains after all objects are deleted, whatever users do
+// during an adoption or a return, with or without a restart.
 func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, back := range []bool{false, true} {
@@ -157,7 +157,7 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 		if total < 10 {
 			t.Fatalf("%d calls and writes", total)
 		}
-		first := 0 // offsets the events, so that together they cover each call
+		first := 0 // differs for each action, so that together the actions cover each call
 		for _, name := range slices.Sorted(maps.Keys(adoptionUserActions)) {
 			event := adoptionUserActions[name]
 			for _, kill := range []bool{false, true} {
@@ -199,7 +199,8 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 	}
 }
 
-// deleteDuringAdoption counts the calls of an adoption or, if back is true, of a return. Then it deletes all objects.
+// deleteDuringAdoption runs an adoption and, if back is true, a return, and deletes all objects at the end. It counts
+// only the calls of the return or, if back is false, of the adoption.
 func deleteDuringAdoption(t *testing.T, h *hookedAdoption, back bool) {
 	t.Helper()
 	r := h.adoptionHarness
@@ -229,8 +230,8 @@ func deleteDuringAdoption(t *testing.T, h *hookedAdoption, back bool) {
 	r.deleteAllAndCheck(empty)
 }
 
-// check verifies the state at rest after any event: there is one load balancer, or there are two and no resource has
-// the tag that records an adoption.
+// check fails the test if there are more than two load balancers, or two while a resource still has the tag that
+// records an adoption.
 func (h *hookedAdoption) check(t *testing.T) {
 	t.Helper()
 	r := h.adoptionHarness

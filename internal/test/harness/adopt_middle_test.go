@@ -18,7 +18,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// configure makes a Gateway use a LoadBalancerConfiguration with the given spec.
+// configure creates a LoadBalancerConfiguration with the given spec and makes the Gateway, if it exists, use it.
 func (r *adoptionHarness) configure(namespace, name, spec string) {
 	r.T.Helper()
 	r.Apply(fmt.Sprintf("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: own, namespace: %s}\nspec: %s\n", namespace, spec))
@@ -33,7 +33,8 @@ func (r *adoptionHarness) configure(namespace, name, spec string) {
 	}
 }
 
-// httpsCertificateDomain returns the domain of the certificate of the HTTPS listener, or "" if ACM has no such certificate.
+// httpsCertificateDomain returns the domain of the certificate of the HTTPS listener, or "" if ACM has no such
+// certificate.
 func (r *adoptionHarness) httpsCertificateDomain() string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -47,9 +48,9 @@ func (r *adoptionHarness) httpsCertificateDomain() string {
 	return ""
 }
 
-// TestAdoptedLoadBalancerAlwaysHasCertificate checks that, while a load balancer with imported certificates changes
-// its owner, the HTTPS listener has a certificate of the host after each call, also if the process dies after any of
-// them. At the end ACM has none of these certificates.
+// TestAdoptedLoadBalancerAlwaysHasCertificate checks that the HTTPS listener always has a certificate of its host
+// while a load balancer with imported certificates is adopted and returned, even if the process is killed at any call.
+// At the end ACM has no imported certificate.
 func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 	t.Parallel()
 	group := strings.Replace(adoptedMember("shop", "a", "/a", consentToEdge), "  rules:", "  tls: [{hosts: [shop.example.com], secretName: shop}]\n  rules:", 1)
@@ -122,8 +123,8 @@ func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 	}
 }
 
-// TestLoadBalancerWithDeletionProtectionIsAdopted checks that a load balancer with deletion protection can be
-// adopted, and that it is kept when its Gateway is deleted until the protection is removed.
+// TestLoadBalancerWithDeletionProtectionIsAdopted checks that a load balancer with deletion protection can be adopted.
+// After its Gateway is deleted, it is kept until the protection is removed.
 func TestLoadBalancerWithDeletionProtectionIsAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,10 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// portAndPriority matches port and priority of a rule of port 80 in a line of the state.
+// portAndPriority matches the port 80 and the priority in a line of State for a rule.
 var portAndPriority = regexp.MustCompile(`,80,\d+`)
 
-// ipTargetsOfWeb makes the Gateway need its own target group, because AWS cannot change the target type.
+// ipTargetsOfWeb sets target type "ip" for Service "web". The Gateway then needs a new target group, because AWS
+// cannot change the target type.
 const ipTargetsOfWeb = `
 apiVersion: gateway.k8s.aws/v1
 kind: TargetGroupConfiguration
@@ -24,8 +25,8 @@ metadata: {name: web, namespace: shop}
 spec: {targetReference: {name: web}, defaultConfiguration: {targetType: ip}}
 `
 
-// TestDeniedAdoptionLosesNothing checks that a denied call during an adoption removes nothing from the load balancer:
-// it serves the same rules until the call is allowed, and it can be returned.
+// TestDeniedAdoptionLosesNothing checks that a denied call during an adoption removes nothing from the load balancer.
+// The load balancer serves the same rules until the call is allowed, and it can then be returned.
 func TestDeniedAdoptionLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestDeniedAdoptionLosesNothing(t *testing.T) {
 		}
 		before := rules()
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action { return fault.Action{Deny: c.Operation == "CreateTargetGroup"} })
-		// Adds a rule without a live counterpart, for requests that a live rule answers.
+		// Add a route rule that has no rule in AWS yet. An existing rule answers its requests.
 		more := "rules: [{matches: [{path: {type: PathPrefix, value: /api}}], backendRefs: [{name: web, port: 80}]}, {backendRefs: [{name: web"
 		r.Apply(strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(sharedGateway, "rules: [{backendRefs: [{name: web", more, 1))
 		r.Apply(ipTargetsOfWeb)

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// slowChange delays one mutating call to AWS, and counts the plans of each kind of stack during the delay.
+// slowChange delays one mutating call to AWS and counts the plans that are made during the delay, by kind of stack.
 type slowChange struct {
 	mu        sync.Mutex
 	nextDelay time.Duration // 0 for no delay
@@ -20,7 +20,6 @@ type slowChange struct {
 	planned   map[model.Kind]int
 }
 
-// delayNextCall delays the next mutating call.
 func (s *slowChange) delayNextCall(lasts time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +32,7 @@ func (s *slowChange) hasBegun() bool {
 	return !s.delayEnd.IsZero()
 }
 
-// planCount returns how many plans of stacks of a kind were made during the delay.
+// planCount returns how many plans were made during the delay for stacks of a kind.
 func (s *slowChange) planCount(kind model.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +59,7 @@ func (s *slowChange) countPlan(d engine.Draft) {
 }
 
 // TestRunsOfBothStacksDoNotOverlapDuringAdoption checks that, while a run of one stack changes the owner of a load
-// balancer, no run of the other stack makes a plan. This holds in both directions and in either order of the runs.
+// balancer, no run of the other stack makes a plan. It tests adoption and return, with either stack running first.
 func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 	t.Parallel()
 	const lasts = 20 * time.Second
@@ -72,7 +71,7 @@ func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 		taken         bool
 		first, second func(r *adoptionHarness)
 		waits         model.Kind // the kind of stack whose runs wait
-		owner         model.Kind // the owner in the end
+		owner         model.Kind // the kind of stack that owns the load balancer in the end
 	}{
 		"the Ingress is edited while the Gateway takes over":       {false, takesOver, editsIngress, model.Ingress, model.ALBGateway},
 		"the Gateway asks while the Ingress is edited":             {false, editsIngress, takesOver, model.ALBGateway, model.ALBGateway},

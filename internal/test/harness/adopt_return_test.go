@@ -17,7 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// infraMembers are Ingresses of a namespace whose only consent to Gateway infra/edge are annotations.
+// infraMembers are Ingresses of namespace "shop". They consent to the adoption by Gateway "infra/edge" with
+// annotations only.
 var infraMembers = adoptedMember("shop", "a", "/a", ", fulcrum.dev/adopted-by: infra/edge") +
 	strings.ReplaceAll(adoptedMember("shop", "b", "/b", ", fulcrum.dev/adopted-by: infra/edge"), "name: web,", "name: api,")
 
@@ -28,8 +29,8 @@ metadata: {name: infra, namespace: shop}
 spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: infra}], to: [{group: "", kind: Service}]}
 `
 
-// TestAdoptedLoadBalancerIsReturned checks that the Ingresses get their load balancer back, however they consented
-// and however the adoption ends, also if consent was withdrawn meanwhile.
+// TestAdoptedLoadBalancerIsReturned checks that the Ingresses get their load balancer back, however the adoption ends,
+// and also if they have withdrawn their consent meanwhile.
 func TestAdoptedLoadBalancerIsReturned(t *testing.T) {
 	t.Parallel()
 	annotate := func(a string) func(*adoptionHarness) {
@@ -86,9 +87,9 @@ func TestAdoptedLoadBalancerIsReturned(t *testing.T) {
 	}
 }
 
-// TestUnfinishedAdoptionMarksNoOtherGroup checks that a Gateway does not mark the IngressGroup of another tenant as
-// adopted. The Gateway adopts an IngressGroup of its own tenant. Before the adoption ends, the members of that group
-// are deleted and the Gateway names the other IngressGroup, whose members must still be able to edit it.
+// TestUnfinishedAdoptionMarksNoOtherGroup checks that a Gateway cannot tag the resources of another tenant's
+// IngressGroup as adopted. The Gateway begins to adopt an IngressGroup of its tenant, and is then changed to name the
+// IngressGroup of the other tenant. The members of that IngressGroup can still be edited.
 func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
 	t.Parallel()
 	group := strings.NewReplacer("group.name: g", "group.name: mine").Replace(adoptedMember("evil", "m", "/m", ", fulcrum.dev/adopted-by: evil/edge"))
@@ -139,8 +140,8 @@ func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
 	}
 }
 
-// TestAdoptionNeedsFreeTags checks that a load balancer with just enough free tags can be adopted and returned, and
-// that with one tag more the adoption is refused before anything is changed.
+// TestAdoptionNeedsFreeTags checks that a load balancer with four free tags can be adopted and returned, and that with
+// three free tags the adoption is refused before anything is changed.
 func TestAdoptionNeedsFreeTags(t *testing.T) {
 	t.Parallel()
 	for _, free := range []int{4, 3} {

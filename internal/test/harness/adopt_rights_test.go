@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestAdoptAnnotationDoesNotHoldOwnLoadBalancer checks that a Gateway with its own load balancer gains no rights by
-// asking to adopt another one in dry-run mode.
+// TestAdoptAnnotationDoesNotHoldOwnLoadBalancer checks that a Gateway with an existing load balancer is still updated
+// after it gets the adopt annotation and dry-run mode: a route is removed when its ReferenceGrant is deleted.
 func TestAdoptAnnotationDoesNotHoldOwnLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
@@ -55,8 +55,8 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evi
 	}
 }
 
-// TestForgedBindingsDoNotBlockAdoption checks that bindings with the labels of an IngressGroup, of the Gateway or of
-// both, and with finalizers of other controllers, block no adoption and no return.
+// TestForgedBindingsDoNotBlockAdoption checks that TargetGroupBindings with the labels of an IngressGroup, of the
+// Gateway or of both, and with finalizers of other controllers, do not block an adoption or a return.
 func TestForgedBindingsDoNotBlockAdoption(t *testing.T) {
 	t.Parallel()
 	labels := []string{"ingress.k8s.aws/stack: g", "gateway.k8s.aws.alb/stack-namespace: shop, gateway.k8s.aws.alb/stack-name: edge"}
@@ -126,8 +126,8 @@ spec: {targetGroupARN: %q, targetType: ip, serviceRef: {name: web, port: 80}}
 	}
 }
 
-// TestTenantsCannotSetTheAdoptedTag checks that no tenant can set the tag that records to which stack a load balancer
-// is returned.
+// TestTenantsCannotSetTheAdoptedTag checks that no tenant can set the tag that names the stack to which an adopted
+// load balancer is returned.
 func TestTenantsCannotSetTheAdoptedTag(t *testing.T) {
 	t.Parallel()
 	const forged = naming.AdoptedTag + "=ingress.k8s.aws:g"
@@ -203,8 +203,8 @@ func TestAdoptionSurvivesDisabledKind(t *testing.T) {
 				}
 				r.Apply(gatewayClassALB)
 				r.Settle(time.Hour)
-				// After a start both stacks are deferred by their checkpoints, but still notice the changed
-				// annotation.
+				// After a start the checkpoints defer the runs of both stacks, but the changed annotation still causes
+				// a run.
 				for _, back := range []bool{true, false, true} {
 					r.Start()
 					r.Settle(3 * time.Second)
@@ -225,8 +225,8 @@ func TestAdoptionSurvivesDisabledKind(t *testing.T) {
 	}
 }
 
-// TestRejectedTagsDelayAdoption checks that an adoption loses nothing while AWS refuses the tags of a resource for a
-// long time, and completes afterwards.
+// TestRejectedTagsDelayAdoption checks that, while AWS refuses calls that change tags, an adoption or a return does
+// not interrupt traffic. It completes when the calls are permitted.
 func TestRejectedTagsDelayAdoption(t *testing.T) {
 	t.Parallel()
 	type refusal struct {
@@ -263,7 +263,7 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 						return fault.Action{}
 					}
 					if n++; x.act.Deny && n%2 == 0 {
-						return fault.Action{} // refuses every second resource
+						return fault.Action{} // permit every second call
 					}
 					return x.act
 				})
@@ -291,8 +291,8 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 	}
 }
 
-// TestMembersCanLeaveAdoptedGroup checks that a member that changes to another class or leaves the IngressGroup loses
-// its finalizer, both during an adoption and after it.
+// TestMembersCanLeaveAdoptedGroup checks that a member that changes to another class or to another IngressGroup loses
+// its finalizer while a Gateway owns the load balancer.
 func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -318,8 +318,8 @@ func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
 	})
 }
 
-// TestGatewayCanAdoptAnotherGroup checks that a Gateway can change from one IngressGroup to another: the first one
-// gets its load balancer back, and the Gateway adopts that of the second one.
+// TestGatewayCanAdoptAnotherGroup checks that a Gateway can change from one IngressGroup to another. The first
+// IngressGroup gets its load balancer back, and the Gateway adopts the load balancer of the second one.
 func TestGatewayCanAdoptAnotherGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

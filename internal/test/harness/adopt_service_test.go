@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// mailGateway has the same ports as Service mail and adopts the load balancer of the Service.
+// mailGateway is Gateway "mail", which has the same ports as Service "mail" and adopts the load balancer of that
+// Service.
 const mailGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -49,7 +50,8 @@ metadata: {name: imap, namespace: shop}
 spec: {parentRefs: [{name: mail, sectionName: imap}], rules: [{backendRefs: [{name: mail, port: 143}]}]}
 `
 
-// mailStatusHostnames returns the hostnames in the status of Service mail and of Gateway mail.
+// mailStatusHostnames returns the hostnames in the status of Service "mail" and of Gateway "mail", or "" if there is
+// none.
 func mailStatusHostnames(r *Harness) (service, gateway string) {
 	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
 	if svc, ok := obj.(*corev1.Service); ok && len(svc.Status.LoadBalancer.Ingress) > 0 {
@@ -62,8 +64,8 @@ func mailStatusHostnames(r *Harness) (service, gateway string) {
 	return service, gateway
 }
 
-// TestLoadBalancerOfServiceIsAdopted checks that a Gateway adopts the load balancer of a Service and returns it,
-// while the targets stay registered.
+// TestLoadBalancerOfServiceIsAdopted checks that a Gateway adopts the load balancer of a Service and returns it, and
+// that nothing remains after both objects are deleted.
 func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

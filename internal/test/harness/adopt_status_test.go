@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// TestGatewayStatusIsCorrectDuringReturn checks that, while a load balancer changes its owner, which takes minutes
-// where AWS is slow, the Gateway status does not report requests as not answered.
+// TestGatewayStatusIsCorrectDuringReturn checks that the Gateway status does not report requests as not answered while
+// a load balancer is adopted or returned, which takes minutes if AWS is slow.
 func TestGatewayStatusIsCorrectDuringReturn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

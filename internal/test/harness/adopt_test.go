@@ -23,7 +23,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// adoptedMember returns an Ingress of IngressGroup g with one path and further annotations.
+// adoptedMember returns an Ingress of IngressGroup "g" with one path. more has further annotations and begins with a
+// comma.
 func adoptedMember(namespace, name, path, more string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -41,7 +42,7 @@ spec:
 
 const consentToEdge = `, fulcrum.dev/adopted-by: shop/edge`
 
-// adoptedGroup is IngressGroup g with two members, which consent to the adoption.
+// adoptedGroup is IngressGroup "g" with two members, both of which consent to the adoption by Gateway "shop/edge".
 var adoptedGroup = adoptedMember("shop", "a", "/a", consentToEdge) +
 	strings.ReplaceAll(adoptedMember("shop", "b", "/b", consentToEdge), "name: web,", "name: api,")
 
@@ -53,7 +54,7 @@ spec: {controllerName: gateway.k8s.aws/alb}
 ---
 `
 
-// gatewayOf returns a Gateway with an HTTP listener and annotations.
+// gatewayOf returns a Gateway of class "alb" with an HTTP listener and annotations.
 func gatewayOf(namespace, name, annotations string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -66,7 +67,8 @@ spec:
 `, namespace, name, annotations)
 }
 
-// routeTo returns an HTTPRoute with one path for a Gateway of its namespace.
+// routeTo returns an HTTPRoute that sends one path to a Service. The Gateway, the route and the Service are in the
+// same namespace.
 func routeTo(namespace, name, gateway, path, service string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -90,7 +92,8 @@ var adoptingRoutes = routeTo("shop", "a", "edge", "/a", "web") + routeTo("shop",
 // adoptionHarness is a harness for the adoption and the return of load balancers.
 type adoptionHarness struct{ *Harness }
 
-// newAdoptionHarness returns a shop with Gateways, whose target groups have the same target type as those of the Ingresses.
+// newAdoptionHarness returns a harness with Services "web" and "api" and GatewayClass "alb". The target groups of
+// Gateways have target type "ip", as those of the Ingresses in these tests.
 func newAdoptionHarness(t *testing.T, opt Options) *adoptionHarness {
 	t.Helper()
 	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
@@ -99,7 +102,7 @@ func newAdoptionHarness(t *testing.T, opt Options) *adoptionHarness {
 	return r
 }
 
-// newWatchedAdoption returns a harness with an adoptionWatch.
+// newWatchedAdoption returns a harness with an adoptionWatch, which is off.
 func newWatchedAdoption(t *testing.T, opt Options) (*adoptionHarness, *adoptionWatch) {
 	t.Helper()
 	watch := &adoptionWatch{}
@@ -132,7 +135,6 @@ func annotateGateway(r *Harness, namespace, name string, annotations ...string) 
 	}
 }
 
-// arns returns the ARNs of all load balancers.
 func (r *adoptionHarness) arns() (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -144,7 +146,7 @@ func (r *adoptionHarness) arns() (out []string) {
 	return out
 }
 
-// stateWithTag returns the lines of the state of resources with a tag.
+// stateWithTag returns the lines of State that contain tag.
 func (r *adoptionHarness) stateWithTag(tag string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, tag) {
@@ -154,6 +156,7 @@ func (r *adoptionHarness) stateWithTag(tag string) (out []string) {
 	return out
 }
 
+// warnings returns all events, sorted, one on each line.
 func (r *adoptionHarness) warnings() string {
 	var out []string
 	for _, o := range r.Store.All("Event") {
@@ -164,8 +167,8 @@ func (r *adoptionHarness) warnings() string {
 	return strings.Join(out, "\n")
 }
 
-// expectOwner checks that there is one load balancer, that all its resources belong to stacks of the given kind, and
-// that it answers requests correctly.
+// expectOwner checks that there is one load balancer, that no resource belongs to a stack of the other kind, and that
+// paths /a and /b are answered by the right Services.
 func (r *adoptionHarness) expectOwner(kind model.Kind, step string) {
 	r.T.Helper()
 	other := model.Ingress
@@ -180,7 +183,8 @@ func (r *adoptionHarness) expectOwner(kind model.Kind, step string) {
 	}
 }
 
-// adoptionWatch wraps the connection to AWS. While it is on, it checks after each call that requests are still answered.
+// adoptionWatch wraps the connection to AWS. While isOn is set, it checks after each call that paths /a and /b are
+// still answered.
 type adoptionWatch struct {
 	r    *adoptionHarness
 	mu   sync.Mutex
@@ -236,7 +240,8 @@ func (h apiHook) Delete(ctx context.Context, obj cluster.Object) error {
 	return h.runBetweenHooks(func() error { return h.API.Delete(ctx, obj) })
 }
 
-// checkAdoptionRound runs the stages of a load balancer: shadow, adopted, returned, adopted again, released and deleted.
+// checkAdoptionRound checks each stage of a load balancer: dry run of the adoption, adopted, returned, adopted again,
+// released and deleted.
 func checkAdoptionRound(t *testing.T, r *adoptionHarness, watch *adoptionWatch) {
 	t.Helper()
 	empty := r.State()
@@ -279,7 +284,7 @@ func checkAdoptionRound(t *testing.T, r *adoptionHarness, watch *adoptionWatch) 
 	r.expectNothing(empty)
 }
 
-// deleteAllAndCheck deletes all Gateways and Ingresses, and checks that nothing remains.
+// deleteAllAndCheck deletes all Gateways and Ingresses, and checks that only the state empty remains.
 func (r *adoptionHarness) deleteAllAndCheck(empty []string) {
 	r.T.Helper()
 	r.deleteAll(cluster.KindGateway)
@@ -288,7 +293,8 @@ func (r *adoptionHarness) deleteAllAndCheck(empty []string) {
 	r.expectNothing(empty)
 }
 
-// expectNothing checks that AWS is empty and that no deletion of an object is blocked.
+// expectNothing checks that AWS has the state empty, that no TargetGroupBinding is left, and that no Ingress or
+// Gateway is being deleted.
 func (r *adoptionHarness) expectNothing(empty []string) {
 	r.T.Helper()
 	if d := cmp.Diff(empty, r.State()); d != "" {
@@ -303,8 +309,8 @@ func (r *adoptionHarness) expectNothing(empty []string) {
 	}
 }
 
-// TestAdoptionAndReturn runs the whole round of adoption and return, with restarts, without checkpoints and with
-// checkpoints as in production.
+// TestAdoptionAndReturn checks all stages of an adoption and a return, without checkpoints and with checkpoints as in
+// production.
 func TestAdoptionAndReturn(t *testing.T) {
 	t.Parallel()
 	for _, checkpoints := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestGatewaysWithoutConsentDelayNoEdit checks that Gateways of another namespace that name an IngressGroup do not
-// delay its edits: without consent they reserve nothing.
+// TestGatewaysWithoutConsentDelayNoEdit checks that Gateways of another namespace that name an IngressGroup without
+// its consent do not delay edits of its members.
 func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 	t.Parallel()
 	took := map[string]time.Duration{}
@@ -58,8 +58,8 @@ func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 	}
 }
 
-// TestAdoptionWithConcurrentWorkers checks that, while both stacks run concurrently, all edits take effect and
-// nothing remains after the deletion.
+// TestAdoptionWithConcurrentWorkers checks that adoptions and returns in quick succession with several workers do not
+// interrupt traffic, that the last edit takes effect, and that nothing remains after all objects are deleted.
 func TestAdoptionWithConcurrentWorkers(t *testing.T) {
 	t.Parallel()
 	for _, latency := range seeds.Spread(2, []time.Duration{300 * time.Millisecond, 0}) {

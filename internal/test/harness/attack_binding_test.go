@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// These tests cover attacks by a tenant with TargetGroupBindings of its own namespace.
+// The tests in this file cover attacks by a tenant with TargetGroupBindings in the tenant's namespace.
 
-// bindingsOf returns the bindings of a namespace.
+// bindingsOf returns the TargetGroupBindings of a namespace.
 func bindingsOf(r *Harness, namespace string) []*elbv2.TargetGroupBinding {
 	var out []*elbv2.TargetGroupBinding
 	for _, o := range r.Store.All(cluster.KindBinding) {
@@ -23,15 +23,15 @@ func bindingsOf(r *Harness, namespace string) []*elbv2.TargetGroupBinding {
 	return out
 }
 
-// imitatedBinding returns a copy of a binding in namespace team with another name.
+// imitatedBinding returns a copy of a TargetGroupBinding with the name "team/impostor".
 func imitatedBinding(of *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 	b := &elbv2.TargetGroupBinding{}
 	b.Namespace, b.Name, b.Labels, b.Spec = "team", "impostor", of.Labels, *of.Spec.DeepCopy()
 	return b
 }
 
-// TestForgedBindingLabelsDoNotBlockDeletion checks that a binding with the labels of another tenant's stack, and with
-// a finalizer that is never removed, does not block the deletion of that stack.
+// TestForgedBindingLabelsDoNotBlockDeletion checks that a TargetGroupBinding with the labels of another tenant's
+// stack, and with a finalizer that is never removed, does not block the deletion of that stack.
 func TestForgedBindingLabelsDoNotBlockDeletion(t *testing.T) {
 	t.Parallel()
 	for _, arn := range []string{"of the stack", "of nothing"} {

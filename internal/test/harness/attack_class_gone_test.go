@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// TestNewcomerTakesNothingWhileClassIsRecreated checks that an Ingress that joins while the class of the victims is
-// deleted and created again, as an upgrade may do, gets neither their hosts nor their load balancer. Without their
-// class the victims are not accepted.
+// TestNewcomerTakesNothingWhileClassIsRecreated checks that a new member of another tenant changes neither the load
+// balancer nor the rules of an IngressGroup while the class of the other members is deleted and created again, as an
+// upgrade may do.
 func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
@@ -55,7 +55,7 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 							var out []string
 							for _, l := range stateOfKinds(r, "load-balancer", "security-group", "listener", "rule") {
 								if strings.Contains(l, "edge") && !strings.Contains(l, "team.example.com") && !strings.Contains(l, ",443,") && !strings.Contains(l, "network") {
-									out = append(out, strings.Replace(l, `"tcp 443-443 0.0.0.0/0",`, "", 1)) // the newcomer's own port
+									out = append(out, strings.Replace(l, `"tcp 443-443 0.0.0.0/0",`, "", 1)) // only the newcomer uses port 443
 								}
 							}
 							return append(out, webACLOf(r, "k8s-edge-"), "a: "+answerTo(r, 80, "a.example.com", "/"), "b: "+answerTo(r, 80, "b.example.com", "/"))
@@ -87,9 +87,8 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 	}
 }
 
-// TestMemberWithMissingClassDoesNotDisableClassSettings checks in isolated tenancy that a member that names a missing
-// class, whose settings are therefore unknown, does not disable the settings of the class that names the
-// IngressGroup.
+// TestMemberWithMissingClassDoesNotDisableClassSettings checks in isolated tenancy that the class that names an
+// IngressGroup can still change its settings while another member names a missing class.
 func TestMemberWithMissingClassDoesNotDisableClassSettings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

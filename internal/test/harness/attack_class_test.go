@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// These tests cover attacks by the owner of an IngressClass on an IngressGroup of another class. Naming that
-// IngressGroup in the class parameters is allowed by design.
+// The tests in this file cover attacks by the owner of an IngressClass on an IngressGroup of another class. It is
+// allowed by design that the parameters of a class name that IngressGroup.
 
-// classNamed returns an IngressClass with its IngressClassParams.
+// classNamed returns an IngressClass and its IngressClassParams with this spec.
 func classNamed(name, spec string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -27,16 +27,20 @@ spec: %[2]s
 `, name, spec)
 }
 
-// victimParameters are the settings of the victims' load balancer, set by their class or by themselves.
+// victimParameters is the spec of the IngressClassParams of the victims. In some cases the victims set these values
+// with annotations instead.
 const victimParameters = `{group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}, scheme: internal, ipAddressType: ipv4, inboundCIDRs: [10.0.0.0/8], wafv2AclName: rig,
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}, {key: access_logs.s3.enabled, value: "false"}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}], tags: [{key: Team, value: shop}]}`
 
-// hostileParameters contradict every value of victimParameters.
+// hostileParameters is the spec of the IngressClassParams of the attacker. It contradicts every value of
+// victimParameters.
 const hostileParameters = `{group: {name: edge}, scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs: [0.0.0.0/0], wafv2AclName: none, sslRedirectPort: "444", subnets: {tags: {tier: [public]}},
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "30"}, {key: access_logs.s3.enabled, value: "true"}, {key: access_logs.s3.bucket, value: theirs}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "true"}]}], tags: [{key: Team, value: team}]}`
 
+// TestClassOfAnotherGroupOverridesNoAnnotation checks that the class of a new member does not override the settings
+// that the other members of the IngressGroup have by their class or by annotations.
 func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 	t.Parallel()
 	reported := []string{
@@ -96,8 +100,8 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 	}
 }
 
-// TestCertificateOfNewcomerIsNotTheDefault checks that a newcomer does not replace the default certificate of a
-// listener, which clients get that send no server name or a name without a certificate.
+// TestCertificateOfNewcomerIsNotTheDefault checks that a new member does not replace the default certificate of a
+// listener. Clients get the default certificate if they send no server name, or one without a certificate.
 func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// These tests cover attacks by a tenant with Pods and EndpointSlices of its own namespace.
+// The tests in this file cover attacks by a tenant with Pods and EndpointSlices in the tenant's namespace.
 
-// teamPodWithSlice returns a pod of namespace team, and an EndpointSlice of Service web that lists the pod with the given
-// ports.
+// teamPodWithSlice returns Pod "team/own-0" and an EndpointSlice of Service "team/web" that lists the pod with the
+// given ports.
 func teamPodWithSlice(address, meta, spec string, ports ...int) string {
 	var list []string
 	for _, p := range ports {
@@ -39,8 +39,8 @@ endpoints: [{addresses: [%[1]s], nodeName: node-1, conditions: {ready: true}, ta
 `, address, meta, spec, strings.Join(list, ", "))
 }
 
-// TestForgedPodENIOpensNothing checks that a pod cannot open another ENI by naming it in the annotation for pods with
-// their own security groups. The rules for its targets go to the ENI that has the pod's address.
+// TestForgedPodENIOpensNothing checks that a pod cannot open the security group of another ENI by naming that ENI in
+// the annotation vpc.amazonaws.com/pod-eni. The rules for the pod go to the ENI that has the pod's address.
 func TestForgedPodENIOpensNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ spec:
 				t.Errorf("the interface of the database is open: %s", l)
 			}
 		}
-		// The ENI with the pod's address serves the pod, and rules of other bindings are removed.
+		// The pod is registered, and its rules are removed with its TargetGroupBinding.
 		expectEqual(t, "targets", podAddresses[3], activeTargets(t, r, Account, r.World.TargetGroups["external"]))
 		r.deleteObject(cluster.KindBinding, "team", "opener")
 		deleteIngress(t, r, "team", "opener")
@@ -84,8 +84,9 @@ spec:
 	})
 }
 
-// TestImitatedPodTakesNothing checks that a pod that imitates a pod of another tenant (its labels, the readiness gate
-// of its binding, the name of its node) becomes no target of that tenant and changes no readiness gate of its pods.
+// TestImitatedPodTakesNothing checks a pod that has the labels, node name and readiness gate of another tenant's pods.
+// It does not become a target of that tenant, the state in AWS does not change, and the pod does not wait for the
+// readiness gate.
 func TestImitatedPodTakesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,8 +118,8 @@ func TestImitatedPodTakesNothing(t *testing.T) {
 	})
 }
 
-// TestHostNetworkPodTakesNoAddress checks that a pod with host network, which has the same address as other such pods
-// of its node, deregisters none of their targets.
+// TestHostNetworkPodTakesNoAddress checks that a pod with host network does not deregister the targets of another such
+// pod on its node, although both have the same address.
 func TestHostNetworkPodTakesNoAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,8 +141,8 @@ func TestHostNetworkPodTakesNoAddress(t *testing.T) {
 	})
 }
 
-// TestManyTargetsDelayNoOtherTenant checks that an EndpointSlice with thousands of targets of one pod causes few
-// calls, and that a replaced pod of another tenant is registered in time meanwhile.
+// TestManyTargetsDelayNoOtherTenant checks that an EndpointSlice with 1300 ports of one pod causes few calls and does
+// not delay the registration of a replaced pod of another tenant.
 func TestManyTargetsDelayNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// withActionBackend makes the annotation actions.act the backend of an Ingress.
+// withActionBackend returns the Ingress with annotation actions.act as the backend of its rule.
 func withActionBackend(ingress string) string {
 	return strings.Replace(ingress, "name: web, port: {number: 80}", "name: act, port: {name: use-annotation}", 1)
 }
 
 // TestMemberCannotForwardToTargetGroupOfAnother checks that a member cannot forward to a target group of another
-// tenant. It could otherwise serve that tenant's pods on its own host without that tenant's authentication.
+// tenant. Otherwise the member could serve that tenant's pods on a host without that tenant's authentication.
 func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 	t.Parallel()
 	actions := map[string]string{
@@ -67,8 +67,8 @@ func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 	}
 }
 
-// TestServiceCannotTargetPodsOfAnotherNamespace checks that only pods of a Service's own namespace become targets,
-// whatever its external name, its manual endpoints or the references in its EndpointSlices name.
+// TestServiceCannotTargetPodsOfAnotherNamespace checks that a Service cannot make pods of another namespace its
+// targets: not by an external name, external IPs, or an EndpointSlice with their addresses.
 func TestServiceCannotTargetPodsOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	victim := podAddresses[0]

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInvalidMemberDoesNotHoldFrontendNLBOfOthers checks that an invalid setting of one member for the frontend NLB
-// does not hold changes of the other members.
+// TestInvalidMemberDoesNotHoldFrontendNLBOfOthers checks that an invalid frontend NLB setting of one member does not
+// hold the changes of the other members.
 func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
@@ -36,7 +36,7 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 				r.Apply(victimIngresses(r, "alb", append(front, "group.name", "edge")...)...)
 				awaitSettled(t, r)
 				look := func() string {
-					// Ignores the port that the newcomer adds, which affects no other member.
+					// Ignore the port that the newcomer adds. It affects no other member.
 					leads := slices.DeleteFunc(nlbForwards(r), func(l string) bool { return l == "internal:80 to internal:80" })
 					return strings.Join(append(leads, stateOfKinds(r, "security-group")...), "\n")
 				}
@@ -71,8 +71,8 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 	}
 }
 
-// TestInvalidPortMappingKeepsNoListenerOfOthers checks that a member with invalid ports or port mapping keeps only
-// its own ports of the frontend NLB, and not a listener that the other members have removed, nor its rules.
+// TestInvalidPortMappingKeepsNoListenerOfOthers checks that a member with invalid ports or an invalid port mapping
+// keeps only the frontend NLB listeners of its ports. Listeners and rules that the other members remove are deleted.
 func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
@@ -123,14 +123,14 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 	}
 }
 
-// TestNewcomerDoesNotDecideUnsetFrontendNLBSettings checks that a setting of the frontend NLB that no other member
-// sets keeps its live value, so that a newcomer of another namespace does not decide it alone.
+// TestNewcomerDoesNotDecideUnsetFrontendNLBSettings checks that a newcomer of another namespace alone cannot change a
+// frontend NLB setting that no other member sets. The setting keeps its current value.
 func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 	t.Parallel()
 	on := []string{"enable-frontend-nlb", "true"}
 	for name, c := range map[string]struct {
 		victims, newcomer []string
-		agreed            bool // whether the setting changes when the victims' namespace asks for the same value
+		agreed            bool // whether the setting changes when a victim requests the same value
 	}{
 		"scheme":                               {on, []string{"frontend-nlb-scheme", "internet-facing"}, true},
 		"scheme, and it asks for the NLB":      {on, append(on, "frontend-nlb-scheme", "internet-facing"), false},

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// hostileBinding returns a binding of namespace team with the given spec and a forged checkpoint.
+// hostileBinding returns a TargetGroupBinding of namespace "team" with the given spec and a forged checkpoint.
 func hostileBinding(name, spec string) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -27,7 +27,8 @@ spec: %s
 
 const missingTargetGroupARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/none/0000000000000000"
 
-// hostileObjects returns malformed objects of namespace team and of class owners, by description.
+// hostileObjects returns lists of malformed manifests by description. They are objects of namespace "team" and
+// IngressClasses.
 func hostileObjects(r *Harness) map[string][]string {
 	secure := func(secret string) string {
 		oidc := fmt.Sprintf(`{"issuer":"https://i","authorizationEndpoint":"https://a","tokenEndpoint":"https://t","userInfoEndpoint":"https://u","secretName":%q}`, secret)
@@ -93,14 +94,13 @@ endpoints: [{addresses: []}, {addresses: [""], targetRef: {kind: Pod}}, {address
 	}
 }
 
-// teamPod returns a pod of namespace team with the given address.
 func teamPod(address string) string {
 	pod, _, _ := strings.Cut(teamPodWithSlice(address, "", "", 80), "---")
 	return pod
 }
 
-// TestHostileObjectsDoNotAffectOthers checks that malformed objects that the API server accepts cause no panic and
-// few calls, and that a change of a victim still takes effect within a minute.
+// TestHostileObjectsDoNotAffectOthers checks that malformed objects that the API server accepts cause no panic and few
+// calls, and that another tenant's change still takes effect within a minute.
 func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -146,8 +146,8 @@ func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 	}
 }
 
-// TestForgedStatusIsIgnored checks that a status that a tenant forges on its own objects decides nothing and is
-// corrected.
+// TestForgedStatusIsIgnored checks that a status that a tenant forges on an Ingress or a TargetGroupBinding has no
+// effect. The controller corrects the status of the Ingress.
 func TestForgedStatusIsIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 			expectEqual(t, "status after "+hostname, honest, shown("team", "forger"))
 			expectEqual(t, "state", fmt.Sprint(state), fmt.Sprint(r.State()))
 		}
-		// A binding whose forged status claims a future generation still follows its pods.
+		// A TargetGroupBinding with a forged observedGeneration in the future still gets the new pods as targets.
 		own := bindingsOf(r, "team")[0].DeepCopy()
 		own.Status.ObservedGeneration = new(int64(1 << 40))
 		own.Status.Conditions = nil

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// routeWithHyphenatedNames returns a route and a Service whose namespace and name, joined by a hyphen, equal those of another
-// namespace (a-b-c).
+// routeWithHyphenatedNames returns an HTTPRoute and a Service in a namespace. Tests choose namespace and name so that
+// "namespace-name" is "a-b-c" for two different namespaces.
 func routeWithHyphenatedNames(namespace, name, address, host string, year int) string {
 	service := `
 apiVersion: v1
@@ -21,7 +21,7 @@ spec: {selector: {app: ` + name + `}, ports: [{port: 80, targetPort: 8080}]}
 		strings.ReplaceAll(routeOfNamespace("HTTPRoute", namespace, name, year, edgeParentRef, host), "{name: web,", "{name: "+name+",")
 }
 
-// addressesServingHost returns the addresses that receive requests for a host.
+// addressesServingHost returns the target addresses of each target group that receives HTTP requests for a host.
 func addressesServingHost(t *testing.T, r *Harness, host string) (out []string) {
 	t.Helper()
 	for _, arn := range targetGroupsForHost(80, host)(r) {
@@ -30,9 +30,9 @@ func addressesServingHost(t *testing.T, r *Harness, host string) (out []string) 
 	return out
 }
 
-// TestRouteWithSameIDTakesNoTargetGroup checks that a route whose target group ID, namespace and name joined by
-// hyphens, equals that of a route of another namespace takes neither its target group nor its targets, in any order
-// of creation, and that its deletion removes nothing of the other route.
+// TestRouteWithSameIDTakesNoTargetGroup checks two routes of different namespaces for which "namespace-name", the ID
+// of their target groups, is the same. The second route gets neither the target group nor the targets of the first
+// route, although it is older, and its deletion removes nothing of the first route.
 func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// addForeignImports adds certificates to the account that were imported without the controller.
+// addForeignImports adds n certificates to the account, as if users had imported them without the controller.
 func addForeignImports(r *Harness, n int) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -27,7 +27,7 @@ func addForeignImports(r *Harness, n int) {
 	}
 }
 
-// countImports returns the number of certificates that are imported for a namespace.
+// countImports returns the number of certificates that the controller has imported for a namespace.
 func countImports(r *Harness, namespace string) (n int) {
 	for _, is := range importedCertificates(r) {
 		if strings.HasPrefix(is, "imported/"+namespace+"/") {
@@ -37,8 +37,8 @@ func countImports(r *Harness, namespace string) (n int) {
 	return n
 }
 
-// TestTenantCannotExhaustCertificateQuota checks that a tenant with many certificates leaves room in the quota of
-// imported certificates for the first certificates of other tenants.
+// TestTenantCannotExhaustCertificateQuota checks that a tenant with many certificates cannot use the whole quota of
+// imported certificates: the first certificate of another tenant is still imported.
 func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,9 +79,9 @@ func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 	})
 }
 
-// TestNewcomerCannotReplaceCertificateOfLiveHost checks that a tenant with older objects that joins a load balancer
-// with a certificate for a host of another tenant does not get it imported, because AWS could present it for that
-// host. The certificate of the other tenant is still renewed.
+// TestNewcomerCannotReplaceCertificateOfLiveHost checks a tenant that joins a load balancer with a certificate for a
+// host that another tenant already serves. The certificate is not imported, even if the tenant's objects are older,
+// because AWS could present it for that host. The certificate of the other tenant is still renewed.
 func TestNewcomerCannotReplaceCertificateOfLiveHost(t *testing.T) {
 	t.Parallel()
 	in := func(namespace, doc string) string {

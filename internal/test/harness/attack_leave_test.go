@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// TestBlockedDeletionBlocksNoOtherMember checks that a member that sets deletion protection while it is being
-// deleted, or that has a finalizer of another controller, does not block the deletion of other members.
+// TestBlockedDeletionBlocksNoOtherMember checks that a member with deletion protection and a finalizer that is never
+// removed does not block the deletion of the other members.
 func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
 	protected := []string{"load-balancer-attributes", "deletion_protection.enabled=true"}
@@ -23,7 +23,7 @@ func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 				t.Run(fmt.Sprint(tenancy, " ", name, " ", order), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
-						// The victims disable deletion protection; otherwise the newcomer would decide it.
+						// The victims disable deletion protection. Otherwise the newcomer could enable it.
 						r.Apply(victimIngresses(r, "alb", "group.name", "edge", "load-balancer-attributes", "deletion_protection.enabled=false")...)
 						awaitSettled(t, r)
 						r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "team.example.com/never", append(notes, "group.name", "edge")...))
@@ -56,8 +56,8 @@ func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 	}
 }
 
-// TestBlockedBindingDeletionBlocksNoOtherMember checks that a TargetGroupBinding whose deletion a tenant blocks with
-// a finalizer does not block the deletion of members of other namespaces.
+// TestBlockedBindingDeletionBlocksNoOtherMember checks that a TargetGroupBinding whose deletion a tenant blocks with a
+// finalizer does not block the deletion of members of other namespaces.
 func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for _, stays := range []bool{true, false} {
@@ -93,8 +93,8 @@ func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 	}
 }
 
-// TestDeletedMemberIsNotServedWhileOthersAreHeld checks that, while no remaining member can be read and the load
-// balancer is held for them, it does not serve deleted members any more and their finalizers are removed.
+// TestDeletedMemberIsNotServedWhileOthersAreHeld checks a load balancer that is held because its only remaining member
+// is invalid. Deleted members are no longer served, and their finalizers are removed.
 func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
@@ -142,8 +142,8 @@ func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 	}
 }
 
-// TestDeletedServiceIsNotServedWhileOthersAreHeld checks the same for Services that share a load balancer: the ports
-// of a deleted Service are closed.
+// TestDeletedServiceIsNotServedWhileOthersAreHeld checks a load balancer of two Services that is held because the
+// remaining Service is invalid. The port of the deleted Service is closed, and its finalizer is removed.
 func TestDeletedServiceIsNotServedWhileOthersAreHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// These tests cover attacks by a tenant with names and tags.
+// The tests in this file cover attacks by a tenant with names and tags.
 
-// manyTags returns n tags in the form of the annotation.
+// manyTags returns n tags as "prefix0=v,prefix1=v".
 func manyTags(prefix string, n int) string {
 	var out []string
 	for i := range n {
@@ -39,9 +39,9 @@ func tagsOf(t *testing.T, r *Harness) map[string]string {
 	return nil
 }
 
-// TestTooManyTagsOfOneMemberBlockNoOther checks that a member with more tags than AWS allows on a resource (50) does
-// not block the tags of other members, neither on a live load balancer nor on a new one. AWS refuses all tags of a
-// call that exceeds the limit.
+// TestTooManyTagsOfOneMemberBlockNoOther checks that members with more than the 50 tags that AWS allows on a resource
+// do not block the tags of other members, on an existing or on a new load balancer. AWS refuses all tags of a call
+// that exceeds the limit.
 func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 	t.Parallel()
 	for name, hostile := range map[string][]string{
@@ -81,7 +81,7 @@ func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 	}
 }
 
-// TestReservedTagsCannotBeSetByUsers checks that users can nowhere set tags by which the controller, AWS or the
+// TestReservedTagsCannotBeSetByUsers checks that users cannot set the tags by which the controller, AWS or the
 // operator identifies owners.
 func TestReservedTagsCannotBeSetByUsers(t *testing.T) {
 	t.Parallel()
@@ -141,8 +141,8 @@ spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
 	}
 }
 
-// TestNameOfForeignLoadBalancerGivesNoAccess checks that a load balancer of another tenant, of another cluster or of
-// no controller is not changed when a member asks for its name, whatever its tags are.
+// TestNameOfForeignLoadBalancerGivesNoAccess checks that a load balancer of another tenant or another cluster is not
+// changed when a member requests its name, whatever its tags are.
 func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"alone", "in an IngressGroup", "as the group's name"} {
@@ -192,8 +192,8 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 	}
 }
 
-// TestForeignTargetGroupWithComputedNameIsNotUsed checks that a target group with a name that the controller is about
-// to use gets no targets and is not deleted, whether a binding of a tenant or a user created it.
+// TestForeignTargetGroupWithComputedNameIsNotUsed checks a target group that a user created with the name that the
+// controller computes for a new target group. The controller registers no targets in it and does not delete it.
 func TestForeignTargetGroupWithComputedNameIsNotUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

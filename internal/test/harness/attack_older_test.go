@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// TestOldIngressThatJoinsIsNewcomer checks that an Ingress that is older than the victims but joins their
-// IngressGroup later is treated as a newcomer.
+// TestOldIngressThatJoinsIsNewcomer checks that an Ingress that joins an IngressGroup does not change the settings of
+// the other members, although it is older than they are.
 func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 	t.Parallel()
 	reported := []string{
@@ -70,7 +70,8 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 	}
 }
 
-// webACLOf returns the web ACL of the load balancer whose name has the given prefix.
+// webACLOf returns the web ACL of the load balancer whose name has the given prefix, or "" without such a load
+// balancer.
 func webACLOf(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// The members of an IngressGroup share the AWS quotas of its load balancer.
+// The tests in this file cover the AWS quotas of a load balancer, which the members of an IngressGroup share.
 
 func manyRanges(n int) string {
 	var out []string
@@ -26,9 +26,8 @@ func manyPorts(n int) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// TestMemberCannotExhaustSecurityGroupRules checks that a member whose ports need more than the 60 rules of a
-// security group does not prevent other members from changing their client ranges or opening new ports, and that no
-// member loses all clients.
+// TestMemberCannotExhaustSecurityGroupRules checks a member that needs as many or more rules than the 60 of a security
+// group. The other members keep their clients, and can still change their client ranges or open new ports.
 func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
@@ -61,7 +60,7 @@ func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 					t.Errorf("the victims' change is not made: %s", open())
 				}
 				if name == "as many ranges as fit" {
-					return // no further rule fits
+					return // no rule for another port fits
 				}
 				r.Apply(ingressInNamespace("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig", "listen-ports", `[{"HTTP":80},{"HTTP":81}]`))
 				r.Settle(settleFor)

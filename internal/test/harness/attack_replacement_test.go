@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// TestBrokenPortOfAnotherDoesNotBlockReplacement checks that a request of another namespace that AWS cannot fulfil,
-// for a port of its own or for a shared port, does not block the replacement of a load balancer. Once corrected, the
-// port is served.
+// TestBrokenPortOfAnotherDoesNotBlockReplacement checks that an invalid port setting of another namespace, for its
+// port or a shared port, does not block the replacement of a load balancer. After the correction, the port is served.
 func TestBrokenPortOfAnotherDoesNotBlockReplacement(t *testing.T) {
 	t.Parallel()
 	const none = "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-4000-8000-000000000000"
 	for name, c := range map[string]struct {
 		good, bad []string
-		port      string // the port of the other namespace
+		port      string // the port that the other namespace uses
 	}{
 		"certificate":    {[]string{"listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", "CERTIFICATE"}, []string{"listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", none}, "8443"},
 		"trust store":    {[]string{"listen-ports", `[{"HTTPS":443}]`}, []string{"listen-ports", `[{"HTTPS":443}]`, "mutual-authentication", `[{"port":443,"mode":"verify","trustStore":"none"}]`}, "443"},

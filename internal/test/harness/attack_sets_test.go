@@ -10,12 +10,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// attackerGateways are Gateways of the attacker, like those of ownedGateways.
+// attackerGateways are Gateways in namespace "evil" with the same listeners as ownedGateways.
 var attackerGateways = strings.NewReplacer("namespace: infra", "namespace: evil", "name: edge", "name: mine", "name: net", "name: wire",
 	"44444444-0000-4000-8000-00000000000", "55555555-0000-4000-8000-00000000000").Replace(ownedALBGateway + ownedNLBGateway)
 
 // TestMovedListenerSetIsNewcomer checks that a ListenerSet that moves from another Gateway takes neither a hostname
-// nor a port from ListenerSets that already serve, although it is older. The other Gateway stops serving it.
+// nor a port from ListenerSets that already serve it, even if it is older.
 func TestMovedListenerSetIsNewcomer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestMovedListenerSetIsNewcomer(t *testing.T) {
 	})
 }
 
-// TestWithdrawnGrantAffectsOnlyItsNamespace checks that a certificate that listeners of two namespaces present is
-// removed from the one whose grant is withdrawn and is kept for the other.
+// TestWithdrawnGrantAffectsOnlyItsNamespace checks listeners of two namespaces that present the same certificate. When
+// the ReferenceGrant of one namespace is deleted, only the listener of that namespace is removed.
 func TestWithdrawnGrantAffectsOnlyItsNamespace(t *testing.T) {
 	t.Parallel()
 	const teamGrant = `

@@ -6,7 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// invalidVictimSettings are invalid values of load balancer settings that the victims do not set.
+// invalidVictimSettings are annotations of a new member by description. Each has an invalid value for a load balancer
+// setting that the other members do not set.
 var invalidVictimSettings = map[string][]string{
 	"attribute value":          {"load-balancer-attributes", "routing.http.preserve_host_header.enabled=maybe"},
 	"attribute key":            {"load-balancer-attributes", "no.such.key=1"},
@@ -37,7 +38,8 @@ var invalidVictimSettings = map[string][]string{
 	"frontend mapping":         {"enable-frontend-nlb", "true", "frontend-nlb-listener-port-mapping", "1=2"},
 }
 
-// victimsWithFewSettings returns Ingresses with few settings of the load balancer, whose values differ in each turn.
+// victimsWithFewSettings returns Ingresses "shop/a" and "shop/b" with some load balancer settings. turn is "0" or "1".
+// The values of the settings differ between the two turns.
 func victimsWithFewSettings(turn string) []string {
 	notes := func(idle, server string) []string {
 		return []string{"group.name", "edge", "load-balancer-attributes", "idle_timeout.timeout_seconds=" + idle, "tags", "Turn=" + turn,
@@ -47,7 +49,7 @@ func victimsWithFewSettings(turn string) []string {
 	return []string{ingressInNamespace("shop", "a", "alb", "a"+turn+".example.com", "", n...), ingressInNamespace("shop", "b", "alb", "b.example.com", "", n...)}
 }
 
-// checkVictimSettings checks that AWS has all settings of victimsWithFewSettings for a turn.
+// checkVictimSettings checks that AWS has all settings that victimsWithFewSettings sets for this turn.
 func checkVictimSettings(t *testing.T, r *Harness, turn string) {
 	t.Helper()
 	state := strings.Join(r.State(), "\n")
@@ -61,8 +63,8 @@ func checkVictimSettings(t *testing.T, r *Harness, turn string) {
 	}
 }
 
-// TestImpossibleSettingOfOneMemberHoldsNoOther checks that an invalid setting of one member of a live load balancer
-// does not hold the settings of the others.
+// TestImpossibleSettingOfOneMemberHoldsNoOther checks that an invalid setting of one member of an existing load
+// balancer does not hold the settings of the other members.
 func TestImpossibleSettingOfOneMemberHoldsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, notes := range invalidVictimSettings {

@@ -16,10 +16,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// disguisedValue is a value that clears the screen and contains a line that looks like an event of success.
+// disguisedValue is a value that clears a terminal and has a line that looks like the event of a success.
 const disguisedValue = "x\u001b[2J\r\nNormal  SuccessfullyReconciled  Successfully reconciled\u202e\u0000"
 
-// ingressWithValues returns an Ingress of namespace team whose annotations all have the same value.
+// ingressWithValues returns Ingress "team/liar". All its annotations for the keys have the same value.
 func ingressWithValues(t *testing.T, value string, keys ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -34,8 +34,8 @@ func ingressWithValues(t *testing.T, value string, keys ...string) string {
 	return strings.Replace(doc, "target-type: ip", "target-type: ip"+b.String(), 1)
 }
 
-// TestDisguisedValuesAreQuoted checks that an annotation value that imitates other messages is always quoted in
-// events, conditions and status, and causes no event of success for the object.
+// TestDisguisedValuesAreQuoted checks that annotation values that imitate other messages are quoted in events: no
+// event has a control character, and none is longer than 1024 bytes.
 func TestDisguisedValuesAreQuoted(t *testing.T) {
 	t.Parallel()
 	var keys []string
@@ -54,7 +54,7 @@ func TestDisguisedValuesAreQuoted(t *testing.T) {
 		r.Apply(ingressWithValues(t, "ordinary", "tags"))
 		r.Settle(10 * time.Minute)
 		for name, value := range values {
-			// All annotations together, and then those that do not hold the whole member.
+			// First set all annotations together, and then only those that do not hold the whole member.
 			for _, some := range [][]string{keys, {"tags", "inbound-cidrs", "wafv2-acl-name", "load-balancer-name", "target-group-attributes"}} {
 				known := len(r.Store.All("Event"))
 				r.Apply(ingressWithValues(t, value, some...))

@@ -7,10 +7,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Authority cases for rules that forward to no target group of the stack: redirects, fixed responses and target
-// groups by ARN. Such rules have no target group whose tags identify the owner.
+// Consent scenarios for rules that forward to no target group of the stack: redirects, fixed responses and target
+// groups by name. No tag of a target group shows which namespace owns such a rule.
 
-// answerFunc returns a function that returns the answer to a request, or nil if the request is refused.
+// answerFunc returns a function that lists the answer to a request, or nothing if the request gets the default action
+// or a fixed response with status 404, 500 or 503.
 func answerFunc(port int32, host, path string) func(r *Harness) []string {
 	return func(r *Harness) []string {
 		switch got := answerTo(r, port, host, path); got {
@@ -35,7 +36,7 @@ func init() {
 	}
 }
 
-// redirectTo returns a route of namespace team that redirects one path of two hosts to another host.
+// redirectTo returns HTTPRoute "team/r", which redirects one path of two hosts to another host.
 func redirectTo(host string) string {
 	return `
 apiVersion: gateway.networking.k8s.io/v1
@@ -51,7 +52,7 @@ spec:
 `
 }
 
-// redirectScenario is a redirecting route of another namespace beside a route of the Gateway's own namespace, which
+// redirectScenario is a redirecting route of another namespace. The Gateway also has a route of its namespace, which
 // needs no permission.
 var redirectScenario = consentScenario{
 	docs: func(*testing.T) []string {
@@ -90,7 +91,7 @@ var deletedGatewayScenario = consentScenario{
 	withdrawals: entriesOf(withdrawals, "ReferenceGrant", "ReferenceGrant for another name", "label of the namespace"),
 }
 
-// forceDeletedGatewayScenario is a deleted Gateway whose finalizer was removed by another client.
+// forceDeletedGatewayScenario is a deleted Gateway from which another client removed the finalizer.
 var forceDeletedGatewayScenario = consentScenario{
 	docs: deletedGatewayScenario.docs, serving: deletedGatewayScenario.serving,
 	holdCauses:  map[string]func(r *Harness){"finalizer taken off": func(r *Harness) { r.forceDelete(cluster.KindGateway, "shop", "edge") }},
@@ -113,8 +114,8 @@ func ingressAnswerScenario(action string) consentScenario {
 		"unreadable order": {"group.order", "nonsense"},
 		"unreadable value": {"scheme", "nonsense"},
 	} {
-		// If the position of a member is unknown, only rules that forward to its own Services or answer directly are
-		// held.
+		// If the order of a member is unknown, its rules are held only if they forward to its Services, redirect, or
+		// answer with a fixed response.
 		if strings.Contains(way, "value") || !strings.Contains(action, "targetGroup") {
 			a.holdCauses[way] = func(r *Harness) { r.Apply(ingress(notes...)) }
 		}

@@ -36,9 +36,9 @@ func vaultNamespace(labels string) string {
 	return "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: vault, labels: {" + labels + "}}\n---\n"
 }
 
-// listenerSetCertificateScenario is a ListenerSet whose namespace permits also the Gateway to use its Secrets. The
-// certificate must not be presented once the ListenerSet is not admitted, because no listener of the Gateway has its
-// host.
+// listenerSetCertificateScenario is a ListenerSet of namespace "vault", which also permits the Gateway to use its
+// Secrets. If the ListenerSet is no longer admitted, its certificate must not be presented, because no listener of the
+// Gateway has its host.
 var listenerSetCertificateScenario = consentScenario{
 	options: certificateScenario.options,
 	docs: func(t *testing.T) []string {

@@ -9,7 +9,7 @@ import (
 
 func init() { consentScenarios["Gateway behind another"] = chainScenario }
 
-// frontendGateway returns the Gateway of the frontend NLB, with its configuration and listener.
+// frontendGateway returns Gateway "net/front", which is a frontend NLB, with the given configuration and listener.
 func frontendGateway(configuration, listener string) string {
 	return `
 apiVersion: gateway.k8s.aws/v1
@@ -42,7 +42,7 @@ spec:
 `
 }
 
-// chainScenario is a frontend NLB for an ALB of another namespace.
+// chainScenario is a frontend NLB whose TCPRoute forwards to the ALB of a Gateway in another namespace.
 var chainScenario = consentScenario{
 	docs: func(*testing.T) []string {
 		return []string{

@@ -13,12 +13,12 @@ func init() {
 	consentScenarios["Ingress that moves at once"] = movedIngressScenario
 }
 
-// defaultBackend returns an Ingress with rules and a default backend.
+// defaultBackend returns Ingress "team/web" with rules and a default backend.
 func defaultBackend(notes ...string) string {
 	return strings.Replace(pinnedIngress(notes...), "  rules:", "  defaultBackend: {service: {name: web, port: {number: 80}}}\n  rules:", 1)
 }
 
-// defaultForwards lists the target groups of namespace team that default actions forward to.
+// defaultForwards lists the target groups of namespace "team" to which default actions forward.
 func defaultForwards(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -39,7 +39,7 @@ func defaultForwards(r *Harness) (out []string) {
 	return out
 }
 
-// defaultBackendScenario is an Ingress of an IngressGroup whose default backend is the default action.
+// defaultBackendScenario is a member of an IngressGroup whose default backend is the default action of the listener.
 var defaultBackendScenario = func() consentScenario {
 	a := ingressScenario
 	ingress := ingressScenario.docs
@@ -56,7 +56,8 @@ var defaultBackendScenario = func() consentScenario {
 	return a
 }()
 
-// movedIngressScenario is an Ingress whose order or IngressGroup changes when its permission is withdrawn.
+// movedIngressScenario is an Ingress whose permission is withdrawn at about the time when its order or IngressGroup,
+// or that of the other member, changes.
 var movedIngressScenario = func() consentScenario {
 	a := ingressScenario
 	a.harmlessEvents, a.withdrawals = nil, map[string]func(r *Harness){}

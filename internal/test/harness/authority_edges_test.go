@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// Authority cases in which tags of target groups do not identify the owner of a live rule.
+// Consent scenarios in which no tag of a target group shows which namespace owns a rule.
 
 func init() {
 	maps.Copy(consentScenarios, map[string]consentScenario{
@@ -27,7 +27,8 @@ func init() {
 	})
 }
 
-// rulesForHost lists the actions of rules of a port for requests for a host, without fixed responses that refuse them.
+// rulesForHost returns a function that lists the ARNs of the rules of a port that match a host. It omits default rules
+// and fixed responses with another status than 200.
 func rulesForHost(port int32, host string) func(r *Harness) []string {
 	return func(r *Harness) (out []string) {
 		w := r.Emulator.Store()
@@ -49,8 +50,8 @@ func rulesForHost(port int32, host string) func(r *Harness) []string {
 	}
 }
 
-// ambiguousChainScenario is an NLB in front of the ALB of another Gateway, whose target group ID could also name a
-// Gateway of namespace "my", which permits everything.
+// ambiguousChainScenario is an NLB in front of the ALB of a Gateway in namespace "my-shop". The ID of its target group
+// could also name a Gateway of namespace "my", which permits everything.
 var ambiguousChainScenario = consentScenario{
 	docs: func(*testing.T) []string {
 		in := func(docs string) string { return strings.ReplaceAll(docs, "namespace: shop", "namespace: my-shop") }
@@ -86,10 +87,10 @@ func frontGateways(backends string) string {
 		"\n---\napiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: front, namespace: net}\nspec: {scheme: internal}\n---\n"
 }
 
-// teamRouteScenario returns cases for the route of namespace team with another backend or filter, beside a route of namespace
-// shop for the same hosts.
+// teamRouteScenario is the HTTPRoute of namespace "team" after edit, which replaces its backend by another backend or
+// a filter.
 func teamRouteScenario(edit func(string) string) consentScenario {
-	// Of a route with too many rules only those that forward to its own target groups are held.
+	// If a route has too many rules, only the rules that forward to its target groups are held.
 	ways := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 	ways["conditions that AWS does not take"] = func(r *Harness) {
 		r.Apply(edit(teamRoute("matches: [{path: {type: PathPrefix, value: /}, headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]}]", "")))
@@ -113,7 +114,7 @@ var redirectRouteScenario = teamRouteScenario(func(route string) string {
 	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: evil.example.com}}]")
 })
 
-// ingressActionScenario returns cases for an Ingress rule whose action forwards to no target group of the stack.
+// ingressActionScenario is an Ingress rule with an action that does not forward to a target group of the stack.
 func ingressActionScenario(action string) consentScenario {
 	notes := func(more ...string) []string { return append([]string{"actions.act", action}, more...) }
 	team := func(more ...string) string {
@@ -148,8 +149,8 @@ func ingressActionScenario(action string) consentScenario {
 	}
 }
 
-// unreadableActionScenario is ingressActionScenario with an action that cannot be parsed. With an unknown class, only a rule
-// with a readable action can be attributed and held.
+// unreadableActionScenario is ingressActionScenario with an action that cannot be parsed. If the class is unknown,
+// only a rule whose action can be parsed can be assigned to its Ingress and held.
 var unreadableActionScenario = func() consentScenario {
 	const redirect = `{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`
 	a := ingressActionScenario(redirect)
@@ -161,8 +162,8 @@ var unreadableActionScenario = func() consentScenario {
 	return a
 }()
 
-// isolatedTenancyScenario is an IngressGroup in isolated tenancy, where one namespace owns a host. An Ingress loses the
-// host when it does not name it any more and another namespace does.
+// isolatedTenancyScenario is an IngressGroup in isolated tenancy, where each host belongs to one namespace. An Ingress
+// loses its host if it no longer names it and an Ingress of another namespace does.
 var isolatedTenancyScenario = func() consentScenario {
 	a := ingressScenario
 	a.options = func(o *Options) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener checks that, while a Gateway is held, rules for a wildcard
-// or for all hostnames do not serve a hostname of another listener, and still serve other hostnames.
+// TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener checks that, while a Gateway is held, rules for a wildcard or
+// for all hostnames do not serve the hostname of a new listener, but still serve other hostnames.
 func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	for way, hold := range entriesOf(holdCauses, "configuration missing", "configuration wrong", "class missing") {
@@ -51,9 +51,9 @@ func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	}
 }
 
-// TestHeldRouteDoesNotServeHostnameOfOtherListener checks that the live rule of a held wildcard route does not serve
-// the hostname of another listener, also when its new spec does not cover that hostname any more, because the
-// wildcard belongs to a further listener or the route names other hostnames.
+// TestHeldRouteDoesNotServeHostnameOfOtherListener checks that the existing rule of a held wildcard route does not
+// serve the hostname of another listener. This also applies if the new spec of the route no longer covers that
+// hostname.
 func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	const both = openListener + `, {name: alt, port: 8080, protocol: HTTP, ` + allowLabelledRoutes + `}, `
@@ -125,7 +125,8 @@ func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	}
 }
 
-// answersOfEach returns, by ARN, how each load balancer with a port answers a request.
+// answersOfEach returns how each load balancer that listens on a port answers a request, by the ARN of the load
+// balancer.
 func answersOfEach(r *Harness, port int32, host string) map[string]string {
 	out := map[string]string{}
 	w := r.Emulator.Store()
@@ -146,8 +147,8 @@ func answersOfEach(r *Harness, port int32, host string) map[string]string {
 }
 
 // TestReplacedLoadBalancerDoesNotServeHostnameOfOtherListener checks that a wildcard rule on a load balancer that is
-// being replaced does not serve the hostname of another listener, whether that listener is added before or during the
-// replacement, and still serves other hostnames.
+// being replaced does not serve the hostname of another listener, but still serves other hostnames. The listener is
+// added before or during the replacement.
 func TestReplacedLoadBalancerDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
 	wildcard := strings.Replace(teamRoute("", ""), "team.example.com", `"*.example.com"`, 1)

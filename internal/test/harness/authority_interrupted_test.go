@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestRevocationIsCompletedAfterAKillOrALostResponse checks that a revocation is completed: by the next process if
-// the process is killed at the first mutating call, or by the same process if the response is lost.
+// TestRevocationIsCompletedAfterAKillOrALostResponse checks that traffic stops after a permission is withdrawn, even
+// if the process is killed at the first mutating call or does not receive its response.
 func TestRevocationIsCompletedAfterAKillOrALostResponse(t *testing.T) {
 	t.Parallel()
 	for _, c := range interruptions() {
@@ -51,14 +51,14 @@ func TestRevocationIsCompletedAfterAKillOrALostResponse(t *testing.T) {
 	}
 }
 
-// interruption is a consentCase with the fault of the first mutating call of a withdrawal.
+// interruption is a consentCase and the fault of the first mutating call after the withdrawal.
 type interruption struct {
 	consentCase
 	fault fault.Action
 }
 
-// interruptions returns a selection in which each two values of kind, withdrawal, cause and fault occur together, as
-// consentCases does.
+// interruptions returns a selection of cases in which each pair of values of kind, withdrawal, hold cause and fault
+// occurs.
 func interruptions() []interruption {
 	var all []interruption
 	for _, kind := range slices.Sorted(maps.Keys(consentScenarios)) {

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// Authority cases for other kinds than HTTPRoute.
+// Consent scenarios for kinds other than HTTPRoute.
 
-// refuseOperations makes AWS refuse the values of some operations.
+// refuseOperations returns a function that makes AWS refuse all calls of these operations with a ValidationError.
 func refuseOperations(operations ...string) func(r *Harness) {
 	return func(r *Harness) {
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -30,7 +30,7 @@ func refuseOperations(operations ...string) func(r *Harness) {
 	}
 }
 
-// entriesOf returns entries of a map.
+// entriesOf returns the entries of a map that have these names.
 func entriesOf(all map[string]func(r *Harness), names ...string) map[string]func(r *Harness) {
 	out := map[string]func(r *Harness){}
 	for _, n := range names {
@@ -162,7 +162,8 @@ var certificateScenario = consentScenario{
 	},
 }
 
-// pinnedClass returns a class that admits namespaces with a label into an IngressGroup.
+// pinnedClass returns the IngressClassParams "pinned", which admit the namespaces that match selector into
+// IngressGroup "edge".
 func pinnedClass(selector string) string {
 	return "\n---\napiVersion: elbv2.k8s.aws/v1beta1\nkind: IngressClassParams\nmetadata: {name: pinned}\nspec: {group: {name: edge}, namespaceSelector: " + selector + "}\n"
 }

@@ -18,11 +18,11 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// The authority tests check that, for every permission that can be withdrawn and every reason for a hold, no rule or
-// listener that needed the permission serves after the withdrawal.
+// The consent tests check every permission that can be withdrawn with every cause of a hold: no rule or listener that
+// needed the permission serves after the withdrawal.
 
-// consentObjects is a Gateway of namespace shop whose port 80 accepts routes of namespaces with a label. The route of
-// namespace team forwards to a Service of namespace bank.
+// consentObjects are the objects around a Gateway of namespace "shop" and a route of namespace "team": class,
+// configuration, and a Service of namespace "bank" with a ReferenceGrant for the route.
 const consentObjects = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -64,7 +64,7 @@ spec:
 ---
 `
 
-// edgeWithSpec returns the Gateway with the given listeners.
+// edgeWithSpec returns Gateway "shop/edge" with these lines in its spec, such as its listeners.
 func edgeWithSpec(spec string) string {
 	return `
 apiVersion: gateway.networking.k8s.io/v1
@@ -83,7 +83,8 @@ const (
 	openListener        = `{name: http, port: 80, protocol: HTTP, ` + allowLabelledRoutes + `}`
 )
 
-// teamRoute returns the route of namespace team, with matches for its first rule and further rules.
+// teamRoute returns HTTPRoute "team/r". rule has the matches of its first rule, or is "" for all paths. more has
+// further rules.
 func teamRoute(rule, more string) string {
 	if rule == "" {
 		rule = "matches: [{path: {type: PathPrefix, value: /}}]"
@@ -103,7 +104,7 @@ spec:
 `
 }
 
-// manyRules returns more rules than a namespace may have.
+// manyRules returns more rules for teamRoute than a namespace may have in these tests.
 func manyRules() string {
 	var b strings.Builder
 	for i := range 12 {
@@ -112,7 +113,7 @@ func manyRules() string {
 	return b.String()
 }
 
-// holdCauses are events that cause a hold, and "not held" for comparison.
+// holdCauses are events that cause a hold of a Gateway or its route. "not held" is for comparison.
 var holdCauses = map[string]func(r *Harness){
 	"not held":  func(*Harness) {},
 	"too large": func(r *Harness) { r.Apply(teamRoute("", manyRules())) },
@@ -146,7 +147,7 @@ spec: {actions: [{type: authenticate-cognito, authenticateCognitoConfig: {userPo
 	},
 }
 
-// withdrawals are the ways to withdraw the permissions of a Gateway route with rules.
+// withdrawals are the ways to withdraw the permissions that a Gateway route of another namespace needs.
 var withdrawals = map[string]func(r *Harness){
 	"ReferenceGrant": func(r *Harness) { r.deleteObject(cluster.KindReferenceGrant, "bank", "team") },
 	"ReferenceGrant for another name": func(r *Harness) {
@@ -172,7 +173,7 @@ var withdrawals = map[string]func(r *Harness){
 	},
 }
 
-// forceDelete deletes an object in spite of its finalizers.
+// forceDelete removes the finalizers of an object and deletes it.
 func (r *Harness) forceDelete(kind cluster.Kind, namespace, name string) {
 	r.T.Helper()
 	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
@@ -188,8 +189,8 @@ func (r *Harness) forceDelete(kind cluster.Kind, namespace, name string) {
 	r.deleteObject(kind, namespace, name)
 }
 
-// targetGroupsForHost lists the target groups to which rules and default actions of a port, on any load balancer, forward
-// requests for a host.
+// targetGroupsForHost returns a function that lists the ARNs of the target groups to which rules and default actions
+// of a port forward requests for a host, on any load balancer.
 func targetGroupsForHost(port int32, host string) func(r *Harness) []string {
 	return func(r *Harness) (out []string) {
 		w := r.Emulator.Store()
@@ -213,7 +214,7 @@ func targetGroupsForHost(port int32, host string) func(r *Harness) []string {
 	}
 }
 
-// presentedCertificates lists the certificates for a host that listeners present.
+// presentedCertificates returns a function that lists the ARNs of the certificates for a host that listeners present.
 func presentedCertificates(host string) func(r *Harness) []string {
 	return func(r *Harness) (out []string) {
 		w := r.Emulator.Store()
@@ -236,10 +237,11 @@ func presentedCertificates(host string) func(r *Harness) []string {
 type consentScenario struct {
 	options func(o *Options)
 	docs    func(t *testing.T) []string
+	// serving lists what AWS has for the configuration that needs the permission. It is empty if nothing is served.
 	serving func(r *Harness) []string
-	// holdCauses cause a hold, and withdrawals withdraw a permission.
+	// holdCauses are events that cause a hold, and withdrawals are events that withdraw the permission.
 	holdCauses, withdrawals map[string]func(r *Harness)
-	// harmlessEvents are events that withdraw no permission, so that the configuration is still served.
+	// harmlessEvents are events that do not withdraw the permission. The configuration is still served after them.
 	harmlessEvents map[string]func(r *Harness)
 }
 
@@ -266,15 +268,16 @@ var consentScenarios = map[string]consentScenario{
 	"Ingress":     ingressScenario,
 }
 
-// consentCase is an event for a configuration that is held for one reason.
+// consentCase is one test case: the name of a consentScenario, of a withdrawal or harmless event, and of the cause of
+// the hold at that time.
 type consentCase struct{ kind, withdrawal, holdCause string }
 
 func (c consentCase) values() []string { return []string{c.kind, c.withdrawal, c.holdCause} }
 
 func (c consentCase) String() string { return strings.Join(c.values(), "/") }
 
-// consentCases returns the smallest selection that has each withdrawal and each cause of a hold of each kind, or all
-// combinations in long test runs.
+// consentCases returns a small selection of cases that has each event and each hold cause of each scenario, or all
+// combinations in long test runs. edges returns the events of a scenario.
 func consentCases(edges func(consentScenario) map[string]func(r *Harness)) []consentCase {
 	var all []consentCase
 	for _, kind := range slices.Sorted(maps.Keys(consentScenarios)) {
@@ -323,8 +326,8 @@ func TestWithdrawnConsentStopsTraffic(t *testing.T) {
 	}
 }
 
-// TestUnknownConsentKeepsServing checks the opposite: if it is unknown whether a permission was withdrawn, the
-// configuration is held.
+// TestUnknownConsentKeepsServing checks that a configuration is held if it is unknown whether its permission was
+// withdrawn.
 func TestUnknownConsentKeepsServing(t *testing.T) {
 	t.Parallel()
 	for _, c := range consentCases(func(a consentScenario) map[string]func(r *Harness) { return a.harmlessEvents }) {
@@ -360,8 +363,8 @@ func bankPods() string {
 	return strings.ReplaceAll(readyPods("web", podAddresses[:3]...), "namespace: shop", "namespace: bank")
 }
 
-// TestHeldWildcardRuleIsBehindMoreSpecificListener checks that a held wildcard rule has a lower priority than rules
-// for a hostname within the wildcard that belongs to another listener.
+// TestHeldWildcardRuleIsBehindMoreSpecificListener checks that a held wildcard rule is evaluated after the rules of
+// another listener for a hostname that the wildcard covers.
 func TestHeldWildcardRuleIsBehindMoreSpecificListener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,12 +20,13 @@ spec:
 ---
 `
 
-// tcpAndUDPListeners returns listeners for TCP and UDP on port 80; udp is the rest of the UDP listener.
+// tcpAndUDPListeners returns a Gateway with a TCP listener on port 80 and a UDP listener. udp has the port and the
+// other fields of the UDP listener.
 func tcpAndUDPListeners(udp string) string {
 	return edgeWithSpec("listeners: [{name: tcp, protocol: TCP, port: 80, " + allowLabelledRoutes + "}, {name: udp, protocol: UDP, " + udp + "}]")
 }
 
-// udpListeners lists the listeners of port 80 that accept UDP.
+// udpListeners lists the ARNs of the listeners of port 80 that accept UDP.
 func udpListeners(r *Harness) []string { return listenersWithProtocol(r, "UDP", "TCP_UDP") }
 
 func listenersWithProtocol(r *Harness, protocols ...string) (out []string) {
@@ -41,7 +42,8 @@ func listenersWithProtocol(r *Harness, protocols ...string) (out []string) {
 	return out
 }
 
-// udpScenario is a port for TCP and UDP that a TCPRoute uses. The permission for UDP is a UDP listener.
+// udpScenario is a port for TCP and UDP that a TCPRoute uses. The port accepts UDP only while the Gateway has a UDP
+// listener for it.
 var udpScenario = consentScenario{
 	docs: func(t *testing.T) []string {
 		return []string{strings.Replace(tcpScenario.docs(t)[0], "kind: TCPRoute, namespace: team}", "kind: TCPRoute, namespace: team}, {group: gateway.networking.k8s.io, kind: UDPRoute, namespace: team}", 1),
@@ -55,8 +57,8 @@ var udpScenario = consentScenario{
 	},
 }
 
-// TestPortKeepsTCPWithoutItsUDPListener checks that a held port becomes a TCP listener in place, with the same target
-// groups, when its UDP listener is removed.
+// TestPortKeepsTCPWithoutItsUDPListener checks that a held listener for TCP and UDP is changed to TCP and keeps its
+// target groups when the UDP listener is removed from the Gateway.
 func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 	t.Parallel()
 	for way, hold := range entriesOf(udpScenario.holdCauses, "configuration missing", "configuration wrong", "class missing") {
@@ -82,9 +84,9 @@ func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 	}
 }
 
-// TestAllowedRoutesOfUDPDoNotChangePortProtocol checks that the listeners of a port alone decide its protocols, not
-// the routes that they admit. A TCPRoute on the port also receives UDP if the UDP listener does not admit it and no
-// UDPRoute exists.
+// TestAllowedRoutesOfUDPDoNotChangePortProtocol checks that the protocols of a port depend only on its listeners, not
+// on the routes that they admit. A TCPRoute also receives UDP if the UDP listener does not admit it and no UDPRoute
+// exists.
 func TestAllowedRoutesOfUDPDoNotChangePortProtocol(t *testing.T) {
 	t.Parallel()
 	for edge, withdraw := range map[string]func(r *Harness){

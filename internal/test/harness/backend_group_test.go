@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// TestLastLoadBalancerDeletesBackendSecurityGroup checks that the backend security group is deleted when several
-// workers delete the load balancers at the same time, also if AWS is slow and in any order.
+// TestLastLoadBalancerDeletesBackendSecurityGroup checks that the backend security group is deleted after several
+// workers have deleted all load balancers at the same time, even if AWS is slow.
 func TestLastLoadBalancerDeletesBackendSecurityGroup(t *testing.T) {
 	t.Parallel()
 	fixed := []string{"name: web, port: {number: 80}", "name: act, port: {name: use-annotation}", "annotations: {", `annotations: {alb.ingress.kubernetes.io/actions.act: '{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}', `}

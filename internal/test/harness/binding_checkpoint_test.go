@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestBindingWithoutCheckpointIsCompared checks that a TargetGroupBinding is compared at once when a user removes its
-// checkpoint annotation.
+// TestBindingWithoutCheckpointIsCompared checks that a TargetGroupBinding is compared with AWS within a minute after a
+// user removes its checkpoint annotation.
 func TestBindingWithoutCheckpointIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// TestBindingsHaveNoOwnerReference checks that bindings have no owner reference (see docs/decisions/18) and that
-// their labels name the stack.
+// TestBindingsHaveNoOwnerReference checks that TargetGroupBindings have no owner reference (see docs/decisions/18) and
+// that their labels name the stack.
 func TestBindingsHaveNoOwnerReference(t *testing.T) {
 	t.Parallel()
 	gateway := strings.Replace(sharedGateway, ", annotations: {fulcrum.dev/adopt: ingress-group/edge}", "", 1)
@@ -20,7 +20,7 @@ func TestBindingsHaveNoOwnerReference(t *testing.T) {
 	route := strings.Replace(blogRoute, "HOST", "blog.example.com", 1)
 	for name, c := range map[string]struct {
 		world  func(t *testing.T) *Harness
-		stacks string // in the labels of the bindings
+		stacks string // stacks that the labels of the TargetGroupBindings name
 	}{
 		"IngressGroup of two namespaces": {func(t *testing.T) *Harness {
 			r := newShop(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// reservedCapacity returns the capacity of the only load balancer.
+// reservedCapacity returns the reserved capacity units of the only load balancer, or -1 without a load balancer.
 func reservedCapacity(r *Harness) int32 {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -23,7 +23,7 @@ func reservedCapacity(r *Harness) int32 {
 }
 
 // TestCapacityWaitsOnlyForActiveLoadBalancer checks that capacity is reserved when the load balancer becomes active,
-// and that all other changes are made before.
+// and that all other changes are made earlier.
 func TestCapacityWaitsOnlyForActiveLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 )
 
-// importCertificate imports a new certificate into ACM and returns its ARN.
+// importCertificate imports a new self-signed certificate for host into ACM and returns its ARN.
 func importCertificate(r *Harness, host string) string {
 	r.T.Helper()
 	cert, key, err := selfSigned(host)
@@ -25,7 +25,7 @@ func importCertificate(r *Harness, host string) string {
 	return *out.CertificateArn
 }
 
-// attachedCertificates returns the certificates of all listeners.
+// attachedCertificates returns the ARNs of the certificates of all listeners.
 func attachedCertificates(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -40,10 +40,9 @@ func secureMember(namespace, name, order, host string, arns ...string) string {
 	return ingressInNamespace(namespace, name, "alb", host, "", "group.name", "edge", "group.order", order, "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", strings.Join(arns, ","))
 }
 
-// TestCertificateIsRemovedAtCertificateQuota checks that, when the quota of certificates is used up and a member with
-// a higher priority has further certificates that AWS refuses, a certificate that a member does not name any more is
-// removed, since its key may be compromised. A certificate that is being replaced is kept until AWS accepts the new
-// one.
+// TestCertificateIsRemovedAtCertificateQuota checks a load balancer whose quota is used up because a member with a
+// higher priority names too many certificates. A certificate that its member no longer names is removed, since its key
+// may be compromised. A certificate that its member replaces is kept until AWS accepts the new one.
 func TestCertificateIsRemovedAtCertificateQuota(t *testing.T) {
 	t.Parallel()
 	for _, replaced := range []bool{false, true} {

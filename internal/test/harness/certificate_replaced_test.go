@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// TestCertificateIsReplacedAtCertificateQuota checks that, when the quota is used up and a member with a higher
-// priority has further certificates that AWS refuses, a member that replaces a certificate gets the place of the old
-// one, also if its namespace has more certificates than the other. No other call comes between removal and addition,
-// and an event reports the replacement.
+// TestCertificateIsReplacedAtCertificateQuota checks a load balancer whose quota is used up because a member with a
+// higher priority names too many certificates. If another member replaces a certificate, the new one takes the place
+// of the old one. No other call comes between removal and addition, and an event reports the replacement.
 func TestCertificateIsReplacedAtCertificateQuota(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		host string
-		more int // further certificates of the victim's namespace
+		more int // number of further certificates of the victim's namespace
 	}{
 		"same host": {host: "victim.example.org"}, "other host": {host: "other.example.org"}, "other host, it has more": {host: "other.example.org", more: 4},
 	} {

@@ -24,9 +24,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// newShopRequestingCertificates returns a shop whose controller requests certificates, with a public zone in which ACM sees a
-// validation record after the given delay (negative: never). There is also a private zone that matches the hosts more
-// closely, and a certificate of another user for one of the hosts.
+// newShopRequestingCertificates returns a harness whose controller requests certificates. ACM sees the validation
+// records in the public zone after the given delay, or never if it is negative. A private zone matches the hosts more
+// closely, and one certificate of another user has the host *.www.example.com.
 func newShopRequestingCertificates(t *testing.T, delay time.Duration) *Harness {
 	t.Helper()
 	var opt Options
@@ -36,14 +36,14 @@ func newShopRequestingCertificates(t *testing.T, delay time.Duration) *Harness {
 	return r
 }
 
-// requestCertificates makes a controller request certificates.
+// requestCertificates sets the options with which a controller requests certificates.
 func requestCertificates(o *Options) {
 	o.Ingress = func(o *ingress.Options) { o.ManageCertificates = true }
 	o.Plan = func(o *plan.Options) { o.ManageCertificates, o.SkipManagedCertificates = true, true }
 	o.Cloud = func(c *cloud.Config) { c.ManagedCertificates = true }
 }
 
-// seedZones creates the zones and the certificate of another user; see newShopRequestingCertificates.
+// seedZones creates the zones and the certificate of another user that newShopRequestingCertificates describes.
 func (r *Harness) seedZones(delay time.Duration) {
 	t := r.T
 	t.Helper()
@@ -60,7 +60,7 @@ func (r *Harness) seedZones(delay time.Duration) {
 	r.Emulator.Calls().Reset()
 }
 
-// createZone creates a hosted zone, which is private if a VPC is given.
+// createZone creates a hosted zone. The zone is private if vpc is not "".
 func (r *Harness) createZone(name, vpc string) {
 	r.T.Helper()
 	in := &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + vpc)}
@@ -73,8 +73,8 @@ func (r *Harness) createZone(name, vpc string) {
 	}
 }
 
-// managedCertificates lists the certificates of the controller with their hosts and the number of listeners that use
-// them, and the validation records.
+// managedCertificates lists the certificates of the controller with their hosts and the number of load balancers that
+// use them, and the validation records with their TTL.
 func managedCertificates(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -112,6 +112,7 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
 `
 
+// certificateLifecycle edits and deletes Ingress "shop/web", and returns managedCertificates after each step.
 func certificateLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	act := func(objects ...string) {
@@ -140,7 +141,8 @@ func certificateLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	return states
 }
 
-// The record for www is kept, because the certificate of another user needs it.
+// certificateStates is the expected result of certificateLifecycle. The record for www stays, because the certificate
+// of another user needs it.
 var certificateStates = [][]string{
 	{"record shop.example.com. 60", "shop.example.com 1"},
 	{"record shop.example.com. 60", "record www.example.com. 60", "shop.example.com,www.example.com 1"},
@@ -289,8 +291,8 @@ func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 	}
 }
 
-// interrupt kills the controller after every tenth call, and loses the response to every sixth write; all of them in
-// long test runs.
+// interrupt calls try for each tenth call, at which it kills the controller, and for each sixth mutating call, whose
+// response it loses. In long test runs it does so for all calls.
 func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, hook func(*Harness) fault.Hook)) {
 	t.Helper()
 	for n := 1; n <= calls && !t.Failed(); n += seeds.Step(10) {

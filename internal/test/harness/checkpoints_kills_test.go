@@ -46,7 +46,8 @@ var revertedEdits = map[string]struct{ edit, back func(r *Harness) }{
 	},
 }
 
-// shopWithRoute returns a shop with an Ingress and a Gateway that are fully applied and whose checkpoints are stored.
+// shopWithRoute returns a harness with an Ingress, a Gateway and a route that are fully applied and whose checkpoints
+// are stored.
 func shopWithRoute(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	opt.Checkpoints = true
@@ -59,9 +60,8 @@ func shopWithRoute(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// TestRevertedEditIsUndoneAtNextStart checks that, when a process ends after any call of an edit, before it stores
-// its checkpoints again, and the edit is then reverted, the next process undoes the edit at once. This holds whether
-// the process saw the edit while running or at its start.
+// TestRevertedEditIsUndoneAtNextStart checks a process that is killed after any call of an edit, before it stores its
+// checkpoints again. If a user then reverts the edit, the next process undoes it within a minute.
 func TestRevertedEditIsUndoneAtNextStart(t *testing.T) {
 	t.Parallel()
 	for name, c := range revertedEdits {
@@ -76,7 +76,7 @@ func TestRevertedEditIsUndoneAtNextStart(t *testing.T) {
 	}
 }
 
-// forEachRevertedEdit runs a test in virtual time for each entry of revertedEdits.
+// forEachRevertedEdit runs test as a subtest in virtual time for each entry of revertedEdits.
 func forEachRevertedEdit(t *testing.T, test func(t *testing.T, edit, back func(r *Harness))) {
 	for name, c := range revertedEdits {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,8 @@ func forEachRevertedEdit(t *testing.T, test func(t *testing.T, edit, back func(r
 	}
 }
 
-// killAfter kills the process at the mutating call with number at, and returns the count of mutating calls.
+// killAfter kills the process after the mutating call with number at. The result points to the number of mutating
+// calls so far.
 func killAfter(r *Harness, at int) (n *int) {
 	n = new(int)
 	r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
@@ -97,7 +98,9 @@ func killAfter(r *Harness, at int) (n *int) {
 	return n
 }
 
-// killAndRevert kills the process at a mutating call of an edit, and reports whether there were fewer calls.
+// killAndRevert kills the process after the mutating call of an edit with number at, reverts the edit, and checks the
+// state after the next start. It returns true if the edit has fewer calls. If found is true, the process starts after
+// the edit.
 func killAndRevert(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
 	r := shopWithRoute(t, Options{})
 	before, n := r.State(), killAfter(r, at)
@@ -119,8 +122,8 @@ func killAndRevert(t *testing.T, edit, back func(r *Harness), found bool, at int
 	return over
 }
 
-// expectStateAfterStart starts a process and checks that AWS has the previous state within a minute, before the
-// comparison of stacks with an unchanged checkpoint begins.
+// expectStateAfterStart starts a process and checks that AWS has the state before within 50 seconds. Stacks with an
+// unchanged checkpoint are compared only later.
 func expectStateAfterStart(t *testing.T, r *Harness, before []string, when string) {
 	t.Helper()
 	r.Start()
@@ -134,7 +137,8 @@ func expectStateAfterStart(t *testing.T, r *Harness, before []string, when strin
 	}
 }
 
-// TestWorkersUndoRevertedEditAtNextStart checks the same with concurrent workers.
+// TestWorkersUndoRevertedEditAtNextStart checks, with concurrent workers, that the next process undoes a reverted edit
+// of a killed process within a minute.
 func TestWorkersUndoRevertedEditAtNextStart(t *testing.T) {
 	t.Parallel()
 	forEachRevertedEdit(t, func(t *testing.T, edit, back func(r *Harness)) {
@@ -153,8 +157,8 @@ func TestWorkersUndoRevertedEditAtNextStart(t *testing.T) {
 	})
 }
 
-// TestRevertedEditIsUndoneWithUnreadableCheckpoints checks the same with a process that could not read the stored
-// checkpoints at its start and therefore has none in memory.
+// TestRevertedEditIsUndoneWithUnreadableCheckpoints checks that the next process undoes a reverted edit even if the
+// killed process could not read the stored checkpoints at its start, and had none in memory.
 func TestRevertedEditIsUndoneWithUnreadableCheckpoints(t *testing.T) {
 	t.Parallel()
 	forEachRevertedEdit(t, func(t *testing.T, edit, back func(r *Harness)) {
@@ -178,8 +182,8 @@ func TestRevertedEditIsUndoneWithUnreadableCheckpoints(t *testing.T) {
 	})
 }
 
-// TestRunsDuringShutdownInvalidateCheckpoints checks that runs that are reading AWS when the process is asked to stop
-// may finish, and that the stacks that they change lose their checkpoints.
+// TestRunsDuringShutdownInvalidateCheckpoints checks that runs that are reading AWS when the process is stopped may
+// finish, and that the checkpoints of the stacks that they change become invalid.
 func TestRunsDuringShutdownInvalidateCheckpoints(t *testing.T) {
 	t.Parallel()
 	forEachRevertedEdit(t, func(t *testing.T, edit, back func(r *Harness)) {
@@ -201,8 +205,8 @@ func TestRunsDuringShutdownInvalidateCheckpoints(t *testing.T) {
 	})
 }
 
-// TestInterruptedRepairContinuesAtNextStart checks that, when a process ends after any call that repairs deleted
-// resources, the next process completes the repair at once and the status shows the load balancer.
+// TestInterruptedRepairContinuesAtNextStart checks a process that is killed after any call of a repair of deleted
+// resources. The next process completes the repair within a minute, and the status shows the load balancer.
 func TestInterruptedRepairContinuesAtNextStart(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"load balancer deleted", "listener deleted", "all rules deleted", "target group deleted"} {
@@ -215,7 +219,8 @@ func TestInterruptedRepairContinuesAtNextStart(t *testing.T) {
 	}
 }
 
-// killDuringRepair kills the process at a mutating call of a repair, and reports whether there were fewer calls.
+// killDuringRepair kills the process after the mutating call of a repair with number at, and checks the state after
+// the next start. It returns true if the repair has fewer calls.
 func killDuringRepair(t *testing.T, drift func(externalActor), at int) (over bool) {
 	r := driftShop(t, Options{Checkpoints: true, Drift: true})
 	r.process.saveCheckpoints()
@@ -236,7 +241,8 @@ func killDuringRepair(t *testing.T, drift func(externalActor), at int) (over boo
 	return over
 }
 
-// staleCheckpointSource is a cache that shows bindings without their latest checkpoint.
+// staleCheckpointSource is a source that returns TargetGroupBindings without a checkpoint while *isStale is true, as a
+// cache that lags behind.
 type staleCheckpointSource struct {
 	cluster.Source
 	isStale *bool
@@ -266,9 +272,9 @@ func (s staleCheckpointSource) withoutCheckpoint(obj cluster.Object) cluster.Obj
 	return b
 }
 
-// TestReturnedTargetIsRegisteredAtNextStart checks that a pod that is removed right after the checkpoint of its
-// binding was written, and returns after the process has ended, is registered at once by the next process, also if
-// the cache of the previous process did not show that checkpoint yet.
+// TestReturnedTargetIsRegisteredAtNextStart checks a process that is killed after it deregisters a pod. If the pod
+// becomes ready again, the next process registers it within a minute, even if the cache of the killed process did not
+// show the last checkpoint of the TargetGroupBinding.
 func TestReturnedTargetIsRegisteredAtNextStart(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {

@@ -17,7 +17,8 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// checkpointServer is an API server that handles requests for the checkpoint Secret in its own way.
+// checkpointServer is an API server that calls handler before each request for the checkpoint Secret. If handler
+// returns an error, the request fails with it.
 type checkpointServer struct {
 	kube.API
 
@@ -33,7 +34,7 @@ func (s *checkpointServer) setHandler(does func() error) {
 	s.handler, s.writes = does, 0
 }
 
-// writeCount returns the number of writes since the last call of set.
+// writeCount returns the number of writes since the last call of setHandler.
 func (s *checkpointServer) writeCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +76,7 @@ func (s *checkpointServer) Update(ctx context.Context, obj cluster.Object) error
 	return s.API.Update(ctx, obj)
 }
 
-// delayRequests returns a function that delays each request.
+// delayRequests returns a handler that delays each request by d.
 func delayRequests(d time.Duration) func() error {
 	return func() error { time.Sleep(d); return nil }
 }
@@ -83,7 +84,7 @@ func delayRequests(d time.Duration) func() error {
 const idleTimeoutAnnotation = `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=%d`
 
 // TestEditWaitsAtMost2sForCheckpoints checks that an edit waits for the checkpoint store only if the store is slower
-// than AWS, for at most 2 s, and not again while writes fail.
+// than AWS, and for at most 2 s. While writes fail, further edits do not wait.
 func TestEditWaitsAtMost2sForCheckpoints(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -108,21 +109,21 @@ func TestEditWaitsAtMost2sForCheckpoints(t *testing.T) {
 					time.Sleep(10 * time.Second)
 					return r.timeUntilResponse("ModifyLoadBalancerAttributes", at)
 				}
-				usual := edit(0, 73) // with a store that answers at once
+				usual := edit(0, 73) // with a store that answers immediately
 				server.setHandler(c.does)
 				for i, most := range []time.Duration{c.first, c.then} {
 					if took := edit(1+i, 73); took < c.least || took > usual+most+latency { // tolerates one call more or less
 						t.Errorf("edit %d takes %v, usual is %v, at most %v more", i+1, took, usual, most)
 					}
 				}
-				server.setHandler(nil) // so that the process does not wait when it ends
+				server.setHandler(nil) // the process does not wait for the store when it stops
 			})
 		})
 	}
 }
 
-// TestFailedCheckpointWriteIsRepeated checks that a write that fails during an edit is repeated within seconds, so
-// that later edits still wait for their writes.
+// TestFailedCheckpointWriteIsRepeated checks that a write that fails during an edit is repeated within seconds. Later
+// edits then wait for their writes again.
 func TestFailedCheckpointWriteIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,7 +154,7 @@ func TestFailedCheckpointWriteIsRepeated(t *testing.T) {
 }
 
 // TestStackWithoutLoadBalancerHasNoCheckpoint checks that stacks without a load balancer are not stored in the
-// Secret, so that a tenant cannot fill it with objects that cost nothing.
+// checkpoint Secret. Otherwise a tenant could fill the Secret with objects that cost nothing.
 func TestStackWithoutLoadBalancerHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -172,9 +173,9 @@ func TestStackWithoutLoadBalancerHasNoCheckpoint(t *testing.T) {
 	})
 }
 
-// TestManyEditsShareCheckpointWrites checks that, when many stacks are edited at once, none is changed in AWS before
-// its old checkpoint is removed from the store, that many share one write, and that they take no longer than with a
-// failing store, for which no edit waits.
+// TestManyEditsShareCheckpointWrites checks many stacks that are edited at the same time. No stack is changed in AWS
+// while the store still has its old checkpoint, there is about one write per edit at most, and the edits take no
+// longer than with a failing store, for which no edit waits.
 func TestManyEditsShareCheckpointWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -237,8 +238,8 @@ func TestManyEditsShareCheckpointWrites(t *testing.T) {
 	})
 }
 
-// TestObjectWithoutAcceleratorHasNoCheckpoint checks that a GlobalAccelerator without an accelerator in AWS has no
-// checkpoint, while one without listeners has one.
+// TestObjectWithoutAcceleratorHasNoCheckpoint checks that a GlobalAccelerator has a checkpoint only if its accelerator
+// exists in AWS. An accelerator without listeners is enough.
 func TestObjectWithoutAcceleratorHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// shopWithCheckpoints returns a shop with checkpoints whose load balancer exists.
+// shopWithCheckpoints returns a harness with checkpoints, an Ingress and its load balancer.
 func shopWithCheckpoints(t *testing.T) *Harness {
 	t.Helper()
 	r := New(t, Options{Checkpoints: true})
@@ -34,8 +34,8 @@ func checkpointsOf(r *Harness) map[string][]byte {
 	return nil
 }
 
-// TestStartReconcilesChangedObjectsFirst checks that changes that were made while no controller ran are applied at
-// once after a start, and that no call is made for unchanged objects.
+// TestStartReconcilesChangedObjectsFirst checks that changes that were made while no controller ran cause calls in the
+// first minute after a start, and that unchanged objects cause none.
 func TestStartReconcilesChangedObjectsFirst(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -94,8 +94,8 @@ func TestStartReconcilesChangedObjectsFirst(t *testing.T) {
 	}
 }
 
-// TestCheckpointsDoNotChangeTheResult checks that a process killed at any time loses no change: the final state is
-// the same with and without checkpoints.
+// TestCheckpointsDoNotChangeTheResult checks that the final state is the same with and without checkpoints if
+// processes are killed between edits.
 func TestCheckpointsDoNotChangeTheResult(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, checkpoints bool) (state []string) {

@@ -22,17 +22,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// podChurn is a set of Services with many pods, each with its own target group.
+// podChurn is a set of Services with many pods. Each Service has a separate target group.
 type podChurn struct {
 	r         *Harness
 	pods      [][]int // numbers of pods by Service, oldest first
 	nextPod   int
-	addedAt   map[string]time.Time // address: when it was added to the EndpointSlice
-	removedAt map[string]time.Time // address: when it was removed from the EndpointSlice
+	addedAt   map[string]time.Time // by address: when it was added to the EndpointSlice
+	removedAt map[string]time.Time // by address: when it was removed from the EndpointSlice
 }
 
-// newPodChurn creates Services with pods, two Services for each load balancer, and waits until they are applied.
-// Afterwards AWS has its rate limits and latency.
+// newPodChurn creates groups Services with each pods, two Services for each load balancer, and waits until they are
+// applied. After that, AWS has rate limits and latency.
 func newPodChurn(t *testing.T, groups, each int, opt Options) *podChurn {
 	t.Helper()
 	free := true
@@ -81,7 +81,7 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 
 func churnServiceName(g int) string { return []string{"web", "api"}[g%2] + fmt.Sprint(g/2) }
 
-// addPod creates a ready pod.
+// addPod creates a ready pod of the Service with number g.
 func (h *podChurn) addPod(g int) {
 	n := h.nextPod
 	h.nextPod++
@@ -95,7 +95,7 @@ status: {podIP: %[3]s, phase: Running, conditions: [{type: Ready, status: "True"
 `, n, churnServiceName(g), podAddress(n)))
 }
 
-// writeEndpointSlice writes the EndpointSlice of a Service.
+// writeEndpointSlice writes the EndpointSlice of the Service with number g.
 func (h *podChurn) writeEndpointSlice(g int) { h.writeEndpointSliceWithPort(g, 8080) }
 
 func (h *podChurn) writeEndpointSliceWithPort(g, port int) {
@@ -114,7 +114,7 @@ endpoints:`, churnServiceName(g), port)
 	h.r.Apply(b.String() + "\n")
 }
 
-// replacePod replaces the oldest pod of a Service by a new one.
+// replacePod replaces the oldest pod of the Service with number g by a new pod.
 func (h *podChurn) replacePod(g int) {
 	old := h.pods[g][0]
 	h.pods[g] = h.pods[g][1:]
@@ -126,7 +126,8 @@ func (h *podChurn) replacePod(g int) {
 	}
 }
 
-// replacePodsRandomly replaces pods at random times at a mean rate per second, of all Services or of the given ones.
+// replacePodsRandomly replaces pods for about the duration d, at random times with a mean rate per second. The pods
+// belong to the given Services, or to all Services if none are given.
 func (h *podChurn) replacePodsRandomly(rate int, d time.Duration, services ...int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range int(d.Seconds()) * rate {
@@ -139,7 +140,8 @@ func (h *podChurn) replacePodsRandomly(rate int, d time.Duration, services ...in
 	}
 }
 
-// registrationDelays returns the delays of registrations and of deregistrations, in ascending order.
+// registrationDelays returns how long added pods waited for registration and removed pods for deregistration, in
+// ascending order. It fails the test if one of them is missing.
 func (h *podChurn) registrationDelays(t *testing.T) (in, out []time.Duration) {
 	t.Helper()
 	asked, left := h.addedAt, h.removedAt
@@ -173,7 +175,7 @@ func (h *podChurn) registrationDelays(t *testing.T) (in, out []time.Duration) {
 	return in, out
 }
 
-// quantile returns a quantile of durations in ascending order.
+// quantile returns the quantile q of durations, which must be in ascending order.
 func quantile(ds []time.Duration, q float64) time.Duration {
 	if len(ds) == 0 {
 		return 0
@@ -181,7 +183,7 @@ func quantile(ds []time.Duration, q float64) time.Duration {
 	return ds[min(int(q*float64(len(ds))), len(ds)-1)].Round(time.Millisecond)
 }
 
-// TestOnePodReplaced counts the calls that the replacement of one pod takes.
+// TestOnePodReplaced checks that the replacement of one pod takes two calls besides the reads of target health.
 func TestOnePodReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +203,7 @@ func TestOnePodReplaced(t *testing.T) {
 	})
 }
 
-// bound is the maximum of two quantiles of a delay.
+// bound has the maximum of the median and of the 99th percentile of a delay.
 type bound struct{ p50, p99 time.Duration }
 
 func (b bound) String() string { return fmt.Sprintf("goal p50 %v, p99 %v", b.p50, b.p99) }
@@ -211,8 +213,8 @@ func (b bound) isExceededBy(ds []time.Duration) bool {
 	return quantile(ds, 0.5) > b.p50 || quantile(ds, 0.99) > b.p99
 }
 
-// TestPodChurn measures, in virtual time and with AWS's documented rate limits, how long new pods wait for
-// registration, and how long addresses of deleted pods remain registered.
+// TestPodChurn measures, in virtual time and with the documented rate limits of AWS, how long new pods wait for
+// registration and how long addresses of deleted pods stay registered.
 func TestPodChurn(t *testing.T) {
 	t.Parallel()
 	const s, ms = time.Second, time.Millisecond
@@ -220,7 +222,7 @@ func TestPodChurn(t *testing.T) {
 		name    string
 		rate    int
 		restart bool // the controller starts again at the first replacement
-		one     bool // all pods are of one target group, as in a rolling update
+		one     bool // all replaced pods belong to one target group, as in a rolling update
 		in, out bound
 	}
 	for _, c := range seeds.Spread(measurementSize(1, 2), []rate{
@@ -267,8 +269,8 @@ func TestPodChurn(t *testing.T) {
 	}
 }
 
-// TestRegistrationSecondsMetricIsCorrect compares the metric with the delays that AWS has seen, while deregistrations
-// wait for the rate limiter.
+// TestRegistrationSecondsMetricIsCorrect compares the metric with the delays of the calls in AWS, while
+// deregistrations wait for the rate limiter.
 func TestRegistrationSecondsMetricIsCorrect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -294,7 +296,7 @@ func TestRegistrationSecondsMetricIsCorrect(t *testing.T) {
 	})
 }
 
-// registrationSeconds returns the metric fulcrum_registration_seconds.
+// registrationSeconds returns the sum and the count of the metric fulcrum_registration_seconds.
 func registrationSeconds(t *testing.T, m *controller.Metrics) (sum float64, count uint64) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
@@ -316,7 +318,7 @@ func registrationSeconds(t *testing.T, m *controller.Metrics) (sum float64, coun
 }
 
 // TestPodChurnOfOneTenantDelaysNoOther checks that a tenant that replaces pods far faster than AWS can register them
-// does not delay a tenant that seldom replaces a pod.
+// does not delay a tenant that rarely replaces a pod.
 func TestPodChurnOfOneTenantDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -351,8 +353,8 @@ func TestPodChurnOfOneTenantDelaysNoOther(t *testing.T) {
 	})
 }
 
-// TestPodChurnWithFailingCalls checks that all new pods are registered and all old pods deregistered in the end when
-// AWS throttles or refuses some of the calls.
+// TestPodChurnWithFailingCalls checks that all new pods are registered and all old pods deregistered in the end,
+// although every fifth call fails.
 func TestPodChurnWithFailingCalls(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]*store.Error{

@@ -12,8 +12,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// protectedLoadBalancer returns the name and the deletion protection of the only load balancer, or "" if there is
-// none.
+// protectedLoadBalancer returns the name and the deletion protection ("true" or "false") of the only load balancer, or
+// "" if there is none.
 func protectedLoadBalancer(r *Harness) (out string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -24,7 +24,7 @@ func protectedLoadBalancer(r *Harness) (out string) {
 	return out
 }
 
-// enableDeletionProtection enables deletion protection outside of the controller.
+// enableDeletionProtection enables deletion protection of all load balancers in AWS, as a user would.
 func enableDeletionProtection(r *Harness) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -34,7 +34,7 @@ func enableDeletionProtection(r *Harness) {
 	}
 }
 
-// servingRuleLines lists live listeners and rules that do not just refuse requests.
+// servingRuleLines lists the rules in AWS, without default rules that return a fixed response.
 func servingRuleLines(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -49,14 +49,14 @@ func servingRuleLines(r *Harness) (out []string) {
 	return out
 }
 
-// classTransfer is an object whose class can be given to another controller.
+// classTransfer is an object in namespace "shop" whose class "alb" can be given to another controller.
 type classTransfer struct {
 	kind           cluster.Kind
 	name           string
-	docs           func(protection string) []string // protection is "true", "false", or "" for none; set by the last document
-	holdingDoc     string                           // a document that causes a hold
-	class          func(controller string) string
-	controllerName string
+	docs           func(protection string) []string // manifests; the last one sets deletion protection to "true", "false", or not at all for ""
+	holdingDoc     string                           // a manifest that causes a hold
+	class          func(controller string) string   // a manifest of class "alb" for this controller
+	controllerName string                           // the controller name of Fulcrum in the class
 }
 
 func (g classTransfer) giveClassTo(r *Harness, controller string) {
@@ -107,10 +107,10 @@ func ingressClassTransfer(more ...string) classTransfer {
 	}
 }
 
-// TestStackOfAnotherControllersClassServesNothing checks that, when a class is created again for another controller
-// or an object changes to such a class while its load balancer has deletion protection, the load balancer keeps its
-// name and protection but serves nothing that needed the class. It is deleted when the object disables the
-// protection, and serves again when the class is restored.
+// TestStackOfAnotherControllersClassServesNothing checks a load balancer with deletion protection whose object changes
+// to a class of another controller, or whose class is recreated for another controller. The load balancer keeps its
+// name and protection, but serves nothing. It is deleted when the object disables the protection, and serves again
+// when the class is restored.
 func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 	t.Parallel()
 	for name, g := range map[string]classTransfer{
@@ -199,8 +199,8 @@ func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 	}
 }
 
-// TestManyIngressesOfAnotherControllersClassKeepServing checks that three unedited Ingresses whose class is given to
-// another controller at once are still served, with or without protection.
+// TestManyIngressesOfAnotherControllersClassKeepServing checks that three Ingresses are still served after their class
+// is recreated for another controller, as long as they are not edited.
 func TestManyIngressesOfAnotherControllersClassKeepServing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

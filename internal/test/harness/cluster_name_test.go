@@ -10,8 +10,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// TestAWrongClusterNameIsLogged checks that a controller with a wrong cluster name logs it once and makes no further
-// AWS calls for that.
+// TestAWrongClusterNameIsLogged checks that a controller logs once if its cluster name matches none of the cluster
+// tags on its subnets.
 func TestAWrongClusterNameIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -47,7 +47,7 @@ func TestAWrongClusterNameIsLogged(t *testing.T) {
 	}
 }
 
-// retagSubnets keeps only the cluster tags of the given clusters on all subnets.
+// retagSubnets replaces the cluster tags of all subnets by tags for the given clusters.
 func retagSubnets(r *Harness, clusters []string) {
 	const prefix = "kubernetes.io/cluster/"
 	w := r.Emulator.Store()

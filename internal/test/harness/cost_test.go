@@ -23,13 +23,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// Values of the parameter who of getrusage(2).
+// Values of the parameter who of cpuTime, which is that of getrusage(2).
 const (
 	usageOfProcess = syscall.RUSAGE_SELF
 	usageOfThread  = 1
 )
 
-// cpuTime returns the CPU time used so far. This is real time, also if the clock is virtual.
+// cpuTime returns the CPU time used so far by the process or thread. It is real even if the clock is virtual.
 func cpuTime(t testing.TB, who int) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(who, &u); err != nil {
@@ -38,7 +38,7 @@ func cpuTime(t testing.TB, who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// meteredTransport measures the CPU time of the emulator, which does not count as the controller's.
+// meteredTransport adds the CPU time of the emulator to used. This time does not count as the controller's.
 type meteredTransport struct {
 	t    testing.TB
 	next http.RoundTripper
@@ -53,15 +53,15 @@ func (m meteredTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return m.next.RoundTrip(req)
 }
 
-// costlyEvent is an event in the cluster, for the i-th time, and the goal of how its cost grows with the number of
-// load balancers.
+// costlyEvent is an event in the cluster whose CPU cost is measured. do causes it for the i-th time. goal describes
+// how the cost may grow with the number of load balancers.
 type costlyEvent struct {
 	name, goal string
 	do         func(r *Harness, i int)
 }
 
-// selectiveClass is a class that admits Ingresses by labels of their namespace, so that all stacks depend on the Namespace
-// and the class.
+// selectiveClass is an IngressClass that admits Ingresses by the labels of their namespace. All stacks therefore
+// depend on the Namespace and the class.
 const selectiveClass = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -97,7 +97,7 @@ var costlyEvents = []costlyEvent{
 			r.T.Fatal(err)
 		}
 		class := obj.DeepCopyObject().(*networkingv1.IngressClass)
-		// No Ingress here needs a default class.
+		// All Ingresses in this test name a class, so the default class has no effect.
 		class.Annotations = map[string]string{"ingressclass.kubernetes.io/is-default-class": fmt.Sprint(i%2 == 0)}
 		if err := r.Store.Put(class); err != nil {
 			r.T.Fatal(err)
@@ -105,7 +105,8 @@ var costlyEvents = []costlyEvent{
 	}},
 }
 
-// sizes returns the numbers of load balancers with which to measure.
+// sizes returns the numbers of load balancers for which the test measures, from the environment variable
+// FULCRUM_BENCH_SIZES.
 func sizes(t *testing.T) (out []int) {
 	for _, s := range strings.Split(cmp.Or(os.Getenv("FULCRUM_BENCH_SIZES"), "10,100,1000"), ",") {
 		n, err := strconv.Atoi(s)
@@ -117,8 +118,8 @@ func sizes(t *testing.T) (out []int) {
 	return out
 }
 
-// TestCost measures the CPU time that the controller needs for stacks after an event, in clusters of different sizes,
-// in real time and without the emulator.
+// TestCost measures the CPU time that the controller needs for stacks after an event, without that of the emulator, in
+// clusters of different sizes.
 func TestCost(t *testing.T) {
 	if os.Getenv("FULCRUM_BENCH") == "" {
 		t.Skip("a measurement, for make bench")

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// teamIngress returns a member of IngressGroup "team" with an HTTP listener, in namespace shop. Callers replace the
-// namespace if they need another one.
+// teamIngress returns a member of IngressGroup "team" in namespace "shop" with an HTTP listener. Callers that need
+// another namespace replace it in the text.
 func teamIngress(name, order string, paths ...string) string {
 	doc := webIngress(ingressAnnotations("group.name", "team", "group.order", order), paths...)
 	return strings.Replace(doc, "name: web\n", "name: "+name+"\n", 1)
@@ -42,7 +42,8 @@ func (r *Harness) failHealthChecks(service string) {
 	}
 }
 
-// advanceUntil advances time second by second until the limit or until done returns true.
+// advanceUntil runs the controller until done returns true, for at most limit, and returns the time that has passed.
+// It calls each once per second.
 func (r *Harness) advanceUntil(limit time.Duration, each func(), done func() bool) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit && !done() {
@@ -54,7 +55,8 @@ func (r *Harness) advanceUntil(limit time.Duration, each func(), done func() boo
 	return time.Since(begun)
 }
 
-// servicesOfPath returns the Services to which the HTTP listener forwards a path, or "" if no rule matches.
+// servicesOfPath returns the names of the Services to which port 80 forwards a path, separated by spaces. It returns
+// "" if no rule matches or the rule forwards to no target group.
 func (r *Harness) servicesOfPath(path string) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -100,8 +102,9 @@ func (r *Harness) isDeleted(kind cluster.Kind, namespace, name string) bool {
 	return obj == nil
 }
 
-// newUnhealthyCatchAll returns an IngressGroup with a healthy member for /a and a member for all other paths, whose
-// targets are not healthy: either there are none, or their health checks fail.
+// newUnhealthyCatchAll returns an IngressGroup with a healthy member for /a and /b, and a member without healthy
+// targets for all other paths. That member has no targets or, if checkFails is true, failing health checks. Tests must
+// call each once per second.
 func newUnhealthyCatchAll(t *testing.T, checkFails bool) (r *Harness, each func()) {
 	t.Helper()
 	r = shopWith(t, Options{Emulator: slowChecks()})
@@ -119,7 +122,8 @@ func newUnhealthyCatchAll(t *testing.T, checkFails bool) (r *Harness, each func(
 	return r, each
 }
 
-// forEachUnhealthyMember runs a test for each kind of member without healthy targets.
+// forEachUnhealthyMember runs test once with a member without targets, and once with a member whose health checks
+// fail.
 func forEachUnhealthyMember(t *testing.T, test func(t *testing.T, r *Harness, each func())) {
 	for name, fails := range map[string]bool{"scaled to zero": false, "health check fails": true} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +167,7 @@ func TestUnhealthyMemberDoesNotKeepRemovedPathOfAnother(t *testing.T) {
 func TestUnhealthyMemberDoesNotBlockNewMember(t *testing.T) {
 	t.Parallel()
 	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
-		// Adds a member that at the same time takes over a path of another member.
+		// Add a member, and let it serve a path below /b, which the other member gives up.
 		r.Apply(teamIngress("good", "10", "/a=web"), teamIngress("new", "20", "/new=web", "/b/new=web"))
 		took := r.advanceUntil(time.Minute, each, func() bool {
 			return r.servicesOfPath("/new") == "web" && r.servicesOfPath("/b/new") == "web" && r.servicesOfPath("/b") == "api"
@@ -215,8 +219,8 @@ func TestUnhealthyMemberDoesNotBlockNamespaceDeletion(t *testing.T) {
 	})
 }
 
-// TestTrafficMovesAtTheDeadline checks that targets that never become healthy delay the change of their own member
-// until its deadline, and that the member gets an event.
+// TestTrafficMovesAtTheDeadline checks that targets that never become healthy delay the change of their Ingress only
+// until its deadline, and that this Ingress gets an event. Changes of other members are not delayed.
 func TestTrafficMovesAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{"scaled to zero": false, "health check fails": true} {
@@ -237,7 +241,7 @@ func TestTrafficMovesAtTheDeadline(t *testing.T) {
 				r.Emulator.Calls().Reset()
 				r.Apply(teamIngress("mine", "10", "/a=api"))
 				took := r.advanceUntil(10*time.Minute, each, func() bool { return r.servicesOfPath("/a") == "api" })
-				// Twice 15 s, and two minutes.
+				// The deadline is two health checks at an interval of 15 s, and two minutes.
 				if r.servicesOfPath("/a") != "api" || took < 150*time.Second || took > 155*time.Second {
 					t.Errorf("after %s /a is answered by %q", took, r.servicesOfPath("/a"))
 				}

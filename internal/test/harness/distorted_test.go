@@ -51,7 +51,7 @@ func richShop(t *testing.T) *Harness {
 	return r
 }
 
-// distortions returns all distortions of the responses that the controller reads for a rich load balancer.
+// distortions returns all distortions of the responses that the controller reads for the load balancer of richShop.
 func distortions(t *testing.T) (out []distortion) {
 	synctest.Test(t, func(t *testing.T) {
 		r := richShop(t)
@@ -71,7 +71,7 @@ func distortions(t *testing.T) (out []distortion) {
 	return out
 }
 
-// countResources returns the number of resources in the state by kind.
+// countResources returns the number of resources in State by kind.
 func (r *Harness) countResources() map[string]int {
 	out := map[string]int{}
 	for _, line := range r.State() {
@@ -81,7 +81,7 @@ func (r *Harness) countResources() map[string]int {
 	return out
 }
 
-// newCompleteShop returns a shop whose rich load balancer is fully applied.
+// newCompleteShop returns richShop after its load balancer is fully applied.
 func newCompleteShop(t *testing.T) *Harness {
 	t.Helper()
 	r := richShop(t)
@@ -92,8 +92,8 @@ func newCompleteShop(t *testing.T) *Harness {
 	return r
 }
 
-// TestReversedListsInAnswersCauseNoChange checks that the order of lists in responses is ignored: if every list is
-// reversed, no write is made and no drift is reported.
+// TestReversedListsInAnswersCauseNoChange checks that the controller ignores the order of lists in responses: if AWS
+// reverses every list, the controller makes no mutating call and reports no drift.
 func TestReversedListsInAnswersCauseNoChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestReversedListsInAnswersCauseNoChange(t *testing.T) {
 	})
 }
 
-// distortedMembers are the response fields, by operation, that AWS returns with another value than was written.
-// Fields that identify resources, such as ARNs and names, are excluded.
+// distortedMembers are the response fields, by operation, for which the tests make AWS return another value than was
+// written. Fields that identify resources, such as ARNs and names, are excluded.
 var distortedMembers = map[string][]string{
 	"DescribeRules":                  {"Rules.Conditions", "Rules.Actions", "Rules.Transforms"},
 	"DescribeListeners":              {"Listeners.Protocol", "Listeners.Certificates", "Listeners.DefaultActions", "Listeners.SslPolicy", "Listeners.AlpnPolicy", "Listeners.MutualAuthentication"},
@@ -133,8 +133,8 @@ var distortedMembers = map[string][]string{
 	"DescribeSecurityGroups":         {"SecurityGroups.IpPermissions", "SecurityGroups.Description", "SecurityGroups.VpcId"},
 }
 
-// TestDistortedAnswersCauseNoDuplicates checks that, when AWS returns other values than were written, no resource is
-// duplicated or missing, requests are answered correctly, each write is repeated with back-off, and one event for
+// TestDistortedAnswersCauseNoDuplicates checks what happens if AWS returns another value than was written. No resource
+// is duplicated or missing, requests are answered correctly, writes are repeated with a back-off, and one event for
 // each setting reports that AWS does not persist it.
 func TestDistortedAnswersCauseNoDuplicates(t *testing.T) {
 	t.Parallel()
@@ -144,7 +144,7 @@ func TestDistortedAnswersCauseNoDuplicates(t *testing.T) {
 		if !ok || d.Kind == fault.Reorder || !slices.ContainsFunc(members, func(m string) bool { return d.Member == "Rules" || strings.HasPrefix(d.Member, m) }) {
 			continue
 		}
-		kind := d.operation + string(d.Kind) // one of each, except in long test runs
+		kind := d.operation + string(d.Kind) // one case of each kind, except in long test runs
 		if d.Member == "LoadBalancers.Type" || d.Member == "LoadBalancers.Scheme" {
 			kind += d.Member // a change of type or scheme causes a replacement
 		}
@@ -162,7 +162,8 @@ func TestDistortedAnswersCauseNoDuplicates(t *testing.T) {
 	}
 }
 
-// checkDistortedField runs an hour in which AWS returns another value of a field.
+// checkDistortedField lets AWS return another value of a field for an hour, and checks resources, answers, number of
+// writes and events.
 func checkDistortedField(t *testing.T, d distortion) {
 	r := shopWith(t, Options{Workers: 2, Checkpoints: true, Drift: true})
 	defer func() {
@@ -199,7 +200,7 @@ func checkDistortedField(t *testing.T, d distortion) {
 		if now := answers(); !slices.Equal(now, answered) {
 			t.Fatalf("after %d minutes requests are answered by %v, want %v", n+1, now, answered)
 		}
-		// Rules are the most frequent resource. Each rule is created, moved and deleted a few times, or refused
+		// Rules are the most frequent resource. Each rule may be created, moved and deleted a few times, or refused
 		// because its priority is in use.
 		writes = r.Emulator.Calls().CountMutating()
 		if most := 15 * want["rule"]; writes > most {
@@ -214,8 +215,8 @@ func checkDistortedField(t *testing.T, d distortion) {
 	}
 	switch d.operation {
 	case "DescribeTags", "DescribeSecurityGroups":
-		// A resource whose tags are not shown is taken for a resource of another owner, and AWS refuses rules that
-		// exist already.
+		// If AWS does not show the tags of a resource, it seems to belong to another owner. AWS also refuses security
+		// group rules that exist already.
 		for _, text := range warningsByObject(r)["web"] {
 			if strings.Contains(text, "NameTaken: ") || strings.Contains(text, "already exists") || strings.Contains(text, "belongs to another owner") {
 				return
@@ -229,19 +230,19 @@ func checkDistortedField(t *testing.T, d distortion) {
 	}
 	switch {
 	case d.operation == "DescribeRules" && d.Member == "Rules":
-		// Rules that are not shown occupy the priorities of the desired rules, so AWS refuses these.
+		// Rules that AWS does not show occupy the priorities of the desired rules, so AWS refuses to create them.
 		if !slices.ContainsFunc(warningsByObject(r)["web"], func(text string) bool { return strings.Contains(text, "PriorityInUse") }) {
 			t.Errorf("no event says that priorities are in use: %v", warningsByObject(r))
 		}
 	case d.operation == "DescribeSecurityGroups" && writes == 1 && r.Emulator.Calls().Count("AuthorizeSecurityGroupIngress") == 1:
-		// A rule of nodes and pods is requested once, and AWS answers that it exists.
+		// A security group rule for nodes and pods is requested once, and AWS answers that it exists.
 	case writes > 0 && len(told) == 0:
 		t.Errorf("%d writes and no event names what is not kept: %v, %v", writes, r.Emulator.Calls().Counts(), warningsByObject(r))
 	}
 }
 
-// TestDroppedRegexConditionsCauseNoDuplicateRules checks that, if AWS drops the regular expressions of conditions and
-// therefore never returns them, no rule is duplicated and requests for other rules are answered.
+// TestDroppedRegexConditionsCauseNoDuplicateRules checks a region in which AWS drops the regular expressions of
+// conditions. No rule is duplicated, and requests for other rules are answered.
 func TestDroppedRegexConditionsCauseNoDuplicateRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

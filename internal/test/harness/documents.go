@@ -6,11 +6,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// parsedDocuments caches the parsed objects of YAML texts, because tests often apply the same texts and most of the time of
-// an apply is YAML parsing.
+// parsedDocuments caches the parsed objects by their YAML text. Tests often apply the same texts, and an apply spends
+// most of its time on YAML parsing.
 var parsedDocuments sync.Map
 
-// parseDocuments returns the objects of YAML documents. All harnesses share them, so they must not be changed.
+// parseDocuments returns the objects of a YAML text. All harnesses share these objects, so callers must not change
+// them.
 func parseDocuments(doc string) ([]cluster.Object, error) {
 	if objects, ok := parsedDocuments.Load(doc); ok {
 		return objects.([]cluster.Object), nil

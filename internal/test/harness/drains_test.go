@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// editNode changes the node "node-<i>".
+// editNode changes the Node with this name in the store.
 func editNode(t *testing.T, r *Harness, name string, edit func(n *corev1.Node)) {
 	t.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindNode, Name: name})
@@ -83,7 +83,7 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 			r.settleOrFail(5 * time.Second)
 			expectEqual(t, s.name, s.want, registered())
 		}
-		// A network partition between the API server and all nodes does not deregister the targets.
+		// A network partition between the API server and all nodes does not deregister the nodes.
 		editNode(t, r, "node-1", setReady(corev1.ConditionUnknown))
 		editNode(t, r, "node-2", setReady(corev1.ConditionUnknown))
 		r.settleOrFail(5 * time.Second)
@@ -105,8 +105,9 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 	})
 }
 
-// TestNodeDrainAlwaysLeavesHealthyTargets drains a node as kubectl does with a disruption budget of one: it evicts a
-// pod when all others are ready, and finally deletes the node. The Deployment creates new pods.
+// TestNodeDrainAlwaysLeavesHealthyTargets checks that healthy targets serve at any time while a node is drained, as
+// kubectl does with a disruption budget of one: a pod is evicted only if all others are ready. The Deployment creates
+// new pods, and the node is deleted at the end.
 func TestNodeDrainAlwaysLeavesHealthyTargets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestNodeDrainAlwaysLeavesHealthyTargets(t *testing.T) {
 			for len(f.remainingPods()) < f.size {
 				f.createPod()
 			}
-			// A terminating pod may serve for a while, but is not a target any more.
+			// A terminating pod may still serve for some time, but must no longer be a target.
 			for ip := range gone {
 				if _, ok := r.activeTargetHealth()[ip]; ok && !slices.ContainsFunc(f.pods, func(m *fleetPod) bool { return m.ip == ip && time.Since(m.deletionTime) < 2*tick }) {
 					w.violations = append(w.violations, "the evicted "+ip+" is a target")
@@ -161,8 +162,8 @@ func TestNodeDrainAlwaysLeavesHealthyTargets(t *testing.T) {
 	})
 }
 
-// TestPodsOfUnreachableNodeAreDeregistered checks that pods of an unreachable node, which are not ready any more, are
-// deregistered while the others serve.
+// TestPodsOfUnreachableNodeAreDeregistered checks that the pods of an unreachable node, which are not ready, are
+// deregistered while other pods are ready. If no pod is ready, all pods are registered.
 func TestPodsOfUnreachableNodeAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// admittedReadsPerSecond is the number of read calls per second that AWS's documented rate limits admit.
+// admittedReadsPerSecond is the number of read calls per second that the documented rate limits of AWS permit.
 const admittedReadsPerSecond = 50
 
-// TestDriftCalls counts the calls of drift detection in an hour without changes. They must not exceed their share of
-// AWS's rate limits, for any number of load balancers.
+// TestDriftCalls checks that drift detection does not exceed its share of AWS's rate limits in an hour without
+// changes, for different numbers of load balancers.
 func TestDriftCalls(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{measurementSize(100, 10), measurementSize(1000, 40)} {
@@ -52,13 +52,13 @@ func TestDriftCalls(t *testing.T) {
 	}
 }
 
-// TestOwnChangesAreNoDrift checks that the controller's own writes are not reported as drift, although AWS shows them
-// late while Ingresses, attributes, tags and pods change all the time.
+// TestOwnChangesAreNoDrift checks that the controller does not report its changes as drift if AWS shows them late and
+// Ingresses, attributes, tags and pods change often.
 func TestOwnChangesAreNoDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
-		// Some responses are ten seconds old, as if AWS's nodes were not consistent.
+		// Some responses are ten seconds old, because AWS is eventually consistent.
 		r.Emulator.Faults().KeepHistory(time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTargetHealth", Action: fault.Action{Stale: 10 * time.Second}})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTags", Action: fault.Action{Stale: 10 * time.Second}})

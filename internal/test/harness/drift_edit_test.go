@@ -18,14 +18,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// isIndependentOfEdit reports whether an edit of the Ingress does not revert a drift: targets and rules of node
-// security groups belong to bindings, and tags are compared once per sync period.
+// isIndependentOfEdit reports whether the run after an edit of the Ingress does not revert this drift. Targets and
+// rules of node security groups belong to TargetGroupBindings, and tags are compared once per sync period.
 func isIndependentOfEdit(name string) bool {
 	return unwatchedDrifts[name] || strings.HasPrefix(name, "target deregistered") || strings.HasPrefix(name, "target without") ||
 		strings.HasPrefix(name, "rule of the nodes") || strings.HasPrefix(name, "tag of")
 }
 
-// driftTotal returns the sum of fulcrum_drift_total, by mode.
+// driftTotal returns the values of the metric fulcrum_drift_total by its label mode.
 func driftTotal(t *testing.T, m *controller.Metrics) map[string]float64 {
 	t.Helper()
 	reg := prometheus.NewRegistry()
@@ -49,8 +49,8 @@ func driftTotal(t *testing.T, m *controller.Metrics) map[string]float64 {
 	return out
 }
 
-// TestDriftThatAnEditRestoresIsReported checks that drift that is reverted by the run of an edit is reported and
-// counted as drift, also in report mode.
+// TestDriftThatAnEditRestoresIsReported checks that drift is reported and counted as drift if the run after an edit
+// reverts it, also in report mode.
 func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 	t.Parallel()
 	for i, name := range slices.Sorted(maps.Keys(drifts)) {
@@ -60,7 +60,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 		}
 		for m, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
 			if m != i%2 && !seeds.Long() {
-				continue // the mode makes no difference to an edit
+				continue // an edit reverts drift in both modes
 			}
 			t.Run(name+", "+string(mode), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestEditIsNoDrift(t *testing.T) {
 		} {
 			r.Apply(edit)
 			r.advanceTime(5 * time.Second)
-			r.Apply(shop) // an apply without a change
+			r.Apply(shop) // changes nothing
 			r.advanceTime(8 * time.Minute)
 		}
 		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 || len(driftTotal(t, metrics)) > 0 {
@@ -111,8 +111,8 @@ func TestEditIsNoDrift(t *testing.T) {
 	})
 }
 
-// TestNewCertificateDuringDriftIsNoDrift checks that a new certificate that a comparison finds together with drift is
-// attached, also in report mode, and not reported as drift.
+// TestNewCertificateDuringDriftIsNoDrift checks that a new ACM certificate that a comparison finds together with drift
+// is attached, also in report mode, and is not reported as drift.
 func TestNewCertificateDuringDriftIsNoDrift(t *testing.T) {
 	t.Parallel()
 	for mode, reason := range map[engine.DriftMode]string{engine.RepairDrift: "DriftRepaired", engine.ReportDrift: "DriftFound"} {
@@ -141,8 +141,8 @@ func TestNewCertificateDuringDriftIsNoDrift(t *testing.T) {
 	}
 }
 
-// TestAddedSecurityGroupSourceIsReportedOnce checks that a source that another client adds to the managed security
-// group causes one event, which explains how to admit it.
+// TestAddedSecurityGroupSourceIsReportedOnce checks that a source that a user adds to the managed security group
+// causes one event. In repair mode the event names the annotation that admits the source.
 func TestAddedSecurityGroupSourceIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
@@ -160,8 +160,8 @@ func TestAddedSecurityGroupSourceIsReportedOnce(t *testing.T) {
 }
 
 // TestDriftBehindALoadBalancerIsReportedOnItsOwner checks that drift of targets, and of the security group rules for
-// them, is reported on the Ingress, Service or Gateway. A change of one security group causes one event, for any
-// number of target groups.
+// them, is reported on the Ingress. A change of one security group causes one event, although two target groups use
+// it.
 func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
@@ -184,8 +184,8 @@ func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
 	}
 }
 
-// TestDriftIsNotReportedOnOwnersOfOtherNamespaces checks that a binding that names a target group of another
-// namespace causes no event on the Ingress of that namespace.
+// TestDriftIsNotReportedOnOwnersOfOtherNamespaces checks that a TargetGroupBinding that names a target group of
+// another namespace causes no event on the Ingress of that namespace.
 func TestDriftIsNotReportedOnOwnersOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// externalActor changes AWS outside of the controller. Its methods change resources of the harness's Ingress.
+// externalActor changes AWS as another user would. Its methods change resources of the Ingress in driftShop.
 type externalActor struct {
 	t   *testing.T
 	ctx context.Context
@@ -54,7 +54,7 @@ func (s externalActor) loadBalancer() elbtypes.LoadBalancer {
 	return out.LoadBalancers[0]
 }
 
-// listeners returns the listeners in the order of their ports.
+// listeners returns the listeners of the load balancer, sorted by port.
 func (s externalActor) listeners() []elbtypes.Listener {
 	out, err := s.elb.DescribeListeners(s.ctx, &elb.DescribeListenersInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn})
 	s.must(err)
@@ -62,7 +62,7 @@ func (s externalActor) listeners() []elbtypes.Listener {
 	return out.Listeners
 }
 
-// rules returns the rules of the listener on port 80 in order of priority, without the default rule.
+// rules returns the rules of the listener on port 80 without the default rule, sorted by the text of their priority.
 func (s externalActor) rules() []elbtypes.Rule {
 	out, err := s.elb.DescribeRules(s.ctx, &elb.DescribeRulesInput{ListenerArn: s.listeners()[0].ListenerArn})
 	s.must(err)
@@ -71,7 +71,7 @@ func (s externalActor) rules() []elbtypes.Rule {
 	return rules
 }
 
-// targetGroup returns the target group of a Service.
+// targetGroup returns the ARN of the target group of a Service in namespace "shop".
 func (s externalActor) targetGroup(service string) string {
 	out, err := s.elb.DescribeTargetGroups(s.ctx, &elb.DescribeTargetGroupsInput{})
 	s.must(err)
@@ -84,7 +84,7 @@ func (s externalActor) targetGroup(service string) string {
 	return ""
 }
 
-// securityGroup returns the security group whose name contains the given text.
+// securityGroup returns the first security group whose name contains the given text.
 func (s externalActor) securityGroup(name string) ec2types.SecurityGroup {
 	out, err := s.ec2.DescribeSecurityGroups(s.ctx, &ec2.DescribeSecurityGroupsInput{})
 	s.must(err)
@@ -120,7 +120,7 @@ func (s externalActor) deleteRules(n int) {
 	}
 }
 
-// deleteTargetGroup deletes the target group of a Service, after the rules that forward to it.
+// deleteTargetGroup deletes the rules that forward to the target group of a Service, and then the target group.
 func (s externalActor) deleteTargetGroup(service string) {
 	arn := s.targetGroup(service)
 	for _, l := range s.listeners() {
@@ -142,7 +142,7 @@ func (s externalActor) tag(arn, key, value string) {
 	s.must(err)
 }
 
-// drifts are changes by users of a live load balancer.
+// drifts are changes that users make in AWS to the load balancer of driftShop, by description.
 var drifts = map[string]func(s externalActor){
 	"load balancer deleted": externalActor.deleteLoadBalancer,
 	"listener deleted":      func(s externalActor) { s.deleteListener(0) },
@@ -261,14 +261,14 @@ func fullIngress(r *Harness, paths ...string) string {
 	), paths...)
 }
 
-// advanceTime advances time while the controller runs.
+// advanceTime runs the controller until the duration d is over.
 func (r *Harness) advanceTime(d time.Duration) {
 	end := time.Now().Add(d)
 	r.runFor(d)
 	time.Sleep(time.Until(end))
 }
 
-// driftShop returns a shop whose load balancer is complete and was compared recently.
+// driftShop returns a harness with an Ingress whose load balancer is complete and was recently compared with AWS.
 func driftShop(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
@@ -277,12 +277,13 @@ func driftShop(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// fullState returns the state with add-ons and reserved capacity, which State omits.
+// fullState returns State together with the web ACL, the Shield protections and the reserved capacity, which State
+// omits.
 func (r *Harness) fullState() []string {
 	return append(r.State(), "tied to "+attachedAddons(r), fmt.Sprint("capacity ", reservedCapacity(r)))
 }
 
-// ingressStatusHostname returns the hostname in the status of the Ingress.
+// ingressStatusHostname returns the hostname in the status of the only Ingress, or "".
 func ingressStatusHostname(r *Harness) string {
 	ing := r.Store.All(cluster.KindIngress)[0].(*networkingv1.Ingress)
 	if len(ing.Status.LoadBalancer.Ingress) == 0 {
@@ -291,7 +292,7 @@ func ingressStatusHostname(r *Harness) string {
 	return ing.Status.LoadBalancer.Ingress[0].Hostname
 }
 
-// forEachDrift runs a test for every nth kind of drift.
+// forEachDrift runs test as a subtest for every nth kind of drift.
 func forEachDrift(t *testing.T, n int, test func(t *testing.T, drift func(externalActor))) {
 	for _, name := range seeds.SpreadKeys(n, drifts) {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, drifts[name]) }) })
@@ -307,7 +308,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 		"30s, in the controller's queues": {Resync: 30 * time.Second, Workers: 3, Checkpoints: true},
 	} {
 		if opt.Resync != 0 && opt.Workers == 0 && !seeds.Long() {
-			continue // the queues make the same runs
+			continue // the case with queues covers the same runs
 		}
 		period := opt.Resync
 		if period == 0 {
@@ -316,7 +317,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			every := 1
 			if opt.Workers > 0 {
-				every = 3 // the queues make the same comparisons
+				every = 3 // the comparisons are the same as without queues
 			}
 			forEachDrift(t, every, func(t *testing.T, drift func(externalActor)) {
 				r := driftShop(t, opt)
@@ -342,7 +343,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	}
 }
 
-// TestComparisonCostsFewCalls checks that a comparison reads one load balancer with few calls, and makes no mutating
+// TestComparisonCostsFewCalls checks that a comparison of one load balancer makes at most 25 calls, and no mutating
 // call without drift.
 func TestComparisonCostsFewCalls(t *testing.T) {
 	t.Parallel()
@@ -362,8 +363,8 @@ func TestComparisonCostsFewCalls(t *testing.T) {
 	})
 }
 
-// TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod checks that a start with checkpoints makes no calls,
-// and that drift from the time without a controller is still reverted within the sync period.
+// TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod checks that a start with checkpoints makes no calls in
+// the first minute, and that drift that occurred while no controller ran is still reverted within the sync period.
 func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	t.Parallel()
 	forEachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
@@ -388,8 +389,8 @@ func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	})
 }
 
-// isRecreated reports whether the load balancer was created recently. Its capacity is reserved only when it is
-// active.
+// isRecreated reports whether the load balancer was created in the last ten minutes. Its capacity is reserved only
+// after it becomes active.
 func isRecreated(r *Harness) bool {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -400,7 +401,7 @@ func isRecreated(r *Harness) bool {
 	return false
 }
 
-// countSuccessEvents returns the number of events of success of the Ingress.
+// countSuccessEvents returns how often the event SuccessfullyReconciled was emitted for Ingresses.
 func countSuccessEvents(r *Harness) (n int) {
 	for _, o := range r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Reason == "SuccessfullyReconciled" && e.InvolvedObject.Kind == "Ingress" {
@@ -410,8 +411,8 @@ func countSuccessEvents(r *Harness) (n int) {
 	return n
 }
 
-// TestSuccessEventFollowsComparisonWithAWS checks that, when an Ingress is edited after drift of its load balancer,
-// the event of success is emitted only when the load balancer matches the Ingress.
+// TestSuccessEventFollowsComparisonWithAWS checks that, after drift and an edit of the Ingress, the event
+// SuccessfullyReconciled is emitted only when the load balancer matches the Ingress.
 func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 	t.Parallel()
 	forEachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
@@ -436,8 +437,8 @@ func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 		got := r.fullState()
 		without := func(state []string) []string {
 			return slices.DeleteFunc(slices.Clone(state), func(l string) bool {
-				// Targets and rules of node security groups belong to bindings, and tags are compared once per sync
-				// period.
+				// Targets and rules of node security groups belong to TargetGroupBindings. Tags are compared once per
+				// sync period.
 				return strings.HasPrefix(l, "target-group") || strings.Contains(l, `"nodes"`)
 			})
 		}
@@ -447,7 +448,7 @@ func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 	})
 }
 
-// withoutTagValue replaces the tag value that some drifts change.
+// withoutTagValue restores the tag value that some drifts change.
 func withoutTagValue(state []string) []string {
 	out := slices.Clone(state)
 	for i := range out {
@@ -457,7 +458,7 @@ func withoutTagValue(state []string) []string {
 }
 
 // TestRepeatedDriftIsReported checks that a rule that a user deletes repeatedly is created again each time, and that
-// this is reported.
+// an event reports this from the fifth time.
 func TestRepeatedDriftIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

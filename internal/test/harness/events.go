@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
 )
 
-// loadMemberships loads the memberships that the previous process has stored, and queues the stacks that will not
-// get an event.
+// loadMemberships loads the memberships that the previous process stored. It queues the stacks that lost a member
+// while no process ran, because no informer reports such members.
 func (p *process) loadMemberships() {
 	if p.memberships == nil {
 		return
@@ -27,7 +27,7 @@ func (p *process) loadMemberships() {
 	}
 }
 
-// possibleMembers returns all objects that may be members of stacks.
+// possibleMembers returns all objects of the kinds that may be members of stacks.
 func (r *Harness) possibleMembers() []cluster.Object {
 	var out []cluster.Object
 	for _, kind := range cluster.RootKinds() {
@@ -36,14 +36,14 @@ func (r *Harness) possibleMembers() []cluster.Object {
 	return out
 }
 
-// versions returns the versions of the CRDs of the Gateway API.
+// versions returns the installed versions of the Gateway API CRDs.
 func versions() *controller.Versions {
 	out := &controller.Versions{}
 	out.Set(map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion})
 	return out
 }
 
-// listAll sends an event for each existing object, as informers do at their start.
+// listAll queues all stacks, bindings and classes that existing objects affect, as informers do at their start.
 func (p *process) listAll() {
 	all := append(p.harness.possibleMembers(), p.harness.Store.All(cluster.KindBinding)...)
 	for _, kind := range append(slices.Clone(gatewayclass.Kinds), cluster.RouteKinds...) {
@@ -54,10 +54,11 @@ func (p *process) listAll() {
 	}
 }
 
-// enqueueAffected queues the stacks and bindings that a change affects.
+// enqueueAffected queues the stacks, bindings and classes that a change of an object affects. old is nil for a new
+// object, and new is nil for a deleted object.
 func (p *process) enqueueAffected(old, new cluster.Object) {
 	now := time.Now()
-	// The order is the same as in informers and their handlers.
+	// These steps have the same order as in informers and their event handlers.
 	old, new = storedForm(old), storedForm(new)
 	if cluster.SameContent(old, new) {
 		return
@@ -96,13 +97,14 @@ func (p *process) enqueueAffected(old, new cluster.Object) {
 	}
 }
 
-// storedForm returns the part of an object that informers store, or nil.
+// storedForm returns an object with only the fields that informers store, or nil for nil.
 func storedForm(obj cluster.Object) cluster.Object {
 	r := cluster.ReducedSource{QUICEnv: targets.DefaultQUICVariable}
 	return r.Reduce(obj)
 }
 
-// saveCheckpoints stores the checkpoints, as a process does periodically and at its end.
+// saveCheckpoints stores the checkpoints and memberships, as the controller does periodically and when it stops. It
+// does nothing without checkpoints or after a kill.
 func (p *process) saveCheckpoints() {
 	if p.checkpoints != nil && p.ctx.Err() == nil {
 		p.checkpoints.Save(p.ctx)
@@ -111,7 +113,7 @@ func (p *process) saveCheckpoints() {
 	}
 }
 
-// synchronousCheckpoints are checkpoints for a process without goroutines: urgent changes are saved before the run
+// synchronousCheckpoints are checkpoints for a process without goroutines. Removals are stored before the run
 // continues.
 type synchronousCheckpoints struct {
 	*checkpoint.Book

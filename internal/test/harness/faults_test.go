@@ -17,6 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
+// shop has IngressClass "alb", and Namespace "shop" with Services "web" and "api".
 const shop = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -38,13 +39,14 @@ metadata: {name: api, namespace: shop, uid: 11111111-0000-4000-8000-000000000002
 spec: {type: NodePort, selector: {app: api}, ports: [{port: 80, targetPort: 8080, nodePort: 30081}]}
 `
 
-// podAddresses are addresses of the nodes' ENIs, in the order of the nodes.
+// podAddresses are addresses of the ENIs of the three nodes, as "node-0", "node-1", "node-2", "node-0" and so on.
 var podAddresses = []string{"10.0.132.10", "10.0.148.10", "10.0.164.10", "10.0.132.11", "10.0.148.11", "10.0.164.11"}
 
-// newShop returns a harness whose nodes have the addresses of pods.
+// newShop returns a harness whose nodes have podAddresses. Tests apply shop and other objects to it.
 func newShop(t *testing.T) *Harness { return shopWith(t, Options{}) }
 
-// newTaggedShop returns a harness that finds load balancers with the tagging service, which lags ten minutes behind.
+// newTaggedShop is newShop with a controller that finds load balancers through the Resource Groups Tagging API, with a
+// delay of ten minutes.
 func newTaggedShop(t *testing.T) *Harness { return shopWith(t, Options{TaggingLag: 10 * time.Minute}) }
 
 func shopWith(t *testing.T, opt Options) *Harness {
@@ -55,8 +57,8 @@ func shopWith(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// readyPods returns ready endpoints of a Service in namespace shop, on the nodes that have their addresses; other
-// addresses are distributed over the nodes.
+// readyPods returns ready pods and the EndpointSlice of a Service in namespace "shop". The pods are on the nodes that
+// have their addresses. Pods with other addresses are distributed over the nodes.
 func readyPods(service string, addresses ...string) string {
 	var b strings.Builder
 	for i, a := range addresses {
@@ -86,6 +88,7 @@ endpoints:`, service)
 	return b.String() + "\n"
 }
 
+// webIngress returns Ingress "shop/web". annotations begins with a comma or is "". A path is "path=service".
 func webIngress(annotations string, paths ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `
@@ -109,13 +112,14 @@ spec:
 	return b.String() + "\n"
 }
 
-// lifecycle runs a scenario of several acts and returns the state at rest after each act.
+// lifecycle creates, edits and deletes Ingress "shop/web", and returns State after each of the three steps.
 func lifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	return lifecycleWithState(t, r, r.State)
 }
 
-// lifecycleWithState is lifecycle with another function for the state.
+// lifecycleWithState creates, edits and deletes Ingress "shop/web", and returns the result of state after each of the
+// three steps.
 func lifecycleWithState(t *testing.T, r *Harness, state func() []string) (states [][]string) {
 	t.Helper()
 	act := func() {
@@ -142,7 +146,8 @@ func lifecycleWithState(t *testing.T, r *Harness, state func() []string) (states
 	return states
 }
 
-// settleRestarting runs the controller, and starts it again when it dies, until nothing is due within the horizon.
+// settleRestarting runs the controller until nothing is due within the horizon, and starts it again after each kill.
+// It records in recoveryTimes how long the last process made changes.
 func (r *Harness) settleRestarting(horizon time.Duration) {
 	r.T.Helper()
 	var started, changed time.Time
@@ -173,7 +178,8 @@ func (r *Harness) settleRestarting(horizon time.Duration) {
 	r.recoveryTimes = append(r.recoveryTimes, max(0, changed.Sub(started)))
 }
 
-// logRecoveryTimes logs how long after its start a new process makes the last change that a killed process left over.
+// logRecoveryTimes logs how long after its start a new process makes the last change that a killed process did not
+// make.
 func logRecoveryTimes(t *testing.T, when string, took []time.Duration) {
 	t.Helper()
 	slices.Sort(took)
@@ -184,7 +190,8 @@ func logRecoveryTimes(t *testing.T, when string, took []time.Duration) {
 		when, len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), durations.LeaseDuration)
 }
 
-// runWithoutFaults runs the lifecycle without faults, and returns its states and the numbers of its AWS calls.
+// runWithoutFaults runs the lifecycle without faults. It returns the state after each step, the numbers of AWS calls
+// and mutating calls, and the state before the first step.
 func runWithoutFaults(t *testing.T, build func(*testing.T) *Harness) (states [][]string, calls, mutations int, before []string) {
 	synctest.Test(t, func(t *testing.T) {
 		r := build(t)
@@ -239,8 +246,8 @@ func checkResync(t *testing.T, r *Harness) {
 	}
 }
 
-// runWithFaultAtEachCall runs the lifecycle with the fault at the n-th call, for every second n up to the limit, or for
-// every n in long test runs.
+// runWithFaultAtEachCall runs the lifecycle with a fault at the n-th call, for every second n up to the limit, or for
+// every n in long test runs. The states must be the same as without a fault. It returns the recovery times.
 func runWithFaultAtEachCall(t *testing.T, build func(*testing.T) *Harness, limit int, hook func(r *Harness, n int) fault.Hook) (recovered []time.Duration) {
 	t.Helper()
 	want, _, _, _ := runWithoutFaults(t, build)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestNoMutationAfterLeaseIsLost checks that the SDK does not retry a throttled CreateLoadBalancer after the process
-// has lost the lease, because the new holder of the lease creates the load balancer.
+// has lost the lease. The new holder of the lease creates the load balancer.
 func TestNoMutationAfterLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// TestUndoneWritesDelayNoOtherMember checks that a client that reverts the controller's writes to one member delays
-// no other member of the IngressGroup: edits are applied and deletions complete as fast as without it.
+// TestUndoneWritesDelayNoOtherMember checks that a client that reverts the controller's writes to one member does not
+// delay other members of the IngressGroup: an edit is applied and a deletion completes within a minute.
 func TestUndoneWritesDelayNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for _, field := range []string{"status", "finalizer"} {

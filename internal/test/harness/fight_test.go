@@ -25,13 +25,13 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// revertingAPI is an API server behind which another client immediately reverts the controller's writes to one object.
+// revertingAPI is an API server. Another client reverts each write of the controller to the object ref after 10 ms.
 type revertingAPI struct {
 	kube.API
 	store *cluster.Memory
 	part  cluster.Part
-	// revertObject reverts an object to the state of the other client, and returns false if it is in that state already. If
-	// nil, no write is reverted.
+	// revertObject changes an object to the state that the other client wants, and returns false if it already has that
+	// state. It may be nil while ref is not set.
 	revertObject func(obj cluster.Object) bool
 
 	mu     sync.Mutex
@@ -102,7 +102,8 @@ func dropFinalizers(obj cluster.Object) bool {
 	return had
 }
 
-// fightCases are the fields that the controller writes to Kubernetes, each with a function that reverts the write.
+// fightCases are the fields that the controller writes to Kubernetes, each with a function that reverts the write and
+// reports whether the field was set.
 var fightCases = map[string]struct {
 	of    func(r *Harness) cluster.Ref
 	part  cluster.Part
@@ -192,7 +193,7 @@ func firstRouteRef(*Harness) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindHTTPRoute, Namespace: "shop", Name: "one"}
 }
 
-// setConditionsFalse sets true conditions to false.
+// setConditionsFalse sets all true conditions to false, and reports whether there were any.
 func setConditionsFalse(conditions []metav1.Condition) (had bool) {
 	for i := range conditions {
 		if c := &conditions[i]; c.Status == metav1.ConditionTrue {
@@ -222,9 +223,9 @@ func webBindingRef(r *Harness) cluster.Ref {
 	return cluster.Ref{}
 }
 
-// TestUndoneWritesAreRepeatedWithBackOff checks that writes that another client reverts at once are repeated with
-// back-off, at most ten times a minute and with few AWS calls, and that an event names the field and the client. When
-// the client stops, the objects become correct.
+// TestUndoneWritesAreRepeatedWithBackOff checks writes that another client reverts immediately. They are repeated with
+// a back-off, at most ten times a minute and with few AWS calls, and an event names the field and the client. When the
+// client stops, the field is written again.
 func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 	t.Parallel()
 	for name, c := range fightCases {
@@ -280,7 +281,7 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 				if u.countWrites() < 3 {
 					t.Errorf("%d writes: what was undone is not restored", u.countWrites())
 				}
-				// A changed spec of a binding is applied, whoever wrote it.
+				// The spec of a TargetGroupBinding is applied, whoever has changed it.
 				if mutating := r.Emulator.Calls().CountMutating(); calls > 100 || mutating > 0 && (c.field != "spec" || mutating > u.countWrites()) {
 					t.Errorf("%d AWS calls: %v", calls, r.Emulator.Calls().Counts())
 				}
@@ -309,8 +310,8 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 	}
 }
 
-// TestUndoneWritesCostNoMoreCallsThanEdits checks that a client that removes the finalizer and edits the object a
-// hundred times a second causes no more AWS calls than edits alone.
+// TestUndoneWritesCostNoMoreCallsThanEdits checks a client that edits an object and removes its finalizer a hundred
+// times a second. This causes at most 100 AWS calls more than the edits alone.
 func TestUndoneWritesCostNoMoreCallsThanEdits(t *testing.T) {
 	t.Parallel()
 	calls := map[bool]int{}

@@ -15,8 +15,8 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// createV1Resources creates a load balancer of Ingress shop/web with a security group, and a target group that is not
-// needed, with the tags of the last version of alb-ingress-controller v1.
+// createV1Resources creates a load balancer of Ingress "shop/web", its security group, and an unneeded target group,
+// with the tags of the last version of alb-ingress-controller v1.
 func (r *Harness) createV1Resources() {
 	r.T.Helper()
 	tags := map[string]string{"ingress.k8s.aws/cluster": ClusterName, "ingress.k8s.aws/stack": "shop/web"}
@@ -47,9 +47,8 @@ func (r *Harness) createV1Resources() {
 	}
 }
 
-// TestLoadBalancersOfV1AreTakenOver checks that a load balancer of alb-ingress-controller v1 is used with its name
-// and its security group, that resources that are not needed are deleted, and that a second reconciliation changes
-// nothing.
+// TestLoadBalancersOfV1AreTakenOver checks that a load balancer of alb-ingress-controller v1 is adopted with its name
+// and security group, that unneeded resources are deleted, and that the next process changes nothing.
 func TestLoadBalancersOfV1AreTakenOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

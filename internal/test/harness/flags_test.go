@@ -24,7 +24,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// requestPrivateCertificate requests a certificate for a host from a private CA, which issues it at once, and returns its ARN.
+// requestPrivateCertificate requests a certificate for a host from a private CA, which issues it immediately, and
+// returns its ARN.
 func (r *Harness) requestPrivateCertificate(ca, host string) string {
 	r.T.Helper()
 	out, err := acm.NewFromConfig(AWSConfig(r.Emulator)).RequestCertificate(r.T.Context(), &acm.RequestCertificateInput{DomainName: &host, CertificateAuthorityArn: &ca})
@@ -34,7 +35,7 @@ func (r *Harness) requestPrivateCertificate(ca, host string) string {
 	return *out.CertificateArn
 }
 
-// certificatesOn returns the certificates of the listeners of a port, without duplicates.
+// certificatesOn returns the ARNs of the certificates of all listeners on a port, sorted and without duplicates.
 func (r *Harness) certificatesOn(port int32) (out []string) {
 	r.T.Helper()
 	api := elb.NewFromConfig(AWSConfig(r.Emulator))
@@ -64,12 +65,13 @@ func (r *Harness) certificatesOn(port int32) (out []string) {
 	return slices.Compact(out)
 }
 
-// tlsGateway is the edge Gateway with an HTTPS listener whose certificate is discovered.
+// tlsGateway is Gateway "edge" with an HTTPS listener without certificateRefs. The controller discovers its
+// certificate.
 var tlsGateway = strings.Replace(edgeGateway, `{name: http, port: 80, protocol: HTTP, hostname: "*.example.com"}`, "{name: https, port: 443, protocol: HTTPS, hostname: shop.example.com}", 1)
 
-// TestAllowedCertificateAuthorityARNs checks that with --allowed-certificate-authority-arns only certificates of
-// these CAs are discovered for Ingresses and Gateways, neither those of another CA nor public ones. Without the flag
-// all are discovered.
+// TestAllowedCertificateAuthorityARNs checks that with --allowed-certificate-authority-arns only certificates of these
+// CAs are discovered for Ingresses and Gateways: none of another CA, and no public ones. Without the flag, other
+// certificates are discovered.
 func TestAllowedCertificateAuthorityARNs(t *testing.T) {
 	t.Parallel()
 	const allowed, other = "arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/allowed", "arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/other"
@@ -115,7 +117,7 @@ func TestAllowedCertificateAuthorityARNs(t *testing.T) {
 	}
 }
 
-// datagramGateway is a Gateway with listeners for TCP and UDP on one port of an NLB.
+// datagramGateway is Gateway "dns" of an NLB with a UDP listener, its UDPRoute and Service "web".
 const datagramGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -142,8 +144,8 @@ spec:
 `
 
 // TestDisableRestrictedSGRules checks that with --disable-restricted-sg-rules all ports of nodes and pods are open to
-// the load balancers of Ingresses and Gateways, and without it only the required ports. A restart with the other
-// value changes the rules.
+// the load balancers of Ingresses and Gateways, and only the required ports without it. A restart with the other value
+// changes the rules.
 func TestDisableRestrictedSGRules(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -196,7 +198,7 @@ func TestDisableRestrictedSGRules(t *testing.T) {
 	}
 }
 
-// TestElasticAddressesOverDiscoveredSubnets checks that the Elastic IPs of a Service are assigned to discovered
+// TestElasticAddressesOverDiscoveredSubnets checks that the Elastic IPs of a Service are assigned to the discovered
 // subnets in ascending order of subnet ID, and do not change afterwards.
 func TestElasticAddressesOverDiscoveredSubnets(t *testing.T) {
 	t.Parallel()
@@ -225,8 +227,9 @@ func TestElasticAddressesOverDiscoveredSubnets(t *testing.T) {
 	})
 }
 
-// TestUpperCaseLoadBalancerNameInTheStatus checks that the status shows a hostname with upper-case letters, as AWS
-// returns it for such a load balancer name, in lower case, as Kubernetes requires, and that neither is written again.
+// TestUpperCaseLoadBalancerNameInTheStatus checks load balancer names with upper-case letters, for which AWS returns
+// such hostnames. The status shows the hostnames in lower case, as Kubernetes requires, and is not written again after
+// a restart.
 func TestUpperCaseLoadBalancerNameInTheStatus(t *testing.T) {
 	t.Parallel()
 	const configured = `

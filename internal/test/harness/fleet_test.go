@@ -19,11 +19,11 @@ import (
 )
 
 // fleet simulates a Deployment of Service "web" with the kubelets and controllers of Kubernetes: containers become
-// ready, pod conditions follow, the EndpointSlice is updated, and terminating pods remain for a while.
+// ready, pod conditions follow, the EndpointSlice is updated, and terminating pods remain for 30 seconds.
 type fleet struct {
 	r    *Harness
 	size int
-	// gate is the readiness gate of new pods; empty for none.
+	// gate is the readiness gate of new pods, or "" for none.
 	gate corev1.PodConditionType
 	// minReady is how long a new pod must have been ready before an old one is deleted.
 	minReady time.Duration
@@ -32,7 +32,7 @@ type fleet struct {
 	pods          []*fleetPod
 	freeAddresses []string
 	serial        int
-	published     map[string]string // last published form by object
+	published     map[string]string // text of the last published form, by the name of the object
 }
 
 type fleetPod struct {
@@ -93,12 +93,12 @@ func (f *fleet) remainingPods() []*fleetPod {
 	return slices.DeleteFunc(slices.Clone(f.pods), func(m *fleetPod) bool { return !m.deletionTime.IsZero() })
 }
 
-// isRolledOut reports whether every pod is ready and of the current version.
+// isRolledOut reports whether all pods are ready and have the current version.
 func (f *fleet) isRolledOut() bool {
 	return len(f.remainingPods()) == f.size && !slices.ContainsFunc(f.remainingPods(), func(m *fleetPod) bool { return m.version != f.version || m.readySince.IsZero() })
 }
 
-// rollOneStep makes one step of a rolling update, with at most one surge pod and none unavailable.
+// rollOneStep makes one step of a rolling update with maxSurge 1 and maxUnavailable 0.
 func (f *fleet) rollOneStep() {
 	alive := f.remainingPods()
 	available := 0
@@ -117,7 +117,7 @@ func (f *fleet) rollOneStep() {
 	}
 }
 
-// publish updates the objects in Kubernetes.
+// publish writes the Pods and the EndpointSlice to the store, and deletes pods that have terminated.
 func (f *fleet) publish() {
 	f.r.T.Helper()
 	slice := &discoveryv1.EndpointSlice{
@@ -148,7 +148,7 @@ func (f *fleet) publish() {
 	f.put(slice)
 }
 
-// put stores an object if it has changed.
+// put stores an object if it has changed since the last call.
 func (f *fleet) put(obj cluster.Object) {
 	f.r.T.Helper()
 	key, text := obj.GetName(), fmt.Sprintf("%+v", obj)
@@ -161,7 +161,8 @@ func (f *fleet) put(obj cluster.Object) {
 	}
 }
 
-// pod returns the Pod of a member, with the conditions that the controller has set.
+// pod returns the Pod of m, with the condition that the controller has set for its readiness gate. It updates
+// m.readySince.
 func (f *fleet) pod(m *fleetPod) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -203,7 +204,7 @@ func (f *fleet) pod(m *fleetPod) *corev1.Pod {
 	return p
 }
 
-// gateCondition returns the condition of the stored pod for its readiness gate.
+// gateCondition returns the condition of the stored Pod for the readiness gate of m, and false if there is none.
 func (f *fleet) gateCondition(m *fleetPod) (corev1.PodCondition, bool) {
 	obj, err := f.r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: m.name})
 	if err != nil {
@@ -219,7 +220,8 @@ func (f *fleet) gateCondition(m *fleetPod) (corev1.PodCondition, bool) {
 	return corev1.PodCondition{}, false
 }
 
-// runUntil advances the simulation until the condition holds or the limit is reached.
+// runUntil runs the fleet and the controller until done returns true, for at most limit, and reports whether done
+// returned true. It calls each once per tick.
 func (f *fleet) runUntil(limit time.Duration, each func(), done func() bool) bool {
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		f.publish()
@@ -236,17 +238,19 @@ func (f *fleet) runUntil(limit time.Duration, each func(), done func() bool) boo
 	return false
 }
 
-// targetWatcher checks a target group after every call to AWS.
+// targetWatcher checks the registered targets after every call to AWS.
 type targetWatcher struct {
 	r           *Harness
-	everHealthy map[string]bool // was healthy at some time
+	everHealthy map[string]bool // by address: whether the target was healthy at some time
 	violations  []string
 	// minTargets is the minimum number of targets after that number was first reached.
 	minTargets int
-	// needsHealthyTarget reports whether there must always be a target that has been healthy at some time.
+	// needsHealthyTarget is set if at least one registered target must have been healthy at some time.
 	needsHealthyTarget bool
 }
 
+// watchTargets installs a fault hook that checks the targets. least is minTargets, and compared is needsHealthyTarget
+// of the watcher.
 func (r *Harness) watchTargets(least int, compared bool) *targetWatcher {
 	w := &targetWatcher{r: r, everHealthy: map[string]bool{}, minTargets: least, needsHealthyTarget: compared}
 	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -255,7 +259,8 @@ func (r *Harness) watchTargets(least int, compared bool) *targetWatcher {
 	return w
 }
 
-// activeTargetHealth returns the health of the targets that are not draining.
+// activeTargetHealth returns the health of the targets that are not draining, by target ID, in target groups with
+// tags.
 func (r *Harness) activeTargetHealth() map[string]string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -275,6 +280,8 @@ func (r *Harness) activeTargetHealth() map[string]string {
 	return out
 }
 
+// checkTargets records a violation if there are too few or no proven targets. why is the cause of the check. It does
+// nothing before minTargets targets were healthy.
 func (w *targetWatcher) checkTargets(why string) {
 	active := w.r.activeTargetHealth()
 	proven := 0
@@ -287,7 +294,7 @@ func (w *targetWatcher) checkTargets(why string) {
 		}
 	}
 	if len(w.everHealthy) < w.minTargets {
-		return // not complete yet
+		return // the targets are not complete yet
 	}
 	if w.needsHealthyTarget && proven == 0 {
 		w.violations = append(w.violations, fmt.Sprintf("%s: no target was ever healthy: %v", why, active))

@@ -16,12 +16,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// warningEvents returns the Warning events as "Kind name Reason: message", with their counts since the last event
-// that reported a change, or together with it.
+// warningEvents counts the Warning events by "kind name reason: message". Events that are older than the last Normal
+// event of the same object do not count.
 func warningEvents(r *Harness) map[string]int {
 	out, at := map[string]int{}, map[string]time.Time{}
 	all := r.Store.All("Event")
-	slices.SortFunc(all, func(a, b cluster.Object) int { // versions are numbers
+	slices.SortFunc(all, func(a, b cluster.Object) int { // compares resource versions as numbers
 		x, y := a.GetResourceVersion(), b.GetResourceVersion()
 		return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y))
 	})
@@ -45,8 +45,8 @@ func warningEvents(r *Harness) map[string]int {
 	return out
 }
 
-// TestRepeatedFaultIsReportedOnce checks that a persistent fault is reported once, however often it recurs, as long
-// as no other change of the object is made.
+// TestRepeatedFaultIsReportedOnce checks that a persistent fault is reported with one event, however often it recurs,
+// as long as the object does not change.
 func TestRepeatedFaultIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	denied := func(operation string) func(r *Harness) {
@@ -77,11 +77,11 @@ func TestRepeatedFaultIsReportedOnce(t *testing.T) {
 				if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
 					t.Fatal(err)
 				}
-				// The fault affects an existing load balancer, except for a fault of AWS.
+				// Faults of AWS begin before the load balancer is created, and other faults after that.
 				if c.before != nil {
 					c.before(r)
 				}
-				edited := func(doc string) string { // the same Ingress, by UID
+				edited := func(doc string) string { // adds a fixed UID, so that an edit does not replace the Ingress
 					return strings.Replace(doc, "name: web\n", "name: web\n  uid: web-1\n", 1)
 				}
 				r.Apply(shop, readyPods("web", podAddresses[0]), edited(webIngress("", "/=web")))

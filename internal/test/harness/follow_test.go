@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// settingsInOrder returns sets of annotations; changing from one to another needs AWS calls in a certain order.
+// settingsInOrder returns sets of annotations by description. A change from one set to another needs AWS calls in a
+// certain order.
 func settingsInOrder(r *Harness) map[string]string {
 	example, app := r.World.Certs["example.com"], r.World.Certs["app.test"]
 	all := map[string]string{
@@ -31,14 +32,14 @@ func settingsInOrder(r *Harness) map[string]string {
 	}
 	for name, w := range all {
 		if !strings.Contains(w, "/scheme:") {
-			all[name] = w + ingressAnnotations("scheme", "internal") // an unset scheme keeps its live value
+			all[name] = w + ingressAnnotations("scheme", "internal") // if the scheme is not set, the load balancer keeps its current scheme
 		}
 	}
 	return all
 }
 
-// TestResultDoesNotDependOnThePreviousState checks that after any previous desired state AWS has the same state as if
-// the current one had been the first, and that no warning is emitted.
+// TestResultDoesNotDependOnThePreviousState checks that, after a change from one desired state to another, AWS has the
+// same state as if the second had been the first, and that no warning is emitted.
 func TestResultDoesNotDependOnThePreviousState(t *testing.T) {
 	t.Parallel()
 	apply := func(t *testing.T, r *Harness, name string) {

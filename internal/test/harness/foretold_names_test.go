@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// TestOccupiedLoadBalancerNameDoesNotBlockOthers checks that a tenant that gives its load balancers the computed
-// names of another tenant's does not prevent their creation. Computed names are predictable.
+// TestOccupiedLoadBalancerNameDoesNotBlockOthers checks that a tenant cannot prevent the creation of another tenant's
+// load balancers by using their computed names, which are predictable.
 func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	edge := naming.LoadBalancerName(ClusterName, model.StackID{Kind: model.Ingress, Name: "edge"}, model.Internal)
@@ -41,7 +41,7 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 				if n := len(stateOfKinds(r, "load-balancer")); n != c.taken+2 {
 					t.Errorf("%d load balancers: %s\n%q", n, stateOfKinds(r, "load-balancer"), warningsByObject(r))
 				}
-				// A run tries a few names, so that further occupied names are reported between runs.
+				// A run tries only a few names. If more names are occupied, warnings are emitted between the runs.
 				if got := warningsByObject(r); len(got) > 0 && c.taken == 1 {
 					t.Errorf("warnings: %q", got)
 				}
@@ -60,8 +60,8 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
-// TestOccupiedTargetGroupNameDoesNotBlockOthers checks that a configured target group name that equals the computed
-// name of another tenant does not block that tenant.
+// TestOccupiedTargetGroupNameDoesNotBlockOthers checks that a tenant cannot prevent the creation of another tenant's
+// target group by configuring its computed name for a target group.
 func TestOccupiedTargetGroupNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// nlbForwards returns, for each port of the NLBs, to which target it forwards.
+// nlbForwards returns a sorted list of "scheme:port to scheme:port" for the listeners of all NLBs. The second part is
+// the ALB that is their target, or "nothing".
 func nlbForwards(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -42,6 +43,7 @@ func nlbForwards(r *Harness) []string {
 	return out
 }
 
+// frontendLifecycle edits and deletes an Ingress with a frontend NLB, and returns nlbForwards after each step.
 func frontendLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	act := func(objects ...string) {
@@ -73,6 +75,7 @@ func frontendLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	return states
 }
 
+// frontendStates is the expected result of frontendLifecycle.
 var frontendStates = [][]string{
 	{"internal:80 to internal:80"},
 	{"internal:80 to internal:8080", "internal:81 to internal:80"},
@@ -121,8 +124,8 @@ func TestFrontendNLBIsInStatusAndUnchangedAfterwards(t *testing.T) {
 	})
 }
 
-// TestFrontendNLBLifecycleWithFaults checks that the lifecycle of a frontend NLB has the same result in each act when
-// the process is killed after a call or the response to a write is lost.
+// TestFrontendNLBLifecycleWithFaults checks that each step of frontendLifecycle has the same result if the process is
+// killed at a call, or if the response to a mutating call is lost.
 func TestFrontendNLBLifecycleWithFaults(t *testing.T) {
 	t.Parallel()
 	var calls, mutations int

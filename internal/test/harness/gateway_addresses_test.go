@@ -20,6 +20,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
+// addressedGateway is Gateway "front" of an NLB, which uses LoadBalancerConfiguration "front", with a TCPRoute to
+// Service "web".
 const addressedGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -48,7 +50,8 @@ spec:
 ---
 `
 
-// configurationWithSubnets returns the LoadBalancerConfiguration of the Gateway with the given entries of loadBalancerSubnets.
+// configurationWithSubnets returns LoadBalancerConfiguration "shop/front". spec has further fields, and entries are
+// those of loadBalancerSubnets.
 func configurationWithSubnets(spec string, entries ...string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.k8s.aws/v1
@@ -61,7 +64,7 @@ spec:
 `, spec, strings.Join(entries, ", "))
 }
 
-// entries returns entries of loadBalancerSubnets that have one field.
+// entries returns one entry of loadBalancerSubnets for each value. An entry has only this field.
 func entries(field string, values ...string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -70,7 +73,7 @@ func entries(field string, values ...string) []string {
 	return out
 }
 
-// addressesBySubnet returns the addresses of the only load balancer by subnet.
+// addressesBySubnet returns what of returns for each subnet of the only load balancer, by subnet ID.
 func (r *Harness) addressesBySubnet(of func(types.AvailabilityZone, types.LoadBalancerAddress) string) map[string]string {
 	r.T.Helper()
 	found, err := elasticloadbalancingv2.NewFromConfig(AWSConfig(r.Emulator)).DescribeLoadBalancers(r.T.Context(), &elasticloadbalancingv2.DescribeLoadBalancersInput{})
@@ -90,7 +93,7 @@ func (r *Harness) addressesBySubnet(of func(types.AvailabilityZone, types.LoadBa
 	return out
 }
 
-// valuesBySubnet returns a map of subnets to values.
+// valuesBySubnet returns a map from subnets[i] to values[i].
 func valuesBySubnet(subnets, values []string) map[string]string {
 	out := map[string]string{}
 	for i, s := range subnets {
@@ -99,7 +102,7 @@ func valuesBySubnet(subnets, values []string) map[string]string {
 	return out
 }
 
-// tagSubnets sets the tag on subnets that the selector matches.
+// tagSubnets sets the tag "tier" of subnets to "front". Tests select subnets with this tag.
 func (r *Harness) tagSubnets(ids ...string) {
 	r.T.Helper()
 	_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(r.T.Context(), &ec2.CreateTagsInput{
@@ -110,7 +113,8 @@ func (r *Harness) tagSubnets(ids ...string) {
 	}
 }
 
-// ipv6Of returns one IPv6 address for each subnet; format has the last 64 bits.
+// ipv6Of returns one IPv6 address or prefix for each subnet. %s in format is the /64 block of the subnet without
+// "::/64".
 func (r *Harness) ipv6Of(format string, subnets ...string) []string {
 	r.T.Helper()
 	out, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).DescribeSubnets(r.T.Context(), &ec2.DescribeSubnetsInput{SubnetIds: subnets})
@@ -128,9 +132,9 @@ func (r *Harness) ipv6Of(format string, subnets ...string) []string {
 	return all
 }
 
-// TestGatewayAddressesInDiscoveredSubnets checks that entries without an identifier are assigned to the chosen
-// subnets: Elastic IPs in ascending order of subnet ID, as for Services, and other addresses to the subnets that
-// contain them. Later no call changes them.
+// TestGatewayAddressesInDiscoveredSubnets checks entries of loadBalancerSubnets without an identifier, which are
+// assigned to discovered or selected subnets. Elastic IPs go to the subnets in ascending order of subnet ID, as for
+// Services, and other addresses to the subnets that contain them. Later no call changes them.
 func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 	t.Parallel()
 	elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
@@ -142,10 +146,10 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 	const public, internal, dual = "scheme: internet-facing", "scheme: internal", "scheme: internet-facing\n  ipAddressType: dualstack"
 	for name, c := range map[string]struct {
 		spec string
-		// value returns the values in the order of the entries, want those of the subnets in order of ID.
+		// value returns the values of the entries, and want the values of the subnets in ascending order of ID.
 		field string
 		value func(r *Harness, subnets []string) []string
-		want  func(r *Harness, subnets []string) []string // nil: the same
+		want  func(r *Harness, subnets []string) []string // nil if the result is the same as that of value
 		has   func(types.AvailabilityZone, types.LoadBalancerAddress) string
 	}{
 		"elastic addresses": {
@@ -166,7 +170,7 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 				for _, s := range subnets {
 					out = append(out, fmt.Sprintf("10.0.%d.77", 128+16*slices.Index(r.World.Private, s)))
 				}
-				slices.Reverse(out) // each address is in one subnet
+				slices.Reverse(out) // the order does not matter, because each address is in one subnet
 				return out
 			},
 			want: func(r *Harness, subnets []string) (out []string) {
@@ -230,8 +234,8 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 	}
 }
 
-// TestNewSubnetGetsFreeElasticIP checks that an added subnet gets an unused Elastic IP, whatever its position in the
-// order of IDs, because AWS cannot change the address of a subnet that remains.
+// TestNewSubnetGetsFreeElasticIP checks that an added subnet gets an unused Elastic IP, even if it has the lowest
+// subnet ID. AWS cannot change the addresses of the other subnets.
 func TestNewSubnetGetsFreeElasticIP(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

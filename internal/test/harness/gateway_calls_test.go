@@ -20,8 +20,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// gatewayCallReasons are the reasons for calls that a Gateway's ALB needs in addition to those of a Service or for
-// another reason, with the minimum for a Gateway and for each of its routes.
+// gatewayCallReasons has the AWS calls for the ALB of a Gateway that callReasons does not have, or has for another
+// reason. floor is the minimum number of calls for a Gateway, and route that for each of its routes.
 var gatewayCallReasons = map[string]struct {
 	floor, route int
 	why          string
@@ -36,7 +36,7 @@ var gatewayCallReasons = map[string]struct {
 	"elasticloadbalancing:DescribeRules":      {0, 0, "to compare rules"},
 }
 
-// gatewayCallReason returns the reason for a call.
+// gatewayCallReason returns why a Gateway needs calls of an operation, or "" if no reason is known.
 func gatewayCallReason(op string) string {
 	if r, ok := gatewayCallReasons[op]; ok {
 		return r.why
@@ -44,19 +44,20 @@ func gatewayCallReason(op string) string {
 	return callReasons[op].why
 }
 
-// numberedGateway returns Gateway i.
+// numberedGateway returns Gateway "edge<i>".
 func numberedGateway(i int) string {
 	return strings.NewReplacer("name: edge", fmt.Sprintf("name: edge%d", i), "33333333-0000-4000-8000-000000000001", fmt.Sprintf("uid-edge%d", i)).Replace(edgeGateway)
 }
 
-// numberedRoute returns route j of Gateway i, for one path of its own host.
+// numberedRoute returns HTTPRoute "r<i>-<j>" of Gateway "edge<i>" for one path. Each route has a different hostname.
 func numberedRoute(i, j int, path string) string {
 	name := fmt.Sprintf("r%d-%d", i, j)
 	rule := fmt.Sprintf("backendRefs: [{name: %s, port: 80}]", name)
 	return strings.NewReplacer("name: edge}", fmt.Sprintf("name: edge%d}", i), "value: /}", "value: "+path+"}").Replace(routeOf(name, name+".example.com", rule))
 }
 
-// applyGateways creates n Gateways with routes, and a Service with one pod for each route.
+// applyGateways creates n Gateways with the given number of routes each, and a Service with one pod for each route.
+// Only the calls for the Gateways and routes are counted.
 func applyGateways(t *testing.T, r *Harness, n, routes int) {
 	t.Helper()
 	var addresses []string
@@ -87,7 +88,7 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 	}
 }
 
-// countingOptions returns options of a harness that counts status writes.
+// countingOptions returns the options of a harness that counts status writes in writes.
 func countingOptions(writes *statusWrites) Options {
 	return Options{
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
@@ -95,7 +96,8 @@ func countingOptions(writes *statusWrites) Options {
 	}
 }
 
-// TestGatewayCalls counts the AWS calls for Gateways and their routes, with the reason for each call.
+// TestGatewayCalls limits the number of AWS calls and status writes for Gateways and their routes: at creation, in a
+// pass without changes, and after edits of one route. A reason must be known for each call.
 func TestGatewayCalls(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ gateways, routes int }{{1, 10}, {measurementSize(50, 12), 2}} {
@@ -142,10 +144,10 @@ func checkGatewayCalls(t *testing.T, n, routes int) {
 		what, doc string
 		budget    int // maximum of mutating calls
 	}{
-		// The rule, and the target group that is created or deleted with its one target.
+		// The rule changes, and its target group with one target is created or deleted.
 		{"becomes a redirect", strings.Replace(numberedRoute(0, 1, "/"), "backendRefs: [{name: r0-1, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: to.example.com}}]", 1), 3},
 		{"gets its backend back", numberedRoute(0, 1, "/"), 3},
-		// A longer path has a higher priority: the new rule is created before the old one is deleted, and other rules
+		// A longer path has a higher priority. The new rule is created before the old one is deleted, and other rules
 		// move.
 		{"gets a longer path", numberedRoute(0, 1, "/edited"), 4},
 	} {
@@ -164,7 +166,8 @@ func checkGatewayCalls(t *testing.T, n, routes int) {
 	}
 }
 
-// TestGatewayRestart counts the calls of a restart with many unchanged Gateways.
+// TestGatewayRestart checks that a restart with many unchanged Gateways makes no mutating calls and status writes, and
+// that the load balancers are compared within 46 minutes.
 func TestGatewayRestart(t *testing.T) {
 	t.Parallel()
 	n := measurementSize(300, 40)
@@ -207,11 +210,11 @@ func TestGatewayRestart(t *testing.T) {
 	})
 }
 
-// TestGatewayWithManyRoutes measures a Gateway with more routes than AWS allows rules: the first hundred are served,
-// and each of the others reports why it is not.
+// TestGatewayWithManyRoutes checks a Gateway with more routes than AWS permits rules. The first hundred routes are
+// served, and the status of each other route reports that the quota is reached.
 func TestGatewayWithManyRoutes(t *testing.T) {
 	if os.Getenv("FULCRUM_BENCH") == "" {
-		t.Parallel() // measured CPU time is that of the whole process
+		t.Parallel() // but not in a measurement, because CPU time is that of the whole process
 	}
 	const rules = 100
 	n := measurementSize(1000, 150)

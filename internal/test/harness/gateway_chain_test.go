@@ -12,6 +12,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
+// chainedGateways has an NLB Gateway whose TCPRoute forwards to port 80 of Gateway "shop/edge".
 const chainedGateways = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -32,7 +33,7 @@ spec:
 ---
 `
 
-// chainGrant permits the TCPRoute to refer to the Gateway.
+// chainGrant permits TCPRoutes of namespace "net" to refer to Gateways of namespace "shop".
 const chainGrant = `
 apiVersion: gateway.networking.k8s.io/v1beta1
 kind: ReferenceGrant
@@ -43,7 +44,7 @@ spec:
 ---
 `
 
-// edgeScheme returns the LoadBalancerConfiguration of the edge Gateway with a scheme.
+// edgeScheme returns YAML of the LoadBalancerConfiguration of Gateway "shop/edge" with the given scheme.
 func edgeScheme(scheme string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.k8s.aws/v1
@@ -54,6 +55,7 @@ spec: {scheme: %s}
 `, scheme)
 }
 
+// edgeWithConfiguration is Gateway "shop/edge" with a reference to its LoadBalancerConfiguration.
 const edgeWithConfiguration = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -66,9 +68,9 @@ spec:
 ---
 `
 
-// TestGatewayForwardsToAnotherGateway checks that an NLB forwards to the ALB of another Gateway once that ALB exists
-// and the reference is permitted, to the new ALB after a replacement, and to none after deletion. Nothing remains at
-// the end.
+// TestGatewayForwardsToAnotherGateway checks that an NLB forwards to the ALB of another Gateway if a ReferenceGrant
+// permits the reference. The NLB forwards to the new ALB after a replacement, and to nothing after the deletion of the
+// other Gateway. Nothing remains in AWS after both Gateways are deleted.
 func TestGatewayForwardsToAnotherGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// gatewayEdits are versions of a Gateway with its routes, each of which differs from the previous one.
+// gatewayEdits are the YAML documents that edgeLifecycle applies one after the other. Each changes Gateway "shop/edge",
+// its routes or its configuration.
 var gatewayEdits = []string{
 	edgeGateway + routeOf("one", "a.example.com", "backendRefs: [{name: web, port: 80}]"),
 	routeOf("one", "b.example.com", "backendRefs: [{name: web, port: 80, weight: 3}, {name: missing, port: 80}]") +
@@ -40,8 +41,8 @@ spec: {scheme: internet-facing, tags: {Team: a}}
 `,
 }
 
-// TestGatewaysSurviveKillAtAnyCall checks that the next process completes the work for a Gateway when a process dies
-// at any mutating call or does not receive its response.
+// TestGatewaysSurviveKillAtAnyCall checks that the result for a Gateway is the same if the process is killed at a
+// mutating call, or does not receive the response. Each run interrupts one call.
 func TestGatewaysSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -52,11 +53,12 @@ func TestGatewaysSurviveKillAtAnyCall(t *testing.T) {
 	if calls < 20 {
 		t.Fatalf("the lifecycle of the Gateway takes %d calls only", calls)
 	}
-	interruptEach(t, want, calls, seeds.Step(14), edgeLifecycle) // each lifecycle is slow
+	interruptEach(t, want, calls, seeds.Step(14), edgeLifecycle) // not each call, because a lifecycle is slow
 }
 
-// edgeLifecycle returns the state and the Gateway status after all edits of a Gateway, and checks that nothing
-// remains after its deletion. A hook sees all calls.
+// edgeLifecycle applies gatewayEdits and then deletes the Gateway. It fails the test if the deletion leaves resources
+// in AWS or a status in the routes. It returns State and edgeConditions before the deletion, and the number of bindings
+// after it. hook is the fault hook for the calls to AWS. with, if not nil, is called with the new harness.
 func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) []string {
 	t.Helper()
 	r := shopWith(t, Options{Checkpoints: true, Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
@@ -84,7 +86,8 @@ func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*
 	return append(out, fmt.Sprint(len(r.Store.All(cluster.KindBinding)), " bindings"))
 }
 
-// edgeConditions returns the conditions of the Gateway and of its routes.
+// edgeConditions returns the conditions of Gateway "shop/edge" and of HTTPRoutes "one" and "two", and the numbers of
+// attached routes of the listeners, as one line.
 func (r *Harness) edgeConditions() string {
 	v := cluster.NewView(r.Store)
 	gw, _ := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, "shop", "edge")

@@ -22,8 +22,9 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// ownedGateways are an ALB and an NLB Gateway that admit ListenerSets of every namespace, and routes of namespace
-// shop to their own listeners. Port 443 of the NLB has a listener for each of two namespaces.
+// ownedGateways has an ALB Gateway and an NLB Gateway in namespace "infra". Both admit ListenerSets of all namespaces.
+// Their listeners admit routes of namespace "shop". A second listener on port 443 of the NLB admits routes of namespace
+// "evil".
 const ownedGateways = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -79,7 +80,7 @@ spec:
 ---
 `
 
-// webServiceOf returns Service web of a namespace with one pod.
+// webServiceOf returns YAML of Service "web" in the given namespace, with one pod that has the given address.
 func webServiceOf(namespace, address string) string {
 	return strings.ReplaceAll(fmt.Sprintf(`
 apiVersion: v1
@@ -90,7 +91,8 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `, readyPods("web", address)), "namespace: shop", "namespace: "+namespace)
 }
 
-// routeOfNamespace returns a route of a namespace to its Service web, created in the given year.
+// routeOfNamespace returns YAML of a route to Service "web" of the same namespace. year is the year of its creation.
+// parent is its parent reference. hosts are its hostnames, separated by commas; "" means none.
 func routeOfNamespace(kind, namespace, name string, year int, parent, hosts string) string {
 	out := fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -106,8 +108,9 @@ spec:
 	return out + "---\n"
 }
 
-// listenerSet returns a ListenerSet, created in the given year, with one listener that admits routes of its own
-// namespace.
+// listenerSet returns YAML of a ListenerSet with one listener that admits routes of the same namespace. year is the
+// year of its creation. gateway is the name of its Gateway in namespace "infra". listener has the fields of the
+// listener, such as "port: 80, protocol: HTTP".
 func listenerSet(namespace, name string, year int, gateway, listener string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -120,8 +123,9 @@ spec:
 `, name, namespace, year, gateway, listener)
 }
 
-// servingRoute returns the route that serves a request or connection, as namespace-name, or the backend of an
-// Ingress, or the type of the response.
+// servingRoute returns the route that serves a request on a port of the load balancers of type kind ("application" or
+// "network"), as "namespace-name". For an Ingress it returns the backend, for an action without target groups the Go
+// type of the action, and "refused" if there is no rule.
 func servingRoute(r *Harness, kind string, port int32, host, path string) string {
 	r.T.Helper()
 	s := r.Emulator.Store()
@@ -171,7 +175,7 @@ func servingRoute(r *Harness, kind string, port int32, host, path string) string
 	return "refused"
 }
 
-// protocolOf returns the protocol of a listener port of the NLB.
+// protocolOf returns the protocol of the NLB listener on a port, or "none" if there is no listener.
 func protocolOf(r *Harness, port int32) string {
 	s := r.Emulator.Store()
 	s.Lock()
@@ -184,8 +188,8 @@ func protocolOf(r *Harness, port int32) string {
 	return "none"
 }
 
-// listenerSetConflict returns the reason of condition Conflicted and the status of condition Accepted of the listener
-// of a ListenerSet.
+// listenerSetConflict returns two values of the first listener of a ListenerSet: the reason of condition Conflicted,
+// and the status of condition Accepted. It returns "nothing" if the ListenerSet or its status does not exist.
 func listenerSetConflict(r *Harness, namespace, name string) string {
 	set, _ := cluster.Get[*gwv1.ListenerSet](cluster.NewView(r.Store), cluster.KindListenerSet, namespace, name)
 	if set == nil || len(set.Status.Listeners) == 0 {
@@ -209,9 +213,9 @@ const (
 	listenerSetParentRef = "{kind: ListenerSet, group: gateway.networking.k8s.io, name: more}"
 )
 
-// TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort checks that a ListenerSet that repeats a listener without
-// hostname conflicts with it, so that its own allowedRoutes do not admit other namespaces to the hosts of the
-// Gateway's listener. An older ListenerSet does not take a hostname that another one serves.
+// TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort checks that a ListenerSet conflicts with the Gateway if it repeats
+// a listener without hostname. Its allowedRoutes then do not admit other namespaces to the hosts of the Gateway's
+// listener. An older ListenerSet does not take over a hostname that another ListenerSet serves.
 func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -222,7 +226,7 @@ func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 		expectEqual(t, "the host of the Gateway's listener", "shop-web", servingRoute(r, "application", 80, "shop.example.com", "/"))
 		expectEqual(t, "another host of it", "dataplane.FixedResponse", servingRoute(r, "application", 80, "free.example.com", "/"))
 		expectEqual(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
-		// As the Gateway API specifies, it may serve another hostname.
+		// The Gateway API permits a ListenerSet to add another hostname to the port.
 		r.Apply(listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, ""))
 		r.advanceTime(10 * time.Minute)
 		expectEqual(t, "the hostname of a ListenerSet", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
@@ -238,7 +242,7 @@ func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 }
 
 // TestListenerSetTakesNoPortOfNLB checks that a ListenerSet does not change the protocol, the target group or the
-// connections of an NLB port in use.
+// connections of an NLB port that a route of the Gateway uses.
 func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ listener, kind, says string }{
@@ -262,8 +266,8 @@ func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
 	}
 }
 
-// TestListenerSetKeepsItsPort checks that a ListenerSet keeps its port when an older one asks for it, and that the
-// port goes to the next one in order when the ListenerSet is deleted.
+// TestListenerSetKeepsItsPort checks that a ListenerSet keeps its NLB port when an older ListenerSet names the same
+// port. The older ListenerSet gets the port when the first one is deleted.
 func TestListenerSetKeepsItsPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -282,8 +286,9 @@ func TestListenerSetKeepsItsPort(t *testing.T) {
 	})
 }
 
-// TestPortOfNLBHasRoutesOfOneListener checks that, if listeners of one NLB port admit different namespaces, the port
-// serves the routes of the first listener, or of the one already served. An NLB cannot distinguish hostnames.
+// TestPortOfNLBHasRoutesOfOneListener checks that an NLB port serves the routes of only one listener if its listeners
+// admit different namespaces, because an NLB cannot distinguish hostnames. This is the first listener, or the listener
+// that the port already serves.
 func TestPortOfNLBHasRoutesOfOneListener(t *testing.T) {
 	t.Parallel()
 	toPort := "{name: net, namespace: infra, port: 443}"
@@ -325,8 +330,8 @@ func TestPortOfNLBHasRoutesOfOneListener(t *testing.T) {
 	})
 }
 
-// TestRouteKeepsItsPortOfNLB checks that a route that is served on an NLB port keeps it when an older route is
-// attached.
+// TestRouteKeepsItsPortOfNLB checks that a route keeps its NLB port when an older route is attached to the same
+// listener, also after a restart.
 func TestRouteKeepsItsPortOfNLB(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -346,8 +351,9 @@ func TestRouteKeepsItsPortOfNLB(t *testing.T) {
 	})
 }
 
-// TestLiveRulesOfRepeatedListenerStay checks that the live rules of a ListenerSet on a port without hostname are kept
-// when the Gateway adds its own listener there, except for hosts of routes of that listener. No new rule is added.
+// TestLiveRulesOfRepeatedListenerStay checks what happens to the rules of a ListenerSet when the Gateway adds a
+// listener that repeats the listener of the ListenerSet. Existing rules stay, except for hosts that a route of the
+// Gateway's listener has. The ListenerSet gets no new rules.
 func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -370,8 +376,8 @@ func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 	})
 }
 
-// TestListenerConflictsStayDuringOutage checks that the reported listener conflicts do not change while AWS does not
-// answer a newly started controller, because it is unknown which listener is live.
+// TestListenerConflictsStayDuringOutage checks that the listener that serves a port stays without conflict if
+// DescribeListeners fails after a restart. The new process then cannot read which listener exists in AWS.
 func TestListenerConflictsStayDuringOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -393,8 +399,8 @@ func TestListenerConflictsStayDuringOutage(t *testing.T) {
 	})
 }
 
-// TestCertificateOfRepeatedListenerIsNotImported checks that the certificate of a ListenerSet that repeats a listener
-// is not imported, whatever its hostname.
+// TestCertificateOfRepeatedListenerIsNotImported checks that the certificate of a ListenerSet is not imported if its
+// listener repeats the HTTPS listener of the Gateway.
 func TestCertificateOfRepeatedListenerIsNotImported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestRoutesOverRuleQuotaAreReported checks that with the default quota of 100 rules for each load balancer the first
-// hundred routes are served, and that each further route reports why it is not.
+// TestRoutesOverRuleQuotaAreReported checks that 100 of 110 routes are served with the default quota of 100 rules for
+// each load balancer, and that the conditions of the other routes name the quota.
 func TestRoutesOverRuleQuotaAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// otherGateways are a Gateway of another controller, and a Gateway of this controller with another load balancer.
+// otherGateways has Gateway "theirs" of another controller, and Gateway "second" of this controller.
 const otherGateways = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -44,7 +44,7 @@ spec:
 ---
 `
 
-// listenerSetForGateway returns a ListenerSet for a Gateway.
+// listenerSetForGateway returns YAML of ListenerSet "shop/more" for the Gateway with the given name.
 func listenerSetForGateway(gateway string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -57,7 +57,8 @@ spec:
 `, gateway)
 }
 
-// listenerSetConditions returns the conditions of the ListenerSet and of its route.
+// listenerSetConditions returns the conditions and the number of listeners in the status of ListenerSet "shop/more",
+// and for each parent of HTTPRoute "shop/web" the controller and its condition Accepted.
 func listenerSetConditions(r *Harness) string {
 	v := cluster.NewView(r.Store)
 	var out []string
@@ -79,9 +80,10 @@ func listenerSetConditions(r *Harness) string {
 	return strings.Join(append(out, entries...), "; ")
 }
 
-// TestStatusFollowsAListenerSet checks that the status of a ListenerSet, and of a route for it, is removed when the
-// ListenerSet moves to a Gateway of another controller or to none, and is updated when it moves to another Gateway of
-// this controller. The status of other controllers is kept.
+// TestStatusFollowsAListenerSet checks the statuses of a ListenerSet and of its route. When the ListenerSet moves to a
+// Gateway of another controller or to a missing Gateway, its conditions return to Pending, and the status that this
+// controller wrote for the route is removed. Both are updated when it moves to another Gateway of this controller. The
+// route status of the other controller is kept.
 func TestStatusFollowsAListenerSet(t *testing.T) {
 	t.Parallel()
 	const (
@@ -149,8 +151,8 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 	})
 }
 
-// TestListenerSetsOfOthersAreLeftAlone checks that a ListenerSet whose status another controller has written is not
-// changed.
+// TestListenerSetsOfOthersAreLeftAlone checks that the conditions of a ListenerSet for a Gateway of another controller
+// are not changed.
 func TestListenerSetsOfOthersAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
+// edgeGateway has ALB Gateway "shop/edge" with one HTTP listener, and Service "shop/web".
 const edgeGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -40,7 +41,8 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 ---
 `
 
-// routeOf returns an HTTPRoute of the edge Gateway with one host and one rule.
+// routeOf returns YAML of an HTTPRoute for Gateway "shop/edge" with one rule for path prefix "/". host is its hostname.
+// rule has the other fields of the rule.
 func routeOf(name, host, rule string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -56,7 +58,7 @@ spec:
 `, name, host, rule)
 }
 
-// statusWrites counts the status writes for Gateways and routes.
+// statusWrites counts the status writes for all objects except TargetGroupBindings.
 type statusWrites struct {
 	kube.API
 	n int
@@ -69,8 +71,8 @@ func (w *statusWrites) Patch(ctx context.Context, obj cluster.Object, part clust
 	return w.API.Patch(ctx, obj, part, kind, data)
 }
 
-// TestBrokenRoutesBlockNoOtherRoute checks that of fifty routes with five invalid ones the others are served, that
-// each invalid route reports its fault, and that a reconciliation without a change makes no write and no call.
+// TestBrokenRoutesBlockNoOtherRoute checks 45 valid and five invalid routes of a Gateway. The valid routes are served,
+// each invalid route reports its fault, and a reconciliation without a change makes no status write and no call to AWS.
 func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +105,7 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 		if c := conditionNamed(gw.Status.Conditions, "Programmed"); c.Status != metav1.ConditionTrue || !strings.HasPrefix(c.Message, "arn:") {
 			t.Errorf("Programmed: %+v", c)
 		}
-		if n := gw.Status.Listeners[0].AttachedRoutes; n != 47 { // two routes have backends that do not resolve, but are accepted
+		if n := gw.Status.Listeners[0].AttachedRoutes; n != 47 { // 45 valid routes, and two that are accepted although their backends do not resolve
 			t.Errorf("%d routes are attached", n)
 		}
 		for i := range 45 {
@@ -132,8 +134,8 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 				t.Errorf("%s: %+v", name, c)
 			}
 		}
-		// Each status is written once, including that of the GatewayClass; that of the Gateway is written again when
-		// AWS has created the load balancer.
+		// Each status is written once, including the status of the GatewayClass. The status of the Gateway is written
+		// again after AWS creates the load balancer.
 		if writes.n > 53 {
 			t.Errorf("%d statuses were written for 52 objects", writes.n)
 		}

@@ -17,7 +17,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// edgeGatewayOfClass returns Gateway shop/edge of a class with listeners, and its routes.
+// edgeGatewayOfClass returns YAML of Gateway "shop/edge" and its backend Service "shop/web". class is the controller
+// name of the GatewayClass, listeners are the listeners of the Gateway, and routes is YAML that is appended.
 func edgeGatewayOfClass(class, listeners, routes string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -46,6 +47,8 @@ const (
 	anyClass = "gateway.fulcrum.dev/aws"
 )
 
+// edgeRoute returns YAML of a route of the given kind from Gateway "shop/edge" to Service "shop/web". rest has further
+// fields of its spec, each followed by a comma.
 func edgeRoute(kind, rest string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
@@ -66,16 +69,16 @@ func newGatewayHarness(t *testing.T, opt Options) *Harness {
 	return New(t, opt)
 }
 
-// TestGatewayWithoutAnyListenerIsNotProgrammed checks that a Gateway with a load balancer in AWS but without any
-// listener that can be created is not programmed, that the Gateway and the listener report the reason, and that both
-// are programmed once the cause is fixed.
+// TestGatewayWithoutAnyListenerIsNotProgrammed checks a Gateway with a load balancer in AWS whose only listener cannot
+// be created. The Gateway and the listener are not programmed and report the reason. Both are programmed after the
+// cause is fixed.
 func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 	t.Parallel()
 	http := edgeRoute("HTTPRoute", "")
 	for name, c := range map[string]struct {
 		class, listeners, routes, says string
-		refused                        string // the call that AWS refuses
-		mended                         string // the corrected listeners
+		refused                        string // the operation that AWS refuses; "" for none
+		mended                         string // the corrected listeners; "" if AWS stops refusing
 	}{
 		"no certificate for the hostname": {albClass, "{name: l, port: 443, protocol: HTTPS, hostname: no.such.test}", http, "no.such.test", "", "{name: l, port: 443, protocol: HTTP}"},
 		"no certificate at all":           {albClass, "{name: l, port: 443, protocol: HTTPS}", http, "certificate", "", "{name: l, port: 443, protocol: HTTP}"},
@@ -128,9 +131,9 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 	}
 }
 
-// TestEachListenerHasItsOwnConditions checks that, if one of two listeners cannot be created, the Gateway is
-// programmed with the other one and each listener has its own conditions. The route counts as attached only where it
-// is served.
+// TestEachListenerHasItsOwnConditions checks a Gateway with two listeners of which one cannot be created. The Gateway
+// is programmed, and only the other listener is programmed. The route counts as attached only to the listener that
+// serves it.
 func TestEachListenerHasItsOwnConditions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,8 +174,8 @@ metadata: {name: c, namespace: shop}
 spec: {minimumLoadBalancerCapacity: {capacityUnits: 500}}
 `
 
-// TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive checks that a load balancer with a capacity
-// reservation is programmed when it is active, like one without a reservation.
+// TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive checks that a Gateway with a capacity reservation is
+// programmed at most 30 seconds after its load balancer is active, and stays programmed when the reservation is edited.
 func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{albClass, nlbClass} {
@@ -201,7 +204,7 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 				if n := reservedCapacity(r); n != 500 {
 					t.Errorf("%d units are reserved", n)
 				}
-				// An edit of the capacity does not make the Gateway unprogrammed either.
+				// The Gateway stays programmed when the capacity is edited.
 				r.Apply(strings.Replace(capacityConfiguration, "500}", "600}", 1))
 				r.Settle(5 * time.Minute)
 				if p := conditionNamed(edgeStatus(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reservedCapacity(r) != 600 {
@@ -212,8 +215,8 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 	}
 }
 
-// TestGRPCRouteOnHTTPReportsThatItNeedsHTTPS checks that a GRPCRoute on an HTTP listener reports that load balancers
-// serve gRPC only over HTTPS.
+// TestGRPCRouteOnHTTPReportsThatItNeedsHTTPS checks that a GRPCRoute on an HTTP listener is not accepted, and reports
+// that it needs a listener with protocol "HTTPS".
 func TestGRPCRouteOnHTTPReportsThatItNeedsHTTPS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

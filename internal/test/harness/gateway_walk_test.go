@@ -33,11 +33,11 @@ spec: {controllerName: gateway.k8s.aws/nlb}
 ---
 `
 
-// gatewayWalker creates random objects of the Gateway API. Their creation times are fixed, because the Gateway API
-// orders objects by age.
+// gatewayWalker creates random objects of the Gateway API. Their creation times are fixed, because the order of the
+// objects depends on them.
 type gatewayWalker struct{ walker }
 
-// walkedObjects are the objects that a random walk changes.
+// walkedObjects are the objects that checkGatewayWalk changes.
 var walkedObjects = []cluster.Ref{
 	{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"},
 	{Kind: cluster.KindGateway, Namespace: "shop", Name: "tcp"},
@@ -54,6 +54,7 @@ var walkedObjects = []cluster.Ref{
 	{Kind: cluster.KindTargetGroupConfiguration, Namespace: "shop", Name: "web"},
 }
 
+// head returns the first lines of the YAML of an object, up to "spec:".
 func (w gatewayWalker) head(ref cluster.Ref) string {
 	group := "gateway.networking.k8s.io/v1"
 	switch ref.Kind {
@@ -66,7 +67,8 @@ func (w gatewayWalker) head(ref cluster.Ref) string {
 	return fmt.Sprintf("\napiVersion: %s\nkind: %s\nmetadata: {name: %s, namespace: %s, uid: 44444444-0000-4000-8000-0000000000%02d, creationTimestamp: \"1999-12-0%dT00:00:00Z\"}\nspec:\n", group, ref.Kind, ref.Name, ref.Namespace, n, 1+n%4)
 }
 
-// doc returns a random version of an object; a sound version has no fault of its own.
+// doc returns YAML of a random version of an object. With sound, the object has no invalid field, but it may refer to
+// objects that do not exist.
 func (w gatewayWalker) doc(ref cluster.Ref, sound bool) string {
 	out := w.head(ref)
 	switch ref.Kind {
@@ -91,8 +93,9 @@ func (w gatewayWalker) doc(ref cluster.Ref, sound bool) string {
 	panic(ref.Kind)
 }
 
-// finalDoc returns a sound version of an object for the end of a walk. Because a live host or port belongs to the
-// namespace that has it, routes and ListenerSets of namespace team use none that namespace shop uses too.
+// finalDoc returns a sound version of an object for the end of a walk. A host or port stays with the namespace that got
+// it first. To make the result independent of the history, routes of namespaces "shop" and "team" use different hosts
+// and ports.
 func (w gatewayWalker) finalDoc(ref cluster.Ref) string {
 	out := w.doc(ref, true)
 	switch {
@@ -198,7 +201,8 @@ func newGatewayWalk(t *testing.T, seed uint64, writes *statusWrites) (gatewayWal
 	return w, r
 }
 
-// gatewayStep makes one random change in the cluster and in docs.
+// gatewayStep creates, changes or deletes one random object of walkedObjects, in the cluster and in docs. It returns a
+// description of the step.
 func (w gatewayWalker) gatewayStep(r *Harness, docs walkDocs) string {
 	ref := walkedObjects[w.IntN(len(walkedObjects))]
 	name := ref.String()
@@ -219,15 +223,17 @@ func (w gatewayWalker) gatewayStep(r *Harness, docs walkDocs) string {
 	return "put " + doc
 }
 
-// isConfiguration reports whether an object is a configuration, which is kept as long as a Gateway or a Service uses it.
+// isConfiguration reports whether an object is a LoadBalancerConfiguration or a TargetGroupConfiguration. A walk does
+// not delete these, because their finalizers keep them as long as a Gateway or a Service uses them.
 func isConfiguration(ref cluster.Ref) bool {
 	return ref.Kind == cluster.KindLoadBalancerConfiguration || ref.Kind == cluster.KindTargetGroupConfiguration
 }
 
-// generatedAWSName matches names that AWS generates randomly.
+// generatedAWSName matches ARNs and DNS names, which have random parts.
 var generatedAWSName = regexp.MustCompile(`arn:aws[^" ]*|[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com`)
 
-// walkStatuses returns the statuses of the objects of a random walk, without times and generated names.
+// walkStatuses returns the finalizers and statuses of the objects in walkedObjects, without ARNs, DNS names, times and
+// generations.
 func walkStatuses(r *Harness) []string {
 	var out []string
 	for _, ref := range walkedObjects {
@@ -270,12 +276,12 @@ func walkStatuses(r *Harness) []string {
 	return out
 }
 
+// timesOfConditions matches the fields of a condition that depend on the history of its object.
 var timesOfConditions = regexp.MustCompile(`"lastTransitionTime":"[^"]*",?|"observedGeneration":[0-9]+,?`)
 
-// TestResultForGatewaysDependsOnlyOnLastObjects checks that after any history of Gateways, routes, ListenerSets,
-// grants and configurations, with failing calls, lost responses and killed processes, the state and the statuses
-// match the last version of the objects. Then a reconciliation and a restart write nothing, and a deletion leaves
-// nothing.
+// TestResultForGatewaysDependsOnlyOnLastObjects checks that the final state and statuses depend only on the last
+// versions of the objects of the Gateway API, not on their history with failing calls, lost responses and killed
+// processes. Afterwards, a reconciliation and a restart write nothing, and a deletion leaves nothing.
 func TestResultForGatewaysDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(7, 12), checkGatewayWalk)

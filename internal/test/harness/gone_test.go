@@ -10,16 +10,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// maxDeregistrationDelay is the time within which a deleted pod is deregistered if AWS's rate limits allow.
+// maxDeregistrationDelay is the time within which the controller deregisters a deleted pod if the rate limits of AWS
+// allow it.
 const maxDeregistrationDelay = 5 * time.Second
 
-// inNamespace returns documents of namespace shop with another namespace.
+// inNamespace joins YAML documents, and replaces their namespace "shop" with another namespace.
 func inNamespace(namespace string, docs ...string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "metadata: {name: shop}", "metadata: {name: "+namespace+"}").
 		Replace(strings.Join(docs, "\n---\n"))
 }
 
-// allActiveTargets returns the active targets of all target groups.
+// allActiveTargets returns the sorted IDs of the targets that are not draining, in all target groups with tags,
+// separated by spaces.
 func (r *Harness) allActiveTargets() string {
 	var out []string
 	for ip := range r.activeTargetHealth() {
@@ -29,11 +31,10 @@ func (r *Harness) allActiveTargets() string {
 	return strings.Join(out, " ")
 }
 
-// deletePod deletes a pod of namespace shop.
 func (r *Harness) deletePod(name string) { r.deleteObject(cluster.KindPod, "shop", name) }
 
 // TestPodsOfExternalNameServiceAreDeregistered checks that deleted pods are deregistered after a Service with a
-// selector becomes type ExternalName. Kubernetes deletes its EndpointSlices, so its endpoints are unknown.
+// selector becomes type ExternalName. Its endpoints are unknown then, because Kubernetes deletes its EndpointSlices.
 func TestPodsOfExternalNameServiceAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,8 +62,8 @@ spec: {type: ExternalName, externalName: example.com, selector: {app: web}, port
 	})
 }
 
-// TestHeldBindingDropsAddressOfAnotherTenant checks that an address that is reassigned to a pod of another tenant is
-// deregistered while EndpointSlices are missing, although the previous pod, on an unreachable node, still exists.
+// TestHeldBindingDropsAddressOfAnotherTenant checks that a target is deregistered when a pod of another namespace gets
+// its address, even if the EndpointSlice of the Service is missing and the previous pod still exists.
 func TestHeldBindingDropsAddressOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,8 +80,8 @@ func TestHeldBindingDropsAddressOfAnotherTenant(t *testing.T) {
 	})
 }
 
-// TestManualEndpointSlicesRegisterOnlyRunningPods checks that manual EndpointSlices register no pods that have
-// finished, that have another UID, or that have another address than the EndpointSlice.
+// TestManualEndpointSlicesRegisterOnlyRunningPods checks that an EndpointSlice that a user wrote does not register pods
+// that have finished, that have another UID, or that have another address than the EndpointSlice.
 func TestManualEndpointSlicesRegisterOnlyRunningPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,8 +102,9 @@ func TestManualEndpointSlicesRegisterOnlyRunningPods(t *testing.T) {
 	})
 }
 
-// TestTargetsOfDeletedNamespaceAreDeregistered checks that pods of a deleted namespace are deregistered while
-// deletion of its Ingress waits for the rules of the IngressGroup, also if the other member has no healthy targets.
+// TestTargetsOfDeletedNamespaceAreDeregistered checks that the pods of a deleted namespace are deregistered although
+// the rules of its Ingress still exist. The catch-all rule of the other member of the IngressGroup has no healthy
+// targets.
 func TestTargetsOfDeletedNamespaceAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,8 +134,9 @@ func TestTargetsOfDeletedNamespaceAreDeregistered(t *testing.T) {
 	})
 }
 
-// TestTargetGroupIsUsedOnlyByItsNamespace checks that a binding that names the predictable target group of a later
-// Ingress of another namespace gets no targets into it, also after a restart.
+// TestTargetGroupIsUsedOnlyByItsNamespace checks that a TargetGroupBinding cannot register targets in a target group of
+// another namespace. It names the target group before an Ingress creates it, which is possible because the name is
+// predictable. The check is repeated after a restart.
 func TestTargetGroupIsUsedOnlyByItsNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

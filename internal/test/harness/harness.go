@@ -40,93 +40,98 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// ClusterName and Region are the cluster name and the region of each harness.
+// ClusterName is the cluster name, and Region the AWS region, of each harness. A harness with Options.SharesAWSWith uses
+// SecondRegion instead of Region.
 const (
 	ClusterName = "rig"
 	Region      = "us-west-2"
 )
 
-// Options configure a harness. With the zero value the controller has the documented defaults.
+// Options configure a harness. With the zero value, the controller has its documented defaults.
 type Options struct {
-	// Ingress, Service, Gateway, Plan, Cloud change settings before each start of the controller.
+	// Ingress, Service, Gateway, Plan and Cloud change the options of these packages before each start of the controller.
 	Ingress func(*ingress.Options)
 	Service func(*services.Options)
 	Gateway func(*gateways.Options)
 	Plan    func(*plan.Options)
-	// Accelerators makes the controller serve GlobalAccelerators. Accelerator changes their settings before each start.
+	// Accelerators makes the controller reconcile GlobalAccelerators. Accelerator changes the options for them before
+	// each start.
 	Accelerators bool
 	Accelerator  func(*accelerators.Options)
-	// Classes changes the configuration of the queue of classes before each start.
+	// Classes changes, before each start, the configuration for the reconciler of GatewayClasses and of the
+	// configurations of Gateways.
 	Classes func(*config.Config)
 	Cloud   func(*cloud.Config)
-	// Frontends replace the frontends of their kinds; nil disables a kind.
+	// Frontends replaces the frontends of the given kinds of stacks. A nil value disables the kind.
 	Frontends map[model.Kind]engine.Frontend
 	// Source wraps the source from which the controller reads objects.
 	Source func(cluster.Source) cluster.Source
-	// Fence returns an error if the controller must no longer write. Default: it may always write.
+	// Fence returns an error when the controller must no longer write. Default: the controller may always write.
 	Fence func() error
-	// API wraps the API server, so that a test can make writes fail, or kill the process during a write.
+	// API wraps the API server at each start. A test can make writes fail with it, or kill the process during a write.
 	API func(kube.API) kube.API
-	// Checkpoints enables checkpoints, as in the real controller. Without them each start reconciles all stacks
-	// immediately, which most tests need.
+	// Checkpoints enables checkpoints, as in the real controller. Without them, the controller reconciles all stacks
+	// immediately after each start, which most tests need.
 	Checkpoints bool
 	// Transport wraps the connection to AWS, so that a test can block requests.
 	Transport func(http.RoundTripper) http.RoundTripper
-	// OnPlan is called with each plan and its inputs.
+	// OnPlan, if not nil, is called with each plan and its inputs.
 	OnPlan func(engine.Draft)
-	// AfterRun is called after each run of a stack or a binding. Only Settle calls it.
+	// AfterRun, if not nil, is called by Settle after each run of an item, such as a stack or a binding. what names
+	// the item, and err is the result of the run.
 	AfterRun func(what string, err error)
 	// Resync is the interval at which unchanged stacks are compared with AWS. Default: the default of the controller.
 	Resync time.Duration
-	// Drift enables the search for drift, as in the real controller.
+	// Drift enables the detection of drift, as in the real controller.
 	Drift bool
 	// DriftMode is the reaction to drift. Default: the default of the controller.
 	DriftMode engine.DriftMode
-	// Workers, if not 0, runs the queues of the controller with this number of workers each. Default: Settle runs one
-	// item after the other.
+	// Workers, if not 0, is the number of worker goroutines for each queue of the controller. Default: no workers;
+	// Settle runs one item after the other.
 	Workers int
 	// StacksOnly makes Settle ignore TargetGroupBindings.
 	StacksOnly bool
-	// Log is the logger of the queues; the zero value writes nothing.
+	// Log is the logger of the queues. The zero value writes nothing.
 	Log logr.Logger
 	// Metrics are the metrics of the queues. Default: new ones.
 	Metrics *controller.Metrics
-	// TaggingLag makes the controller find its load balancers through the Resource Groups Tagging API, with this
-	// delay. Default: it reads the tags of load balancers.
+	// TaggingLag, if not 0, makes the controller find its load balancers through the Resource Groups Tagging API, which
+	// shows changes after this delay. Default: the controller reads the tags of all load balancers.
 	TaggingLag time.Duration
 	// Policies are the IAM policies of the controller. Default: all policies of config/iam.
 	Policies [][]byte
 	// Roles are the roles of the controller in the cluster. Default: all roles of config/rbac.
 	Roles []rights.Role
-	// Addresses has addresses of pods. Each is assigned to the node whose subnet contains it.
+	// Addresses are IP addresses of pods. Each is assigned to an ENI of the node whose subnet contains the address.
 	Addresses []string
-	// Emulator options.
+	// Emulator has the options of the emulated AWS. They have no effect with SharesAWSWith.
 	Emulator emulator.Options
-	// SharesAWSWith is another cluster whose AWS account this cluster uses, in SecondRegion instead of Region.
-	// Settle of one of them settles both.
+	// SharesAWSWith, if not nil, is the harness of another cluster. This harness uses the emulated AWS of that one, in
+	// SecondRegion instead of Region.
 	SharesAWSWith *Harness
-	// InitialState is the initial state. Default: the seeded state.
+	// InitialState is the state of AWS and the cluster before the first start. Default: the seeded state.
 	InitialState *Snapshot
 }
 
-// Harness is an emulated AWS and a cluster, with one controller at a time.
+// Harness is an emulated AWS and a cluster with one process of the controller at a time.
 type Harness struct {
 	T        testing.TB
 	Emulator *emulator.Emulator
 	Store    *cluster.Memory
 	World    Seeded
-	// Models checks requests and answers against the service models of AWS.
+	// Models checks requests and responses against the service models of AWS.
 	Models *awsmodel.Checker
 
 	opt     Options
 	api     roleBoundAPI // API server that enforces the roles of the controller
 	process *process
 	stop    func()
-	// recoveryTimes has the durations for which a controller has made changes after the previous controller was killed.
+	// recoveryTimes has, for each settleRestarting that restarted the controller, how long the last process made changes.
 	recoveryTimes []time.Duration
 }
 
-// New creates the store and the emulator and starts a controller.
+// New creates a cluster and an emulated AWS, or uses the one of opt.SharesAWSWith, and starts a controller. At the end
+// of the test, it stops the controller, and fails the test if the shipped IAM policies or roles lacked a permission.
 func New(t testing.TB, opt Options) *Harness {
 	t.Helper()
 	objects, err := cluster.NewMemory(clock.RealClock{})
@@ -188,7 +193,7 @@ func (r *Harness) Allow(policies ...[]byte) {
 	w.PutPrincipal(ControllerKey, who)
 }
 
-// Apply creates or updates the objects of YAML documents, as a user does.
+// Apply creates or updates the objects in YAML documents, as a user does.
 func (r *Harness) Apply(docs ...string) {
 	r.T.Helper()
 	for _, doc := range docs {
@@ -208,12 +213,12 @@ func (r *Harness) Apply(docs ...string) {
 // exceeds it.
 const maxObservations = 8
 
-// process is a process of the controller with its caches and queues.
+// process is one process of the controller with its caches and queues.
 type process struct {
 	harness *Harness
 	ctx     context.Context
 	kill    context.CancelFunc
-	// stopWorkers stops the workers and waits for them.
+	// stopWorkers stops the workers and waits until they have ended.
 	stopWorkers     func()
 	startTime       time.Time
 	engine          *engine.Engine
@@ -234,7 +239,8 @@ type process struct {
 	lastSave    time.Time
 }
 
-// Start starts a new process of the controller, without the caches of the previous one.
+// Start stops the current process of the controller after it has saved its checkpoints, and starts a new process
+// without its caches. A killed process saves nothing.
 func (r *Harness) Start() {
 	r.T.Helper()
 	if r.stop != nil {
@@ -351,7 +357,8 @@ func (r *Harness) Start() {
 	r.stop = func() { unwatch(); kill() }
 }
 
-// watchDrift queues the search for drift as an item that is always requeued.
+// watchDrift adds the detection of drift to the queue, as an item that is requeued after each run. It does nothing
+// without Options.Drift.
 func (p *process) watchDrift() {
 	aws, ok := p.engineConfig.Cloud.(controller.DriftReader)
 	if !ok || !p.harness.opt.Drift {
@@ -363,14 +370,15 @@ func (p *process) watchDrift() {
 	p.queue.add(itemKey{drift: true}, time.Now())
 }
 
-// Kill ends the controller: none of its further calls reach AWS or the API server.
+// Kill ends the process of the controller at once. No further call reaches AWS or the API server, and the process
+// receives no further response.
 func (r *Harness) Kill() { r.process.kill() }
 
-// IsDead reports whether the controller was killed.
+// IsDead reports whether the current process of the controller was killed.
 func (r *Harness) IsDead() bool { return r.process.ctx.Err() != nil }
 
-// Settle runs the controller until no item is due within the horizon, or the controller is killed. It returns the
-// errors of the last run of each item.
+// Settle runs the items of the controller, and advances time, until no item is due within the horizon or the controller
+// is killed. It returns the error of each item whose last run failed, by the name of the item.
 func (r *Harness) Settle(horizon time.Duration) map[string]error {
 	r.T.Helper()
 	p := r.process
@@ -448,13 +456,13 @@ func (r *Harness) Draft(id model.StackID) engine.Draft {
 	return d
 }
 
-// Plan returns the desired state of a stack as a document, or nil if it is unknown.
+// Plan returns the desired state of a stack as a document, or nil if the desired state is unknown.
 func (r *Harness) Plan(id model.StackID) *document.Document {
 	r.T.Helper()
 	return r.Draft(id).Describe()
 }
 
-// Orphans returns the stacks with resources in AWS and without members.
+// Orphans returns the stacks that have resources in AWS but no members.
 func (r *Harness) Orphans() []controller.Orphan {
 	r.T.Helper()
 	p := r.process
@@ -465,7 +473,7 @@ func (r *Harness) Orphans() []controller.Orphan {
 	return out
 }
 
-// Stacks returns the stacks to which an object belongs.
+// Stacks returns the stacks of all kinds to which an object belongs.
 func (r *Harness) Stacks(obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	for _, kind := range model.Kinds {
@@ -476,7 +484,8 @@ func (r *Harness) Stacks(obj cluster.Object) []model.StackID {
 	return out
 }
 
-// transport sends requests to the emulator until the process is killed.
+// transport sends requests to the emulator. After the process is killed, it returns errors instead, also for requests
+// in flight.
 type transport struct{ p *process }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -20,7 +20,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// issueFor returns the Secret of a new certificate for a host, valid from now for the given time.
+// issueFor returns YAML of a TLS Secret with a new certificate for host. The certificate is valid for the given
+// duration from now. name is the name of the Secret.
 func (i *issuer) issueFor(valid time.Duration, name, host string) string {
 	key := newECKey(i.t, elliptic.P256())
 	leaf := i.sign(&x509.Certificate{
@@ -30,7 +31,7 @@ func (i *issuer) issueFor(valid time.Duration, name, host string) string {
 	return i.secret(name, certificatePEM(leaf), i.keyPEM(key))
 }
 
-// expiredCertificates lists the imported certificates that have expired.
+// expiredCertificates returns the resource tags of the imported certificates in ACM that have expired.
 func expiredCertificates(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -45,8 +46,8 @@ func expiredCertificates(r *Harness) (out []string) {
 	return out
 }
 
-// TestImportLimitLetsNoCertificateExpire checks that short-lived certificates that are renewed much more often than
-// necessary are imported rarely, but always before the live certificate expires.
+// TestImportLimitLetsNoCertificateExpire checks certificates that are valid for one hour and renewed every two minutes.
+// They are imported rarely, but always before the imported certificate expires.
 func TestImportLimitLetsNoCertificateExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,15 +70,15 @@ func TestImportLimitLetsNoCertificateExpire(t *testing.T) {
 			}
 			renew()
 		}
-		// Five imports at once for each certificate, and then one for each lifetime.
+		// Each certificate has five imports at once, and then at most four in three hours.
 		if n := r.Emulator.Calls().Count("ImportCertificate"); n > len(names)*(5+hours*4/3+1) {
 			t.Errorf("%d imports in %d hours", n, hours)
 		}
 	})
 }
 
-// TestRejectedImportReportsExpiry checks that, while AWS refuses further imports, the listener conditions and a
-// repeated event report until when the live certificate is valid.
+// TestRejectedImportReportsExpiry checks that, while AWS rejects imports because of a quota, the listener conditions
+// report until when the certificate in use is valid. Further attempts create no new Event objects.
 func TestRejectedImportReportsExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// restartWith starts the controller again with the options, which may enable the import of TLS Secrets.
+// restartWith restarts the controller with the Ingress, Gateway, Plan and Cloud options of with. These may enable the
+// import of TLS Secrets.
 func (r *Harness) restartWith(with Options) {
 	r.T.Helper()
 	time.Sleep(time.Second)
@@ -28,7 +29,8 @@ func (r *Harness) restartWith(with Options) {
 	r.Start()
 }
 
-// namedListenerCertificates lists the certificates of the listeners of all load balancers, with the names of both.
+// namedListenerCertificates returns, for each listener with a default certificate, the stack of its load balancer, the
+// DNS names of the certificate, and the last two digits of its serial number. The result is sorted.
 func namedListenerCertificates(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -46,15 +48,17 @@ func namedListenerCertificates(r *Harness) []string {
 	return out
 }
 
-// vaultIngress returns an Ingress for a host that only an imported certificate covers.
+// vaultIngress returns YAML of an Ingress for host "vault.test", for which ACM has no certificate unless one is
+// imported. tls is the YAML of its field tls, or "".
 func vaultIngress(namespace, annotations, tls string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "shop.example.com", "vault.test").Replace(webIngress(annotations, "/=web")) + tls
 }
 
 const vaultTLS = "  tls: [{hosts: [vault.test], secretName: vault}]\n"
 
-// TestImportedCertificateServesWithoutTheFlag checks that without the flag an imported certificate still serves, is
-// reported and follows edits of the Ingress, while its renewal waits for the flag.
+// TestImportedCertificateServesWithoutTheFlag checks an Ingress with an imported certificate after a restart without
+// --import-tls-secrets. The listener keeps the certificate, an event names the flag, and edits of the Ingress are
+// applied. The renewed certificate is imported when the flag is set again.
 func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 	t.Parallel()
 	for name, ports := range map[string]string{"default ports": "", "named ports": ingressAnnotations("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)} {
@@ -109,8 +113,9 @@ func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 	}
 }
 
-// TestImportedCertificateIsNotDiscoveredForOthers checks that a certificate that was imported for one load balancer
-// is not discovered for another one, with or without the flag.
+// TestImportedCertificateIsNotDiscoveredForOthers checks that certificate discovery does not use a certificate that was
+// imported for another load balancer, with or without --import-tls-secrets. Listeners that have such a certificate from
+// an older version keep it, and an event reports it.
 func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,7 +136,7 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 			r.deleteObject(cluster.KindIngress, "bank", "web")
 			awaitSettled(t, r)
 		}
-		// As if an older version without this check had attached it to listeners of other stacks.
+		// Attach the certificate to listeners of other stacks, as an older version without this check may have done.
 		r.Apply(strings.ReplaceAll(vaultIngress("bank", secure, ""), "vault.test", "shop.example.com"),
 			strings.ReplaceAll(strings.Replace(vaultIngress("shop", secure, ""), "name: web\n", "name: near\n", 1), "vault.test", "shop.example.com"))
 		awaitSettled(t, r)
@@ -160,8 +165,8 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 	})
 }
 
-// TestImportedCertificateServesWithoutTagPermission checks that certificates that may have been imported still serve
-// when reading tags is denied.
+// TestImportedCertificateServesWithoutTagPermission checks that listeners keep an imported certificate if the
+// controller may not read the tags of certificates. An event names the missing permission.
 func TestImportedCertificateServesWithoutTagPermission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -187,8 +192,8 @@ func TestImportedCertificateServesWithoutTagPermission(t *testing.T) {
 	})
 }
 
-// TestRequestedCertificateServesWithoutTheFeatureGate checks that a requested certificate still serves when the
-// feature gate is disabled.
+// TestRequestedCertificateServesWithoutTheFeatureGate checks that listeners keep a requested certificate when the
+// feature gate is disabled, until the annotation is removed.
 func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -214,8 +219,9 @@ func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 	})
 }
 
-// TestGatewayKeepsImportedCertificateWithoutTheFlag checks that Gateways, like Ingresses, keep imported certificates
-// for listeners that are permitted to read the Secrets.
+// TestGatewayKeepsImportedCertificateWithoutTheFlag checks that the listeners of ALB and NLB Gateways keep imported
+// certificates after a restart without --import-tls-secrets. Renewed certificates are imported when the flag is set
+// again.
 func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"alb", "nlb"} {
@@ -266,7 +272,8 @@ func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 	}
 }
 
-// conditionsOf returns the messages of the conditions of a Gateway and of its listeners.
+// conditionsOf returns the messages of the conditions of a Gateway and of its listeners. The Gateway is in namespace
+// "shop".
 func conditionsOf(r *Harness, name string) (out []string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: name})
@@ -284,6 +291,8 @@ func conditionsOf(r *Harness, name string) (out []string) {
 	return out
 }
 
+// networkGateway is NLB Gateway "shop/edge" with a TLS listener that has the certificate of Secret "shop", and its
+// route.
 const networkGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -318,8 +327,8 @@ spec:
   rules: [{backendRefs: [{name: web, port: 80}]}]
 `
 
-// TestIgnoredSecretsCostNoCalls checks that Secrets cause no additional calls without the flag, if ACM issued the
-// certificates in use.
+// TestIgnoredSecretsCostNoCalls checks that references to TLS Secrets cause no additional calls to AWS without
+// --import-tls-secrets. Tags of certificates are read only if the certificates in use were imported.
 func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 	t.Parallel()
 	count := func(tls, refs string, edit func(*store.Certificate)) (out map[string]int) {
@@ -352,7 +361,7 @@ func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 	if diff := cmp.Diff(without, with); diff != "" || with["acm:ListTagsForCertificate"] > 0 {
 		t.Errorf("(-without +with):\n%s", diff)
 	}
-	// Tags of certificates that a user imported are read once by each process; there are three such certificates.
+	// Each of the two processes reads the tags of each of the three imported certificates once.
 	imported := func(c *store.Certificate) { c.Type, c.Imported = acmtypes.CertificateTypeImported, c.Created }
 	without, with = count("", "tls: {}", imported), count(tls, refs, imported)
 	if diff := cmp.Diff(without, with); diff != "" || with["acm:ListTagsForCertificate"] > 6 {
@@ -360,9 +369,9 @@ func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 	}
 }
 
-// TestCertificateLeftWithoutTheFlagIsReportedAsOrphan checks that a certificate whose load balancer is deleted
-// without the flag remains in ACM, is reported as an orphan when the flag is set again, and is deleted with a new
-// object of the same name.
+// TestCertificateLeftWithoutTheFlagIsReportedAsOrphan checks an imported certificate whose load balancer is deleted
+// without --import-tls-secrets. It is reported as an orphan when the flag is set again, and is deleted together with a
+// new object of the same name.
 func TestCertificateLeftWithoutTheFlagIsReportedAsOrphan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

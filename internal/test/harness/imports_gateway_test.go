@@ -14,6 +14,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
+// secureGateway is ALB Gateway "shop/edge" with two HTTPS listeners. They have the certificates of Secrets "shop/shop"
+// and "vault/api".
 const secureGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -49,6 +51,7 @@ spec:
   rules: [{backendRefs: [{name: web, port: 80}]}]
 `
 
+// secretGrant permits Gateways of namespace "shop" to refer to Secrets of namespace "vault".
 const secretGrant = `
 apiVersion: gateway.networking.k8s.io/v1beta1
 kind: ReferenceGrant
@@ -58,7 +61,8 @@ spec:
   to: [{group: "", kind: Secret}]
 `
 
-// gatewayImports lists the imported certificates of Gateways.
+// gatewayImports returns the resource tags of the certificates that were imported for ALB Gateways, with the last two
+// digits of their serial numbers.
 func gatewayImports(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -74,8 +78,8 @@ func gatewayImports(r *Harness) []string {
 	return out
 }
 
-// TestGatewaysUseOnlyPermittedSecrets checks that Gateway listeners have the certificates of the Secrets that they
-// name, only while they are permitted to read them.
+// TestGatewaysUseOnlyPermittedSecrets checks that the certificate of a Secret is imported for a Gateway listener only
+// while the Gateway is permitted to refer to the Secret. A renewal makes one mutating call, and a restart none.
 func TestGatewaysUseOnlyPermittedSecrets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,8 +127,8 @@ func TestGatewaysUseOnlyPermittedSecrets(t *testing.T) {
 	})
 }
 
-// TestGatewaySecretsAreNotReadWithoutTheFlag checks that without the flag, as when replacing an older controller, no
-// Secret of a Gateway is read.
+// TestGatewaySecretsAreNotReadWithoutTheFlag checks that no certificate is imported for a Gateway without
+// --import-tls-secrets. Its HTTPS listeners use discovered certificates instead, as with an older controller.
 func TestGatewaySecretsAreNotReadWithoutTheFlag(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// writtenTexts are all texts that a controller wrote, by where it wrote them.
+// writtenTexts has all texts that a controller wrote or that describe its data, by their origin.
 type writtenTexts struct {
 	mu  sync.Mutex
 	all map[string]string
@@ -41,7 +41,7 @@ func (s *writtenTexts) record(as, text string) {
 	s.all[as] += text + "\n"
 }
 
-// recordAllFormats adds a value in all formats in which it may be printed.
+// recordAllFormats records a value in several fmt verbs, as JSON and as YAML.
 func (s *writtenTexts) recordAllFormats(as string, v any) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		s.record(as+" "+verb, fmt.Sprintf(verb, v))
@@ -54,7 +54,8 @@ func (s *writtenTexts) recordAllFormats(as string, v any) {
 	}
 }
 
-// textsWithKeys returns the texts that contain a part of a private key.
+// textsWithKeys returns the origins of the texts that contain a line of one of the private keys in PEM form, or the
+// base64 or hexadecimal form of the key.
 func (s *writtenTexts) textsWithKeys(keys []string) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +77,8 @@ func (s *writtenTexts) textsWithKeys(keys []string) (out []string) {
 	return out
 }
 
-// TestPrivateKeysAreNeverShown checks that no part of a private key appears in logs, events, plans, descriptions,
-// checkpoints, errors or objects other than its Secret, in any print format, also if AWS quotes the key in an error.
+// TestPrivateKeysAreNeverShown checks that no part of a private key appears in logs, events, plans, findings,
+// checkpoints or objects other than its TLS Secret, even if AWS quotes the key in an error.
 func TestPrivateKeysAreNeverShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 				t.Fatal(err)
 			}
 			reported.recordAllFormats("what is there", have)
-			have.Facts.OwnCertificates = nil // as before the import
+			have.Facts.OwnCertificates = nil // as if the certificate were not imported yet
 			p, more := planner.Make(stack, have, engine.Options, plan.Memory{})
 			reported.recordAllFormats("the plan", p)
 			reported.recordAllFormats("findings of the plan", more)

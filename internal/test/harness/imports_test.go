@@ -27,7 +27,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// importOptions returns options for a controller that imports TLS Secrets of Ingresses.
+// importOptions returns opt with the settings for a controller that imports TLS Secrets of Ingresses. It replaces
+// opt.Ingress, opt.Plan and opt.Cloud.
 func importOptions(opt Options) Options {
 	opt.Ingress = func(o *ingress.Options) { o.ImportCertificates = true }
 	opt.Plan = func(o *plan.Options) { o.ImportCertificates = true }
@@ -35,13 +36,13 @@ func importOptions(opt Options) Options {
 	return opt
 }
 
-// issuer is a certificate authority that writes Secrets in the form of cert-manager.
+// issuer is a certificate authority that issues TLS Secrets like those of cert-manager.
 type issuer struct {
 	t      *testing.T
 	key    crypto.Signer
 	cert   *x509.Certificate
 	serial int64
-	keys   []string // PEM of all issued private keys
+	keys   []string // PEM of all private keys in issued Secrets
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -62,7 +63,8 @@ func newECKey(t *testing.T, curve elliptic.Curve) crypto.Signer {
 	return key
 }
 
-// sign returns a certificate signed by the issuer.
+// sign returns certificate c with the next serial number, signed by the issuer. It is valid for one year if c has no
+// validity.
 func (i *issuer) sign(c *x509.Certificate, key crypto.Signer) *x509.Certificate {
 	i.t.Helper()
 	i.serial++
@@ -93,6 +95,7 @@ func certificatePEM(certs ...*x509.Certificate) []byte {
 	return out
 }
 
+// keyPEM returns a private key in PEM form, and adds it to i.keys.
 func (i *issuer) keyPEM(key crypto.Signer) []byte {
 	i.t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -104,7 +107,8 @@ func (i *issuer) keyPEM(key crypto.Signer) []byte {
 	return out
 }
 
-// issue returns the Secret of a new certificate for names.
+// issue returns YAML of a TLS Secret with a new certificate. name is the name of the Secret, and names are the DNS
+// names of the certificate.
 func (i *issuer) issue(name string, curve elliptic.Curve, names ...string) string {
 	key := newECKey(i.t, curve)
 	leaf := i.sign(&x509.Certificate{
@@ -114,7 +118,8 @@ func (i *issuer) issue(name string, curve elliptic.Curve, names ...string) strin
 	return i.secret(name, certificatePEM(leaf), i.keyPEM(key))
 }
 
-// secret returns a TLS Secret as cert-manager writes it.
+// secret returns YAML of a TLS Secret with the labels and annotations that cert-manager sets. certificate and key are
+// in PEM form.
 func (i *issuer) secret(name string, certificate, key []byte) string {
 	text := base64.StdEncoding.EncodeToString
 	return fmt.Sprintf(`
@@ -130,7 +135,7 @@ data: {ca.crt: %[2]s, tls.crt: %[3]s, tls.key: %[4]s}
 `, name, text(certificatePEM(i.cert)), text(certificate), text(key))
 }
 
-// withTLS returns an Ingress with TLS Secrets, each for its own host.
+// withTLS returns YAML of Ingress "shop/web" with TLS Secrets. Secret "x" is for host "x.example.com".
 func withTLS(annotations string, secrets ...string) string {
 	out := webIngress(annotations, "/=web") + "  tls:\n"
 	for _, s := range secrets {
@@ -139,7 +144,8 @@ func withTLS(annotations string, secrets ...string) string {
 	return out
 }
 
-// importedCertificates lists the imported certificates with their serial numbers and the number of listeners that use them.
+// importedCertificates returns the certificates that were imported for Ingresses, with the last two digits of their
+// serial numbers, and the default certificate of each listener.
 func importedCertificates(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -160,6 +166,8 @@ func importedCertificates(r *Harness) []string {
 	return out
 }
 
+// importLifecycle adds, renews and removes TLS Secrets of an Ingress, and deletes the Ingress. It returns
+// importedCertificates after each step. It restarts the controller after each kill.
 func importLifecycle(t *testing.T, r *Harness, i *issuer) (states [][]string) {
 	t.Helper()
 	act := func(objects ...string) {
@@ -179,16 +187,17 @@ func importLifecycle(t *testing.T, r *Harness, i *issuer) (states [][]string) {
 	}
 	act(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 	act(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))              // renewed
-	act(i.issue("www", elliptic.P256(), "www.example.com"), withTLS("", "shop", "www"))       // one more
-	act(i.issue("shop", elliptic.P384(), "shop.example.com"))                                 // ACM does not accept another key size in place
-	act(withTLS("", "shop"))                                                                  // one less
-	act(withTLS(ingressAnnotations("certificate-arn", r.World.Certs["example.com"]), "shop")) // no Secret is used
+	act(i.issue("www", elliptic.P256(), "www.example.com"), withTLS("", "shop", "www"))       // a second Secret
+	act(i.issue("shop", elliptic.P384(), "shop.example.com"))                                 // another key size, which needs a new certificate in ACM
+	act(withTLS("", "shop"))                                                                  // one Secret again
+	act(withTLS(ingressAnnotations("certificate-arn", r.World.Certs["example.com"]), "shop")) // an ARN instead of the Secret
 	act(withTLS("", "shop"))                                                                  // the Secret is used again
 	r.deleteObject(cluster.KindIngress, "shop", "web")
 	act()
 	return states
 }
 
+// importStates are the expected results of importLifecycle.
 var importStates = [][]string{
 	{"imported/shop/shop shop.example.com 02", "listener 443: shop.example.com"},
 	{"imported/shop/shop shop.example.com,www.example.com 03", "listener 443: shop.example.com,www.example.com"},
@@ -200,6 +209,8 @@ var importStates = [][]string{
 	{},
 }
 
+// TestTLSSecretsAreImportedRenewedAndDeleted checks the steps of importLifecycle without interruption, and with a
+// process that is killed after a call or loses the response to a mutating call.
 func TestTLSSecretsAreImportedRenewedAndDeleted(t *testing.T) {
 	t.Parallel()
 	var calls, mutations int
@@ -234,7 +245,8 @@ func TestTLSSecretsAreImportedRenewedAndDeleted(t *testing.T) {
 	interrupt(t, calls, mutations, try)
 }
 
-// TestRenewalIsOneCall checks that a renewal makes one mutating call, and a restart none.
+// TestRenewalIsOneCall checks that a renewal makes one mutating call, a restart none, and an unrelated Secret no call
+// at all. If a user replaces the certificate in ACM, one import restores it.
 func TestRenewalIsOneCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,7 +273,7 @@ func TestRenewalIsOneCall(t *testing.T) {
 		if counts.Total() > 0 {
 			t.Errorf("another Secret made %v", counts.Counts())
 		}
-		// A user imports another certificate in its place.
+		// A user imports another certificate under the same ARN.
 		time.Sleep(time.Hour)
 		w := r.Emulator.Store()
 		w.Lock()
@@ -279,8 +291,9 @@ func TestRenewalIsOneCall(t *testing.T) {
 	})
 }
 
-// TestInvalidSecretKeepsTheLiveCertificate checks that for any fault of a Secret the live certificate is kept, other
-// changes are applied, and the finding names the Secret.
+// TestInvalidSecretKeepsTheLiveCertificate checks that the imported certificate stays in use if its Secret becomes
+// invalid or is deleted. Other changes of the Ingress are applied, and a warning names the Secret and its fault. A
+// certificate that is not valid yet is imported when it becomes valid.
 func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -330,7 +343,7 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 		if diff := cmp.Diff(live, importedCertificates(r)); diff != "" {
 			t.Errorf("without the Secret (-want +got):\n%s", diff)
 		}
-		// A certificate that becomes valid later is imported then.
+		// A certificate that is valid in three hours is imported after that time.
 		r.Apply(i.secret("shop", leaf(func(c *x509.Certificate) {
 			c.NotBefore, c.NotAfter = time.Now().Add(3*time.Hour), time.Now().Add(30*day)
 		}), i.keyPEM(key)))
@@ -341,8 +354,9 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 	})
 }
 
-// TestRejectedImportHoldsNothingElse checks that a missing permission or a quota for imports holds no other change
-// and causes few calls.
+// TestRejectedImportHoldsNothingElse checks that HTTP is served, and that few calls are made, while imports fail
+// because of a missing permission, a quota or an invalid certificate. The certificate is imported after the cause is
+// fixed.
 func TestRejectedImportHoldsNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -385,8 +399,8 @@ func TestRejectedImportHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// TestFrequentlyChangedSecretIsRarelyImported checks that a Secret that changes all the time causes a limited number
-// of imports.
+// TestFrequentlyChangedSecretIsRarelyImported checks that a Secret that changes every second is imported five times in
+// ten minutes, and once more at the end of the limit. One warning reports the limit.
 func TestFrequentlyChangedSecretIsRarelyImported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,14 +20,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// ingressWithClass returns an Ingress with its own name and the given class.
+// ingressWithClass returns YAML of an Ingress with the given name. class is the YAML line with its ingressClassName, or
+// "" for none.
 func ingressWithClass(name, class string) string {
 	return strings.NewReplacer("name: web\n", "name: "+name+"\n", "  ingressClassName: alb\n", class).Replace(webIngress("", "/=web"))
 }
 
 const ingressClassLine = "  ingressClassName: alb\n"
 
-// deleteObject deletes an object, as any client could.
 func (r *Harness) deleteObject(kind cluster.Kind, namespace, name string) {
 	r.T.Helper()
 	if err := r.Store.Delete(cluster.Ref{Kind: kind, Namespace: namespace, Name: name}); err != nil {
@@ -35,7 +35,7 @@ func (r *Harness) deleteObject(kind cluster.Kind, namespace, name string) {
 	}
 }
 
-// editIngress changes an Ingress of namespace shop, as a user would.
+// editIngress applies change to an Ingress of namespace "shop", and stores it.
 func (r *Harness) editIngress(name string, change func(*networkingv1.Ingress)) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
@@ -49,8 +49,9 @@ func (r *Harness) editIngress(name string, change func(*networkingv1.Ingress)) {
 	}
 }
 
-// TestMissingObjectsDoNotChangeAWS checks that, if an object that Ingresses need is deleted or changes its controller
-// while no Ingress is deleted, the desired state is not changed: AWS is not changed, and an event reports the hold.
+// TestMissingObjectsDoNotChangeAWS checks cases in which all members would be removed although no Ingress is deleted,
+// because an object that they need is missing or belongs to another controller. AWS is not changed, and an event
+// reports why.
 func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 	t.Parallel()
 	const three = 3
@@ -59,7 +60,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 	}
 	const standard = `, annotations: {ingressclass.kubernetes.io/is-default-class: "true"}`
 	cases := map[string]struct {
-		class string // the class line of the Ingresses
+		class string // the line with ingressClassName in the Ingresses; "" for none
 		lose  func(r *Harness)
 		back  func(r *Harness)
 		event string
@@ -151,7 +152,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 					t.Fatalf("warnings before anything is lost: %v", w)
 				}
 				r.Emulator.Calls().Reset()
-				time.Sleep(time.Second) // names of events contain the time, and two processes must not use the same
+				time.Sleep(time.Second) // names of events contain the time; events of two processes must not have the same name
 				c.lose(r)
 				r.settleOrFail(30 * time.Minute)
 				if n := r.Emulator.Calls().CountMutating(); n > 0 {
@@ -186,7 +187,8 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 	}
 }
 
-// TestDeletionByUserIsCarriedOut checks that deletions by users are applied.
+// TestDeletionByUserIsCarriedOut checks that removals by users are applied in AWS and cause no warning, and that other
+// objects are still served.
 func TestDeletionByUserIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	turn := func(r *Harness, names ...string) {
@@ -196,7 +198,7 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 	}
 	cases := map[string]struct {
 		remove func(r *Harness)
-		gone   string // no line of the state contains it afterwards
+		gone   string // text that no line of the final state may contain
 		stays  string
 	}{
 		"one Ingress of three is given to another class": {
@@ -273,7 +275,8 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 	}
 }
 
-// bindingRefusingAPI is an API server that refuses to create TargetGroupBindings while refusal is set.
+// bindingRefusingAPI is an API server that refuses to create TargetGroupBindings with the error *refusal, if it is not
+// nil.
 type bindingRefusingAPI struct {
 	kube.API
 	refusal *error
@@ -286,8 +289,8 @@ func (u bindingRefusingAPI) Create(ctx context.Context, obj cluster.Object) erro
 	return u.API.Create(ctx, obj)
 }
 
-// TestMissingCRDDoesNotStopTraffic checks that registered targets serve until the CRD exists again, and that an event
-// reports it.
+// TestMissingCRDDoesNotStopTraffic checks that targets stay registered while the CRD of TargetGroupBindings does not
+// exist, and that an event reports the error. The deleted binding is created again when the CRD exists.
 func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 	t.Parallel()
 	kind := schema.GroupResource{Group: "elbv2.k8s.aws", Resource: "targetgroupbindings"}

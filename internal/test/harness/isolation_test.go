@@ -11,7 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// teamMemberWithHTTPS returns an Ingress of IngressGroup "team" with HTTPS and its own path.
+// teamMemberWithHTTPS returns YAML of Ingress "shop/m<n>", a member of IngressGroup "team". certificate is the ARN of
+// its certificate, and path is the path of its rule.
 func teamMemberWithHTTPS(n int, certificate, path string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -31,7 +32,7 @@ spec:
 `, n, certificate, path)
 }
 
-// warningsByObject returns the messages of Warning events by the name of their object.
+// warningsByObject returns the messages of all events of type "Warning", by the name of the object.
 func warningsByObject(r *Harness) map[string][]string {
 	out := map[string][]string{}
 	for _, o := range r.Store.All("Event") {
@@ -42,12 +43,16 @@ func warningsByObject(r *Harness) map[string][]string {
 	return out
 }
 
+// hasRule reports whether state, a result of State, has a rule with the given path pattern that forwards to a target
+// group of namespace "shop".
 func hasRule(state []string, path string) bool {
 	return slices.ContainsFunc(state, func(l string) bool {
 		return strings.HasPrefix(l, "rule ") && strings.Contains(l, `"`+path+`"`) && strings.Contains(l, "tg:k8s-shop")
 	})
 }
 
+// TestMissingCertificateHoldsOnlyItsMember checks that a member of an IngressGroup that names a missing certificate
+// does not get its new rule, and that only this member has warnings. The new rules of the other members are created.
 func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +69,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 		if w := warningsByObject(r); len(w) > 0 {
 			t.Fatalf("warnings before anything is wrong: %v", w)
 		}
-		// All members change their paths; the tenth also names a certificate that does not exist.
+		// All members change their paths. The tenth member also names a certificate that does not exist.
 		for n := range 10 {
 			c := good
 			if n == 9 {
@@ -94,8 +99,8 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	})
 }
 
-// TestMemberWithInvalidCertificateKeepsItsRule checks that a member whose certificate becomes invalid, without
-// another change, keeps its rule.
+// TestMemberWithInvalidCertificateKeepsItsRule checks that AWS is not changed if the only change of a member is that it
+// names a certificate that does not exist.
 func TestMemberWithInvalidCertificateKeepsItsRule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// killableServer is an API server that returns errors to a killed process.
+// killableServer is an API server whose calls fail once process p is killed.
 type killableServer struct {
 	p   *process
 	api kube.API

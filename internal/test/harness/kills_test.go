@@ -19,10 +19,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestRandomKillsLeaveNothing kills the controller at random times during histories of edits by apply and replace: 30
-// kills in 10 histories, or 75 in 25 in long test runs. Afterwards a deletion leaves nothing in AWS and no binding,
-// no Ingress remains in deletion for long, and no warning reports a change of a previous process as drift.
-// FULCRUM_KILLS sets the number of histories, FULCRUM_KILL runs a single one.
+// TestRandomKillsLeaveNothing kills the controller at random times during histories of edits by apply and replace.
+// There are 10 histories with at least three kills each, or 25 in the long form. No Ingress is being deleted for more
+// than a minute, and no warning reports the changes of an earlier process as drift. After all Ingresses are deleted, no
+// resource remains in AWS, and no Ingress and no binding in the cluster. FULCRUM_KILLS sets the number of histories,
+// and FULCRUM_KILL is the seed of a single history to run.
 func TestRandomKillsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	first, last := uint64(0), uint64(seeds.Amount(10, 25))
@@ -44,7 +45,7 @@ type killer struct {
 	r             *Harness
 	docs          walkDocs
 	log           []string
-	areAllDeleted bool // all Ingresses are deleted
+	areAllDeleted bool // edit creates no more Ingresses
 }
 
 func runKillHistory(t *testing.T, seed uint64) {
@@ -83,10 +84,11 @@ func runKillHistory(t *testing.T, seed uint64) {
 	}
 }
 
-// deleteIngresses deletes n Ingresses, perhaps with a kill in between, and measures how long that takes.
+// deleteIngresses deletes up to n Ingresses, and kills the controller afterwards in half of all cases. It fails the
+// test if the deletion takes longer than a minute.
 func (k *killer) deleteIngresses(n int) {
 	k.t.Helper()
-	k.runFor(time.Millisecond) // the controller has seen all edits
+	k.runFor(time.Millisecond) // lets the controller see all edits
 	for _, name := range sortedKeys(k.docs) {
 		if n--; n < 0 {
 			break
@@ -112,12 +114,12 @@ func (k *killer) deleteIngresses(n int) {
 	k.log = append(k.log, "deleted")
 }
 
-// terminatingIngresses returns the Ingresses that are being deleted.
 func (k *killer) terminatingIngresses() []cluster.Object {
 	return slices.DeleteFunc(k.r.Store.All(cluster.KindIngress), func(o cluster.Object) bool { return o.GetDeletionTimestamp() == nil })
 }
 
-// edit changes one Ingress or pods, as a user would who does not set finalizers.
+// edit makes one random change of an Ingress or of the pods of a Service, like a user. Replaced Ingresses lose their
+// finalizers.
 func (k *killer) edit() {
 	if k.chance(20) {
 		n := k.IntN(len(walkServices))
@@ -146,8 +148,8 @@ func (k *killer) edit() {
 		k.r.Apply(doc)
 		k.log = append(k.log, "apply "+name+doc)
 	case len(obj.GetFinalizers()) > 0 || !k.r.IsDead():
-		// An object that lost its finalizer and is deleted while no controller runs is an orphan in AWS, so the
-		// controller must run first.
+		// If an Ingress without finalizer is deleted while no controller runs, its AWS resources become orphans. A
+		// running controller therefore first gets the time to add the finalizer.
 		k.runFor(time.Millisecond)
 		delete(k.docs, name)
 		if err := k.r.Store.Delete(ref); err != nil {
@@ -157,7 +159,7 @@ func (k *killer) edit() {
 	}
 }
 
-// kill ends the controller at a call or between calls, makes further edits, and starts another one.
+// kill kills the controller at a call or between calls, makes up to two edits, and starts a new process.
 func (k *killer) kill() {
 	faults := k.r.Emulator.Faults()
 	if k.chance(70) {
@@ -187,7 +189,8 @@ func (k *killer) runFor(d time.Duration) {
 	k.r.Settle(d)
 }
 
-// checkNoDriftWarnings fails the test if a warning reports that rules were revoked by others.
+// checkNoDriftWarnings fails the test if an event reports that security group rules were revoked outside the
+// controller.
 func (k *killer) checkNoDriftWarnings() {
 	k.t.Helper()
 	for _, o := range k.r.Store.All("Event") {

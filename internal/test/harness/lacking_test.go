@@ -20,12 +20,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// ingressAtHost returns an Ingress for a host that the seeded certificates do not cover.
+// ingressAtHost returns YAML of Ingress "shop/web" with the given host, which the seeded certificates need not cover.
 func ingressAtHost(host, annotations string, paths ...string) string {
 	return strings.Replace(webIngress(annotations, paths...), "shop.example.com", host, 1)
 }
 
-// setNameTags sets the Name tag of network resources.
+// setNameTags sets the tag "Name" of the EC2 resources with the given IDs.
 func setNameTags(t *testing.T, r *Harness, name string, ids ...string) {
 	t.Helper()
 	_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(t.Context(), &ec2.CreateTagsInput{
@@ -36,7 +36,7 @@ func setNameTags(t *testing.T, r *Harness, name string, ids ...string) {
 	}
 }
 
-// replaceBackendByAction makes the backend late an action.
+// replaceBackendByAction replaces backend "late" of an Ingress by the action of the same name.
 func replaceBackendByAction(doc string) string {
 	return strings.Replace(doc, "{name: late, port: {number: 80}}", "{name: late, port: {name: use-annotation}}", 1)
 }
@@ -56,18 +56,18 @@ func removeCertificate(r *Harness, arn string) func() {
 	}
 }
 
-// TestMissingResourceIsFoundWhenItAppears checks that the controller looks again for missing resources, because no
-// event reports their creation.
+// TestMissingResourceIsFoundWhenItAppears checks that the controller reports a missing AWS resource, and finds it after
+// it is created. The controller must look for it repeatedly, because AWS sends no event.
 func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 	t.Parallel()
 	type step = func(t *testing.T, r *Harness)
 	cases := map[string]struct {
-		// given prepares the state and returns a function that creates the missing resource.
+		// given prepares AWS, and returns a function that creates the missing resource.
 		given  func(t *testing.T, r *Harness) step
 		opt    Options
 		object func(r *Harness) string
 		reason string // reason of the warning while the resource is missing
-		served string // a line of the state that appears when the resource exists
+		served string // part of a line of State or lateTargets that appears after the resource is created
 	}{
 		"a certificate for the host": {
 			given: func(*testing.T, *Harness) step {
@@ -214,7 +214,7 @@ spec: {targetGroupName: late, targetType: ip, serviceRef: {name: web, port: 80}}
 			})
 		}
 		t.Run(name, func(t *testing.T) { found(t, 8*time.Minute, 2*time.Minute) })
-		// A resource that is missing for long is looked for less and less often.
+		// The controller looks for a resource less often if it has been missing for hours.
 		t.Run(name+" after hours", func(t *testing.T) { found(t, 3*time.Hour, 16*time.Minute) })
 	}
 }
@@ -229,7 +229,7 @@ func createLateTargetGroup(t *testing.T, r *Harness) {
 	}
 }
 
-// lateTargets returns the targets of the target group that is created later.
+// lateTargets returns "target <target group> <target ID>" for each target in AWS.
 func lateTargets(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -242,8 +242,8 @@ func lateTargets(r *Harness) (out []string) {
 	return out
 }
 
-// TestManyMissingResourcesCostFewCalls checks that looking for missing resources causes few calls, for any number of
-// objects.
+// TestManyMissingResourcesCostFewCalls checks that the search for many missing resources makes at most about one call
+// every two seconds, and no mutating call.
 func TestManyMissingResourcesCostFewCalls(t *testing.T) {
 	t.Parallel()
 	n := measurementSize(300, 60)
@@ -305,8 +305,8 @@ spec: {targetGroupName: tg-%[1]d, targetType: ip, serviceRef: {name: web, port: 
 	}
 }
 
-// TestStepOnMissingResourceHasBackOff checks that a step is repeated with back-off if AWS reports a resource as
-// missing or occupied that was just read.
+// TestStepOnMissingResourceHasBackOff checks that CreateRule is repeated with back-off if AWS answers that a listener
+// is missing or a priority is in use, although the controller has just read the opposite.
 func TestStepOnMissingResourceHasBackOff(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"ListenerNotFound", "PriorityInUse"} {

@@ -18,7 +18,8 @@ import (
 
 const publicGroupAnnotation = ipTargets + ", fulcrum.dev/load-balancer-group: public"
 
-// sharedService returns a Service of the controller's class, created on the given day, with annotations and ports.
+// sharedService returns YAML of a Service of the controller's class in namespace "shop". day is the day of its
+// creation, as two digits. annotations and ports are YAML lists without brackets.
 func sharedService(name, day, annotations, ports string) string {
 	return `
 apiVersion: v1
@@ -39,7 +40,8 @@ func serviceNamed(r *Harness, name string) cluster.Object {
 	return obj
 }
 
-// stateLinesOf returns the lines of the state about target groups of a Service, or about listeners that forward to them.
+// stateLinesOf returns the lines of State about the target groups of a Service of namespace "shop", and about the rules
+// that forward to them.
 func stateLinesOf(r *Harness, service string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, "shop/"+service+":") {
@@ -49,8 +51,8 @@ func stateLinesOf(r *Harness, service string) (out []string) {
 	return out
 }
 
-// TestMembersJoinAndLeaveSharedLoadBalancer checks that Services join and leave a shared load balancer, in any order,
-// without a change for other members.
+// TestMembersJoinAndLeaveSharedLoadBalancer checks that Services join and leave a shared load balancer without a change
+// for the other members. They join in the order of their age or in the reverse order, and leave in the same order.
 func TestMembersJoinAndLeaveSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{"oldest first": {"web", "api", "mail"}, "youngest first": {"mail", "api", "web"}} {
@@ -108,8 +110,8 @@ func TestMembersJoinAndLeaveSharedLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestServiceKeepsItsPortOfSharedLoadBalancer checks that a Service keeps its port when an older one asks for it, and
-// that the port goes to the next one when the Service is deleted.
+// TestServiceKeepsItsPortOfSharedLoadBalancer checks that a Service keeps its port of a shared load balancer when an
+// older Service names the same port. The older Service gets the port when the first one is deleted.
 func TestServiceKeepsItsPortOfSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,8 +131,8 @@ func TestServiceKeepsItsPortOfSharedLoadBalancer(t *testing.T) {
 	})
 }
 
-// unservedPortReason returns a function that reports why a connection to a port of a load balancer's hostname reaches no
-// pod.
+// unservedPortReason returns a function for dnsClient.unservedReason. This function returns why no pod gets a
+// connection to the given port of the load balancer with hostname name, or "" if a healthy pod gets it.
 func unservedPortReason(port int) func(r *Harness, name string) string {
 	return func(r *Harness, name string) string {
 		w := r.Emulator.Store()
@@ -161,8 +163,9 @@ func unservedPortReason(port int) func(r *Harness, name string) string {
 	}
 }
 
-// moveLifecycle moves a Service from its own load balancer to a shared one and back, deletes it, and returns the
-// states. act is called before the first move and returns the client that follows it.
+// moveLifecycle moves a Service from a separate load balancer to a shared one and back, and deletes all Services. It
+// returns State and clusterState after each step. act is called before the first move, and returns a client of the
+// Service.
 func moveLifecycle(t *testing.T, r *Harness, act func() *dnsClient) (states [][]string) {
 	t.Helper()
 	rest := func(d time.Duration) {
@@ -182,21 +185,22 @@ func moveLifecycle(t *testing.T, r *Harness, act func() *dnsClient) (states [][]
 	r.Apply(readyPods("web", podAddresses[0]), readyPods("api", podAddresses[1]),
 		sharedService("api", "11", publicGroupAnnotation, servicePort("9000")), sharedService("web", "10", ipTargets, servicePort("80")))
 	rest(10 * time.Minute)
-	time.Sleep(10 * time.Minute) // until the load balancers are active and their targets healthy
+	time.Sleep(10 * time.Minute) // lets the load balancers become active and their targets healthy
 	rest(10 * time.Minute)
 	client := act()
 	r.Apply(sharedService("web", "10", publicGroupAnnotation, servicePort("80")))
 	rest(time.Hour)
 	r.Apply(sharedService("web", "10", ipTargets, servicePort("80")))
 	rest(time.Hour)
-	client.unservedReason = func(*Harness, string) string { return "" } // a deleted Service need not be served
+	client.unservedReason = func(*Harness, string) string { return "" } // the Service is deleted next and need not be served
 	r.deleteObject(cluster.KindService, "shop", "web")
 	r.deleteObject(cluster.KindService, "shop", "api")
 	rest(time.Hour)
 	return states
 }
 
-// newServiceDNSClient returns a client of a port of a Service, which follows the hostname in the status.
+// newServiceDNSClient returns a client that connects to a port of Service name in namespace "shop". It uses the
+// hostnames that the status of the Service has shown within the TTL.
 func newServiceDNSClient(r *Harness, name string, port int) *dnsClient {
 	f := newDNSClient(r)
 	f.unservedReason = unservedPortReason(port)
@@ -209,9 +213,9 @@ func newServiceDNSClient(r *Harness, name string, port int) *dnsClient {
 	return f
 }
 
-// TestServiceMovesBetweenLoadBalancersWithoutDowntime checks that a client that follows DNS loses no connection while
-// a Service moves to a shared load balancer and back, and that the result is the same when the process is killed
-// after any of the calls to AWS.
+// TestServiceMovesBetweenLoadBalancersWithoutDowntime checks that a client that uses DNS loses no connection while a
+// Service moves to a shared load balancer and back. The result is the same if the process is killed after a call. About
+// eight calls, in equal distances, are tried.
 func TestServiceMovesBetweenLoadBalancersWithoutDowntime(t *testing.T) {
 	t.Parallel()
 	var want [][]string
@@ -262,7 +266,7 @@ func TestServiceMovesBetweenLoadBalancersWithoutDowntime(t *testing.T) {
 	}
 }
 
-// TestProtectedLoadBalancerStaysWhenServiceMoves checks that the previous load balancer is kept while the Service
+// TestProtectedLoadBalancerStaysWhenServiceMoves checks that the previous load balancer is kept as long as the Service
 // sets deletion protection, and is deleted when the Service disables it.
 func TestProtectedLoadBalancerStaysWhenServiceMoves(t *testing.T) {
 	t.Parallel()
@@ -283,8 +287,8 @@ func TestProtectedLoadBalancerStaysWhenServiceMoves(t *testing.T) {
 	})
 }
 
-// TestMoveEventsNameTheNewLoadBalancer checks that the events of a move name the new load balancer, also if its
-// scheme is not the default.
+// TestMoveEventsNameTheNewLoadBalancer checks that the events about a move of a Service name the new load balancer,
+// even if the previous one has another scheme.
 func TestMoveEventsNameTheNewLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

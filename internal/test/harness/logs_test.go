@@ -32,7 +32,7 @@ func (l *jsonLog) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// takeLines returns the lines since the last call of take.
+// takeLines returns the lines since the last call of takeLines.
 func (l *jsonLog) takeLines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func linesWith(lines []string, texts ...string) (out []string) {
 	return out
 }
 
-// errorLines returns the lines of level error, which are those without a level number.
+// errorLines returns the lines of level error. These have no level number.
 func errorLines(lines []string) (out []string) {
 	for _, l := range lines {
 		if !strings.Contains(l, `"level":`) {
@@ -65,7 +65,8 @@ func errorLines(lines []string) (out []string) {
 	return out
 }
 
-// newWorkingShop returns a shop with workers and a log.
+// newWorkingShop returns a harness whose controller has workers, with Services "web" and "api" and their pods, and its
+// log. It replaces opt.Workers and opt.Log.
 func newWorkingShop(t *testing.T, opt Options) (*Harness, *jsonLog) {
 	log := &jsonLog{}
 	opt.Workers, opt.Log = 2, log.logger()
@@ -74,8 +75,8 @@ func newWorkingShop(t *testing.T, opt Options) (*Harness, *jsonLog) {
 	return r, log
 }
 
-// TestEachFaultIsLoggedOnce checks that a fault is logged once, however often the step is repeated, and that success
-// is logged only if AWS matches the objects.
+// TestEachFaultIsLoggedOnce checks that a change that AWS rejects is logged as one error of the step and one error of
+// the finding, even if the step is repeated for hours. "applied plan" is logged only if AWS matches the objects.
 func TestEachFaultIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestEachFaultIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestOutageIsLoggedOncePerItem checks that a failed run is logged as one error.
+// TestOutageIsLoggedOncePerItem checks that a stack whose runs all fail is logged as one error in two hours.
 func TestOutageIsLoggedOncePerItem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,8 +134,8 @@ func TestOutageIsLoggedOncePerItem(t *testing.T) {
 	})
 }
 
-// TestOwnRateLimitIsNotLoggedAsError checks that waiting for the controller's own rate limiter is not logged as an
-// error.
+// TestOwnRateLimitIsNotLoggedAsError checks that nothing is logged as an error if calls wait for the rate limiter of
+// the controller.
 func TestOwnRateLimitIsNotLoggedAsError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +158,8 @@ func TestOwnRateLimitIsNotLoggedAsError(t *testing.T) {
 	})
 }
 
-// TestClientSecretsAreNotLogged checks that a client secret that AWS quotes in an error is not logged.
+// TestClientSecretsAreNotLogged checks that an OIDC client secret that AWS quotes in an error is neither in the log nor
+// in events.
 func TestClientSecretsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-shop"
@@ -187,8 +189,8 @@ stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
 	})
 }
 
-// lastingEvents returns the events of an object whose message contains a text and that the API server has not yet
-// dropped, an hour after their last write.
+// lastingEvents returns the events of an object whose message contains a text, and that were written within the last
+// hour. The API server of a real cluster deletes older events.
 func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
 	for _, o := range r.Store.All("Event") {
 		e := o.(*corev1.Event)
@@ -199,8 +201,8 @@ func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
 	return out
 }
 
-// TestEventOfHeldIngressIsRepeated checks that a held Ingress still has its event hours later, as one event with a
-// count.
+// TestEventOfHeldIngressIsRepeated checks that the event of a held Ingress is emitted again, as the same Event object
+// with a higher count, so that it always exists. It is no longer emitted after the Ingress is corrected.
 func TestEventOfHeldIngressIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

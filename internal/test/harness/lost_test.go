@@ -31,7 +31,7 @@ func deleteInShop(t *testing.T, r *Harness, kind cluster.Kind, name string) {
 	}
 }
 
-// loseTargetGroup deletes the target group of an Ingress with the rules and listeners that use it, as a user would.
+// loseTargetGroup deletes all listeners, and then the target group with the given ARN, like a user.
 func loseTargetGroup(t *testing.T, r *Harness, arn string) {
 	t.Helper()
 	api := elb.NewFromConfig(AWSConfig(r.Emulator))
@@ -101,8 +101,8 @@ func TestManuallyDeletedBindingIsRecreated(t *testing.T) {
 	})
 }
 
-// TestBindingIsDeletedWithoutItsDependencies checks that deleting a binding removes its targets and rules, also if
-// its Service, its pods or its target group do not exist any more.
+// TestBindingIsDeletedWithoutItsDependencies checks that the deletion of a binding removes its targets and its security
+// group rules, even if its Service, its pods, a node or its target group no longer exist.
 func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(t *testing.T, r *Harness){
@@ -166,7 +166,7 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 }
 
 // TestPodChangesDuringDowntimeAreApplied checks that changes of pods while no controller runs are applied after the
-// next start, and that AWS is called only if there was a change.
+// next start, and that AWS is called only if pods have changed.
 func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -209,7 +209,7 @@ func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 	}
 }
 
-// reversed returns an EndpointSlice with its endpoints in reverse order.
+// reversed returns a document of readyPods whose EndpointSlice has its endpoints in reverse order.
 func reversed(doc string) string {
 	head, list, _ := strings.Cut(doc, "endpoints:\n")
 	lines := strings.Split(strings.TrimSpace(list), "\n")

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// teamShop adds a namespace of another tenant with a Service, and a class that does not admit that namespace.
+// teamShop has namespace "team" with Service "web", and IngressClass "pinned" with IngressGroup "edge". The class
+// admits namespace "shop", but not "team".
 const teamShop = `
 apiVersion: v1
 kind: Namespace
@@ -39,7 +40,8 @@ metadata: {name: pinned}
 spec: {group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}}
 `
 
-// ingressInNamespace returns an Ingress of a namespace with one rule.
+// ingressInNamespace returns YAML of an Ingress with one rule to Service "web" of its namespace. finalizer is its
+// finalizer, or "" for none. notes are alternating names and values of annotations.
 func ingressInNamespace(namespace, name, class, host, finalizer string, notes ...string) string {
 	fin := ""
 	if finalizer != "" {
@@ -60,7 +62,8 @@ spec:
 `, namespace, name, class, host, fin, annotationPrefix, ingressAnnotations(notes...))
 }
 
-// victimIngresses returns two Ingresses of the IngressGroup with the same load-balancer-wide settings.
+// victimIngresses returns shop, teamShop, pods, and the two Ingresses "shop/a" and "shop/b" with the same settings for
+// their load balancer. notes are further annotations.
 func victimIngresses(r *Harness, class string, notes ...string) []string {
 	notes = append(notes, "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")
 	return []string{
@@ -69,7 +72,8 @@ func victimIngresses(r *Harness, class string, notes ...string) []string {
 	}
 }
 
-// attackAndCheckVictims applies objects of another tenant and checks that the victims' load balancer does not change.
+// attackAndCheckVictims applies objects of namespace "team". It fails the test if the load balancer of victimIngresses,
+// its security groups or its listeners change, or if a victim has warnings.
 func attackAndCheckVictims(t *testing.T, r *Harness, docs ...string) {
 	t.Helper()
 	kinds := []string{"load-balancer", "security-group", "web-acl", "listener"}
@@ -88,6 +92,8 @@ func attackAndCheckVictims(t *testing.T, r *Harness, docs ...string) {
 	}
 }
 
+// TestFinalizerIsNoMembership checks that an Ingress that has the finalizer of an IngressGroup, but is not admitted by
+// the class, changes nothing in AWS.
 func TestFinalizerIsNoMembership(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
@@ -117,8 +123,8 @@ func TestFinalizerIsNoMembership(t *testing.T) {
 	}
 }
 
-// TestForgedFinalizerKeepsNoLoadBalancer checks that a forged finalizer with deletion protection does not prevent the
-// deletion of another tenant's load balancer.
+// TestForgedFinalizerKeepsNoLoadBalancer checks that an Ingress of another namespace with the finalizer of an
+// IngressGroup, and with deletion protection, does not prevent the deletion of the load balancer.
 func TestForgedFinalizerKeepsNoLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,6 +143,8 @@ func TestForgedFinalizerKeepsNoLoadBalancer(t *testing.T) {
 	})
 }
 
+// TestConflictingNewcomerChangesNothing checks that a new member of an IngressGroup whose settings conflict with the
+// other members, or are invalid, does not change the load balancer, and is warned.
 func TestConflictingNewcomerChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
@@ -161,7 +169,7 @@ func TestConflictingNewcomerChangesNothing(t *testing.T) {
 				if w := warningsByObject(r)["newcomer"]; len(w) == 0 {
 					t.Error("the newcomer hears nothing")
 				}
-				// Settings on which the members of namespace shop agree are applied.
+				// A setting that both members of namespace "shop" change in the same way is applied.
 				for _, n := range []string{"a", "b"} {
 					r.Apply(ingressInNamespace("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.1.0.0/16", "wafv2-acl-name", "rig"))
 				}
@@ -175,8 +183,8 @@ func TestConflictingNewcomerChangesNothing(t *testing.T) {
 	}
 }
 
-// TestRedirectToClosedPortIsNotFollowed checks that an SSL redirect of an invalid newcomer to a port without a
-// listener changes no rule and no listener.
+// TestRedirectToClosedPortIsNotFollowed checks that an invalid member with an SSL redirect to a port without listener
+// changes no rule and no listener.
 func TestRedirectToClosedPortIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,8 +203,8 @@ func TestRedirectToClosedPortIsNotFollowed(t *testing.T) {
 	})
 }
 
-// TestProductOfPortsAndPathsIsLimited checks that a member with many ports and paths is refused before rules for all
-// combinations are created.
+// TestProductOfPortsAndPathsIsLimited checks that a member of an IngressGroup is not served if its ports and paths
+// together need too many rules, and that the warning names the flag of the limit.
 func TestProductOfPortsAndPathsIsLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -214,7 +222,6 @@ func TestProductOfPortsAndPathsIsLimited(t *testing.T) {
 	})
 }
 
-// deleteIngress deletes an Ingress, as a user would.
 func deleteIngress(t *testing.T, r *Harness, namespace, name string) {
 	t.Helper()
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name}); err != nil {

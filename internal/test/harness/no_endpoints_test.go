@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// noEndpointsEvents returns the events about a Service without serving pods, with their objects.
+// noEndpointsEvents returns "kind name: message" for each event that reports a Service without ready endpoints, sorted.
 func noEndpointsEvents(r *Harness) (out []string) {
 	for _, o := range r.Store.All("Event") {
 		switch e := o.(*corev1.Event); e.Reason {
@@ -25,13 +25,13 @@ func noEndpointsEvents(r *Harness) (out []string) {
 	return out
 }
 
-// unreadyPods returns pods of a Service that do not become ready.
+// unreadyPods returns YAML like readyPods, but no pod is ready.
 func unreadyPods(service string, addresses ...string) string {
 	return strings.NewReplacer(`status: "True"`, `status: "False"`, "ready: true", "ready: false").Replace(readyPods(service, addresses...))
 }
 
-// podsWithOtherPortName returns pods whose port has another name than the Service expects, and the EndpointSlice that
-// Kubernetes creates for them.
+// podsWithOtherPortName returns YAML like readyPods, but the container port has the name "http", and the EndpointSlice
+// has no port, as if the Service named another port.
 func podsWithOtherPortName(service string, addresses ...string) string {
 	return strings.NewReplacer(`ports: [{name: "", port: 8080, protocol: TCP}]`, "ports: []", "{containerPort: 8080}", "{containerPort: 8080, name: http}").Replace(readyPods(service, addresses...))
 }
@@ -45,8 +45,8 @@ func (r *Harness) deletePods(service string, n int) {
 	}
 }
 
-// TestServiceWithoutPodsIsReported checks that the Service, and the Ingress or load balancer in front of it, gets one
-// event about why no pod serves, only after the time that a normal rollout may take.
+// TestServiceWithoutPodsIsReported checks that a Service without ready endpoints and its Ingress each get one event
+// that names the cause. The event comes only after the time that pods normally need to start.
 func TestServiceWithoutPodsIsReported(t *testing.T) {
 	t.Parallel()
 	named := strings.ReplaceAll(shop, "targetPort: 8080, nodePort: 30080", "targetPort: htp, nodePort: 30080")
@@ -84,8 +84,8 @@ func TestServiceWithoutPodsIsReported(t *testing.T) {
 	}
 }
 
-// TestScaleToZeroIsNotReported checks that scaling to zero, replacing all pods at once and newly created pods cause
-// no event.
+// TestScaleToZeroIsNotReported checks that no event reports a Service that is scaled to zero, or whose new pods have
+// not been ready for four minutes.
 func TestScaleToZeroIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,7 +105,8 @@ func TestScaleToZeroIsNotReported(t *testing.T) {
 	})
 }
 
-// TestSelectorWithoutPodsIsReported checks that a selector that stops matching running pods is reported at once.
+// TestSelectorWithoutPodsIsReported checks that a selector that no longer matches the running pods is reported within a
+// minute.
 func TestSelectorWithoutPodsIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,8 +123,8 @@ func TestSelectorWithoutPodsIsReported(t *testing.T) {
 	})
 }
 
-// TestServiceWithoutPodsIsReportedOnServiceAndGateway checks that a Service with a load balancer and a Gateway get
-// one such event each.
+// TestServiceWithoutPodsIsReportedOnServiceAndGateway checks that Services without ready endpoints are reported on a
+// Service with an NLB, and on the backend Service of a route and its Gateway.
 func TestServiceWithoutPodsIsReportedOnServiceAndGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

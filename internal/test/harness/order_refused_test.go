@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestRejectedPrioritiesLeaveNoExtraRules checks that, while AWS refuses to reorder rules for hours and order and
-// backends are edited repeatedly, no extra rules accumulate and every request gets its old or its new answer. Once
-// AWS accepts the order, the desired state is reached.
+// TestRejectedPrioritiesLeaveNoExtraRules checks repeated edits of paths and backends of an Ingress while AWS rejects
+// new rule priorities. Every request gets its old or its new answer, and no extra rules accumulate. The desired state
+// is reached after AWS accepts new priorities.
 func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 	t.Parallel()
 	paths := []string{"/*", "/a/*", "/a/b", "/c"}
@@ -87,7 +87,8 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 	})
 }
 
-// expectedAnswers returns, for each path, the Service to which an Ingress forwards it, or "default" if there is none.
+// expectedAnswers returns the backend of an Ingress for each requested path, or "default" if no rule matches. doc is
+// the YAML of the Ingress, and asked has the requested paths.
 func expectedAnswers(doc string, asked []string) map[string]string {
 	type rule struct{ path, service string }
 	var rules []rule

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// editForFiveMinutes creates, edits and deletes an Ingress and replaces pods.
+// editForFiveMinutes creates, edits and deletes Ingresses, and replaces pods, within five minutes.
 func editForFiveMinutes(r *Harness) {
 	named := func(name, path string) string {
 		return strings.Replace(webIngress("", path), "name: web\n", "name: "+name+"\n", 1)
@@ -29,6 +29,8 @@ func editForFiveMinutes(r *Harness) {
 	r.advanceTime(3 * time.Minute)
 }
 
+// newOutageTest returns a harness with workers and drift detection, and with Ingresses "web" and "deleted" that are
+// served.
 func newOutageTest(t *testing.T) *Harness {
 	r := shopWith(t, Options{Workers: 3, Checkpoints: true, Drift: true})
 	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:5]...), webIngress("", "/=web"),
@@ -37,8 +39,8 @@ func newOutageTest(t *testing.T) *Harness {
 	return r
 }
 
-// TestEditsDuringAnOutageTakeEffectAfterIt checks that all edits during a five-minute outage of AWS take effect after
-// it, and that no drift is reported.
+// TestEditsDuringAnOutageTakeEffectAfterIt checks that all edits during an outage of AWS of five minutes take effect
+// within 30 minutes after it, and that no drift is reported.
 func TestEditsDuringAnOutageTakeEffectAfterIt(t *testing.T) {
 	t.Parallel()
 	var want []string

@@ -10,14 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// outages are the ways in which AWS may fail to answer.
+// outages are the ways in which all calls to AWS fail during an outage.
 var outages = map[string]fault.Action{
 	"refused": {Reset: true},
 	"hangs":   {Hang: true},
 	"fails":   {Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)},
 }
 
-// unansweredEvents returns the events of an object that report that AWS does not answer.
+// unansweredEvents returns the messages of the warnings on an object that report that AWS does not answer.
 func unansweredEvents(r *Harness, object string) (out []string) {
 	for _, text := range warningsByObject(r)[object] {
 		if strings.Contains(text, "AWS has not answered since ") {
@@ -27,8 +27,8 @@ func unansweredEvents(r *Harness, object string) (out []string) {
 	return out
 }
 
-// TestOutageIsReportedWithin15Seconds checks that an object that is edited during an outage gets one event about it
-// within 15 s, and that the edit takes effect after the outage.
+// TestOutageIsReportedWithin15Seconds checks that an Ingress that is edited during an outage gets one event about the
+// outage within 15 seconds, and that the edit takes effect within six minutes after the outage.
 func TestOutageIsReportedWithin15Seconds(t *testing.T) {
 	t.Parallel()
 	for name, outage := range outages {
@@ -62,8 +62,8 @@ func TestOutageIsReportedWithin15Seconds(t *testing.T) {
 	}
 }
 
-// TestUnansweredCallIsReportedWithin15Seconds checks that for any kind of call an object that waits for the response
-// gets one event about it within 15 s.
+// TestUnansweredCallIsReportedWithin15Seconds checks several operations that AWS does not answer. An object that waits
+// for the response gets one event about it within 15 seconds.
 func TestUnansweredCallIsReportedWithin15Seconds(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {

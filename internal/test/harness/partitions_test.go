@@ -22,7 +22,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// hostsShown returns the hostnames in the status of the Ingress, the Service and the Gateway.
+// hostsShown returns the hostnames in the statuses of the Ingress, the Service and the Gateway, by kind.
 func hostsShown(r *Harness) map[string]string {
 	out := map[string]string{}
 	for _, o := range r.Store.All(cluster.KindIngress) {
@@ -43,8 +43,8 @@ func hostsShown(r *Harness) map[string]string {
 	return out
 }
 
-// TestEveryPartitionIsServed checks that in every AWS partition an Ingress, a Service and a Gateway are served with
-// the policy of that partition, are recognized after a restart, and leave nothing after deletion.
+// TestEveryPartitionIsServed checks each AWS partition. An Ingress, a Service and a Gateway get load balancers with the
+// IAM policies of the partition, a restart changes nothing, and nothing remains after their deletion.
 func TestEveryPartitionIsServed(t *testing.T) {
 	t.Parallel()
 	hosts := map[string]string{
@@ -102,11 +102,12 @@ func TestEveryPartitionIsServed(t *testing.T) {
 	}
 }
 
-// TestScenariosInEveryPartition checks the permission scenarios with the policy of every partition. Shield exists in
-// only one partition; elsewhere the load balancer is served without it.
+// TestScenariosInEveryPartition checks the permission scenarios with the IAM policies of two other partitions, or of
+// all in the long form. Shield exists only in partition "aws". In the other partitions, the load balancer is served
+// without Shield.
 func TestScenariosInEveryPartition(t *testing.T) {
 	t.Parallel()
-	tried := rights.Partitions[1:3] // the others differ only in their names
+	tried := rights.Partitions[1:3] // the remaining partitions differ from these only in their names
 	if seeds.Long() {
 		tried = rights.Partitions[1:]
 	}

@@ -30,58 +30,59 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// permissionScenario is a scenario of the permission table. The controller has the permissions of the table and of the
-// features, or all of them but one.
+// permissionScenario is a scenario of the table of IAM permissions. The controller has the permissions that every
+// installation needs and those of the features, or all of these except one.
 type permissionScenario struct {
 	features []string
-	// setUp changes the options; run applies objects and settles the controller.
+	// setUp, if not nil, changes the options. run applies objects and settles the controller.
 	setUp func(*Options)
 	run   func(p *permissionRun)
-	// repeatedCall is the call that is made more often if the permissions are missing, for which only metrics show the
-	// denial.
+	// repeatedCall, if not "", is the call that the controller makes more often if a permission of the scenario is
+	// missing. No finding reports such a permission.
 	repeatedCall string
-	// isIndependent marks a scenario without whose permissions an Ingress that does not use its feature is still served.
+	// isIndependent reports whether an Ingress that does not use the feature is served without its permissions.
 	isIndependent bool
 }
 
-// permissionRun is one run of a scenario.
+// permissionRun is one run of a permissionScenario.
 type permissionRun struct {
 	*Harness
 	t *testing.T
 }
 
-// applyAndSettle applies objects and settles the controller.
+// applyAndSettle applies YAML documents and settles the controller.
 func (p *permissionRun) applyAndSettle(objects ...string) {
 	p.t.Helper()
 	p.Apply(objects...)
 	p.Settle(30 * time.Minute)
 }
 
-// applyShop begins a scenario with an Ingress with annotations.
+// applyShop applies Ingress "shop/web" with annotations, its Services and their pods, and settles the controller.
+// annotations are alternating names and values.
 func (p *permissionRun) applyShop(annotations ...string) {
 	p.t.Helper()
 	p.applyAndSettle(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), webIngress(ingressAnnotations(annotations...), "/=web"))
 }
 
-// restartAndSettle restarts the controller, which then reads the existing state.
+// restartAndSettle restarts the controller, and lets it read the existing state of AWS.
 func (p *permissionRun) restartAndSettle() {
 	p.t.Helper()
 	p.Start()
 	p.applyAndSettle()
 }
 
-// deleteIngressAndSettle deletes the Ingress.
+// deleteIngressAndSettle deletes Ingress "shop/web", and settles the controller.
 func (p *permissionRun) deleteIngressAndSettle() {
 	p.t.Helper()
 	p.deleteObject(cluster.KindIngress, "shop", "web")
 	p.applyAndSettle()
 }
 
-// otherAccountPolicy has the permissions that docs/permissions.md requires for the role of another account.
+// otherAccountPolicy has the permissions that docs/permissions.md requires for a role in another account.
 const otherAccountPolicy = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Resource": "*", "Action": ["elasticloadbalancing:DescribeTargetGroups",
 	"elasticloadbalancing:DescribeTargetHealth", "elasticloadbalancing:RegisterTargets", "elasticloadbalancing:DeregisterTargets"]}]}`
 
-// unrelatedIngress is an Ingress with its own load balancer and without optional features.
+// unrelatedIngress is an Ingress in namespace "other" with a separate load balancer and without optional features.
 const unrelatedIngress = `
 apiVersion: v1
 kind: Namespace
@@ -143,7 +144,7 @@ var permissionScenarios = map[rights.Scenario]permissionScenario{
 	rights.ScenarioNetworks: {run: func(p *permissionRun) {
 		p.applyShop("scheme", "internet-facing", "subnets", strings.Join(p.World.Public[:2], ","))
 		p.applyAndSettle(webIngress(ingressAnnotations("scheme", "internet-facing", "subnets", strings.Join(p.World.Public, ","), "ip-address-type", "dualstack"), "/=web"))
-		// Without role tags, routes show which subnets are public.
+		// Without role tags, the controller reads route tables to find public subnets.
 		_, err := ec2.NewFromConfig(AWSConfig(p.Emulator)).DeleteTags(p.t.Context(), &ec2.DeleteTagsInput{
 			Resources: slices.Concat(p.World.Public, p.World.Private),
 			Tags:      []ec2types.Tag{{Key: aws.String("kubernetes.io/role/elb")}, {Key: aws.String("kubernetes.io/role/internal-elb")}},
@@ -178,7 +179,7 @@ var permissionScenarios = map[rights.Scenario]permissionScenario{
 		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "arn:"+p.Emulator.Store().AWSPartition().Name+":iam::"+Account+":server-certificate/old")
 	}},
 	rights.ScenarioCertificates: {isIndependent: true, run: func(p *permissionRun) {
-		// The summary of a certificate in a list contains only its first hundred names.
+		// ListCertificates returns only the first hundred names of a certificate.
 		names := []string{"shop.example.com"}
 		for i := range 101 {
 			names = append(names, fmt.Sprintf("n%d.example.com", i))
@@ -254,7 +255,7 @@ var permissionScenarios = map[rights.Scenario]permissionScenario{
 	}},
 	rights.ScenarioTagging: {repeatedCall: "elasticloadbalancing:DescribeTags", features: []string{rowTagging}, setUp: func(o *Options) { o.TaggingLag = time.Second }, run: func(p *permissionRun) {
 		api := elb.NewFromConfig(AWSConfig(p.Emulator))
-		for i := range 25 { // more than one call for tags can name
+		for i := range 25 { // more than one DescribeTags call accepts
 			in := &elb.CreateLoadBalancerInput{Name: aws.String(fmt.Sprintf("foreign-%d", i)), Type: elbtypes.LoadBalancerTypeEnumNetwork,
 				Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: p.World.Private[:1]}
 			if _, err := api.CreateLoadBalancer(p.t.Context(), in); err != nil {
@@ -289,18 +290,19 @@ func wafRegionalToken(p *permissionRun) *string {
 	return out.ChangeToken
 }
 
-// permissionResult is the result of a run.
+// permissionResult is the result of a run of a permissionScenario.
 type permissionResult struct {
 	warnings []string
 	used     map[authz.UsedPermission]int
 	denied   map[string]int
 	calls    map[string]int
 	state    []string
-	// unrelatedState is the AWS state of the unrelated Ingress, which must not change.
+	// unrelatedState has the lines of State about unrelatedIngress. It is empty if the scenario is not independent.
 	unrelatedState []string
 }
 
-// runPermissionScenario runs a scenario in a partition without one permission, or with all if the statement is empty.
+// runPermissionScenario runs a scenario in a partition without the permission action of statement sid, or with all
+// permissions if sid is "".
 func runPermissionScenario(t *testing.T, name rights.Scenario, partition, sid, action string) (out permissionResult) {
 	t.Helper()
 	s, ok := permissionScenarios[name]
@@ -335,8 +337,8 @@ func runPermissionScenario(t *testing.T, name rights.Scenario, partition, sid, a
 	return out
 }
 
-// TestScenariosUseAllPermissions checks that the scenarios need every permission of the table and no other, and that
-// they cause no warning.
+// TestScenariosUseAllPermissions checks that each permission of the table is used by the scenario that it names, and
+// that no scenario needs another permission.
 func TestScenariosUseAllPermissions(t *testing.T) {
 	t.Parallel()
 	results := map[rights.Scenario]permissionResult{}
@@ -351,7 +353,7 @@ func TestScenariosUseAllPermissions(t *testing.T) {
 	}
 	for _, s := range rights.AWSStatements {
 		if s.Feature == rights.DoctorCommand {
-			continue // see internal/cli
+			continue // tests in internal/cli cover the doctor command
 		}
 		for _, a := range s.Actions {
 			key := authz.UsedPermission{Sid: s.Sid, Action: a.Name}
@@ -370,11 +372,11 @@ func TestScenariosUseAllPermissions(t *testing.T) {
 	}
 }
 
-// TestWithoutPermission checks that without any one permission its scenario has a finding that names it, and that
-// objects that do not need it are served.
+// TestWithoutPermission runs scenarios without one of their permissions. It checks that a warning names the permission,
+// and that an Ingress that does not need the permission is served. Ordinary test runs try every second permission.
 func TestWithoutPermission(t *testing.T) {
 	t.Parallel()
-	// Many permissions share a scenario, whose result with all permissions is computed once.
+	// Many permissions have the same scenario. The result with all permissions is computed once for each scenario.
 	var mu sync.Mutex
 	results := map[rights.Scenario]permissionResult{}
 	permitted := func(t *testing.T, name rights.Scenario) permissionResult {
@@ -408,7 +410,7 @@ func TestWithoutPermission(t *testing.T) {
 						return
 					}
 					if s.Sid == "Read" && a.Name == "acm:ListTagsForCertificate" {
-						// A controller that may not read tags has never imported certificates, so nothing is missing.
+						// Only a controller that imports certificates needs their tags, so no warning is expected.
 						if all := permitted(t, a.Scenario); !cmp.Equal(all.state, out.state) || len(out.denied) == 0 {
 							t.Errorf("(-with +without):\n%s\ndenied: %v", cmp.Diff(all.state, out.state), out.denied)
 						}

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// TestPreparationOfRejectedStepIsNotRepeated checks that a refused step is repeated with back-off, and that its
-// preparation, such as opening a port, is not made and undone with each attempt.
+// TestPreparationOfRejectedStepIsNotRepeated checks that, while AWS rejects a step for hours, the controller makes no
+// other mutating call, such as opening and closing the port of a listener that cannot be created.
 func TestPreparationOfRejectedStepIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	refuse := func(code string, operations ...string) func(r *Harness) {
@@ -83,7 +83,7 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 	}
 }
 
-// openNetworkGateway returns a Gateway for an NLB with n listeners.
+// openNetworkGateway returns YAML of NLB Gateway "shop/net" with n TCP listeners on the ports from 80.
 func openNetworkGateway(n int) string {
 	var b strings.Builder
 	b.WriteString(`

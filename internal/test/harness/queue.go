@@ -10,12 +10,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// itemKey is an item of work: a stack, a binding, or a GatewayClass or configuration of Gateways.
+// itemKey identifies an item of the queue: a stack, a binding, a GatewayClass, a configuration of Gateways, or the
+// detection of drift. Exactly one field is set.
 type itemKey struct {
 	stack   model.StackID
 	binding bindings.Key
 	class   cluster.Ref
-	drift   bool // the drift detection
+	drift   bool // the detection of drift
 }
 
 func (k itemKey) String() string {
@@ -46,7 +47,7 @@ type item struct {
 	heapIndex int // index in the heap
 }
 
-// items is a heap, the next item first.
+// items is a heap whose first element is the next item.
 type items []*item
 
 func (s items) Len() int { return len(s) }
@@ -68,7 +69,7 @@ func (s *items) Pop() any {
 	return last
 }
 
-// add adds an item, or makes it due earlier.
+// add adds an item that is due at the given time. An item that is already in the queue keeps the earlier of both times.
 func (q *dueQueue) add(k itemKey, due time.Time) {
 	if it := q.byKey[k]; it != nil {
 		if due.Before(it.due) {
@@ -86,6 +87,8 @@ func (q *dueQueue) add(k itemKey, due time.Time) {
 	heap.Push(&q.items, it)
 }
 
+// next returns the first item and the time when it is due, and leaves it in the queue. It returns false if the queue is
+// empty.
 func (q *dueQueue) next() (itemKey, time.Time, bool) {
 	if len(q.items) == 0 {
 		return itemKey{}, time.Time{}, false
@@ -100,7 +103,8 @@ func (q *dueQueue) remove(k itemKey) {
 	}
 }
 
-// backOff doubles the wait with each failure in a row, from 5 ms to 1000 s.
+// backOff returns the wait after a further failure of an item. The wait doubles with each failure in a row, from 5 ms
+// to 1000 s.
 func (q *dueQueue) backOff(k itemKey) time.Duration {
 	if q.failures == nil {
 		q.failures = map[itemKey]int{}
@@ -110,4 +114,5 @@ func (q *dueQueue) backOff(k itemKey) time.Duration {
 	return min(d, 1000*time.Second)
 }
 
+// resetBackOff forgets the failures of an item.
 func (q *dueQueue) resetBackOff(k itemKey) { delete(q.failures, k) }

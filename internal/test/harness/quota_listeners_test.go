@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// listenerQuota is the listener quota in these tests.
+// listenerQuota is the maximum number of listeners of a load balancer in these tests.
 const listenerQuota = 6
 
-// groupMemberOnPorts returns a member of an IngressGroup with HTTP listeners on ports.
+// groupMemberOnPorts returns YAML of a groupMember with one rule, which has an HTTP listener on each of the ports. Its
+// host is "<name>.example.com".
 func groupMemberOnPorts(namespace, name string, first bool, ports ...int32) string {
 	var list []string
 	for _, p := range ports {
@@ -21,7 +22,7 @@ func groupMemberOnPorts(namespace, name string, first bool, ports ...int32) stri
 	return strings.Replace(doc, "{note: shared", "{note: shared"+ingressAnnotations("listen-ports", "["+strings.Join(list, ",")+"]"), 1)
 }
 
-// ports returns n consecutive ports.
+// ports returns n consecutive ports that begin with from.
 func ports(from int32, n int) (out []int32) {
 	for i := range n {
 		out = append(out, from+int32(i))
@@ -29,7 +30,8 @@ func ports(from int32, n int) (out []int32) {
 	return out
 }
 
-// countOpenPorts returns the number of ports that serve a member.
+// countOpenPorts returns how many of the ports forward requests for "<name>.example.com" to a target group of the
+// namespace.
 func countOpenPorts(r *Harness, namespace, name string, ports ...int32) (n int) {
 	for _, p := range ports {
 		if strings.HasPrefix(answerTo(r, p, name+".example.com", "/"), "k8s-"+namespace+"-") {
@@ -39,8 +41,8 @@ func countOpenPorts(r *Harness, namespace, name string, ports ...int32) (n int) 
 	return n
 }
 
-// TestListenerQuotaIsSharedBetweenNamespaces checks that a member with a higher priority that asks for more listeners
-// than the quota, on lower port numbers, does not take all of the quota.
+// TestListenerQuotaIsSharedBetweenNamespaces checks that a member that needs more listeners than the quota allows does
+// not use the whole quota, even if it has a higher priority and lower port numbers than the other member.
 func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) *Harness {
@@ -73,7 +75,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	t.Run("that a member gives up for others", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
-			crowded(t, r, 4) // more than half, so that the victim does not get them back by having the fewest
+			crowded(t, r, 4) // more than half of the quota: the victim gets new listeners only for those that it gives up
 			for _, at := range []int32{high + 10, high + 20} {
 				r.Apply(groupMemberOnPorts("shop", "victim", false, append(ports(high, 2), at, at+1)...))
 				r.Settle(time.Hour)
@@ -113,8 +115,8 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 			}
 		})
 	})
-	// A shared port counts for the member with the fewest ports, so that asking for another member's port does not
-	// delay that member.
+	// A port that two members use counts for the member with fewer ports. A member therefore cannot take away another
+	// member's share of the quota by using the same ports.
 	t.Run("that a neighbour asks for as well", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
@@ -127,8 +129,8 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	})
 }
 
-// TestNamespacesCreateTargetGroupsInTurn checks how two namespaces that join a new load balancer share the account's
-// remaining quota of target groups.
+// TestNamespacesCreateTargetGroupsInTurn checks that two namespaces that join a new load balancer each get half of the
+// target groups that the quota of the account still allows.
 func TestNamespacesCreateTargetGroupsInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// ruleQuota is the rule quota in these tests, small to keep them fast.
+// ruleQuota is the maximum number of rules of a load balancer in these tests. It is small to keep them fast.
 const ruleQuota = 20
 
-// neighbourNamespace is another namespace with a Service.
+// neighbourNamespace is namespace "team" with Service "web".
 const neighbourNamespace = `
 apiVersion: v1
 kind: Namespace
@@ -28,14 +28,16 @@ metadata: {name: web, namespace: team, uid: 22222222-0000-4000-8000-000000000001
 spec: {type: NodePort, ports: [{port: 80, targetPort: 8080, nodePort: 30099}]}
 `
 
-// memberKind creates members of one load balancer with a host and with rules as "path=service" or "path=status".
+// memberKind is a kind of member of a load balancer. member returns the YAML of a member with one host. Each rule is
+// "path=service" for a backend, or "path=status" for a fixed response or redirect. first gives the member the highest
+// priority, if the kind supports it.
 type memberKind struct {
 	name   string
-	shared string // objects of the load balancer other than its members
+	shared string // YAML of further objects that the members need
 	member func(namespace, name string, first bool, host string, rules ...string) string
 }
 
-// groupMember returns an Ingress of IngressGroup "edge".
+// groupMember returns YAML of an Ingress in IngressGroup "edge". See memberKind for the parameters.
 func groupMember(namespace, name string, first bool, host string, rules ...string) string {
 	order := "10"
 	if first {
@@ -74,8 +76,8 @@ spec:
 `, name, namespace, ingressAnnotations(unique...), host, paths.String())
 }
 
-// gatewayMember returns an HTTPRoute of Gateway "edge", or several ones if there are more rules than one route
-// allows.
+// gatewayMember returns YAML of an HTTPRoute for Gateway "edge", or of two HTTPRoutes if there are more than 15 rules.
+// See memberKind for the parameters.
 func gatewayMember(namespace, name string, _ bool, host string, rules ...string) string {
 	const most = 15
 	if len(rules) > most {
@@ -102,7 +104,7 @@ spec:
 	return b.String() + "\n"
 }
 
-// openGateway is a Gateway that admits routes of all namespaces.
+// openGateway is ALB Gateway "shop/edge", which admits routes of all namespaces.
 const openGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -123,7 +125,7 @@ var memberKinds = []memberKind{
 	{name: "gateway", shared: openGateway, member: gatewayMember},
 }
 
-// neighbourRules returns n rules with distinct paths for the neighbour.
+// neighbourRules returns n rules "path=service" with distinct paths.
 func neighbourRules(n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("/n%d=web", i))
@@ -131,12 +133,13 @@ func neighbourRules(n int) (out []string) {
 	return out
 }
 
-// countServed returns how many rules of a member are served by its own target groups or its own actions.
+// countServed returns how many of the rules of a member are served by its target groups or its actions. missing
+// describes the answers to the other rules.
 func countServed(r *Harness, namespace, host string, rules ...string) (n int, missing []string) {
 	for _, rule := range rules {
 		at, to, _ := strings.Cut(rule, "=")
 		got := answerTo(r, 80, host, at)
-		own := strings.HasPrefix(got, "k8s-"+namespace+"-") // followed by the name of the route of a Gateway, else by that of the Service
+		own := strings.HasPrefix(got, "k8s-"+namespace+"-") // the name of the route or of the Service follows
 		if to[0] >= '1' && to[0] <= '9' {
 			own = got == to || got == "?"
 		}
@@ -149,8 +152,8 @@ func countServed(r *Harness, namespace, host string, rules ...string) (n int, mi
 	return n, missing
 }
 
-// TestEditIsServedAtRuleQuota checks that, when the rule quota is used up and a member with a higher priority has
-// many rules that AWS refused, edits of another member are still applied and that member loses no rule to the other.
+// TestEditIsServedAtRuleQuota checks that edits of a member are applied although the rule quota is used up and another
+// member with a higher priority waits for more rules. No member loses rules to the other.
 func TestEditIsServedAtRuleQuota(t *testing.T) {
 	t.Parallel()
 	const before, host, front = 3, "victim.example.com", "a-longer-name.example.com"
@@ -171,7 +174,7 @@ func TestEditIsServedAtRuleQuota(t *testing.T) {
 		edit := edits[name]
 		for i, kind := range memberKinds {
 			if (n+i)%seeds.Step(2) != 0 {
-				continue // the kinds differ in translation, not in the assignment of the quota
+				continue // each edit with one kind; the quota is assigned in the same way for both kinds
 			}
 			ways := []string{"running"}
 			if strings.HasPrefix(name, "all paths") || strings.HasPrefix(name, "what") {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestTargetTypeChangeAtUniqueTargetGroupQuota checks that at the quota of unique target groups, where a new target
-// group does not fit beside the old one, the change is made in one call and an event explains it.
+// TestTargetTypeChangeAtUniqueTargetGroupQuota checks a change of the target type at the quota of target groups for
+// each load balancer, which does not allow a new target group beside the old one. The rule is changed in one step, and
+// an event explains this.
 func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -16,7 +17,7 @@ func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 		old := webIngress("", "/=web", "/api=api")
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), old)
 		awaitSettled(t, r)
-		time.Sleep(time.Minute) // until the targets are healthy
+		time.Sleep(time.Minute) // lets the targets become healthy
 		setQuota(r, "target-groups-per-application-load-balancer", 2)
 		before := answerTo(r, 80, "shop.example.com", "/")
 		r.Emulator.Calls().Reset()
@@ -41,8 +42,9 @@ func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 	})
 }
 
-// TestOldTargetGroupServesAtTargetGroupQuota checks that at the account's quota of target groups, where a replacement
-// cannot be created, the old target group still serves, and that the change is made when the quota allows.
+// TestOldTargetGroupServesAtTargetGroupQuota checks a change of the target type at the account's quota of target
+// groups. The old target group serves as long as the new one cannot be created, and the change is made after the quota
+// is raised.
 func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,11 +76,11 @@ func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 	})
 }
 
-// maxRepeatDelay is the maximum time until a refused call is repeated and its plan carried out.
+// maxRepeatDelay is the maximum time until a rejected call is repeated and the rest of its plan is applied.
 const maxRepeatDelay = 20 * time.Minute
 
-// TestUnusedTargetGroupIsDeletedAtTargetGroupQuota checks that an unused target group is deleted before a new one is
-// created if the quota has room for only one.
+// TestUnusedTargetGroupIsDeletedAtTargetGroupQuota checks that, at the account's quota of target groups, a target group
+// that is no longer needed is deleted so that a new one can be created.
 func TestUnusedTargetGroupIsDeletedAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ const (
 	frontHost  = "a-longer-name.example.com"
 )
 
-// memberRules returns n rules of a member.
+// memberRules returns n rules "path=service" whose paths begin with prefix.
 func memberRules(prefix string, n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("/%s%d=web", prefix, i))
@@ -21,8 +21,9 @@ func memberRules(prefix string, n int) (out []string) {
 	return out
 }
 
-// newFullLoadBalancer creates a load balancer whose rule quota is used up by a victim and by a neighbour with a
-// higher priority, which has further rules that AWS refused.
+// newFullLoadBalancer creates a load balancer whose rule quota is used up. Member "victim" has all its rules. Member
+// "front" has a higher priority, uses the rest of the quota, and waits for more rules. victim and neighbour are the
+// numbers of rules of both members.
 func newFullLoadBalancer(t *testing.T, r *Harness, kind memberKind, victim, neighbour int) {
 	t.Helper()
 	setQuota(r, "rules-per-application-load-balancer", ruleQuota)
@@ -36,12 +37,14 @@ func newFullLoadBalancer(t *testing.T, r *Harness, kind memberKind, victim, neig
 	}
 }
 
-// countServedRules returns how many rules of a member are served.
+// countServedRules returns how many of the n memberRules with the given prefix are served for a member.
 func countServedRules(r *Harness, namespace, host, prefix string, n int) int {
 	served, _ := countServed(r, namespace, host, memberRules(prefix, n)...)
 	return served
 }
 
+// TestFreeRulesGoToNamespaceWithFewestRules checks that free rules of the quota go to the namespace with fewer rules,
+// even if a member of another namespace has a higher priority.
 func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 	t.Parallel()
 	for _, kind := range memberKinds {
@@ -111,8 +114,8 @@ func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 	}
 }
 
-// TestPortChangeIsServedAtRuleQuota checks that a member that moves to another port while the rule quota is used up
-// can reuse the rules that it removes from the old port.
+// TestPortChangeIsServedAtRuleQuota checks that a member that moves to another port at the rule quota gets as many
+// rules there as it gives up on the old port.
 func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 	t.Parallel()
 	for name, ports := range map[string][2]string{
@@ -123,7 +126,7 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				setQuota(r, "rules-per-application-load-balancer", ruleQuota)
-				// The victim has more than half of the rules, so that it does not get them back by having the fewest.
+				// The victim has more than half of the rules. It therefore gets new rules only for those that it gives up.
 				const own = 12
 				on := func(ports, doc string) string {
 					return strings.Replace(doc, "{note: shared", "{note: shared"+ingressAnnotations("listen-ports", ports), 1)
@@ -132,7 +135,6 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 					on(ports[0], groupMember("shop", "victim", false, victimHost, memberRules("v", own)...)))
 				awaitSettled(t, r)
 				r.Apply(on(`[{"HTTP":81}]`, groupMember("team", "front", true, frontHost, memberRules("n", ruleQuota)...)))
-				// Another member keeps both of the victim's ports.
 				r.Settle(time.Hour)
 				r.Apply(on(ports[1], groupMember("shop", "victim", false, victimHost, memberRules("v", own)...)))
 				r.Settle(time.Hour)
@@ -158,8 +160,8 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 	}
 }
 
-// TestEditIsServedAtTargetGroupQuota checks that a member whose rules get other backends, and perhaps other paths, is
-// served when the quota of target groups is used up.
+// TestEditIsServedAtTargetGroupQuota checks that a member whose rules get other backends, and in some cases other
+// paths, is served although the quota of target groups is used up by another member.
 func TestEditIsServedAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string][]string{

@@ -14,13 +14,13 @@ import (
 // latency is the duration of an AWS call in tests of rate limits.
 const latency = 30 * time.Millisecond
 
-// creation is the result of creating many load balancers at once.
+// creation is the result of createLoadBalancers.
 type creation struct {
-	took             time.Duration // until the last mutating call
+	took             time.Duration // time until the last successful mutating call
 	calls, throttled int
 }
 
-// createLoadBalancers creates n load balancers with the rate limits of an AWS account.
+// createLoadBalancers creates n load balancers at once. limits are the rate limits of the emulated AWS.
 func createLoadBalancers(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, opt)
@@ -49,19 +49,19 @@ func createLoadBalancers(t *testing.T, n int, limits fault.Limits, opt Options) 
 	return c
 }
 
-// throttledShare returns the share of calls that AWS throttled.
+// throttledShare returns the share of all calls that AWS throttled, from 0 to 1.
 func (c creation) throttledShare() float64 { return float64(c.throttled) / float64(c.calls) }
 
-// TestRateLimits compares, in virtual time, the duration of creation with the minimum that AWS's documented token
-// buckets impose, without and with another client that takes half of each bucket. Creating n load balancers at 0.2
-// per second with a bucket of 10 takes (n-10)/0.2 seconds.
+// TestRateLimits compares the time to create load balancers with the minimum that AWS's documented token buckets allow.
+// In one case, another client uses half of each bucket. With a bucket of 10 that is refilled at 0.2 per second, n load
+// balancers take at least (n-10)/0.2 seconds.
 func TestRateLimits(t *testing.T) {
 	const n = 30
 	for _, c := range []struct {
 		name            string
 		other           float64
-		goal, tolerable float64 // of the minimum
-		throttled       float64 // goal for the share of throttled calls
+		goal, tolerable float64 // ratios of the minimum time to the measured time; the test fails below tolerable
+		throttled       float64 // maximum share of throttled calls
 	}{
 		{"AWS's buckets", 0, 0.95, 0.9, 0.01},
 		{"what another client leaves of AWS's buckets", 0.5, 0.9, 0.85, 1},
@@ -85,10 +85,10 @@ func TestRateLimits(t *testing.T) {
 	}
 }
 
-// TestRateLimitsBeyondTheDocumentedLimits compares the duration of creation with that of a client without a rate
-// limiter, where AWS admits more calls than documented.
+// TestRateLimitsBeyondTheDocumentedLimits checks that creation takes at most 1.5 times as long as with a client without
+// rate limiter if AWS admits more calls than documented.
 func TestRateLimitsBeyondTheDocumentedLimits(t *testing.T) {
-	for _, n := range slices.Compact([]int{50, measurementSize(150, 50)}) { // 150 is more than ten times AWS's bucket
+	for _, n := range slices.Compact([]int{50, measurementSize(150, 50)}) { // 150 is more than the token bucket holds at ten times AWS's limits
 		for _, limits := range []fault.Limits{fault.DocumentedLimits(10), {}} {
 			name := "no limits"
 			if limits.Name != "" {

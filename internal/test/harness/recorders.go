@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// stackRecorder is the recorder of the engine of a process.
+// stackRecorder passes the reads of the engine of a process to the triggers, and its plans to Options.OnPlan.
 type stackRecorder struct {
 	engine.NoRecorder
 	process *process
@@ -28,7 +28,7 @@ func (r stackRecorder) RecordPlan(d engine.Draft) {
 	}
 }
 
-// bindingRecorder is the recorder of the bindings of a process.
+// bindingRecorder passes the reads of the binding reconciler of a process to the triggers.
 type bindingRecorder struct {
 	bindings.NoRecorder
 	process *process
@@ -42,7 +42,7 @@ func (r bindingRecorder) RecordView(k bindings.Key, v *cluster.View) {
 // RecordGone implements bindings.Recorder.
 func (r bindingRecorder) RecordGone(k bindings.Key) { r.process.bindingTriggers.Forget(k) }
 
-// bindingChanges ignores changes of checkpoints that the process itself writes.
+// bindingChanges reports changes of bindings, except changes of checkpoints that the process itself writes.
 type bindingChanges struct {
 	controller.BindingChanges
 	process *process
@@ -53,7 +53,7 @@ func (c bindingChanges) Ignores(old, new cluster.Object) bool {
 	return c.process.bindings.IsOwnCheckpoint(old, new)
 }
 
-// outsideChanges queues the stacks in which drift was found.
+// outsideChanges queues converged stacks in which drift was found.
 type outsideChanges struct{ process *process }
 
 // ChangedOutside implements drift.Notifier.
@@ -63,13 +63,13 @@ func (c outsideChanges) ChangedOutside(id model.StackID) {
 	}
 }
 
-// bindingQueue queues bindings of a process.
+// bindingQueue adds bindings to the queue of a process, due immediately.
 type bindingQueue struct{ process *process }
 
 // Enqueue implements bindings.Queue.
 func (q bindingQueue) Enqueue(k bindings.Key) { q.process.queue.add(itemKey{binding: k}, time.Now()) }
 
-// fenceFunc is the fence of Options.
+// fenceFunc makes Options.Fence an engine.Fence.
 type fenceFunc func() error
 
 // Fence implements engine.Fence.

@@ -14,16 +14,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// maxRejectedCallsPerHour is the maximum number of refused calls of one kind for a load balancer per hour, however
-// often it is reconciled.
+// maxRejectedCallsPerHour is the maximum number of rejected calls of one operation in an hour for a load balancer,
+// independent of how often it is reconciled.
 const maxRejectedCallsPerHour = 30
 
-// busyStackInterval is the time between two reconciliations of a busy stack. There are several times more
-// reconciliations per hour than maxRejectedCallsPerHour.
+// busyStackInterval returns the time between two reconciliations of a busy stack. An hour has several times more
+// reconciliations than maxRejectedCallsPerHour.
 func busyStackInterval() time.Duration { return time.Duration(seeds.Step(10)) * 3 * time.Second }
 
-// editOften edits an object of the stack repeatedly without a change for AWS, so that the stack is reconciled as
-// often as one that waits for targets.
+// editOften edits an annotation of an Ingress at the interval every, for the duration d. The edits change nothing in
+// AWS, but cause a reconciliation each.
 func editOften(r *Harness, name string, every, d time.Duration) {
 	for range int(d / every) {
 		annotate(r, name, annotationPrefix+"note", time.Now().String())
@@ -33,17 +33,19 @@ func editOften(r *Harness, name string, every, d time.Duration) {
 	}
 }
 
-// teamMembers returns two members of one load balancer, each with its own host. The annotations are for the first
-// one.
+// teamMembers returns YAML of Ingress "shop/web" in IngressGroup "team", with host "a.example.com". pairs are
+// alternating names and values of its annotations.
 func teamMembers(pairs ...string) string {
 	return strings.Replace(webIngress(ingressAnnotations(append(pairs, "group.name", "team")...), "/=web", "/api=api"), "shop.example.com", "a.example.com", 1)
 }
 
+// otherTeamMember returns YAML of Ingress "shop/mate" in IngressGroup "team", with host "b.example.com".
 func otherTeamMember(paths ...string) string {
 	doc := strings.Replace(webIngress(ingressAnnotations("group.name", "team"), paths...), "shop.example.com", "b.example.com", 1)
 	return strings.Replace(doc, "name: web\n", "name: mate\n", 1)
 }
 
+// deny makes AWS answer calls of the operations with AccessDenied.
 func deny(r *Harness, operations ...string) {
 	for _, o := range operations {
 		r.Emulator.Faults().Add(fault.Rule{Operation: o, Action: fault.Action{Error: &store.Error{
@@ -59,7 +61,7 @@ func setQuota(r *Harness, name string, n int) {
 	w.Config.Quotas[name] = n
 }
 
-// countCalls returns the number of calls of an operation, by its name without the service.
+// countCalls returns the number of calls of an operation of any service.
 func countCalls(r *Harness, operation string) (n int) {
 	for name, c := range r.Emulator.Calls().Counts() {
 		if strings.HasSuffix(name, ":"+operation) {
@@ -69,7 +71,7 @@ func countCalls(r *Harness, operation string) (n int) {
 	return n
 }
 
-// numberedPaths returns n paths of one Service.
+// numberedPaths returns n rules "path=service" with distinct paths.
 func numberedPaths(n int, service string) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("/p%d=%s", i, service))
@@ -77,12 +79,14 @@ func numberedPaths(n int, service string) (out []string) {
 	return out
 }
 
+// TestRejectedCallIsRarelyRepeated checks that a call that AWS rejects is made at most maxRejectedCallsPerHour times in
+// an hour, although the stack is reconciled much more often, and that an object has a warning.
 func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		operation string
-		refuse    func(r *Harness) // called when all members are served; nil denies the operation
-		edit      func() string    // returns the change that AWS refuses
+		refuse    func(r *Harness) // is called after all members are served; if nil, the operation is denied
+		edit      func() string    // returns the YAML with the change that AWS rejects
 	}{
 		"AddTags is denied": {"AddTags", nil, func() string { return teamMembers("tags", "Team=a") }},
 		"ModifyLoadBalancerAttributes is denied": {"ModifyLoadBalancerAttributes", nil, func() string {
@@ -127,7 +131,7 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 				}
 				editOften(r, "web", every, time.Hour)
 				n := countCalls(r, c.operation)
-				served := 0 // at the rule quota
+				served := 0 // number of successful calls
 				if name == "the quota of rules" {
 					served = 20
 				}
@@ -156,8 +160,8 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 	}
 }
 
-// TestRejectedSettingDelaysNoOtherMember checks that a refused setting of one member does not delay a new backend of
-// another.
+// TestRejectedSettingDelaysNoOtherMember checks that a new rule of a member is served within a minute while AWS rejects
+// a setting of another member.
 func TestRejectedSettingDelaysNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ operation, edit string }{

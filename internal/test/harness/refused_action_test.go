@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRejectedActionIsReportedOnce checks that an action that AWS refuses is reported once, with a correct
-// description of what is served meanwhile.
+// TestRejectedActionIsReportedOnce checks that an invalid action is reported by one warning, which also says what
+// serves the requests until the action is corrected.
 func TestRejectedActionIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	forward := func(weight, more string) string {

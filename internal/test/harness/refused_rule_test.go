@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// liveRules returns the rules of a port in order of precedence, without the default rule.
+// liveRules returns copies of the rules in AWS on a port, ordered by priority, without the default rules.
 func liveRules(r *Harness, port int32) (out []*store.Rule) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -33,8 +33,8 @@ func liveRules(r *Harness, port int32) (out []*store.Rule) {
 	return out
 }
 
-// answerTo returns how the rules of a port answer a request: with the status of a fixed response, or the name of a
-// target group that receives traffic.
+// answerTo returns the result of the first rule on a port that matches a request: the status code of a fixed response,
+// the name of a target group with traffic, "?" for another action, and "default" if no rule matches. at is the path.
 func answerTo(r *Harness, port int32, host, at string) string {
 	for _, rule := range liveRules(r, port) {
 		if matchesRequest(rule.Conditions, host, at) {
@@ -44,6 +44,7 @@ func answerTo(r *Harness, port int32, host, at string) string {
 	return "default"
 }
 
+// matchesRequest reports whether the conditions match a request. Conditions other than host and path never match.
 func matchesRequest(conditions []elbtypes.RuleCondition, host, at string) bool {
 	for _, c := range conditions {
 		var values []string
@@ -60,7 +61,7 @@ func matchesRequest(conditions []elbtypes.RuleCondition, host, at string) bool {
 			values = c.PathPatternConfig.Values
 		}
 		if !slices.ContainsFunc(values, func(v string) bool {
-			// In path.Match a star does not match a slash.
+			// In path.Match, "*" does not match "/", but in AWS it does.
 			ok, _ := path.Match(strings.ReplaceAll(v, "/", "\x00"), strings.ReplaceAll(of, "/", "\x00"))
 			return ok
 		}) {
@@ -92,7 +93,8 @@ func outcomeOf(r *Harness, actions []elbtypes.Action) string {
 	return "?"
 }
 
-// memberWithStatus returns a member of IngressGroup "team" with one rule that answers with a status.
+// memberWithStatus returns YAML of an Ingress in IngressGroup "team" with one rule for path at, which answers with a
+// fixed status. order is its group.order.
 func memberWithStatus(name, order, status, at string) string {
 	doc := webIngress(ingressAnnotations("group.name", "team", "group.order", order,
 		"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"`+status+`"}}`), at+"=act")
@@ -100,9 +102,9 @@ func memberWithStatus(name, order, status, at string) string {
 	return strings.Replace(doc, "name: web\n", "name: "+name+"\n", 1)
 }
 
-// TestRejectedRuleTakesNothingFromAnother checks that, when a member adds a rule with the host and path of another
-// member and with an action that AWS refuses, the valid rule answers all the time, in any order of rules and of
-// creation, and an event reports to the owner of the refused rule why it is not served.
+// TestRejectedRuleTakesNothingFromAnother checks two members with rules for the same host and path, one of which has an
+// action that AWS rejects. The valid rule answers requests in any order of rules and of creation, without interruption
+// if it exists first. Only the member with the rejected rule is warned.
 func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ good, bad string }{
@@ -159,9 +161,9 @@ func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 	}
 }
 
-// TestRejectedDefaultActionIsReportedOnlyToItsOwner checks that a default action that AWS refuses is reported only on
-// the member that sets it, not on the other members of the listener, also if other settings of the listener change in
-// the same call.
+// TestRejectedDefaultActionIsReportedOnlyToItsOwner checks that a default action that AWS rejects is reported only on
+// the member that sets it, even if another setting of the listener changes in the same call. Rules of the other member
+// are changed.
 func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ bad, other string }{
@@ -202,23 +204,24 @@ func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 	}
 }
 
-// withHTTPS makes a member use HTTPS with a TLS policy.
+// withHTTPS makes a member of an IngressGroup use HTTPS with a TLS policy. Callers must replace "CERTIFICATE" in the
+// result by an ARN.
 func withHTTPS(doc, policy string) string {
 	more := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "CERTIFICATE", "ssl-policy", policy)
 	return strings.Replace(doc, ", "+annotationPrefix+"group.name:", more+", "+annotationPrefix+"group.name:", 1)
 }
 
-// TestRejectedRulesDelayNoOtherMember checks that refused rules of a tenant are tried again only within the tenant's
-// budget of refused calls. Rules without budget are excluded before the plan is made, so that they do not delay a
-// later change of another member.
+// TestRejectedRulesDelayNoOtherMember checks that changes of a member are served within 30 seconds although AWS rejects
+// many rules of another namespace. Rejected rules are tried again only within the budget of their namespace, and are
+// otherwise left out of the plan.
 func TestRejectedRulesDelayNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for name, settle := range map[string]time.Duration{"after seconds": 20 * time.Second, "after minutes": 7 * time.Minute, "after an hour": time.Hour + 7*time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				// AWS refuses the 503 with these conditions too. Each of these rules is created after the rules of
-				// its paths.
+				// AWS also rejects the 503 that replaces such a rule, because it has the same conditions. Each rule is
+				// created after the rules with shorter paths.
 				var paths []string
 				for i := range 16 {
 					paths = append(paths, "/good/bad"+strings.Repeat("/x", i)+"=act")
@@ -227,8 +230,7 @@ func TestRejectedRulesDelayNoOtherMember(t *testing.T) {
 					"conditions.act", `[{"field":"source-ip","sourceIpConfig":{"values":["nowhere"]}}]`), paths...)
 				bad = strings.NewReplacer("{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}", "name: web\n", "name: bad\n").Replace(bad)
 				docs := []string{strings.ReplaceAll(bad, "namespace: shop", "namespace: evil")}
-				// A live rule that must move as soon as those are created, and that answers requests for the path of
-				// the other member.
+				// The priority of this rule changes after the rejected rules are created.
 				docs = append(docs, strings.ReplaceAll(memberWithStatus("fine", "-10", "200", "/good/fine"), "namespace: shop", "namespace: evil"))
 				good := func(status string) string { return memberWithStatus("good", "500", status, "/good") }
 				r.Apply(append(docs, shop, good("200"), memberWithStatus("other", "501", "200", "/other"))...)

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// refusedAnnotationValues are annotations with values that AWS refuses.
+// refusedAnnotationValues are values that AWS or the controller rejects, by annotation.
 var refusedAnnotationValues = map[string]string{
 	"load-balancer-attributes":                  "idle_timeout.timeout_seconds=0",
 	"load-balancer-name":                        "no_good",
@@ -35,15 +35,17 @@ var refusedAnnotationValues = map[string]string{
 	"frontend-nlb-healthcheck-interval-seconds": "1",
 }
 
-// withDefaultBackend adds a default backend to an Ingress.
+// withDefaultBackend adds a default backend with action "act" to an Ingress.
 func withDefaultBackend(ingress string) string {
 	return strings.Replace(ingress, "  rules:", "  defaultBackend: {service: {name: act, port: {name: use-annotation}}}\n  rules:", 1)
 }
 
-// requiredAnnotations restrict access to a new listener or its port in the security group. With an invalid value the
-// listener is not created, because it would be more open than requested.
+// requiredAnnotations restrict the access to a listener. If the value of one is invalid, the controller does not create
+// the listener, because it would be more open than requested.
 var requiredAnnotations = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
+// TestRejectedValueBlocksNoOtherMember checks that a member of a load balancer is served, and its edits are applied,
+// although another member has an annotation with a rejected value, and that an event reports the value.
 func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for i, key := range slices.Sorted(maps.Keys(refusedAnnotationValues)) {
@@ -52,7 +54,7 @@ func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 				continue
 			}
 			if fresh != (i%2 == 0) && !slices.Contains(requiredAnnotations, key) && !seeds.Long() {
-				continue // each key in one of the ways
+				continue // ordinary runs test each annotation either on an existing or on a new load balancer
 			}
 			name := key + "/live"
 			if fresh {
@@ -101,8 +103,8 @@ func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 	}
 }
 
-// TestCustomerOwnedIPPoolCannotBeChanged checks that a change of the address pool of a live load balancer only causes
-// an event.
+// TestCustomerOwnedIPPoolCannotBeChanged checks that a change of the customer-owned address pool of an existing load
+// balancer makes no mutating call, and causes one warning.
 func TestCustomerOwnedIPPoolCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

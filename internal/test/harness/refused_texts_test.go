@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// refusedTexts are the findings about values that AWS refuses, on the first member, by annotation: for a live load
-// balancer and for a new one.
+// refusedTexts are the expected warnings for values of refusedAnnotationValues on an Ingress, by annotation. The first
+// text is for an existing load balancer, and the second for a new one. A missing text is not checked.
 var refusedTexts = map[string][2]string{
 	"healthcheck-path": {
 		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; the health check stays unchanged; change the value`,
@@ -50,14 +50,14 @@ var refusedTexts = map[string][2]string{
 	},
 }
 
-// TestRejectedValueIsReportedReadably checks that a refused value is reported with the setting, the value, AWS's
-// reason, what is served meanwhile and how to fix it, and without text of the SDK.
+// TestRejectedValueIsReportedReadably checks the warnings about rejected values. They are the texts in refusedTexts,
+// which name the setting, the value, the reason, the effect and the solution. No warning has a text of the AWS SDK.
 func TestRejectedValueIsReportedReadably(t *testing.T) {
 	t.Parallel()
 	for n, key := range slices.Sorted(maps.Keys(refusedAnnotationValues)) {
 		for i, name := range []string{"live", "fresh"} {
 			if n%2 != i && !seeds.Long() {
-				continue // each key in one of the ways; the other one is tried by TestRejectedValueBlocksNoOtherMember
+				continue // TestRejectedValueBlocksNoOtherMember tests the other case of this annotation
 			}
 			t.Run(key+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 	}
 }
 
-// TestDeniedCallIsReportedWithItsPermission checks that a denied call is reported with the missing permission, also
-// if that is not the permission of the call itself.
+// TestDeniedCallIsReportedWithItsPermission checks that a warning about a denied call names the missing permission.
+// This can be the permission of another operation, which the error of AWS names.
 func TestDeniedCallIsReportedWithItsPermission(t *testing.T) {
 	t.Parallel()
 	for operation, denial := range map[string]struct{ message, want string }{

@@ -12,17 +12,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// forwardingWatch records which target groups receive requests. Load balancer nodes apply a changed rule with a delay, so
-// a target group may receive requests for a while after it was removed from the rule.
+// forwardingWatch checks that target groups to which rules forward requests have healthy targets. Nodes of a load
+// balancer apply a changed rule with a delay. A target group therefore still receives requests for a while after a rule
+// no longer has it.
 type forwardingWatch struct {
 	r             *Harness
-	lastForwarded map[string]time.Time // by ARN
+	lastForwarded map[string]time.Time // when a rule last forwarded to a target group, by ARN
 	lostRequests  []string
 }
 
-// maxNodeUpdateDelay is the maximum delay until a node applies a changed rule.
+// maxNodeUpdateDelay is the maximum delay until a node of a load balancer applies a changed rule.
 const maxNodeUpdateDelay = 5 * time.Second
 
+// checkForwards adds to lostRequests each target group that may receive requests but has no healthy target.
 func (f *forwardingWatch) checkForwards() {
 	w := f.r.Emulator.Store()
 	w.Lock()
@@ -44,7 +46,7 @@ func (f *forwardingWatch) checkForwards() {
 		if time.Since(at) > maxNodeUpdateDelay {
 			continue
 		}
-		unused := at != time.Now() // AWS does not check the health of targets then
+		unused := at != time.Now() // AWS reports no health for target groups without rules
 		serves := g != nil && slices.ContainsFunc(g.Targets, func(t *store.Target) bool {
 			return !t.IsDraining() && (unused || p.TargetHealth(g, t, time.Now()).State == "healthy")
 		})
@@ -54,7 +56,7 @@ func (f *forwardingWatch) checkForwards() {
 	}
 }
 
-// advanceAndCheck advances time and checks the target groups each second.
+// advanceAndCheck runs the controller for the duration d, and calls checkForwards each second.
 func (f *forwardingWatch) advanceAndCheck(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		next := time.Now().Add(time.Second)
@@ -64,8 +66,9 @@ func (f *forwardingWatch) advanceAndCheck(d time.Duration) {
 	}
 }
 
-// TestRenamedServiceServesWithoutGap checks that an Ingress serves without a gap when one edit names another Service
-// and the old Service is deleted at once, as release tools do, while the pods remain.
+// TestRenamedServiceServesWithoutGap checks that requests are served without interruption if an Ingress names another
+// Service with the same pods, and the old Service is deleted at the same time, as release tools do. Without another
+// Service, the targets are deregistered.
 func TestRenamedServiceServesWithoutGap(t *testing.T) {
 	t.Parallel()
 	renamed := strings.ReplaceAll(readyPods("web", podAddresses[:2]...), "kubernetes.io/service-name: web", "kubernetes.io/service-name: api")
@@ -102,7 +105,7 @@ func TestRenamedServiceServesWithoutGap(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
 			f.r.deleteObject(cluster.KindService, "shop", "web")
-			// The address of a deleted pod may be assigned to another pod.
+			// The target of a deleted pod is deregistered first, because another pod may get its address.
 			f.r.deleteObject(cluster.KindPod, "shop", "web-0")
 			f.advanceAndCheck(maxDeregistrationDelay)
 			f.advanceAndCheck(time.Second)

@@ -18,10 +18,10 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// reorderingTransport shuffles every list in every AWS response if random is set.
+// reorderingTransport shuffles all lists in all AWS responses if random is not nil.
 type reorderingTransport struct {
 	next   http.RoundTripper
-	random *rand.Rand // nil: off
+	random *rand.Rand // nil means no shuffling
 }
 
 func (o *reorderingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -43,7 +43,7 @@ func (o *reorderingTransport) RoundTrip(r *http.Request) (*http.Response, error)
 	return resp, nil
 }
 
-// element is an XML element with its content.
+// element is an XML element with its attributes, text and child elements.
 type element struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -102,9 +102,9 @@ func (o *reorderingTransport) shuffleElements(e *element) {
 	}
 }
 
-// TestOrderOfAnswersCausesNoChange checks that the order of lists in AWS responses, which AWS does not guarantee,
-// causes no change: neither for an Ingress with weighted actions, conditions with several values and claims, nor for
-// a Service or a Gateway.
+// TestOrderOfAnswersCausesNoChange checks that the order of the lists in AWS responses, which AWS does not guarantee,
+// causes no mutating call. There are an Ingress with weighted actions, conditions with several values and JWT claims, a
+// Service and a Gateway.
 func TestOrderOfAnswersCausesNoChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

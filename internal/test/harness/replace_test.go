@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// Replace does what `kubectl replace` does: it removes fields that the manifest does not contain, such as finalizers,
-// except the status.
+// Replace updates the objects in YAML documents as "kubectl replace" does. It removes all fields that a document does
+// not contain, such as finalizers, but not the status.
 func (r *Harness) Replace(docs ...string) {
 	r.T.Helper()
 	for _, doc := range docs {
@@ -30,6 +30,7 @@ func (r *Harness) Replace(docs ...string) {
 	}
 }
 
+// nginx is IngressClass "nginx" of another controller.
 const nginx = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -39,7 +40,7 @@ spec: {controller: k8s.io/ingress-nginx}
 
 const groupNameAnnotation = ", alb.ingress.kubernetes.io/group.name: "
 
-// stripFinalizers removes the finalizers of the Ingress, as a user could.
+// stripFinalizers removes all finalizers of Ingress "shop/web", as a user could.
 func stripFinalizers(r *Harness) {
 	r.T.Helper()
 	obj, err := r.Store.Get(ingressRef)
@@ -55,12 +56,12 @@ func stripFinalizers(r *Harness) {
 
 var ingressRef = cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 
-// TestIngressWithoutFinalizerLeavesNothing checks that an Ingress that loses its finalizers by an edit leaves no
-// resource of its load balancer, whatever the edit changes.
+// TestIngressWithoutFinalizerLeavesNothing checks that no resource remains in AWS if an edit or a deletion of an
+// Ingress also removes its finalizers.
 func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		from    string // annotations
+		from    string // annotations before the edit
 		edit    func(r *Harness)
 		deleted bool
 	}{
@@ -125,23 +126,24 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestResourcesLeftDuringDowntimeAreDeleted checks that resources of an Ingress that was changed while no controller
-// ran are deleted at the next start, however far the previous process had come.
+// TestResourcesLeftDuringDowntimeAreDeleted checks that the resources of an Ingress that was changed while no
+// controller ran are deleted after the next start, even if the previous process was killed while it created or deleted
+// resources. If an Ingress was deleted without its finalizer, the resources are kept and reported as an orphan.
 func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		meanwhile func(r *Harness)
-		// alive is called while a process runs that is killed after the given number of calls.
+		// alive, if not nil, is called while a process runs. The process is killed at mutating call number during.
 		alive  func(r *Harness)
 		during int
-		kept   bool // the load balancer is kept
+		kept   bool // the resources remain as an orphan
 	}{
 		"another group": {meanwhile: func(r *Harness) { r.Replace(webIngress(groupNameAnnotation+"two", "/=web")) }},
 		"the class of another controller": {meanwhile: func(r *Harness) {
 			r.Apply(nginx)
 			r.Replace(strings.Replace(webIngress("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
 		}},
-		// A user may have done this to keep the load balancer.
+		// The resources are kept, because the user may have wanted this.
 		"deletion without a controller": {kept: true, meanwhile: func(r *Harness) {
 			stripFinalizers(r)
 			deleteInShop(r.T.(*testing.T), r, cluster.KindIngress, "web")
@@ -197,7 +199,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 						if len(orphans) != 1 || orphans[0].ID.Name != "one" || len(orphans[0].Resources) < 2 {
 							t.Errorf("orphans: %v", orphans)
 						}
-						// The documented way to delete the orphan.
+						// Delete the orphan as documented: create the Ingress again, and delete it.
 						r.Apply(webIngress(groupNameAnnotation+"one", "/=web"))
 						r.settleOrFail(10 * time.Minute)
 						deleteInShop(t, r, cluster.KindIngress, "web")
@@ -219,7 +221,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 	}
 }
 
-// killAtCall kills the controller at the n-th mutating call.
+// killAtCall installs a fault hook that kills the controller at the n-th mutating call from now.
 func killAtCall(r *Harness, n int) {
 	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if c.Mutating {

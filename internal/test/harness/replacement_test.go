@@ -18,19 +18,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// dnsClient is a client that resolves the hostname in the status of the Ingress again after its TTL.
+// dnsClient is a client that uses DNS. It sends requests to each hostname that the status of an object has shown within
+// the last ttl.
 type dnsClient struct {
 	r         *Harness
 	ttl       time.Duration
-	lastShown map[string]time.Time // when the status last showed a name
-	// shownHostnames are the hostnames in order of appearance, lostRequests are the requests that were not served.
+	lastShown map[string]time.Time // when the status last showed a hostname, by hostname
+	// shownHostnames are the hostnames in the order in which the status showed them. lostRequests describe up to ten
+	// requests that were not served.
 	shownHostnames, lostRequests []string
-	// host returns the hostname in the status, unservedReason the reason why a hostname is not served.
+	// host returns the hostname in the status. unservedReason returns why a hostname is not served, or "" if it is.
 	host           func(*Harness) string
 	unservedReason func(r *Harness, name string) string
 }
 
-// newDNSClient returns a follower that checks after every call to AWS.
+// newDNSClient returns a client of Ingress "shop/web" with a TTL of one minute. It replaces the fault hook, and checks
+// its hostnames after each call to AWS.
 func newDNSClient(r *Harness) *dnsClient {
 	f := &dnsClient{r: r, ttl: time.Minute, lastShown: map[string]time.Time{}, host: ingressHostname, unservedReason: unservedReason}
 	r.Emulator.Faults().SetHook(f.hook)
@@ -41,7 +44,7 @@ func (f *dnsClient) hook(c fault.Call) fault.Action {
 	return fault.Action{After: func() { f.checkServed(c.Operation) }}
 }
 
-// ingressHostname returns the first hostname in the status of the Ingress.
+// ingressHostname returns the first hostname in the status of Ingress "shop/web", or "".
 func ingressHostname(r *Harness) string {
 	obj, err := r.Store.Get(ingressRef)
 	if err != nil {
@@ -54,6 +57,8 @@ func ingressHostname(r *Harness) string {
 	return ing.Status.LoadBalancer.Ingress[0].Hostname
 }
 
+// checkServed records the hostname in the status, and adds each hostname that a client still uses and that is not
+// served to lostRequests.
 func (f *dnsClient) checkServed(why string) {
 	name := f.host(f.r)
 	if name != "" {
@@ -72,7 +77,8 @@ func (f *dnsClient) checkServed(why string) {
 	}
 }
 
-// unservedReason returns why a request for / to the hostname of a load balancer is not answered by a pod.
+// unservedReason returns why no pod answers requests to port 80 of the load balancer with hostname name, or "" if a
+// healthy pod answers.
 func unservedReason(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -101,7 +107,7 @@ func unservedReason(r *Harness, name string) string {
 	return "it does not exist"
 }
 
-// loadBalancerSchemes returns the schemes of the load balancers.
+// loadBalancerSchemes returns the schemes of all load balancers, sorted and separated by spaces.
 func loadBalancerSchemes(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -116,8 +122,8 @@ func loadBalancerSchemes(r *Harness) string {
 
 var publicScheme, privateScheme = ingressAnnotations("scheme", "internet-facing"), ingressAnnotations("scheme", "internal")
 
-// TestSchemeChangeLosesNoRequest checks that a client that follows DNS loses no request while the load balancer is
-// replaced during a rolling update.
+// TestSchemeChangeLosesNoRequest checks that a client that uses DNS loses no request if a change of the scheme replaces
+// the load balancer during a rolling update.
 func TestSchemeChangeLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -158,8 +164,8 @@ func TestSchemeChangeLosesNoRequest(t *testing.T) {
 	})
 }
 
-// replacementLifecycle creates an Ingress, changes its scheme, deletes it, and returns the states. act is called
-// before the change.
+// replacementLifecycle creates an Ingress, changes its scheme and deletes it. It returns State and clusterState after
+// each step. act is called before the change of the scheme.
 func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]string) {
 	t.Helper()
 	rest := func(d time.Duration) {
@@ -178,7 +184,7 @@ func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]stri
 	}
 	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), webIngress(privateScheme, "/=web", "/api=api"))
 	rest(10 * time.Minute)
-	time.Sleep(10 * time.Minute) // until the load balancer is active and its targets healthy
+	time.Sleep(10 * time.Minute) // lets the load balancer become active and its targets healthy
 	act()
 	r.Apply(webIngress(publicScheme, "/=web", "/api=api"))
 	rest(time.Hour)
@@ -187,9 +193,9 @@ func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]stri
 	return states
 }
 
-// TestReplacementWithFaults checks that a replacement has the same result if the process is killed after any AWS call
-// or any response is lost, that no request is lost, that the hostname in the status changes once, and that nothing
-// remains after the deletion.
+// TestReplacementWithFaults checks that the replacement of a load balancer has the same result if the process is killed
+// after a call to AWS or a response to a mutating call is lost. No request is lost, the hostname in the status changes
+// once, and nothing remains after the deletion. Ordinary test runs try every third call.
 func TestReplacementWithFaults(t *testing.T) {
 	t.Parallel()
 	var want [][]string
@@ -247,8 +253,8 @@ func TestReplacementWithFaults(t *testing.T) {
 	t.Logf("%d calls, %d of them mutating", calls, mutations)
 }
 
-// TestRevertedSchemeReusesPreviousLoadBalancer checks that reverting the scheme while the old load balancer exists
-// restores that load balancer.
+// TestRevertedSchemeReusesPreviousLoadBalancer checks that the previous load balancer is used again if the scheme is
+// reverted while that load balancer still exists.
 func TestRevertedSchemeReusesPreviousLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute} {
@@ -279,6 +285,8 @@ func TestRevertedSchemeReusesPreviousLoadBalancer(t *testing.T) {
 	}
 }
 
+// TestDeletionDuringReplacement checks that both load balancers are deleted if the Ingress is deleted during a
+// replacement.
 func TestDeletionDuringReplacement(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, 3 * time.Second, time.Minute, 14 * time.Minute} {
@@ -305,8 +313,8 @@ func TestDeletionDuringReplacement(t *testing.T) {
 	}
 }
 
-// TestBlockedReplacementKeepsServing checks that an obstacle to a second load balancer is reported, and that the live
-// load balancer still serves and follows other edits.
+// TestBlockedReplacementKeepsServing checks that a warning reports why a load balancer cannot be replaced. The existing
+// load balancer serves and gets other edits meanwhile, and is replaced after the obstacle is removed.
 func TestBlockedReplacementKeepsServing(t *testing.T) {
 	t.Parallel()
 	protect := func(r *Harness, on string) {
@@ -374,8 +382,8 @@ func TestBlockedReplacementKeepsServing(t *testing.T) {
 	}
 }
 
-// TestLoadBalancerWithFixedNameIsDeletedFirst checks that a load balancer with a configured name is deleted before
-// its replacement is created, because names are unique.
+// TestLoadBalancerWithFixedNameIsDeletedFirst checks that a load balancer with a configured name is deleted before its
+// replacement is created, because names are unique in AWS. A new name in the same edit avoids this.
 func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -390,7 +398,7 @@ func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 			t.Errorf("the owner reads %s", text)
 		}
 		time.Sleep(10 * time.Minute)
-		// Changing the name in the same edit avoids the gap. Changing only the name has no effect.
+		// A new name in the same edit avoids the interruption. A new name alone has no effect.
 		c := newDNSClient(r)
 		r.Apply(webIngress(privateScheme+ingressAnnotations("load-balancer-name", "yours"), "/=web"))
 		r.settleOrFail(time.Hour)
@@ -410,8 +418,8 @@ func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 	})
 }
 
-// TestDeleteFirstOption checks the option to delete the old load balancer first, as aws-load-balancer-controller
-// does.
+// TestDeleteFirstOption checks that, with option CreateFirst disabled, the old load balancer is deleted within a minute
+// after a change of the scheme, as aws-load-balancer-controller does.
 func TestDeleteFirstOption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

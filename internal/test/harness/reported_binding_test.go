@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestEventsOfBindingsAreRepeated checks that the event of a binding whose target group does not exist for hours is
-// emitted again, as one event with a count, and not after the fault is fixed.
+// TestEventsOfBindingsAreRepeated checks that the event about a missing target group of a binding is emitted again
+// every hour or less, as the same Event object with a higher count. It is no longer emitted after the binding is
+// removed.
 func TestEventsOfBindingsAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -24,8 +24,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// TestFailedCallIsReportedOnIngress checks that a failed call is reported once on the Ingress, with an event reason
-// that existing alerts use.
+// TestFailedCallIsReportedOnIngress checks that a call that fails for minutes is reported by one event on the Ingress,
+// with a reason that existing alerts use. A throttled call is not reported.
 func TestFailedCallIsReportedOnIngress(t *testing.T) {
 	t.Parallel()
 	denied := fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "no", Status: 403}}
@@ -34,7 +34,7 @@ func TestFailedCallIsReportedOnIngress(t *testing.T) {
 		call            string
 		action          fault.Action
 		reason, message string
-		silent          bool // AWS fails for more than 10 s at first, which is reported too
+		silent          bool // another event reports that AWS has not answered for more than 10 s
 	}{
 		"reading is denied":      {"DescribeLoadBalancers", denied, "FailedDeployModel", "AccessDenied: ", false},
 		"reading fails":          {"DescribeLoadBalancers", broken, "FailedDeployModel", "CallFailed: ", false},
@@ -75,7 +75,7 @@ func TestFailedCallIsReportedOnIngress(t *testing.T) {
 	}
 }
 
-// finalizerRefusingAPI is an API server that refuses finalizers.
+// finalizerRefusingAPI is an API server that refuses patches of finalizers.
 type finalizerRefusingAPI struct{ kube.API }
 
 func (n finalizerRefusingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
@@ -85,6 +85,8 @@ func (n finalizerRefusingAPI) Patch(ctx context.Context, obj cluster.Object, par
 	return n.API.Patch(ctx, obj, part, kind, data)
 }
 
+// TestFailedFinalizerWriteIsReported checks that, if the finalizer of an Ingress cannot be written, nothing is created
+// in AWS, and one event reports the reason.
 func TestFailedFinalizerWriteIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +108,7 @@ func TestFailedFinalizerWriteIsReported(t *testing.T) {
 	})
 }
 
-// statusRefusingAPI is an API server that refuses status writes for objects with a name.
+// statusRefusingAPI is an API server that refuses status writes for objects with the given name. "" refuses none.
 type statusRefusingAPI struct {
 	kube.API
 	name string
@@ -119,7 +121,7 @@ func (n *statusRefusingAPI) Patch(ctx context.Context, obj cluster.Object, part 
 	return n.API.Patch(ctx, obj, part, kind, data)
 }
 
-// otherClasses are an IngressClass and a GatewayClass of another controller.
+// otherClasses has an IngressClass and a GatewayClass of another controller.
 const otherClasses = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -133,8 +135,9 @@ spec: {controllerName: example.com/other}
 ---
 `
 
-// TestFailedStatusWriteIsReported checks that, if the status of an object that loses its load balancer cannot be
-// cleared, the object keeps its finalizer and an event is emitted with a reason that existing alerts use.
+// TestFailedStatusWriteIsReported checks an object that leaves the controller while its status cannot be cleared. It
+// keeps its finalizer, and an event has a reason that existing alerts use. The finalizer is removed after the status is
+// cleared.
 func TestFailedStatusWriteIsReported(t *testing.T) {
 	t.Parallel()
 	for kind, c := range map[cluster.Kind]struct {
@@ -195,7 +198,7 @@ func TestFailedStatusWriteIsReported(t *testing.T) {
 	}
 }
 
-// objectFinalizerRefusingAPI is an API server that refuses finalizers on one object.
+// objectFinalizerRefusingAPI is an API server that refuses patches of finalizers for objects with the given name.
 type objectFinalizerRefusingAPI struct {
 	kube.API
 	name string
@@ -208,8 +211,8 @@ func (n objectFinalizerRefusingAPI) Patch(ctx context.Context, obj cluster.Objec
 	return n.API.Patch(ctx, obj, part, kind, data)
 }
 
-// TestFailedFinalizerWriteDelaysNoOtherMember checks that a member whose finalizer cannot be written delays no other
-// member, and that no rule is created for it.
+// TestFailedFinalizerWriteDelaysNoOtherMember checks that no rule is created for a member whose finalizer cannot be
+// written, and that this does not delay other members.
 func TestFailedFinalizerWriteDelaysNoOtherMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

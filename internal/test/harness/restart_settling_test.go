@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// TestResourcesOfJustEndedProcessAreDeleted checks that resources that a process created just before it ended, and
-// that the first AWS responses do not show to the next process, are deleted with the Ingress.
+// TestResourcesOfJustEndedProcessAreDeleted checks that resources that a process created just before it was killed are
+// deleted with the Ingress, although AWS does not show them to the next process for ten seconds.
 func TestResourcesOfJustEndedProcessAreDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestResourcesOfJustEndedProcessAreDeleted(t *testing.T) {
 		}
 		r.Settle(2 * time.Minute)
 		time.Sleep(time.Hour)
-		if err := r.process.bindings.SyncRules(t.Context()); err != nil { // runs once an hour
+		if err := r.process.bindings.SyncRules(t.Context()); err != nil { // the controller calls this once an hour
 			t.Fatal(err)
 		}
 		r.Settle(time.Hour)

@@ -13,14 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// podAddress returns the i-th pod address on the first node.
+// podAddress returns the i-th pod address in the subnet of the first node.
 func podAddress(i int) string { return fmt.Sprintf("10.0.%d.%d", 132+i/250, 1+i%250) }
 
-// newPodAddress is an address on the second node.
+// newPodAddress is a pod address in the subnet of the second node.
 const newPodAddress = "10.0.148.200"
 
-// measurementSize returns the size of a measurement: full for "make bench", and small in ordinary runs, which only detect
-// regressions.
+// measurementSize returns the size of a measurement: full for "make bench", and small in ordinary test runs, which only
+// detect regressions.
 func measurementSize(full, small int) int {
 	if os.Getenv("FULCRUM_BENCH") != "" {
 		return full
@@ -28,8 +28,8 @@ func measurementSize(full, small int) int {
 	return small
 }
 
-// harnessWithLoadBalancers returns a harness with n load balancers with two target groups each. They are created without
-// rate limits; afterwards AWS has its documented limits.
+// harnessWithLoadBalancers returns a harness with n load balancers, each with two target groups. They are created
+// without rate limits. From then on, AWS has its documented limits, and the next process has its rate limiter.
 func harnessWithLoadBalancers(t *testing.T, n int, opt Options) *Harness {
 	t.Helper()
 	free := true
@@ -70,7 +70,7 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 	}
 	r.runFor(10 * time.Minute)
 	free = false
-	// The second pod of a Service is on the second node.
+	// The pod with newPodAddress is on the second node.
 	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[1], newPodAddress); err != nil {
 		t.Fatal(err)
 	}
@@ -79,12 +79,14 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 	return r
 }
 
+// numberedIngress returns YAML of Ingress "shop/ing<i>" with Services "web<i>" and "api<i>".
 func numberedIngress(i int, annotations string) string {
 	doc := webIngress(annotations, fmt.Sprintf("/=web%d", i), fmt.Sprintf("/api=api%d", i))
 	return strings.Replace(doc, "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1)
 }
 
-// runFor advances time, with workers or with Settle.
+// runFor runs the controller for the duration d. Without workers, it returns as soon as no item is due within d, and a
+// failed item ends the test.
 func (r *Harness) runFor(d time.Duration) {
 	r.T.Helper()
 	if r.opt.Workers > 0 {
@@ -96,7 +98,7 @@ func (r *Harness) runFor(d time.Duration) {
 	}
 }
 
-// timeUntilResponse returns the time from since until the first response to an operation.
+// timeUntilResponse returns the time from since until the first response to an operation, or -1 if there was none.
 func (r *Harness) timeUntilResponse(operation string, since time.Time) time.Duration {
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Operation == operation && !e.Time.Before(since) && e.Fault == "" {
@@ -106,8 +108,8 @@ func (r *Harness) timeUntilResponse(operation string, since time.Time) time.Dura
 	return -1
 }
 
-// TestRestart restarts the controller with many load balancers. In the first minute an Ingress is edited and a pod is
-// added.
+// TestRestart checks that a restart with many load balancers makes few calls, and that an edit and a new pod in the
+// first minute take effect within five seconds.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	n := measurementSize(300, 60)
@@ -122,7 +124,8 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// checkRestart checks that the first minute after a restart has at most limit calls.
+// checkRestart checks that a restart over n load balancers makes at most limit calls in the first minute, and that an
+// edit and a new pod then take effect within five seconds. how describes the case in the log.
 func checkRestart(t *testing.T, n, limit int, how string, opt Options) {
 	t.Helper()
 	r := harnessWithLoadBalancers(t, n, opt)

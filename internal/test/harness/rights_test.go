@@ -28,8 +28,8 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// permissionRecorder records the permissions that the controller's requests need, as "resource verb". The first patch of a pod,
-// and the first status write for each kind of the Gateway API, gets a conflict with another client.
+// permissionRecorder records the permissions that requests of the controller need, as "resource verb". It answers the
+// first patch of a pod, and the first status patch of each kind of the Gateway API, with a conflict.
 type permissionRecorder struct {
 	api kube.API
 
@@ -42,7 +42,7 @@ func (l *permissionRecorder) recordPermission(obj cluster.Object, part cluster.P
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s, ok := obj.(*corev1.Secret); ok && (s.Name == kube.CheckpointsName || s.Name == kube.MembershipsName) {
-		return // permitted by name, with the lease
+		return // another role permits these Secrets by name
 	}
 	resource := ResourceOf(KindOf(obj))
 	if part == cluster.StatusPart {
@@ -82,7 +82,7 @@ func (l *permissionRecorder) Delete(ctx context.Context, obj cluster.Object) err
 	return l.api.Delete(ctx, obj)
 }
 
-// grantedPermissions returns the permissions of the named cluster roles as "resource verb".
+// grantedPermissions returns the permissions of the shipped ClusterRoles with the given names, as "resource verb".
 func grantedPermissions(t *testing.T, names ...string) []string {
 	t.Helper()
 	documents, err := rbac.Documents()
@@ -111,7 +111,7 @@ func grantedPermissions(t *testing.T, names ...string) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// everyGatewayKind has an object of each kind of the Gateway API, all of them in use.
+// everyGatewayKind has an object of each kind of the Gateway API. All of them are in use.
 const everyGatewayKind = edgeGateway + `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -180,7 +180,8 @@ spec: {parentRefs: [{name: net}], hostnames: [a.example.com], rules: [{backendRe
 ---
 `
 
-// useAllPermissions makes the controller use all permissions of the two roles. rest settles the controller.
+// useAllPermissions applies and deletes objects so that the controller uses all permissions of its roles. rest settles
+// the controller.
 func (r *Harness) useAllPermissions(t *testing.T, rest func(time.Duration)) {
 	t.Helper()
 	for i, a := range podAddresses {
@@ -223,8 +224,8 @@ func (r *Harness) useAllPermissions(t *testing.T, rest func(time.Duration)) {
 	r.process.k8s.RepeatEvents(t.Context())
 }
 
-// TestRolesHaveOnlyUsedVerbs checks that the shipped roles contain exactly what the controller uses. Leases and
-// webhooks have their own roles, which tests in a real cluster cover.
+// TestRolesHaveOnlyUsedVerbs checks that the shipped ClusterRoles contain exactly the verbs that the controller uses.
+// The roles for leases and webhooks are covered by tests in a real cluster.
 func TestRolesHaveOnlyUsedVerbs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -238,7 +239,7 @@ func TestRolesHaveOnlyUsedVerbs(t *testing.T) {
 		watched := append(controller.StackKinds(), cluster.KindEndpoints)
 		for _, k := range append(watched, controller.BindingKinds()...) {
 			if k == cluster.KindSecret {
-				continue // permitted for individual Secrets, by their owners
+				continue // the owners of Secrets permit access to single Secrets
 			}
 			resource := ResourceOf(string(k))
 			l.used[resource+" list"], l.used[resource+" watch"] = true, true
@@ -250,16 +251,16 @@ func TestRolesHaveOnlyUsedVerbs(t *testing.T) {
 	})
 }
 
-// TestWithoutVerb checks that without any one verb the controller reports the missing permission, in an event or as
-// the error of a run, except for the verbs in quiet.
+// TestWithoutVerb checks that the controller reports a missing verb of a role in an event or as the error of a run,
+// except for the verbs in quiet.
 func TestWithoutVerb(t *testing.T) {
 	t.Parallel()
-	// quiet are verbs whose absence causes no error, only a log message and a missing object.
+	// quiet has the verbs without which events cannot be written, with the reason.
 	quiet := map[string]string{
 		"events create": "no event can say it",
 		"events patch":  "no event can say it",
 	}
-	n := 0 // tries each third verb, or all in long test runs
+	n := 0 // number of the verb; ordinary test runs try every third one
 	for _, role := range rights.KubernetesRoles {
 		if role.File == "webhook.yaml" || role.Name == "fulcrum-leader-election" || role.Name == "fulcrum-gateway-versions" {
 			continue // not used by the engine: see internal/kube and internal/webhook/serving
@@ -268,7 +269,7 @@ func TestWithoutVerb(t *testing.T) {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
 					if verb == "list" || verb == "watch" || resource == "customresourcedefinitions" {
-						continue // used by informers and by a separate client: see internal/kube
+						continue // only informers and a separate client use these: see internal/kube
 					}
 					if n++; n%seeds.Step(3) != 0 {
 						continue

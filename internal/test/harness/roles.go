@@ -16,16 +16,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// roleBoundAPI is an API server that allows only the verbs of roles.
+// roleBoundAPI is an API server that permits only the verbs of roles.
 type roleBoundAPI struct {
 	api   kube.API
 	roles []rights.Role
 
 	mu     sync.Mutex
-	denied map[string]bool // "resource verb"
+	denied map[string]bool // denied verbs as "resource verb"
 }
 
-// check returns a Forbidden error if the roles do not allow the verb.
+// check returns a Forbidden error, and records the verb in denied, if the roles do not permit the verb.
 func (b *roleBoundAPI) check(obj cluster.Object, part cluster.Part, verb string) error {
 	resource := groupResourceOf(obj)
 	full := resource.Resource
@@ -53,14 +53,14 @@ func (b *roleBoundAPI) deniedVerbs() []string {
 	return out
 }
 
-// groupResourceOf returns the resource of an object's kind.
+// groupResourceOf returns the API group and the resource of an object.
 func groupResourceOf(obj cluster.Object) schema.GroupResource {
 	kind := KindOf(obj)
 	typ, _ := cluster.TypeOf(cluster.Kind(kind))
 	return schema.GroupResource{Group: typ.GVK.Group, Resource: ResourceOf(kind)}
 }
 
-// KindOf returns the kind of an object, also of kinds that the controller only writes.
+// KindOf returns the kind of an object. It also supports ConfigMaps and Events, which the controller only writes.
 func KindOf(obj cluster.Object) string {
 	switch obj.(type) {
 	case *corev1.ConfigMap:
@@ -72,7 +72,7 @@ func KindOf(obj cluster.Object) string {
 	return string(k)
 }
 
-// ResourceOf returns the name of the resource of a kind.
+// ResourceOf returns the resource of a kind: its plural in lower case.
 func ResourceOf(kind string) string {
 	resource := strings.ToLower(kind)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// startFleet returns a harness with an Ingress with three healthy targets.
+// startFleet returns a harness with Ingress "shop/web", and the fleet of its three pods, whose targets are healthy.
 func startFleet(t *testing.T) (*Harness, *fleet) {
 	t.Helper()
 	r := New(t, Options{Emulator: slowChecks()})
@@ -33,7 +33,7 @@ func startFleet(t *testing.T) (*Harness, *fleet) {
 	return r, f
 }
 
-// gateOfBinding returns the readiness gate of the only binding.
+// gateOfBinding returns the condition type of the readiness gate for the only binding.
 func gateOfBinding(t *testing.T, r *Harness) corev1.PodConditionType {
 	t.Helper()
 	all := r.Store.All(cluster.KindBinding)
@@ -43,12 +43,15 @@ func gateOfBinding(t *testing.T, r *Harness) corev1.PodConditionType {
 	return corev1.PodConditionType(targets.GatePrefix + all[0].GetName())
 }
 
+// TestRollingUpdateAlwaysHasHealthyTarget checks that at least three targets are registered during a rolling update. If
+// Kubernetes waits for the health of new pods, at least one of the targets has been healthy. At the end, only the new
+// pods are registered.
 func TestRollingUpdateAlwaysHasHealthyTarget(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		gated    bool
 		minReady time.Duration
-		// compared is set if Kubernetes waits until the new pods are healthy in AWS.
+		// compared is true if Kubernetes waits until new pods are healthy in AWS, so that the health is checked.
 		compared bool
 	}{
 		"readiness gates":                        {gated: true, compared: true},
@@ -104,8 +107,8 @@ func TestRollingUpdateAlwaysHasHealthyTarget(t *testing.T) {
 	}
 }
 
-// TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy checks that old pods stay registered until the new ones are
-// healthy when a Service is switched to another Deployment at once, as in a blue-green release.
+// TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy checks that old pods stay registered until the new pods are healthy
+// if a Service switches to another Deployment in one step, as in a blue-green release.
 func TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,7 +120,7 @@ func TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy(t *testing.T) {
 		for range f.size {
 			f.createPod()
 		}
-		// The new pods run before the switch; the EndpointSlice follows in one write.
+		// The new pods already run before the switch. One write changes all endpoints of the EndpointSlice.
 		for _, m := range f.pods {
 			m.creationTime = time.Now().Add(-time.Minute)
 		}
@@ -134,6 +137,8 @@ func TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy(t *testing.T) {
 	})
 }
 
+// TestReadinessGatesAreRemovedWithTheirIngress checks that the readiness gates of all pods are true after the Ingress
+// is deleted.
 func TestReadinessGatesAreRemovedWithTheirIngress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,8 +171,8 @@ func TestReadinessGatesAreRemovedWithTheirIngress(t *testing.T) {
 	})
 }
 
-// TestPodsStayReadyWhileTheirTargetGroupIsReplaced checks that ready pods stay ready when the target group is
-// replaced during a rolling update. The old target group is then not used by any rule, so it reports no health.
+// TestPodsStayReadyWhileTheirTargetGroupIsReplaced checks that ready pods stay ready if their target group is replaced
+// during a rolling update. AWS reports no health for the old target group, because no rule uses it.
 func TestPodsStayReadyWhileTheirTargetGroupIsReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

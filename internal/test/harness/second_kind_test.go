@@ -25,13 +25,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// ownClass is the class of the Services that exposed serves.
+// ownClass is the load balancer class of the Services that serviceALBFrontend translates.
 const ownClass = "test/alb"
 
-// serviceALBFrontend is a second frontend: an ALB for each Service of its class, which serves the first port of the Service on
-// port 80. It implements only translation and status.
+// serviceALBFrontend is an engine.Frontend for tests with several kinds of stacks. It translates each Service of
+// ownClass to an ALB that serves the first port of the Service on port 80. It implements only translation and status.
 type serviceALBFrontend struct{}
 
+// requestsLoadBalancer reports whether a Service has class ownClass and is not being deleted.
 func requestsLoadBalancer(svc *corev1.Service) bool {
 	return svc.DeletionTimestamp == nil && svc.Spec.LoadBalancerClass != nil && *svc.Spec.LoadBalancerClass == ownClass
 }
@@ -120,7 +121,7 @@ func (serviceALBFrontend) ShowsLoadBalancer(v *cluster.View, m model.Member) boo
 	return ok && len(svc.Status.LoadBalancer.Ingress) > 0
 }
 
-// mailService returns a Service that exposed serves.
+// mailService returns YAML of Service "shop/mail" of class ownClass. annotations is a YAML list without brackets.
 func mailService(annotations string) string {
 	return `
 apiVersion: v1
@@ -130,7 +131,7 @@ spec: {type: LoadBalancer, loadBalancerClass: ` + ownClass + `, selector: {app: 
 `
 }
 
-// taggedLines returns the lines of the state with the tags of a kind.
+// taggedLines returns the lines of State that have the stack tag of a kind of stacks.
 func taggedLines(r *Harness, kind model.Kind) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, kind.TagPrefix()+"/stack") {
@@ -149,8 +150,9 @@ func countBackendSecurityGroups(r *Harness) (n int) {
 	return n
 }
 
-// TestTwoKindsRunInOneController checks that two kinds run in one process, each with its own stacks, triggers,
-// finalizers, status and events. They share the backend security group until the last stack is deleted.
+// TestTwoKindsRunInOneController checks that two kinds of stacks work in one process. An edit or the deletion of a
+// stack does not affect the stack of the other kind. Both share the backend security group, which is deleted with the
+// last stack.
 func TestTwoKindsRunInOneController(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -253,7 +255,7 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 	}
 }
 
-// statusHostname returns the hostname in the status of an object.
+// statusHostname returns the first hostname in the status of a Service or an Ingress, or "".
 func statusHostname(obj cluster.Object) string {
 	switch o := obj.(type) {
 	case *corev1.Service:

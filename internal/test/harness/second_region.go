@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// SecondRegion is the region of a second cluster.
+// SecondRegion is the AWS region of a harness with Options.SharesAWSWith.
 const SecondRegion = "eu-west-1"
 
-// regionOf returns the region of a cluster.
+// regionOf returns the AWS region of the cluster of a harness.
 func regionOf(r *Harness) string {
 	if r.opt.SharesAWSWith != nil {
 		return SecondRegion
@@ -21,7 +21,8 @@ func regionOf(r *Harness) string {
 	return RegionOf(r.Emulator)
 }
 
-// seedSecondRegion creates the network and the nodes of a second cluster in SecondRegion.
+// seedSecondRegion creates the network and the nodes of a second cluster in SecondRegion, without the other resources
+// of Seed.
 func seedSecondRegion(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	cfg := AWSConfig(em)
 	cfg.Region = SecondRegion
@@ -32,7 +33,7 @@ func seedSecondRegion(ctx context.Context, em *emulator.Emulator) (Seeded, error
 	return s.out, err
 }
 
-// shippedPolicies returns all IAM policies of config/iam.
+// shippedPolicies returns all IAM policies of config/iam for the partition of the emulator.
 func shippedPolicies(t testing.TB, em *emulator.Emulator) [][]byte {
 	t.Helper()
 	policy, err := iam.PolicyOf(em.Store().AWSPartition().Name)

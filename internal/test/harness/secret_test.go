@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
+// clientSecret returns YAML of Secret "shop/login" with an OIDC client secret.
 func clientSecret(value string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -22,7 +23,7 @@ data: {clientID: c2hvcA==, clientSecret: %s}
 `, base64.StdEncoding.EncodeToString([]byte(value)))
 }
 
-// liveClientSecrets returns the client secrets that AWS has, of rules and of default actions.
+// liveClientSecrets returns the OIDC client secrets of all rules in AWS, including default rules.
 func liveClientSecrets(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -37,11 +38,11 @@ func liveClientSecrets(r *Harness) (out []string) {
 	return out
 }
 
-// idp is an OIDC configuration that names the Secret of clientSecret.
+// idp is the value of annotation auth-idp-oidc. It names the Secret of clientSecret.
 const idp = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
 
-// TestChangedClientSecretIsSentToAWS checks that a changed client secret is written to AWS, whether the controller
-// sees the change or finds it at its start, and that an unchanged one is not written.
+// TestChangedClientSecretIsSentToAWS checks that a changed client secret is written to AWS, even if it changes while no
+// controller runs. An unchanged client secret is not written again.
 func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 		r.Apply(clientSecret("three"))
 		r.Start()
 		step("changed while no controller ran", "three", 2)
-		// A process that does not know which secret AWS has assumes that it is correct.
+		// Without checkpoints, a process cannot compare the client secret, and assumes that AWS has the current one.
 		for _, o := range r.Store.All("Secret") {
 			if o.GetNamespace() == "kube-system" {
 				if err := r.Store.Remove(o); err != nil {
@@ -91,8 +92,9 @@ func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 	})
 }
 
-// TestRevertedClientSecretIsSentToAWS checks that AWS gets the current client secret when a process ends after a call
-// of a change, before it stores its checkpoints, and the change is reverted before the next process starts.
+// TestRevertedClientSecretIsSentToAWS checks a process that is killed while it writes a changed client secret, before
+// it stores its checkpoints. If the client secret is reverted before the next process starts, AWS gets the reverted
+// value.
 func TestRevertedClientSecretIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	for _, at := range []int{1, 2} {
@@ -102,6 +104,7 @@ func TestRevertedClientSecretIsSentToAWS(t *testing.T) {
 	}
 }
 
+// checkRevertedClientSecret checks the case of a process that is killed after the mutating call with number at.
 func checkRevertedClientSecret(t *testing.T, at int) {
 	r := shopWith(t, Options{Checkpoints: true})
 	secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
@@ -135,9 +138,8 @@ func checkRevertedClientSecret(t *testing.T, at int) {
 	}
 }
 
-// TestChangedClientSecretOfNewRuleIsSentToAWS checks that AWS gets the current client secret when a process ends
-// after creating a rule, before it stores its checkpoints, and the client secret changes before the next process
-// starts.
+// TestChangedClientSecretOfNewRuleIsSentToAWS checks a process that is killed after it creates a rule, before it stores
+// its checkpoints. If the client secret changes before the next process starts, AWS gets the new value.
 func TestChangedClientSecretOfNewRuleIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

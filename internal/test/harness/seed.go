@@ -16,40 +16,42 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Account is the AWS account of a harness. AccessKey has all permissions in it; ControllerKey has the permissions of
-// the IAM policies of the harness.
+// Account is the AWS account of a harness. AccessKey is an access key ID with all permissions in this account.
+// ControllerKey is an access key ID with the permissions of the IAM policies of the harness.
 const (
 	Account       = "123456789012"
 	AccessKey     = "AKIA" + Account
 	ControllerKey = AccessKey + "FULCRUM"
 )
 
-// Seeded has the IDs of the AWS resources that exist before objects are applied. Templates of test objects use it as
-// data.
+// Seeded has the IDs of the AWS resources that exist before the first start of the controller. Templates of test
+// objects use it as data.
 type Seeded struct {
 	VPC string
-	// Public and Private are subnet ids in zone order.
+	// Public and Private are the IDs of the subnets, in the order of their availability zones.
 	Public, Private []string
-	// NodeSG and ExtraSG are the security groups "nodes" and "extra".
+	// NodeSG and ExtraSG are the IDs of security groups "nodes" and "extra".
 	NodeSG, ExtraSG string
-	// Certs are certificate ARNs by domain: "example.com" and "app.test", each with its wildcard.
+	// Certs has certificate ARNs by domain. The domains are "example.com" and "app.test". Each certificate also has the
+	// wildcard name of its domain.
 	Certs map[string]string
-	// WebACL is an ARN, PrefixList an id, EIPs are allocation ids.
+	// WebACL is the ARN of a web ACL, PrefixList is the ID of a prefix list, and EIPs are allocation IDs of Elastic IP
+	// addresses.
 	WebACL     string
 	PrefixList string
 	EIPs       []string
-	// TargetGroups are ARNs of target groups without a controller, by name.
+	// TargetGroups has the ARNs of target groups that no controller manages, by name.
 	TargetGroups map[string]string
-	// Instances are the nodes, one in each private subnet.
+	// Instances are the EC2 instances of the nodes, one in each private subnet.
 	Instances []Instance
 }
 
-// Instance is a node.
+// Instance is the EC2 instance of a node, with its ID, availability zone and private IP address.
 type Instance struct {
 	ID, Zone, Address string
 }
 
-// AWSConfig returns the configuration for SDK clients of the emulator, with AccessKey.
+// AWSConfig returns the configuration for SDK clients that call the emulator with AccessKey, in the region of RegionOf.
 func AWSConfig(em *emulator.Emulator) aws.Config {
 	return aws.Config{
 		Region: RegionOf(em), HTTPClient: em.Client(),
@@ -57,7 +59,8 @@ func AWSConfig(em *emulator.Emulator) aws.Config {
 	}
 }
 
-// RegionOf returns the region of the seeded resources: Region, or the first region of another partition.
+// RegionOf returns the region of the seeded resources. In partition "aws" it is Region, and in other partitions their
+// home region.
 func RegionOf(em *emulator.Emulator) string {
 	if home := em.Store().AWSPartition(); home.Name != "aws" {
 		return home.Home
@@ -65,7 +68,7 @@ func RegionOf(em *emulator.Emulator) string {
 	return Region
 }
 
-// Seed creates the resources of Seeded through the API.
+// Seed creates the resources of Seeded with calls to the emulator.
 func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	cfg := AWSConfig(em)
 	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: em.Store().AWSPartition().Shield, out: Seeded{
@@ -88,8 +91,9 @@ func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	return s.out, err
 }
 
-// SeedAddons adds to a network the other resources to which test objects refer: security group, web ACL, prefix list,
-// addresses and target group.
+// SeedAddons creates further resources to which test objects refer, and returns network with their IDs: a security
+// group, a prefix list, Elastic IP addresses, a web ACL, a target group and a Shield subscription. network must have
+// the VPC.
 func SeedAddons(ctx context.Context, cfg aws.Config, network Seeded) (Seeded, error) {
 	network.TargetGroups = map[string]string{}
 	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: true, out: network}
@@ -121,8 +125,8 @@ func runSeedSteps(ctx context.Context, steps []seedStep) error {
 type seeder struct {
 	cfg  aws.Config
 	ec2  *ec2.Client
-	ipv6 string // the VPC's block
-	// shield is set if the partition has Shield.
+	ipv6 string // IPv6 CIDR block of the VPC
+	// shield reports whether the partition has Shield.
 	shield bool
 	out    Seeded
 }

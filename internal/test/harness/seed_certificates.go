@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 )
 
-// importCertificates imports one certificate for each domain and its wildcard. It makes the order of the ARNs equal to the
-// order of the domains, because the selection of a certificate may depend on it.
+// importCertificates imports one certificate for each domain and its wildcard name. The ARNs have the same order as the
+// domains, because the selection of a certificate may depend on the order.
 func (s *seeder) importCertificates(ctx context.Context) error {
 	client := acm.NewFromConfig(s.cfg)
 	before := ""
@@ -26,7 +26,7 @@ func (s *seeder) importCertificates(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// ARNs are random: import until the ARN is greater than the last one.
+		// ARNs are random. Import the certificate again until its ARN is greater than the previous one.
 		for range 64 {
 			out, err := client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key})
 			if err != nil {
@@ -49,13 +49,15 @@ func (s *seeder) importCertificates(ctx context.Context) error {
 	return nil
 }
 
-// isLowARN reports whether the random part of an ARN is in the lower half, so that the next ARN is probably greater.
+// isLowARN reports whether the random part of an ARN is in the lower half of its range. Then the next ARN is probably
+// greater.
 func isLowARN(arn string) bool {
 	const uuid = 36
 	return len(arn) > uuid && arn[len(arn)-uuid] < '8'
 }
 
-// selfSigned returns a certificate for the names and its key, as PEM.
+// selfSigned returns a self-signed certificate for the given DNS names and its private key, both in PEM form. It is
+// valid for ten years.
 func selfSigned(names ...string) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// zones are the letters of the availability zones that have subnets, in order.
+// zones are the last letters of the availability zones that have subnets, in order.
 var zones = []string{"a", "b", "c"}
 
+// tagSpecifications returns the tags of a new resource. pairs are alternating keys and values.
 func tagSpecifications(of types.ResourceType, pairs ...string) []types.TagSpecification {
 	spec := types.TagSpecification{ResourceType: of}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -73,7 +74,8 @@ func (s *seeder) createSubnets(ctx context.Context) error {
 	return nil
 }
 
-// createInternetGateway gives the public subnets a route to the internet. The private subnets keep the main route table.
+// createInternetGateway creates an internet gateway, and a route table with a route to it for the public subnets. The
+// private subnets keep the main route table.
 func (s *seeder) createInternetGateway(ctx context.Context) error {
 	igw, err := s.ec2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{})
 	if err != nil {

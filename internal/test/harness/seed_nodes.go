@@ -41,7 +41,7 @@ func (s *seeder) createInstances(ctx context.Context) error {
 	return nil
 }
 
-// Assign assigns addresses to the ENI of a node, as the VPC CNI plugin does for pods.
+// Assign assigns private IP addresses to the ENI of a node, as the VPC CNI plugin does for pods.
 func Assign(ctx context.Context, cfg aws.Config, node Instance, addresses ...string) error {
 	api := ec2.NewFromConfig(cfg)
 	out, err := api.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{node.ID}})
@@ -55,7 +55,7 @@ func Assign(ctx context.Context, cfg aws.Config, node Instance, addresses ...str
 	return err
 }
 
-// SeedNodes adds a ready Node for each instance to the store: "node-0" and so on.
+// SeedNodes adds a ready Node for each instance to the store. Their names are "node-0", "node-1" and so on.
 func SeedNodes(store *cluster.Memory, world Seeded) error {
 	for i, instance := range world.Instances {
 		node := &corev1.Node{

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// seededStates caches the results of Seed by its inputs: tests create up to hundreds of emulators, and seeding takes
+// seededStates has a seededState for each input of Seed, because tests create hundreds of emulators, and seeding takes
 // as long as a test.
 var seededStates sync.Map
 
@@ -21,9 +21,9 @@ type seededState struct {
 	seeded   Seeded
 }
 
-// seedOnce sets the state of a new emulator to the state that Seed creates. For each start time and kind of emulator
-// it calls Seed only once, in a separate emulator, so that all harnesses begin with the same state. Addresses are
-// assigned to the ENIs of the nodes in their subnets.
+// seedOnce sets the state of a new emulator to the state that Seed creates, with addresses assigned to the ENIs of the
+// nodes. Seed is called only once for each start time and options of the emulator, in a separate emulator. All
+// harnesses with these begin with the same state. With a clock in the options, Seed is called each time.
 func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, addresses []string) (Seeded, error) {
 	if o.Clock != nil {
 		return seedWithAddresses(ctx, em, addresses)
@@ -55,6 +55,7 @@ func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, ad
 	return made.(seededState).seeded.clone(), w.Restore(made.(seededState).exported)
 }
 
+// seedWithAddresses calls Seed, and assigns each address to the ENI of the node in whose subnet it is.
 func seedWithAddresses(ctx context.Context, em *emulator.Emulator, addresses []string) (Seeded, error) {
 	world, err := Seed(ctx, em)
 	if err != nil {
@@ -77,10 +78,11 @@ func seedWithAddresses(ctx context.Context, em *emulator.Emulator, addresses []s
 	return world, nil
 }
 
-// NodeOf returns the index in Instances of the node in whose subnet an address is.
+// NodeOf returns the index in Seeded.Instances of the node whose subnet contains an address. The result is no valid
+// index if there is no such node.
 func NodeOf(address string) int {
 	var third int
-	_, _ = fmt.Sscanf(address, "10.0.%d.", &third) // other addresses are in no subnet of a node
+	_, _ = fmt.Sscanf(address, "10.0.%d.", &third) // third stays 0 for other addresses
 	return (third - 128) / 16
 }
 

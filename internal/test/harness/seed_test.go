@@ -7,6 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
+// TestSeededCertificatesAreSortedByARN checks that the ARN of certificate "example.com" is less than that of
+// "app.test", and that the web ACL is in Account.
 func TestSeededCertificatesAreSortedByARN(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestInvalidValueBlocksNoValueOfOthers checks that valid attributes, tags and sources are set although another
-// member has an invalid one. AWS refuses the whole call that sets the values of all members.
+// TestInvalidValueBlocksNoValueOfOthers checks that the valid attributes and tags of a member are set although another
+// member has an invalid one. AWS rejects a call with an invalid value as a whole.
 func TestInvalidValueBlocksNoValueOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ bad, good, state string }{

@@ -14,18 +14,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// serviceWithTwoPorts returns a Service with an NLB and two ports.
+// serviceWithTwoPorts returns YAML of a Service with an NLB and the ports 80 and 443.
 func serviceWithTwoPorts(name string) string {
 	return strings.Replace(exposedService(name, ipTargets, "{name: a, port: 80, targetPort: 8080}, {name: b, port: 443, targetPort: 8080}"), "22222222-0000-4000-8000-000000000001", "uid-"+name, 1)
 }
 
-// podsWithTwoPorts returns pods that serve both ports.
+// podsWithTwoPorts returns YAML of pods that serve both ports of serviceWithTwoPorts.
 func podsWithTwoPorts(name string, addresses ...string) string {
 	return strings.Replace(readyPods(name, addresses...), `{name: "", port: 8080, protocol: TCP}`, "{name: a, port: 8080, protocol: TCP}, {name: b, port: 8080, protocol: TCP}", 1)
 }
 
-// callReasons are the reasons for the calls of a Service with two ports, with the minimum number of each call. The
-// minimum is above 0 if AWS has no call that handles several resources at once.
+// callReasons has the reason for each call that a Service with two ports causes, by operation. floor is the minimum
+// number of calls for each Service. It is 0 if one call can handle several Services.
 var callReasons = map[string]struct {
 	floor int
 	why   string
@@ -51,7 +51,9 @@ var callReasons = map[string]struct {
 	"elasticloadbalancing:DescribeListeners":             {0, "to compare listeners"},
 }
 
-// TestServiceCalls counts the AWS calls for Services with two ports each, with the reason for each call.
+// TestServiceCalls checks the number of AWS calls for Services with two ports. Each operation has a reason in
+// callReasons. There are limits for the calls to create many Services, to replace a pod, for a pass without changes and
+// for a restart.
 func TestServiceCalls(t *testing.T) {
 	t.Parallel()
 	floor := 0
@@ -117,8 +119,8 @@ func TestServiceCalls(t *testing.T) {
 	}
 }
 
-// TestServiceRestart restarts the controller with many Services. In the first minute a Service is edited and a pod is
-// added.
+// TestServiceRestart checks that a restart with many Services makes few calls, and that an edit and a new pod in the
+// first minute take effect within five seconds.
 func TestServiceRestart(t *testing.T) {
 	t.Parallel()
 	n := measurementSize(300, 60)

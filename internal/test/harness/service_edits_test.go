@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// serviceAnnotations returns annotations of Services for ip targets and the given pairs of name (without prefix) and value.
+// serviceAnnotations returns annotations for a Service with ip targets. pairs are alternating names and values of
+// further annotations. The names are without the prefix "service.beta.kubernetes.io/".
 func serviceAnnotations(pairs ...string) string {
 	out := ipTargets
 	for i := 0; i < len(pairs); i += 2 {
@@ -25,7 +26,7 @@ func serviceAnnotations(pairs ...string) string {
 
 const onePort = "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"
 
-// hasWarning reports whether an event of a Service contains a text.
+// hasWarning reports whether an event on an object with the given name contains a text.
 func hasWarning(r *Harness, name, text string) bool {
 	return slices.ContainsFunc(r.Store.All("Event"), func(o cluster.Object) bool {
 		e := o.(*corev1.Event)
@@ -33,8 +34,8 @@ func hasWarning(r *Harness, name, text string) bool {
 	})
 }
 
-// TestInvalidEditsLoseNothing checks that an invalid edit changes nothing in AWS, and that an event on the Service
-// has the field, the value and the fix. The status still shows the load balancer.
+// TestInvalidEditsLoseNothing checks that an edit with an invalid value changes nothing in AWS, also for a shared load
+// balancer. An event on the Service reports the value, and the status still shows the load balancer.
 func TestInvalidEditsLoseNothing(t *testing.T) {
 	t.Parallel()
 	const lb = "service.beta.kubernetes.io/aws-load-balancer-"
@@ -96,8 +97,8 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 	}
 }
 
-// TestUnusualServicesCauseNoRepeatedChanges checks that valid but unusual combinations cause no changes after they
-// were applied, neither while the controller runs nor after a restart.
+// TestUnusualServicesCauseNoRepeatedChanges checks valid but unusual settings. After they are applied, they cause no
+// mutating call, neither within hours nor after a restart. Nothing remains after the deletion.
 func TestUnusualServicesCauseNoRepeatedChanges(t *testing.T) {
 	t.Parallel()
 	const datagrams = "{name: u, port: 53, targetPort: 8080, protocol: UDP}"
@@ -165,8 +166,8 @@ func TestUnusualServicesCauseNoRepeatedChanges(t *testing.T) {
 	}
 }
 
-// TestUnusableClientRangesAdmitNobody checks that a new load balancer admits no clients if none of its client ranges
-// is usable.
+// TestUnusableClientRangesAdmitNobody checks that the security group of a new load balancer admits no clients if all
+// client ranges of the Service are unusable.
 func TestUnusableClientRangesAdmitNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,8 +185,8 @@ func TestUnusableClientRangesAdmitNobody(t *testing.T) {
 	})
 }
 
-// TestDeletionProtectionOfPreviousMemberCanBeRemoved checks that the last member of a shared load balancer can
-// disable the deletion protection that a previous member enabled.
+// TestDeletionProtectionOfPreviousMemberCanBeRemoved checks a shared load balancer whose first member enabled deletion
+// protection and was deleted. The last member can disable the protection, and the load balancer is then deleted.
 func TestDeletionProtectionOfPreviousMemberCanBeRemoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,15 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// serviceEdits are versions of a Service, each of which differs from the previous one.
+// serviceEdits are the versions of Service "shop/mail" that mailLifecycle applies one after the other.
 var serviceEdits = []string{
 	exposedService("mail", "", "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053, protocol: UDP}"),
 	exposedService("mail", ipTargets, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053}"),
 	exposedService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing`, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"),
 }
 
-// TestServicesSurviveKillAtAnyCall checks that the next process completes the work for a Service when a process dies
-// at any mutating call or does not receive its response.
+// TestServicesSurviveKillAtAnyCall checks that the result for a Service is the same if the process is killed at a
+// mutating call, or does not receive the response. Each run interrupts one call.
 func TestServicesSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -35,8 +35,9 @@ func TestServicesSurviveKillAtAnyCall(t *testing.T) {
 	interruptEach(t, want, calls, seeds.Step(8), mailLifecycle)
 }
 
-// mailLifecycle returns the state after all edits of a Service, and checks that nothing remains after its deletion. A
-// hook sees all calls.
+// mailLifecycle applies serviceEdits and then deletes the Service. It fails the test if the deletion leaves resources
+// in AWS. It returns State before the deletion, and the number of bindings after it. hook is the fault hook for the
+// calls to AWS. with, if not nil, is called with the new harness.
 func mailLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) []string {
 	t.Helper()
 	r := shopWith(t, Options{Checkpoints: true})
@@ -59,10 +60,12 @@ func mailLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*
 	return append(out, fmt.Sprint(len(r.Store.All(cluster.KindBinding)), " bindings"))
 }
 
-// interruptEach repeats a lifecycle for each mutating call, or for every step-th one. The process dies at the call or
-// its response is lost. The result must be the same as without an interruption.
+// interruptEach runs a lifecycle again and again. In each run, the process is killed at one mutating call, or the
+// response to that call is lost. calls is the number of mutating calls without an interruption, and step is the
+// distance between two interrupted calls. live runs the lifecycle with a fault hook and returns its result, which must
+// equal want.
 func interruptEach(t *testing.T, want []string, calls, step int, live func(*testing.T, func(fault.Call) fault.Action, func(*Harness)) []string) {
-	first := map[string]int{"killed": 1, "the answer lost": 1 + step/2} // offsets the two ways, so that together they cover twice as many calls
+	first := map[string]int{"killed": 1, "the answer lost": 1 + step/2} // the first call; it differs, so that both ways together cover more calls
 	for name, does := range map[string]func(*Harness) fault.Action{
 		"killed":          func(r *Harness) fault.Action { r.Kill(); return fault.Action{} },
 		"the answer lost": func(*Harness) fault.Action { return fault.Action{Lose: true} },
@@ -89,7 +92,7 @@ func interruptEach(t *testing.T, want []string, calls, step int, live func(*test
 	}
 }
 
-// countMutation counts mutating calls, and reports whether c is one.
+// countMutation increases n if c is a mutating call, and reports whether it is one.
 func countMutation(c fault.Call, n *int) bool {
 	if c.Mutating {
 		*n++
@@ -97,7 +100,8 @@ func countMutation(c fault.Call, n *int) bool {
 	return c.Mutating
 }
 
-// settleWithRestarts advances time, and starts another process if one dies.
+// settleWithRestarts settles the controller for the duration d. If the controller is killed meanwhile, it starts
+// another process and settles it.
 func (r *Harness) settleWithRestarts(d time.Duration) {
 	r.Settle(d)
 	if r.IsDead() {

@@ -16,7 +16,8 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// exposedService returns a Service of the controller's class with annotations and ports.
+// exposedService returns YAML of a Service in namespace "shop" whose class requests an NLB. annotations and ports are
+// YAML lists without brackets.
 func exposedService(name, annotations, ports string) string {
 	return `
 apiVersion: v1
@@ -28,8 +29,8 @@ spec: {type: LoadBalancer, loadBalancerClass: ` + services.DefaultClass + `, sel
 
 const ipTargets = `service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip`
 
-// TestServiceLifecycle checks that a Service has an NLB as long as it asks for one, and that nothing remains
-// afterwards.
+// TestServiceLifecycle checks that a Service gets an NLB, that its status shows the ports, that nothing changes without
+// an edit, and that nothing remains after the deletion.
 func TestServiceLifecycle(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -72,7 +73,7 @@ func TestServiceLifecycle(t *testing.T) {
 	}
 }
 
-// portsShown returns the load balancer ports in the status of a Service.
+// portsShown returns the load balancer ports in the status of a Service, such as "80/TCP,53/UDP".
 func portsShown(obj cluster.Object) string {
 	var out []string
 	for _, lb := range obj.(*corev1.Service).Status.LoadBalancer.Ingress {
@@ -83,8 +84,8 @@ func portsShown(obj cluster.Object) string {
 	return strings.Join(out, ",")
 }
 
-// TestHeldPortStaysAsItIs checks that a port with invalid settings keeps its live listener with its targets, while
-// other ports follow edits.
+// TestHeldPortStaysAsItIs checks that a port with an invalid setting keeps its listener and its target group as they
+// are, while an edit of another port is applied.
 func TestHeldPortStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	const ports = "{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 8080}"
@@ -133,8 +134,8 @@ func TestHeldPortStaysAsItIs(t *testing.T) {
 	}
 }
 
-// TestLoadBalancerIsDeletedWithItsService checks that a load balancer is deleted when its Service does not ask for
-// one any more, but only after deletion protection is disabled.
+// TestLoadBalancerIsDeletedWithItsService checks that a load balancer is deleted if its Service is deleted or changes
+// its type. With deletion protection, it is kept until the protection is disabled.
 func TestLoadBalancerIsDeletedWithItsService(t *testing.T) {
 	t.Parallel()
 	const ports = "{port: 80, targetPort: 8080}"

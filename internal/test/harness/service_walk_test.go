@@ -14,11 +14,12 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// walkExposed are the Services with an NLB that a random walk changes.
+// walkExposed are the names of the Services with an NLB that checkServiceWalk changes.
 var walkExposed = []string{"edge", "dns"}
 
-// exposedDoc returns a random Service with an NLB. Settings that AWS keeps when they are not set any more are always
-// set, because otherwise the result would not depend on the last objects alone.
+// exposedDoc returns YAML of a random version of Service n of walkExposed. With sound, no setting is invalid. Some
+// settings stay unchanged in AWS when they are removed from a Service. These are always set, so that the result does
+// not depend on the history.
 func (w walker) exposedDoc(n int, sound bool) string {
 	notes := map[string]string{
 		"nlb-target-type": w.pick("ip", "instance"), "scheme": w.pick("internal", "internet-facing"),
@@ -75,7 +76,8 @@ func (w walker) exposedDoc(n int, sound bool) string {
 	return b.String()
 }
 
-// exposedEndpoints returns one or two pods of a Service of walkExposed, which serve all of its ports.
+// exposedEndpoints returns YAML of one or two pods and of the EndpointSlice for Service n of walkExposed. They serve
+// all ports that the Service may have.
 func (w walker) exposedEndpoints(n int) string {
 	own := exposedAddresses(n)
 	doc := strings.NewReplacer(podAddresses[n]+"]", own[0]+"]", podAddresses[n+3]+"]", own[1]+"]", podAddresses[n]+",", own[0]+",", podAddresses[n+3]+",", own[1]+",").
@@ -84,11 +86,12 @@ func (w walker) exposedEndpoints(n int) string {
 		"ports: [{name: http, port: 8080, protocol: TCP}, {name: tls, port: 8080, protocol: TCP}, {name: t, port: 8080, protocol: TCP}, {name: u, port: 8080, protocol: UDP}]", 1)
 }
 
-// exposedAddresses returns the addresses of the pods of Service n of walkExposed, on node n.
+// exposedAddresses returns the two pod addresses for Service n of walkExposed. They are in the subnet of node n.
 func exposedAddresses(n int) []string {
 	return []string{fmt.Sprintf("10.0.%d.200", 132+16*n), fmt.Sprintf("10.0.%d.201", 132+16*n)}
 }
 
+// newServiceWalk returns a walker with the given seed, and a harness with the pods of all Services.
 func newServiceWalk(t *testing.T, seed uint64, o Options) (walker, *Harness) {
 	t.Helper()
 	w, r := newWalkWith(t, seed, o)
@@ -104,7 +107,8 @@ func newServiceWalk(t *testing.T, seed uint64, o Options) (walker, *Harness) {
 	return w, r
 }
 
-// serviceStep makes one random change in the cluster and in docs.
+// serviceStep creates, changes or deletes one random Service of walkExposed or its pods, in the cluster and in docs. It
+// returns a description of the step.
 func (w walker) serviceStep(r *Harness, docs walkDocs) string {
 	n := w.IntN(len(walkExposed))
 	name := walkExposed[n]
@@ -131,9 +135,9 @@ func (w walker) serviceStep(r *Harness, docs walkDocs) string {
 	return "put " + name + doc
 }
 
-// TestResultForServicesDependsOnlyOnLastObjects checks that after any history of Services, with failing calls, lost
-// responses and killed processes, the state matches the last version of the objects, a restart changes nothing, and
-// nothing remains after deletion.
+// TestResultForServicesDependsOnlyOnLastObjects checks that the final state depends only on the last versions of
+// Services, not on their history with failing calls, lost responses and killed processes. Afterwards, a restart changes
+// nothing, and nothing remains after a deletion.
 func TestResultForServicesDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(8, 16), checkServiceWalk)

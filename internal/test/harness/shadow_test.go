@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// countingAPI is an API server that counts writes.
+// countingAPI is an API server that counts write requests.
 type countingAPI struct {
 	kube.API
 	writes *atomic.Int64
@@ -48,7 +48,7 @@ func (c countingAPI) Delete(ctx context.Context, obj cluster.Object) error {
 	return c.API.Delete(ctx, obj)
 }
 
-// shadowController is a shadow controller for the cluster and the AWS of a harness.
+// shadowController is a controller in shadow mode for the cluster and the AWS of a harness.
 type shadowController struct {
 	*controller.Shadow
 	metrics *controller.Metrics
@@ -57,7 +57,7 @@ type shadowController struct {
 	stop    func()
 }
 
-// startShadow starts a shadow controller beside the controller of a harness.
+// startShadow starts a shadowController beside the controller of a harness. Callers must call its stop.
 func startShadow(t *testing.T, r *Harness) *shadowController {
 	t.Helper()
 	s := &shadowController{metrics: controller.NewMetrics(), file: filepath.Join(t.TempDir(), "shadow.json")}
@@ -85,7 +85,7 @@ func startShadow(t *testing.T, r *Harness) *shadowController {
 	return s
 }
 
-// readReport returns the report from the file.
+// readReport returns the report that the shadow controller wrote last.
 func (s *shadowController) readReport(t *testing.T) controller.ShadowReport {
 	t.Helper()
 	data, err := os.ReadFile(s.file)
@@ -99,7 +99,7 @@ func (s *shadowController) readReport(t *testing.T) controller.ShadowReport {
 	return out
 }
 
-// plannedSteps returns the sum of the metric fulcrum_shadow_steps.
+// plannedSteps returns the sum of all values of metric fulcrum_shadow_steps.
 func (s *shadowController) plannedSteps(t *testing.T) (sum float64) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
@@ -120,8 +120,9 @@ func (s *shadowController) plannedSteps(t *testing.T) (sum float64) {
 	return sum
 }
 
-// TestShadowModeWritesNothing checks that a shadow controller reports its changes but makes no mutating call to AWS
-// and no write to Kubernetes, neither on an empty AWS, nor beside a working controller, nor after drift.
+// TestShadowModeWritesNothing checks that a shadow controller reports the changes that it would make, but makes no
+// mutating call to AWS and no write to Kubernetes. It reports changes before the other controller has created the load
+// balancer and after an edit, and none in between.
 func TestShadowModeWritesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

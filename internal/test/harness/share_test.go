@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// TestTenantWithManyLoadBalancersDelaysNoOther checks that a tenant that creates many load balancers at once does not
-// delay the load balancer of another tenant: tenants, not load balancers, share AWS's rate limits.
+// TestTenantWithManyLoadBalancersDelaysNoOther checks that the load balancer of a namespace is served within a minute
+// although another namespace creates many load balancers at once. Namespaces share the rate limits of AWS equally,
+// independent of their number of load balancers.
 func TestTenantWithManyLoadBalancersDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,17 +15,17 @@ import (
 
 const serviceAnnotationStart = ", service.beta.kubernetes.io/aws-load-balancer-"
 
-// guestService returns a Service of namespace bank on the shared load balancer of namespace shop, created on the
-// given day.
+// guestService returns YAML of a Service in namespace "bank" that shares load balancer "public" of namespace "shop".
+// day is the day of its creation, as two digits. annotations begins with a comma or is "".
 func guestService(name, day, annotations, port string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: bank", "load-balancer-group: public", "load-balancer-group: shop/public", "uid: 33333333", "uid: 44444444").
 		Replace(sharedService(name, day, publicGroupAnnotation+annotations, servicePort(port)))
 }
 
-// allowCrossNamespace permits Services of other namespaces to share a load balancer.
+// allowCrossNamespace permits Services to share a load balancer of another namespace.
 func allowCrossNamespace(o *services.Options) { o.CrossNamespaceGroups = true }
 
-// sharedSettings returns the load-balancer-wide settings of the shared load balancer: its line of the state.
+// sharedSettings returns the line of State with the settings of load balancer "public" of namespace "shop".
 func sharedSettings(r *Harness) []string {
 	var out []string
 	for _, line := range r.State() {
@@ -36,8 +36,8 @@ func sharedSettings(r *Harness) []string {
 	return out
 }
 
-// guestSettings are settings that an invited Service may ask for and that the owner does not set. SUBNET and GROUP
-// are replaced by IDs of the VPC.
+// guestSettings are annotations of a Service in another namespace, for settings that the owner does not set. SUBNET is
+// replaced by the ID of a subnet, and GROUP by the ID of a security group.
 var guestSettings = map[string]string{
 	"subnets":             serviceAnnotationStart + "subnets: SUBNET",
 	"dual stack":          serviceAnnotationStart + "ip-address-type: dualstack",
@@ -49,9 +49,9 @@ var guestSettings = map[string]string{
 	"capacity":            serviceAnnotationStart + `minimum-load-balancer-capacity: "CapacityUnits=3000"`,
 }
 
-// TestGuestDecidesNoSharedSetting checks that an invited Service of another namespace decides no load-balancer-wide
-// setting, whether it is younger or older than the owner's Service and whether it exists from the start or joins
-// later. Its port is served, and an event reports the settings without effect.
+// TestGuestDecidesNoSharedSetting checks that a Service of another namespace sets no load-balancer-wide setting of a
+// shared load balancer. It may be older or younger than the Service of the owner, and join at the start or later. Its
+// port is served, and an event reports each setting without effect, except tags.
 func TestGuestDecidesNoSharedSetting(t *testing.T) {
 	t.Parallel()
 	for name, annotation := range guestSettings {
@@ -97,9 +97,9 @@ func TestGuestDecidesNoSharedSetting(t *testing.T) {
 	}
 }
 
-// TestOwnerDecidesSharedSettings checks that the owner of a shared load balancer decides its settings, also if a
-// guest asks for others. When the owner leaves, the settings are kept for the guests, and an older guest cannot
-// change them for the others.
+// TestOwnerDecidesSharedSettings checks that the Service of the owner sets the settings of a shared load balancer, even
+// if a Service of another namespace has other ones. After the owner leaves, the settings stay, and a Service of another
+// namespace cannot change them.
 func TestOwnerDecidesSharedSettings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer checks that a Service without a scheme that leaves a shared
-// load balancer or moves to another one keeps its scheme, and reports that. Events report when the move is complete
-// and when the previous load balancer is going to be deleted and is deleted.
+// TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer checks a Service without a scheme that leaves a shared load
+// balancer. Its new load balancer has the scheme of the shared one, also after a restart, until the Service sets a
+// scheme. Events report the scheme, the end of the move, and until when the previous load balancer serves.
 func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	const public = serviceAnnotationStart + "scheme: internet-facing"
@@ -52,8 +52,8 @@ func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestJoiningServiceIsInformedOfDifferentScheme checks that a Service that joins a load balancer with another scheme
-// gets an event with both schemes.
+// TestJoiningServiceIsInformedOfDifferentScheme checks that a Service that joins a shared load balancer with another
+// scheme gets an event with both schemes.
 func TestJoiningServiceIsInformedOfDifferentScheme(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,9 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestForgedServiceFinalizerIsNoMembership checks that a forged finalizer of a shared load balancer of another
-// namespace does not make a Service a member: it opens no port, and does not keep the load balancer when its members
-// are deleted.
+// TestForgedServiceFinalizerIsNoMembership checks that a Service with the finalizer of another namespace's shared load
+// balancer does not become a member. No port is opened for it, and the load balancer is deleted with its last member.
 func TestForgedServiceFinalizerIsNoMembership(t *testing.T) {
 	t.Parallel()
 	for name, annotations := range map[string]string{
@@ -49,8 +48,8 @@ func TestForgedServiceFinalizerIsNoMembership(t *testing.T) {
 	}
 }
 
-// TestNewcomerDoesNotDecideScheme checks that a Service that joins, also an older one, does not make a shared load
-// balancer internet-facing whose members set no scheme.
+// TestNewcomerDoesNotDecideScheme checks a shared load balancer whose members set no scheme. A new Service, even an
+// older one, cannot make it internet-facing until all members set this scheme.
 func TestNewcomerDoesNotDecideScheme(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

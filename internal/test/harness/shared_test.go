@@ -28,7 +28,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// neighbourCluster is another cluster whose controller uses the same AWS. It serves only bindings.
+// neighbourCluster is another cluster whose controller uses the same AWS account. It reconciles only binding
+// "shop/shared".
 type neighbourCluster struct {
 	r     *Harness
 	store *cluster.Memory
@@ -80,6 +81,8 @@ func (n *neighbourCluster) reconcile() {
 	}
 }
 
+// bindingTo returns YAML of TargetGroupBinding "shop/shared" for Service "web" and the target group with the given ARN.
+// lines are further lines of its spec.
 func bindingTo(arn string, lines ...string) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -93,8 +96,8 @@ spec:
 `, arn, strings.Join(lines, "\n  "))
 }
 
-// activeTargets returns the active targets of a target group, with their availability zones, as the account of the
-// target group sees them.
+// activeTargets returns the IDs of the targets of a target group that are not draining, sorted and separated by spaces.
+// account is the account of the target group.
 func activeTargets(t *testing.T, r *Harness, account, arn string) string {
 	t.Helper()
 	out, err := elb.NewFromConfig(configOf(r, account)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
@@ -111,6 +114,7 @@ func activeTargets(t *testing.T, r *Harness, account, arn string) string {
 	return strings.Join(list, " ")
 }
 
+// configOf returns the configuration for SDK clients with all permissions in an account.
 func configOf(r *Harness, account string) aws.Config {
 	cfg := AWSConfig(r.Emulator)
 	cfg.Credentials = credentials.NewStaticCredentialsProvider("AKIA"+account, "secret", "")
@@ -131,6 +135,8 @@ func (r *Harness) settleOrFail(horizon time.Duration) {
 	}
 }
 
+// TestTwoClustersShareATargetGroup checks that two clusters whose bindings use the same target group each change only
+// their targets, also after restarts.
 func TestTwoClustersShareATargetGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,8 +151,7 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 		other.apply(shop, readyPods("web", podAddresses[3], podAddresses[4]), doc)
 		expectEqual(t, "both are there", "10.0.132.10 10.0.132.11 10.0.148.10 10.0.148.11", all())
 
-		// Each cluster replaces a pod, more than once and with restarts in between; neither changes targets of the
-		// other.
+		// Each cluster replaces pods, with a restart in between, and must not change targets of the other cluster.
 		r.Apply(readyPods("web", podAddresses[0], podAddresses[2]))
 		r.settleOrFail(time.Minute)
 		expectEqual(t, "one has another pod", "10.0.132.10 10.0.132.11 10.0.148.11 10.0.164.10", all())
@@ -179,7 +184,8 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 	})
 }
 
-// sharedLifecycle returns the lifecycle of a binding to a target group in which another cluster also has a target.
+// sharedLifecycle creates, edits and deletes a binding to a target group in which another cluster also has a target. It
+// returns the targets, the records and clusterState after each step. It restarts the controller after each kill.
 func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	arn := r.World.TargetGroups["external"]
@@ -218,6 +224,8 @@ func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	return states
 }
 
+// TestTargetRecordsSurviveWriteFaults checks that sharedLifecycle has the same result with a fault at each write to the
+// API server.
 func TestTargetRecordsSurviveWriteFaults(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(*writeFaults, func() error) error{
@@ -227,6 +235,8 @@ func TestTargetRecordsSurviveWriteFaults(t *testing.T) {
 	}
 }
 
+// TestTargetRecordsSurviveCallFaults checks that sharedLifecycle has the same result if the process is killed at any
+// call to AWS, or any response is lost.
 func TestTargetRecordsSurviveCallFaults(t *testing.T) {
 	t.Parallel()
 	var want [][]string
@@ -243,7 +253,7 @@ func TestTargetRecordsSurviveCallFaults(t *testing.T) {
 	}
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
-			for n := 2; n <= calls; n++ { // the first call is the other cluster's
+			for n := 2; n <= calls; n++ { // the first call registers the target of the other cluster
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
 					r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -268,7 +278,8 @@ const (
 	externalID   = "open-sesame"
 )
 
-// createCrossAccountTargetGroup creates a target group in a VPC of the other account, and the role to register targets.
+// createCrossAccountTargetGroup creates a target group in a VPC of otherAccount, and role roleARN, which the controller
+// must assume to register targets. It returns the ARN of the target group and the ID of the VPC.
 func createCrossAccountTargetGroup(t *testing.T, r *Harness) (arn, vpc string) {
 	t.Helper()
 	cfg := configOf(r, otherAccount)
@@ -289,7 +300,7 @@ func createCrossAccountTargetGroup(t *testing.T, r *Harness) (arn, vpc string) {
 	return aws.ToString(out.TargetGroups[0].TargetGroupArn), aws.ToString(made.Vpc.VpcId)
 }
 
-// reportedTexts returns all events and binding conditions that the controller has written.
+// reportedTexts returns the messages of all events and the conditions of all bindings.
 func reportedTexts(r *Harness) string {
 	var b strings.Builder
 	for _, o := range r.Store.All("Event") {
@@ -301,6 +312,8 @@ func reportedTexts(r *Harness) string {
 	return b.String()
 }
 
+// TestTargetGroupOfAnotherAccountUsesItsRole checks that the targets of a target group in another account are
+// registered with the role of the binding. The role is assumed once an hour, and its external ID is not reported.
 func TestTargetGroupOfAnotherAccountUsesItsRole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -341,6 +354,8 @@ func TestTargetGroupOfAnotherAccountUsesItsRole(t *testing.T) {
 	})
 }
 
+// TestUnusableRoleIsReportedWithoutExternalID checks that a role that cannot be assumed is reported without its
+// external ID, and that the binding keeps its finalizer when it is deleted.
 func TestUnusableRoleIsReportedWithoutExternalID(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ role, word string }{
@@ -357,7 +372,7 @@ func TestUnusableRoleIsReportedWithoutExternalID(t *testing.T) {
 				if s := reportedTexts(r); !strings.Contains(s, "assume role "+c.role) || strings.Contains(s, "guess-work") {
 					t.Errorf("reported:\n%s", s)
 				}
-				// The binding is not released while the role may still have registered targets.
+				// The binding keeps its finalizer as long as the target group may have targets of it.
 				if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
 					t.Fatal(err)
 				}

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// planWrites is an API server that counts the writes of plan annotations by Ingress, and refuses them with err if
-// set.
+// planWrites is an API server that counts the patches of plan annotations by the name of the Ingress. If err is not
+// nil, it answers them with err.
 type planWrites struct {
 	kube.API
 	count map[string]int
@@ -35,7 +35,8 @@ func (w planWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.
 	return w.API.Patch(ctx, obj, part, kind, data)
 }
 
-// newShopWithPlanAnnotations returns a shop with a load balancer, whose controller writes plan annotations while on is true.
+// newShopWithPlanAnnotations returns a harness with Ingress "shop/web", whose controller writes plan annotations if *on
+// was true at its start, and the count of planWrites. The writes fail with err, unless it is nil.
 func newShopWithPlanAnnotations(t *testing.T, on *bool, err error) (*Harness, map[string]int) {
 	t.Helper()
 	writes := planWrites{count: map[string]int{}, err: err}
@@ -56,11 +57,12 @@ func newShopWithPlanAnnotations(t *testing.T, on *bool, err error) (*Harness, ma
 	return r, writes.count
 }
 
+// orderedMember returns YAML of Ingress "shop/m<n>" in IngressGroup "team" with the given group.order. n is 1 or 2.
 func orderedMember(n int, order string) string {
 	return strings.Replace(teamMemberWithHTTPS(n, "arn", map[int]string{1: "/a", 2: "/b"}[n]), "certificate-arn: arn", "group.order: '"+order+"'", 1)
 }
 
-// annotate sets an annotation of an Ingress, as a user would.
+// annotate sets an annotation of an Ingress in namespace "shop", like a user.
 func annotate(r *Harness, name, key, value string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
@@ -74,7 +76,8 @@ func annotate(r *Harness, name, key, value string) {
 	}
 }
 
-// planAnnotations returns the plan annotations by Ingress, described as the plans of the stacks that they match.
+// planAnnotations returns the plan annotation of each Ingress, by name. An annotation that equals the plan of a stack
+// of the Ingress is returned as "the plan of <stack>".
 func planAnnotations(r *Harness) map[string]string {
 	out := map[string]string{}
 	for _, o := range r.Store.All(cluster.KindIngress) {
@@ -92,6 +95,9 @@ func planAnnotations(r *Harness) map[string]string {
 	return out
 }
 
+// TestPlanIsShownOnlyOnFirstMember checks that the plan of a stack is in an annotation of its first member only, and
+// that the annotation is written only if the plan changes. All plan annotations are removed when the option is
+// disabled.
 func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,7 +130,7 @@ func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 		expect("another order", map[string]string{"web": "the plan of shop/web", "m2": "the plan of team"}, map[string]int{"m1": 1, "m2": 1})
 
 		annotate(r, "m2", annotationPrefix+"group.name", "other")
-		expect("another group", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team", "m2": "the plan of other"}, map[string]int{"m1": 1, "m2": 2}) // removed by one stack, then written by the other
+		expect("another group", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team", "m2": "the plan of other"}, map[string]int{"m1": 1, "m2": 2}) // one stack removes the annotation, then the other one writes it
 
 		r.process.saveCheckpoints()
 		on = false
@@ -143,8 +149,8 @@ func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 	})
 }
 
-// TestFailedPlanAnnotationBlocksNothing checks that a refused plan annotation blocks no other change and is not
-// repeated continuously.
+// TestFailedPlanAnnotationBlocksNothing checks that the status of an Ingress is written although its plan annotation
+// cannot be written, and that this write is tried at most three times.
 func TestFailedPlanAnnotationBlocksNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,6 +171,9 @@ func TestFailedPlanAnnotationBlocksNothing(t *testing.T) {
 	})
 }
 
+// TestTooLargePlanIsReported checks that a plan that does not fit into the annotations is not written, that the
+// annotation with the old plan is removed, and that a warning reports the size. The plan is written again when there is
+// room.
 func TestTooLargePlanIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -194,7 +203,7 @@ func TestTooLargePlanIsReported(t *testing.T) {
 	})
 }
 
-// TestPlansCostNoCalls checks that plan annotations cause no AWS calls.
+// TestPlansCostNoCalls checks that plan annotations cause no additional calls to AWS.
 func TestPlansCostNoCalls(t *testing.T) {
 	t.Parallel()
 	calls := func(on bool) (counts map[string]int) {

@@ -12,8 +12,9 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// TestSlowlyReadListsAreUsed checks that lists of eleven pages do not expire before other reads complete when AWS
-// takes 50 seconds per call. Otherwise they would be read repeatedly, and edits would wait for hours.
+// TestSlowlyReadListsAreUsed checks that an edit takes effect within two hours if AWS takes 50 seconds for each call
+// and a list has eleven pages. A list must not expire before the other reads are complete, because it would then be
+// read again and again.
 func TestSlowlyReadListsAreUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,8 +47,8 @@ func TestSlowlyReadListsAreUsed(t *testing.T) {
 	})
 }
 
-// TestGatewaysAndServicesAreServedWithSlowAWS checks that objects that need few lists are served, and lose what they
-// are no longer permitted, when each call takes 50 seconds.
+// TestGatewaysAndServicesAreServedWithSlowAWS checks that Gateways and Services are served if AWS takes 50 seconds for
+// each call, and that a route of a Gateway is no longer served after its permission is withdrawn.
 func TestGatewaysAndServicesAreServedWithSlowAWS(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]struct {

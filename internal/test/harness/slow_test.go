@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// waitUntilServed advances time until the Ingress is served with its targets and its status shows the load balancer,
-// and returns how long that took.
+// waitUntilServed advances time until Ingress "shop/web" has a rule for all paths, three registered targets and a
+// hostname in its status. It returns how long that took, and fails the test after limit.
 func (r *Harness) waitUntilServed(limit time.Duration) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit {
@@ -24,8 +24,8 @@ func (r *Harness) waitUntilServed(limit time.Duration) time.Duration {
 	return limit
 }
 
-// TestIngressIsServedWithSlowAWS checks that an Ingress is served and its edits take effect when each call takes up
-// to 50 seconds.
+// TestIngressIsServedWithSlowAWS checks that an Ingress is served, and its edit takes effect, if each call to AWS takes
+// up to 50 seconds.
 func TestIngressIsServedWithSlowAWS(t *testing.T) {
 	t.Parallel()
 	for _, slow := range []time.Duration{11 * time.Second, 25 * time.Second, 50 * time.Second} {
@@ -51,7 +51,8 @@ func TestIngressIsServedWithSlowAWS(t *testing.T) {
 	}
 }
 
-// documentedRate returns the rate per second that AWS documents for an operation.
+// documentedRate returns the refill rate per second of the token bucket that AWS documents for an operation, or 1 if
+// there is none.
 func documentedRate(service, operation string) float64 {
 	for _, b := range fault.DocumentedLimits(1).Buckets {
 		for _, pattern := range b.Operations {
@@ -64,8 +65,9 @@ func documentedRate(service, operation string) float64 {
 	return 1
 }
 
-// TestIngressIsServedWithOneTenthOfTheRateLimit checks that, if AWS admits only every tenth call of each operation,
-// an Ingress is served within three times the duration of its required calls at a tenth of the documented rates.
+// TestIngressIsServedWithOneTenthOfTheRateLimit checks that an Ingress is served although AWS throttles nine of ten
+// calls of each operation. This takes at most three times as long as the necessary calls at a tenth of the documented
+// rates.
 func TestIngressIsServedWithOneTenthOfTheRateLimit(t *testing.T) {
 	t.Parallel()
 	serve := func(t *testing.T, admits func(fault.Call) bool) (took time.Duration, calls map[string]int) {
@@ -90,8 +92,8 @@ func TestIngressIsServedWithOneTenthOfTheRateLimit(t *testing.T) {
 	}
 }
 
-// TestHangingServiceDelaysNoOtherStack checks that an AWS service that does not answer calls for some load balancers
-// does not occupy workers for long, so that edits of other stacks take effect in time.
+// TestHangingServiceDelaysNoOtherStack checks that an edit of an Ingress takes effect within 40 seconds although AWS
+// WAF does not answer the calls for twelve other load balancers. These calls must not occupy all workers.
 func TestHangingServiceDelaysNoOtherStack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

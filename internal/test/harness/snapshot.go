@@ -7,14 +7,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Snapshot is a copy of AWS and the cluster. Another harness can start with it: see Options.InitialState.
+// Snapshot is a copy of the emulated AWS and the cluster of a harness. It can be the Options.InitialState of another
+// harness.
 type Snapshot struct {
 	AWS     []byte // state of all accounts and regions
 	Objects []cluster.Object
 	World   Seeded
 }
 
-// snapshotKinds are the kinds of objects in a Snapshot. Events are not included.
+// snapshotKinds are the kinds of the objects in a Snapshot. Events are not included.
 var snapshotKinds = append([]cluster.Kind{
 	cluster.KindNamespace, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindEndpoints, cluster.KindSecret,
 	cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindIngress, cluster.KindService, cluster.KindBinding,
@@ -22,7 +23,7 @@ var snapshotKinds = append([]cluster.Kind{
 	cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration, cluster.KindGlobalAccelerator,
 }, cluster.RouteKinds...)
 
-// SnapshotOf returns a copy of the current state.
+// SnapshotOf returns a copy of the current state of a harness.
 func SnapshotOf(r *Harness) Snapshot {
 	r.T.Helper()
 	w := r.Emulator.Store()
@@ -50,7 +51,8 @@ func (m *Snapshot) restore(em *emulator.Emulator, objects *cluster.Memory) (Seed
 	return m.World.clone(), objects.Put(m.Objects...)
 }
 
-// createInitialState creates the state before the controller starts.
+// createInitialState creates the state of AWS and the cluster before the first start of the controller: that of
+// Options.InitialState, or the seeded state.
 func createInitialState(ctx context.Context, em *emulator.Emulator, objects *cluster.Memory, opt Options) (Seeded, error) {
 	if opt.InitialState != nil {
 		return opt.InitialState.restore(em, objects)

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// refusedMember returns a member of IngressGroup "team" in its own namespace with n rules whose actions AWS refuses.
-// The values differ in each turn.
+// refusedMember returns YAML of a member of IngressGroup "team" in namespace "spite". It has n rules whose status code
+// AWS rejects. The status code depends on turn.
 func refusedMember(turn, n int) string {
 	var paths []string
 	for i := range n {
@@ -24,8 +24,9 @@ func refusedMember(turn, n int) string {
 	return strings.NewReplacer("namespace: shop", "namespace: spite", "name: web\n", "name: spite\n").Replace(doc)
 }
 
-// TestManyRejectedValuesDelayNoOtherTenant checks that a tenant with a hundred refused rules with new values every
-// second does not exceed its share of calls, and that other tenants are served without delay.
+// TestManyRejectedValuesDelayNoOtherTenant checks a namespace with a hundred rules that AWS rejects, whose values
+// change every second. They cause few rejected calls, and a change in another namespace takes effect within five
+// seconds.
 func TestManyRejectedValuesDelayNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// State returns the controller's resources in AWS as sorted lines, one for each resource, with names instead of
-// generated IDs. Harnesses with equal states are equal for users.
+// State returns the load balancers, listeners, rules, target groups with tags and security groups in AWS as sorted
+// lines, one for each resource. Generated IDs of load balancers, target groups and security groups are replaced by
+// names. State omits certificates, web ACLs, Shield protections and reserved capacity.
 func (r *Harness) State() []string {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -79,8 +80,8 @@ func (r *Harness) State() []string {
 	return out
 }
 
-// targetGroupPurpose returns the purpose of a target group. The names of target groups of Services are not used, as they
-// depend on earlier health checks.
+// targetGroupPurpose returns the resource tag of a target group for a Service, and the name of another target group.
+// The names of target groups for Services depend on earlier health checks.
 func targetGroupPurpose(g *store.TargetGroup) string {
 	if of := g.Tags[naming.ResourceTag(model.Service)]; of != "" {
 		return of
@@ -88,7 +89,8 @@ func targetGroupPurpose(g *store.TargetGroup) string {
 	return withoutCounter(g.Name)
 }
 
-// withoutCounter returns a name without the number that is appended when the name is in use.
+// withoutCounter returns a name of the controller without the number that is appended if the name is already in use,
+// and at most its first 30 characters. Other names are returned unchanged.
 func withoutCounter(name string) string {
 	if !strings.HasPrefix(name, "k8s-") {
 		return name
@@ -106,7 +108,8 @@ func deref(n *int32) int32 {
 	return *n
 }
 
-// nameReplacer returns a replacer of IDs by names. Longer IDs come first, since one may be a prefix of another.
+// nameReplacer returns a replacer of IDs by names. It replaces longer IDs first, because an ID may be a prefix of
+// another one.
 func (r *Harness) nameReplacer(p *store.Partition) *strings.Replacer {
 	of := map[string]string{}
 	for arn, lb := range p.ELB.LoadBalancers {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestStatusShowsNamesAndPorts checks that the status of all members shows the hostname in lower case with every port
-// of the load balancer, followed by the hostname of the frontend NLB while there is one.
+// TestStatusShowsNamesAndPorts checks that the status of each member has the hostname of the load balancer in lower
+// case with all ports. While there is a frontend NLB, its hostname follows.
 func TestStatusShowsNamesAndPorts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 	})
 }
 
-// nameInDNS returns the hostname of a load balancer as a status shows it, or "" if there is none.
+// nameInDNS returns the hostname of the load balancer with the given name in lower case, or "" if there is none.
 func nameInDNS(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()

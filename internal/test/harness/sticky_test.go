@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestStickyTargetGroupIsReplaced checks that a target group with stickiness is replaced like any other. AWS accepts
-// one with a load balancer cookie beside another target group in a rule only with target group stickiness, and one
-// with an application cookie not at all.
+// TestStickyTargetGroupIsReplaced checks that a target group with stickiness is replaced without an interruption and
+// without a rejected call. AWS restricts such target groups in rules with several target groups: with a load balancer
+// cookie, the rule needs target group stickiness, and an application cookie is not permitted.
 func TestStickyTargetGroupIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, attributes := range map[string]string{

@@ -11,8 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// TestTargetsFollowPodsWithPropagationDelay checks that targets follow pods that become ready and unready at once,
-// although AWS shows changes of targets late, and that the controller's own changes are not reported as drift.
+// TestTargetsFollowPodsWithPropagationDelay checks that targets are registered and deregistered within seconds,
+// although AWS shows changes of targets with a delay of 30 seconds. The changes of the controller are not reported as
+// drift.
 func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -21,7 +22,7 @@ func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 		r.advanceTime(10 * time.Minute)
 		arn := targetGroupsForHost(80, "shop.example.com")(r)[0]
 		r.Emulator.Faults().KeepHistory(time.Minute)
-		var now atomic.Bool // set while the test itself reads targets
+		var now atomic.Bool // whether the test reads targets, without delay
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			if c.Operation == "DescribeTargetHealth" && !now.Load() {
 				return fault.Action{Stale: 30 * time.Second}

@@ -12,21 +12,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// Tests with targets that are registered and deregistered many times a second, because an object such as a selector
-// is edited all the time.
+// The tests in this file change the endpoints of a Service many times a second.
 
 const flipsPerSecond = 25
 
-// flipper switches Service 0 of a herd between two states.
+// flipper switches Service 0 of a podChurn between two states.
 type flipper struct {
 	h        *podChurn
-	pods     []int         // its pods
-	switchTo func(on bool) // switches to one of the two states
+	pods     []int         // pods of the Service
+	switchTo func(on bool) // switches the Service to the state "on" or "off"
 	on       bool
 }
 
-// flipModes has, by name, the ways in which a flipper changes the targets of its Service. Each function sets switchTo and
-// returns the pods that must be registered while the flipper is on.
+// flipModes has the ways in which a flipper changes the endpoints of its Service, by name. Each function sets switchTo,
+// and returns the pods that must be registered in the state "on".
 var flipModes = map[string]func(f *flipper) (on []int){
 	"a selector": func(f *flipper) []int {
 		blue, green := f.pods[:3], f.pods[3:]
@@ -62,13 +61,13 @@ var flipModes = map[string]func(f *flipper) (on []int){
 	},
 }
 
-// writeEndpointSlice writes the EndpointSlice with the given pods.
+// writeEndpointSlice writes the EndpointSlice of the Service with the given pods and port.
 func (f *flipper) writeEndpointSlice(list []int, port int) {
 	f.h.pods[0] = list
 	f.h.writeEndpointSliceWithPort(0, port)
 }
 
-// setReady sets the readiness of a pod.
+// setReady sets the condition Ready of pod n.
 func (f *flipper) setReady(n int, is bool) {
 	status := map[bool]string{true: "True", false: "False"}[is]
 	f.h.r.Apply(fmt.Sprintf(`
@@ -80,7 +79,7 @@ status: {podIP: %[2]s, phase: Running, conditions: [{type: Ready, status: "%[3]s
 `, n, podAddress(n), status))
 }
 
-// flip switches the state repeatedly for a time, and calls each every second.
+// flip switches the state flipsPerSecond times a second for the duration d, and calls each every second.
 func (f *flipper) flip(d time.Duration, each func()) {
 	for i := range int(d.Seconds()) * flipsPerSecond {
 		f.on = !f.on
@@ -92,7 +91,7 @@ func (f *flipper) flip(d time.Duration, each func()) {
 	}
 }
 
-// registeredPods returns the pods that are targets.
+// registeredPods returns the pods of the Service that are registered as targets.
 func (f *flipper) registeredPods() (out []int) {
 	active := f.h.r.activeTargetHealth()
 	for _, n := range f.pods {
@@ -103,6 +102,8 @@ func (f *flipper) registeredPods() (out []int) {
 	return out
 }
 
+// newFlipper returns a flipper with six pods that changes its Service in the way how of flipModes, and the pods that
+// must be registered in the state "on". The state is "off".
 func newFlipper(t *testing.T, how string, opt Options) (f *flipper, on []int) {
 	h := newPodChurn(t, 2, 6, opt)
 	f = &flipper{h: h, pods: slices.Clone(h.pods[0])}
@@ -112,8 +113,8 @@ func newFlipper(t *testing.T, how string, opt Options) (f *flipper, on []int) {
 	return f, on
 }
 
-// TestFlappingPodsAreRegisteredAgainSoon checks that, when all pods of a Service alternate between ready and not
-// ready, they are registered again within 5 s and deregistered at once.
+// TestFlappingPodsAreRegisteredAgainSoon checks a Service whose pods all become unready and ready again and again. They
+// are deregistered within two seconds and registered again within six seconds, with at most three calls in each turn.
 func TestFlappingPodsAreRegisteredAgainSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -146,8 +147,9 @@ func TestFlappingPodsAreRegisteredAgainSoon(t *testing.T) {
 	})
 }
 
-// TestFlappingTargetsCostFewCalls checks that a Service that switches 25 times a second causes few calls, always has
-// targets, loses a deleted pod at once, and reaches its last state at the end.
+// TestFlappingTargetsCostFewCalls checks a Service whose endpoints change 25 times a second. This causes few calls, and
+// the Service always has a target. A deleted pod is deregistered within two seconds, and the last state is reached
+// within 31 seconds.
 func TestFlappingTargetsCostFewCalls(t *testing.T) {
 	t.Parallel()
 	for how := range flipModes {
@@ -170,7 +172,7 @@ func TestFlappingTargetsCostFewCalls(t *testing.T) {
 				if counts[0] > 40 || slices.Max(counts[1:]) > 10 {
 					t.Errorf("%d calls in the minutes", counts)
 				}
-				// The pod is deleted while a change of its target is delayed.
+				// Delete a pod while the changes of its target are delayed.
 				live := f.registeredPods()
 				dead := live[len(live)-1]
 				if err := f.h.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: fmt.Sprintf("pod-%d", dead)}); err != nil {
@@ -191,8 +193,8 @@ func TestFlappingTargetsCostFewCalls(t *testing.T) {
 	}
 }
 
-// TestFlappingTargetsDelayNoOtherService checks that a flapping Service delays neither another Service of its
-// namespace nor one of another tenant.
+// TestFlappingTargetsDelayNoOtherService checks that a Service whose endpoints change 25 times a second delays neither
+// another Service of its namespace nor a Service of another namespace by more than a second.
 func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -210,7 +212,7 @@ func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 		other := &podChurn{r: h.r, addedAt: map[string]time.Time{}, removedAt: map[string]time.Time{}}
 		for i := range own[1:] {
 			f.flip(5*time.Second, func() {})
-			h.replacePod(1) // a Service of the same namespace
+			h.replacePod(1) // of another Service in the same namespace
 			other.addedAt[own[i+1]], other.removedAt[own[i]] = time.Now(), time.Now()
 			victim(own[i+1])
 		}
@@ -226,14 +228,14 @@ func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 	})
 }
 
-// TestARollingUpdateIsNotSlowedDown checks that a rolling update of 100 pods needs no more calls and time than before
-// the delay for flapping targets was introduced. The bounds are the values measured then plus a tenth.
+// TestARollingUpdateIsNotSlowedDown checks the number of calls and the delays of a rolling update of 100 pods. The
+// limits are a tenth above the values that were measured before flapping targets were delayed.
 func TestARollingUpdateIsNotSlowedDown(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	for rate, most := range map[int]struct {
 		calls   int
-		in, out time.Duration // p99
+		in, out time.Duration // p99 of the delays of registrations and deregistrations
 	}{
 		1:  {220, 100 * ms, 140 * ms},
 		4:  {115, 310 * ms, 900 * ms},

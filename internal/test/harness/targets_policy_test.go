@@ -21,8 +21,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// bindingsWithoutLoadBalancer returns a Service with pods, and bindings to a target group of pods and to one of nodes. The
-// rules of the bindings admit a load balancer by its security group and by the address ranges of the VPC.
+// bindingsWithoutLoadBalancer returns YAML of two bindings of Service "shop/web", and the ARNs of their target groups:
+// one with pods as targets, and one with nodes. Their networking rules admit a security group and the address range of
+// the VPC.
 func bindingsWithoutLoadBalancer(t *testing.T, r *Harness) (docs []string, pods, nodes string) {
 	t.Helper()
 	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
@@ -39,7 +40,7 @@ func bindingsWithoutLoadBalancer(t *testing.T, r *Harness) (docs []string, pods,
 	return []string{bindingTo(pods, admitting("{securityGroup: {groupID: "+r.World.ExtraSG+"}}")), toNodes}, pods, nodes
 }
 
-// podWithENI returns a pod of Service web with its own ENI.
+// podWithENI returns YAML of a pod of Service "web" with a separate ENI, which it creates, and of its EndpointSlice.
 func podWithENI(t *testing.T, r *Harness) string {
 	t.Helper()
 	out, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{
@@ -53,8 +54,8 @@ func podWithENI(t *testing.T, r *Harness) string {
 	return strings.Replace(readyPods("web", own), "labels: {app: web}", eni, 1)
 }
 
-// runBindingsOnly runs a controller with a policy that serves bindings without load balancers, through a change of pods, a
-// restart and the deletion of the bindings.
+// runBindingsOnly runs a controller with the given IAM policy and bindings without load balancers, through a change of
+// pods, a restart and the deletion of the bindings. It returns early if the targets are not registered.
 func runBindingsOnly(t *testing.T, policy []byte) *Harness {
 	t.Helper()
 	r := shopWith(t, Options{Policies: [][]byte{policy}, Drift: true})
@@ -82,8 +83,8 @@ func runBindingsOnly(t *testing.T, policy []byte) *Harness {
 	return r
 }
 
-// TestTargetsPolicyIsMinimalForBindings checks that the policy for installations that serve only bindings is
-// sufficient, and that each of its permissions is used.
+// TestTargetsPolicyIsMinimalForBindings checks that the IAM policy for installations with only bindings is sufficient,
+// and that each of its permissions is used.
 func TestTargetsPolicyIsMinimalForBindings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// activeTargetsWithZones returns the active targets of a target group of the harness's account: ID, availability zone and
-// server ID.
+// activeTargetsWithZones returns the targets of a target group in Account that are not draining, as a sorted list. Each
+// has its ID, its availability zone and its QUIC server ID, if there are any.
 func activeTargetsWithZones(t *testing.T, r *Harness, arn string) string {
 	t.Helper()
 	out, err := elb.NewFromConfig(AWSConfig(r.Emulator)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
@@ -35,6 +35,8 @@ func activeTargetsWithZones(t *testing.T, r *Harness, arn string) string {
 	return strings.Join(list, ", ")
 }
 
+// TestTargetsOutsideOfTheVPCHaveZones checks that targets with addresses outside of the VPC are registered with
+// availability zone "all", or with the zone of their node if cross-zone load balancing is disabled.
 func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ crossZone, want string }{
@@ -68,6 +70,8 @@ func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
 	}
 }
 
+// TestQUICTargetsAreKnownByTheirServerIDs checks that a pod is registered in a QUIC target group with its server ID, is
+// registered again if the server ID changes, and is not registered without a server ID.
 func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,8 +107,8 @@ func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
 	})
 }
 
-// TestPodWithGateOfDeletedBindingBecomesReady checks that a pod that gets the readiness gate of a binding and is created
-// after the deletion of that binding still becomes ready.
+// TestPodWithGateOfDeletedBindingBecomesReady checks that a pod with the readiness gate of a binding that does not
+// exist becomes ready. The controller first waits for the binding to be created.
 func TestPodWithGateOfDeletedBindingBecomesReady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

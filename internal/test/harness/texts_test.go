@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestHostWithoutCertificateIsReportedWithItsField checks that a host without a certificate is reported with its
-// field and with what happens to its listener.
+// TestHostWithoutCertificateIsReportedWithItsField checks that the warning about a host without a certificate names the
+// field with the host, and says what happens to the listener.
 func TestHostWithoutCertificateIsReportedWithItsField(t *testing.T) {
 	t.Parallel()
 	https := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`)
@@ -48,8 +48,8 @@ func TestHostWithoutCertificateIsReportedWithItsField(t *testing.T) {
 	}
 }
 
-// TestRepeatedPathIsReported checks that, if an Ingress has a host and path twice, the first rule serves and an event
-// reports the second.
+// TestRepeatedPathIsReported checks that an event reports the second of two rules of an Ingress with the same host and
+// path.
 func TestRepeatedPathIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestRepeatedPathIsReported(t *testing.T) {
 	})
 }
 
-// TestRedirectBeforeSamePathIsNotReported checks that a path that occurs twice, first with a redirect, as older
-// Ingresses have it, is not reported as a mistake.
+// TestRedirectBeforeSamePathIsNotReported checks that there is no warning if the first of two rules with the same path
+// is a redirect, as in Ingresses for older controllers.
 func TestRedirectBeforeSamePathIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,7 @@ package harness
 
 import "net/http"
 
-// RoundTripper is a function that implements http.RoundTripper, for Options.Transport.
+// RoundTripper is a function that implements http.RoundTripper. Tests use it in Options.Transport.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.

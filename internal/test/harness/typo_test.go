@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// pinnedClassDocs are the class "pinned" and its IngressClassParams.
+// pinnedClassDocs is a template of YAML for IngressClass "pinned" and its IngressClassParams. "%s" stands for the spec
+// of the IngressClassParams.
 const pinnedClassDocs = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -27,8 +28,8 @@ metadata: {name: pinned}
 spec: %s
 `
 
-// firstMember returns the first member of IngressGroup "team". It sets the load-balancer-wide settings; the other
-// member sets only its ports.
+// firstMember returns YAML of Ingress "shop/first" in IngressGroup "team" with the given class and annotations. The
+// annotations are for load-balancer-wide settings.
 func firstMember(class string, annotations map[string]string) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -70,7 +71,8 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: api, port: {number: 80}}}}]}
 `
 
-// secondMember returns the other member with further annotations.
+// secondMember returns YAML of Ingress "shop/second" in IngressGroup "team", which sets only its ports and its
+// certificate. pairs are alternating names and values of further annotations.
 func secondMember(r *Harness, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(pairs); i += 2 {
@@ -79,7 +81,8 @@ func secondMember(r *Harness, pairs ...string) string {
 	return fmt.Sprintf(secondMemberTemplate, r.World.Certs["example.com"], b.String())
 }
 
-// firstMemberAnnotations are annotations of the first member, each with a valid value and, after a bar, an invalid one.
+// firstMemberAnnotations are annotations for firstMember. Each value is a valid value, a bar, and an invalid value. An
+// empty invalid value is not tested.
 var firstMemberAnnotations = map[string]string{
 	"group.order":                               "-1|first",
 	"listen-ports":                              `[{"HTTP":80},{"HTTPS":443}]|[{"HTTP":0}]`,
@@ -128,7 +131,7 @@ var firstMemberAnnotations = map[string]string{
 	"unhealthy-threshold-count":                 "3|x",
 }
 
-// validAnnotations returns the annotations with valid values, except the given ones.
+// validAnnotations returns firstMemberAnnotations with their valid values, without the given names.
 func validAnnotations(r *Harness, without ...string) map[string]string {
 	fill := strings.NewReplacer("CERT", r.World.Certs["example.com"], "PREFIXLIST", r.World.PrefixList)
 	out := map[string]string{}
@@ -140,7 +143,8 @@ func validAnnotations(r *Harness, without ...string) map[string]string {
 	return out
 }
 
-// expectUnchanged checks that a change of objects changes nothing in AWS.
+// expectUnchanged fails the test if change, which changes objects, leads to a change in AWS or to no warning on the
+// first member.
 func expectUnchanged(t *testing.T, r *Harness, change func()) {
 	t.Helper()
 	before := append(r.State(), attachedAddons(r))
@@ -158,6 +162,8 @@ func expectUnchanged(t *testing.T, r *Harness, change func()) {
 	}
 }
 
+// TestTypoInOneMemberChangesNothing checks that an annotation of a member that becomes invalid changes nothing in AWS,
+// and that an event reports it.
 func TestTypoInOneMemberChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, key := range slices.Sorted(maps.Keys(firstMemberAnnotations)) {
@@ -187,8 +193,8 @@ func TestTypoInOneMemberChangesNothing(t *testing.T) {
 	}
 }
 
-// TestTypoDoesNotDecideConflict checks that a second member, whose contested setting was refused with a warning, does
-// not get it while the annotation of the first member is invalid.
+// TestTypoDoesNotDecideConflict checks two members with conflicting values of a setting, of which the value of the
+// first member applies. If this value becomes invalid, the value of the second member must not apply.
 func TestTypoDoesNotDecideConflict(t *testing.T) {
 	t.Parallel()
 	for key, other := range map[string]string{
@@ -217,14 +223,14 @@ func TestTypoDoesNotDecideConflict(t *testing.T) {
 	}
 }
 
-// pinnedSettings has all load-balancer-wide settings of a class.
+// pinnedSettings has values for all load-balancer-wide settings of IngressClassParams.
 const pinnedSettings = `{scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs: [10.0.0.0/8], sslRedirectPort: "443",
   sslPolicy: ELBSecurityPolicy-TLS13-1-2-2021-06, tags: [{key: Class, value: pinned}], wafv2AclName: rig, targetType: ip,
   minimumLoadBalancerCapacity: {capacityUnits: 200}, loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}],
   listeners: [{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}]}`
 
-// TestMissingClassOfOneMemberChangesNothing checks that an accidentally deleted class changes nothing for the
-// IngressGroups of its Ingresses.
+// TestMissingClassOfOneMemberChangesNothing checks that the deletion of the IngressClassParams of one member of an
+// IngressGroup changes nothing in AWS.
 func TestMissingClassOfOneMemberChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

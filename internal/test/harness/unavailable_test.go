@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// strictClass is a class whose parameters set the load-balancer-wide settings of IngressGroup "team".
+// strictClass is IngressClass "strict" with IngressClassParams that set load-balancer-wide settings. It is the default
+// class.
 const strictClass = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -35,7 +36,9 @@ spec:
   minimumLoadBalancerCapacity: {capacityUnits: 0}
 `
 
-// teamMember returns an Ingress of IngressGroup "team" with its own path and ports. An empty class is omitted.
+// teamMember returns YAML of an Ingress of IngressGroup "team" in namespace "shop" with one rule for the given path.
+// ports is the value of annotation listen-ports. If class is "", the Ingress has no class. annotations are further
+// lines "name: value".
 func teamMember(name, class, certificate, path, ports string, annotations ...string) string {
 	named := ""
 	if class != "" {
@@ -61,19 +64,19 @@ spec:
 `, name, certificate, ports, strings.Join(annotations, "\n    "), named, path)
 }
 
-// TestSettingsOfUnreadableMemberStay checks that a setting of a member for the load balancer or its ports keeps its
-// value when it cannot be determined any more, and that other members are still served.
+// TestSettingsOfUnreadableMemberStay checks that the settings of a member stay unchanged in AWS if they can no longer
+// be determined, for example because the class of the member is deleted. Edits of the other member are still applied.
 func TestSettingsOfUnreadableMemberStay(t *testing.T) {
 	t.Parallel()
 	const both, secure = `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTPS":443}]`
 	for name, c := range map[string]struct {
 		class       string
-		others      string // ports of the other member
+		others      string // listen-ports of the other member
 		annotations []string
 		spoil       func(t *testing.T, r *Harness, member func(ports string) string)
 	}{
 		"its class is deleted": {class: "strict", others: both,
-			// The annotations that the class overrides must not take effect.
+			// The class overrides these annotations. They must not take effect when the class is deleted.
 			annotations: []string{"alb.ingress.kubernetes.io/scheme: internal", "alb.ingress.kubernetes.io/inbound-cidrs: 0.0.0.0/0",
 				"alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=99", "alb.ingress.kubernetes.io/tags: owner=shop",
 				"alb.ingress.kubernetes.io/enable-frontend-nlb: \"true\""},

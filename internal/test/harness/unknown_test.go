@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMissingSecurityGroupRemovesNothing checks that an annotation with a missing security group keeps the live
-// security groups, and therefore the rules that admit traffic to targets, while other edits are applied.
+// TestMissingSecurityGroupRemovesNothing checks that an annotation with a missing security group changes neither the
+// load balancer nor any security group, and causes one warning.
 func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 	t.Parallel()
 	for _, given := range []bool{false, true} {
@@ -39,7 +39,8 @@ func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 	}
 }
 
-// stateOfKinds returns the lines of the state for the given kinds of resources.
+// stateOfKinds returns the lines of State for the given kinds of resources, such as "listener". See State for the
+// kinds.
 func stateOfKinds(r *Harness, kinds ...string) []string {
 	return slices.DeleteFunc(r.State(), func(l string) bool {
 		kind, _, _ := strings.Cut(l, " ")

@@ -16,14 +16,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// listsSecurityGroupsByName reports whether a call lists security groups by name.
+// listsSecurityGroupsByName reports whether input is that of a DescribeSecurityGroups call with a filter for the tag
+// "Name".
 func listsSecurityGroupsByName(input any) bool {
 	in, ok := input.(*ec2.DescribeSecurityGroupsInput)
 	return ok && slices.ContainsFunc(in.Filters, func(f ec2types.Filter) bool { return aws.ToString(f.Name) == "tag:Name" })
 }
 
-// TestNewcomerTakesNothingWhileReadFails checks that, while a failed read hides whether a member asks for the live
-// value, a newcomer that asks for another value does not get it.
+// TestNewcomerTakesNothingWhileReadFails checks a setting of a member that cannot be compared with AWS because a read
+// fails. A new member with another value of the setting does not change it, neither during the failure nor afterwards.
+// Its rules are served.
 func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 	t.Parallel()
 	cases := map[string]optionalRead{
@@ -49,7 +51,7 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 	for name, u := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				u.independentKinds = []string{"rule"} // the rules of the newcomer come first
+				u.independentKinds = []string{"rule"} // the rules of the new member come first, so other priorities change
 				r := newShop(t)
 				r.prepareFor(u)
 				_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(t.Context(), &ec2.CreateTagsInput{
@@ -89,8 +91,8 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 	}
 }
 
-// TestDeletionWaitsForFailedReads checks that finalizers are kept while it cannot be read which resources remain, and
-// are removed afterwards.
+// TestDeletionWaitsForFailedReads checks that an Ingress keeps its finalizer as long as a failing read hides which
+// resources remain, and is deleted when the read succeeds.
 func TestDeletionWaitsForFailedReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,8 +129,8 @@ func TestDeletionWaitsForFailedReads(t *testing.T) {
 	})
 }
 
-// TestHangingReadDelaysOthersOnlyUntilItsDeadline checks that a hanging read for one load balancer blocks the only
-// worker no longer than the deadline of one read.
+// TestHangingReadDelaysOthersOnlyUntilItsDeadline checks that a read without response for one load balancer occupies
+// the only worker no longer than the deadline of a read, which is 30 seconds.
 func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -139,7 +141,7 @@ func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 		r.Apply(strings.Replace(webIngress(attributes, "/=web0", "/api=api0"), "name: web\n", "name: ing0\n", 1))
 		time.Sleep(5 * time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancerAttributes", Action: fault.Action{Hang: true}})
-		time.Sleep(20 * time.Minute) // until the facts have expired
+		time.Sleep(20 * time.Minute) // lets the facts expire
 		for i := range n {
 			a := ""
 			if i == 0 {
@@ -156,7 +158,7 @@ func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 				t.Errorf("ing%d is not served on its new path after 35 s", i)
 			}
 		}
-		// The controller's queue does not become idle while an item is due.
+		// Let all delayed items run before the test ends. The queue does not stop while an item is due.
 		r.Emulator.Faults().ClearRules()
 		time.Sleep(10*time.Minute + 7*time.Second)
 	})

@@ -21,22 +21,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// optionalRead is a read that is not required to serve a load balancer.
+// optionalRead is a call that the controller uses to read a fact about one setting. Other settings do not need the
+// fact.
 type optionalRead struct {
 	service, operation string
-	// matchesCall restricts it to some calls, if the same operation is also used for required reads.
+	// matchesCall, if not nil, selects the calls by their input, because other settings use the same operation.
 	matchesCall func(input any) bool
-	// annotationsBefore and annotationsAfter are annotations of the member that needs the fact; "" removes an annotation.
+	// annotationsBefore and annotationsAfter are annotations of the first member, before and after an edit of the
+	// setting that needs the fact. A value "" removes a default annotation of ingressPair.
 	annotationsBefore, annotationsAfter map[string]string
-	// independentKinds are kinds of resources that do not depend on the fact.
+	// independentKinds are kinds of resources that comparableState ignores, because they do not depend on the fact.
 	independentKinds []string
-	// addedHost, if not empty, is a host that the member adds.
+	// addedHost, if not "", is a host that the edit adds to the first member.
 	addedHost string
 	// requestsCertificates makes the controller request certificates.
 	requestsCertificates bool
 }
 
-// hook applies an action to the calls of the read.
+// hook returns a fault hook that applies an action to the calls of the read.
 func (u optionalRead) hook(action fault.Action) fault.Hook {
 	return func(c fault.Call) fault.Action {
 		if c.Service != u.service || c.Operation != u.operation || u.matchesCall != nil && !u.matchesCall(c.Input) {
@@ -46,7 +48,7 @@ func (u optionalRead) hook(action fault.Action) fault.Hook {
 	}
 }
 
-// action returns the IAM action that the finding must name.
+// action returns the IAM action of the read, as findings name it.
 func (u optionalRead) action() string {
 	service := u.service
 	if service == "tagging" {
@@ -55,8 +57,8 @@ func (u optionalRead) action() string {
 	return service + ":" + u.operation
 }
 
-// optionalReads are all optional reads, with annotations that need them. Names such as PUBLIC, EXTRA and ACL are
-// replaced by IDs.
+// optionalReads are all optional reads, with annotations that need them. Words such as PUBLIC01, EXTRA and ACL stand
+// for IDs and ARNs.
 var optionalReads = map[string]optionalRead{
 	"attributes of the load balancer": {
 		service: "elasticloadbalancing", operation: "DescribeLoadBalancerAttributes",
@@ -157,17 +159,20 @@ var optionalReads = map[string]optionalRead{
 	},
 }
 
-// readFaults are faults of a read, with the time within which an independent change must be live.
+// readFaults are the faults of a read. soon is the time within which a change that does not need the fact must take
+// effect.
 var readFaults = map[string]struct {
 	action fault.Action
 	soon   time.Duration
-	calls  int // maximum attempts per hour
+	calls  int // maximum number of failed calls in about an hour
 }{
 	"denied":  {fault.Action{Deny: true}, 15 * time.Second, 60},
 	"failing": {fault.Action{Error: &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}}, 2 * time.Minute, 250},
 	"hanging": {fault.Action{Hang: true}, 2 * time.Minute, 100},
 }
 
+// ingressPair returns YAML of Ingress "first" or "second" in IngressGroup "team", with one rule for the given path for
+// each host. annotations replace the default annotations. hosts are further hosts.
 func (r *Harness) ingressPair(name, path string, annotations map[string]string, hosts ...string) string {
 	all := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.World.Certs["example.com"]}
 	maps.Copy(all, annotations)
@@ -200,14 +205,14 @@ spec:
 	return doc + "\n"
 }
 
-// readsListenerOrRuleTags reports whether a call reads the tags of listeners or rules.
+// readsListenerOrRuleTags reports whether input is that of a DescribeTags call for listeners or rules.
 func readsListenerOrRuleTags(input any) bool {
 	in, ok := input.(*elb.DescribeTagsInput)
 	return ok && slices.ContainsFunc(in.ResourceArns, func(arn string) bool { return strings.Contains(arn, ":listener") })
 }
 
-// comparableState returns the state with add-ons of load balancers, without the rules of the second member, the kinds in moves,
-// and the new host.
+// comparableState returns State, and the web ACL, capacity, mutual authentication and Shield protections of load
+// balancers. It omits the rules of the second member, independentKinds of u, and lines with addedHost of u.
 func (r *Harness) comparableState(u optionalRead) (out []string) {
 	for _, l := range r.State() {
 		kind, _, _ := strings.Cut(l, " ")
@@ -238,6 +243,7 @@ func (r *Harness) comparableState(u optionalRead) (out []string) {
 	return out
 }
 
+// isSecondMemberServed reports whether both ports have a rule of the second member for the given path.
 func isSecondMemberServed(r *Harness, path string) bool {
 	n := 0
 	for _, l := range r.State() {
@@ -245,12 +251,12 @@ func isSecondMemberServed(r *Harness, path string) bool {
 			n++
 		}
 	}
-	return n == 2 // on both ports
+	return n == 2 // ports 80 and 443
 }
 
-// TestFailedReadHoldsOnlyDependentSettings checks that a failed read holds only the setting of the member that needs
-// it: the setting keeps its value, the member gets a finding with the permission, and a change of another member is
-// live at once. When the read succeeds again, the change is applied.
+// TestFailedReadHoldsOnlyDependentSettings checks an edit of a setting that needs a read that fails. The setting keeps
+// its value in AWS, and a warning on its member names the IAM action. A change of another member takes effect soon. The
+// edit is applied after the read succeeds.
 func TestFailedReadHoldsOnlyDependentSettings(t *testing.T) {
 	t.Parallel()
 	for i, trouble := range slices.Sorted(maps.Keys(readFaults)) {
@@ -282,7 +288,7 @@ func checkFailedReadHoldsDependents(t *testing.T, u optionalRead, trouble string
 	}
 	before := r.comparableState(u)
 
-	r.Start() // without the facts of the previous process
+	r.Start() // the new process has no facts of the previous one
 	r.Emulator.Faults().SetHook(u.hook(readFaults[trouble].action))
 	var hosts []string
 	if u.addedHost != "" {
@@ -318,7 +324,7 @@ func checkFailedReadHoldsDependents(t *testing.T, u optionalRead, trouble string
 	}
 }
 
-// failedCalls returns the number of failed calls of an operation.
+// failedCalls returns the number of calls of an operation that failed because of an injected fault.
 func failedCalls(r *Harness, operation string) (n int) {
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Operation == operation && e.Fault != "" {
@@ -328,6 +334,7 @@ func failedCalls(r *Harness, operation string) (n int) {
 	return n
 }
 
+// difference returns the lines that are only in before, with "- ", and those that are only in after, with "+ ".
 func difference(before, after []string) string {
 	var out []string
 	for _, l := range before {
@@ -343,7 +350,7 @@ func difference(before, after []string) string {
 	return strings.Join(out, "\n")
 }
 
-// prepareFor creates the resources that the annotations of a case name.
+// prepareFor creates the trust stores and hosted zones that a case needs.
 func (r *Harness) prepareFor(u optionalRead) {
 	r.T.Helper()
 	client := elb.NewFromConfig(AWSConfig(r.Emulator))

@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// TestIgnoredObjectsAreReported checks that an object that was probably meant for this controller, or that has no
-// effect, is reported once. Objects that other controllers serve or may serve are not reported.
+// TestIgnoredObjectsAreReported checks that an event reports an object that this controller ignores but that was
+// probably meant for it, and a configuration without effect. Objects that another controller may serve are not
+// reported.
 func TestIgnoredObjectsAreReported(t *testing.T) {
 	t.Parallel()
 	ingress := strings.Replace(webIngress("", "/=web"), "  ingressClassName: alb\n", "  ingressClassName: CLASS\n", 1)
@@ -35,8 +36,8 @@ func TestIgnoredObjectsAreReported(t *testing.T) {
 	classless := strings.Replace(ingress, "  ingressClassName: CLASS\n", "", 1)
 	for name, c := range map[string]struct {
 		docs  string
-		class string   // the flag --ingress-class
-		want  []string // the objects and their events
+		class string   // value of --ingress-class
+		want  []string // beginnings of the results of unservedEvents
 	}{
 		"a mistyped IngressClass": {class("ingress.k8s.aws/abl") + named, "", []string{
 			`Ingress web: NotServed: spec.ingressClassName: IngressClass mine: controller "ingress.k8s.aws/abl" is not one of this controller (did you mean "ingress.k8s.aws/alb"?); nothing is created`,
@@ -81,7 +82,7 @@ func TestIgnoredObjectsAreReported(t *testing.T) {
 	}
 }
 
-// unservedEvents returns the warnings about objects other than bindings, with their objects.
+// unservedEvents returns "kind name: message" for each warning with reason NotServed or ParametersInvalid, sorted.
 func unservedEvents(r *Harness) (out []string) {
 	for _, o := range r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && (e.Reason == "NotServed" || e.Reason == "ParametersInvalid") {

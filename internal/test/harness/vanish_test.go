@@ -18,7 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// callInterceptor runs a function once, just before the next call of an operation reaches AWS.
+// callInterceptor is an http.RoundTripper that calls a function once, just before the next call of an operation is sent
+// to AWS.
 type callInterceptor struct {
 	inner http.RoundTripper
 
@@ -33,7 +34,7 @@ func (b *callInterceptor) interceptNext(operation string, do func()) {
 	b.operation, b.do = operation, do
 }
 
-// isArmed reports whether the call has not been made yet.
+// isArmed reports whether the function has not been called yet.
 func (b *callInterceptor) isArmed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +65,7 @@ func (b *callInterceptor) RoundTrip(req *http.Request) (*http.Response, error) {
 	return b.inner.RoundTrip(req)
 }
 
-// deletionsBeforeRead are deletions just before the deleted resource is read.
+// deletionsBeforeRead are deletions by an external actor, each with the operation before whose next call it is made.
 var deletionsBeforeRead = map[string]struct {
 	operation string
 	delete    func(externalActor)
@@ -90,8 +91,8 @@ var deletionsBeforeRead = map[string]struct {
 	}},
 }
 
-// TestResourceDeletedDuringReadIsRecreated checks that a resource that is deleted between two reads of a run is
-// created again in that run, whether an edit or the resync started it.
+// TestResourceDeletedDuringReadIsRecreated checks that a resource that is deleted between two reads of a run is created
+// again within six minutes. The run is started by an edit or by the resync.
 func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 	t.Parallel()
 	for name, c := range deletionsBeforeRead {
@@ -144,8 +145,8 @@ func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 	}
 }
 
-// TestAttributesOfDeletedLoadBalancer checks an edit that sets attributes for the first time after a user deleted the
-// load balancer.
+// TestAttributesOfDeletedLoadBalancer checks an edit that sets an attribute after a user deleted the load balancer. The
+// load balancer is created again with the attribute, and the status has its hostname.
 func TestAttributesOfDeletedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,8 +167,9 @@ func TestAttributesOfDeletedLoadBalancer(t *testing.T) {
 	})
 }
 
-// TestContradictoryAnswersAreReported checks that, if AWS lists a load balancer but returns "not found" for its
-// attributes, the read is repeated with back-off, is reported, and succeeds once AWS is consistent.
+// TestContradictoryAnswersAreReported checks a load balancer that AWS lists, but reports as not found when its
+// attributes are read. The read is repeated with back-off, a warning reports the error, and the edit is applied after
+// AWS is consistent.
 func TestContradictoryAnswersAreReported(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{0, 2} {

@@ -12,8 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// deleteMembers deletes two of four members of an IngressGroup, kills the controller at the n-th call, and returns
-// how long the deletion takes. more is false if there are fewer calls.
+// deleteMembers deletes two of the four members of an IngressGroup, kills the controller at its n-th AWS call, and
+// restarts it. It returns the time until both members are deleted, or an hour if they are not. more is false if the
+// controller is not killed because it makes fewer calls.
 func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,8 +44,8 @@ func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 	return took, more
 }
 
-// TestMembersAreDeletedSoonAfterKill checks that deleted members are removed soon, at whatever call the controller is
-// killed.
+// TestMembersAreDeletedSoonAfterKill checks that two members are deleted within 30 seconds if the controller is killed
+// and restarted. It kills the controller once at each AWS call.
 func TestMembersAreDeletedSoonAfterKill(t *testing.T) {
 	t.Parallel()
 	for n, more := 1, true; more; n++ {
@@ -55,15 +56,15 @@ func TestMembersAreDeletedSoonAfterKill(t *testing.T) {
 	}
 }
 
-// TestWaitingDeletionIsReported checks that a deleted member waits while its targets drain, and that an event reports
-// it.
+// TestWaitingDeletionIsReported checks that a deleted Ingress remains while its targets drain, and that one Normal
+// event reports the wait.
 func TestWaitingDeletionIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
 		r.settleOrFail(10 * time.Minute)
-		time.Sleep(time.Minute) // targets that were never healthy do not drain
+		time.Sleep(time.Minute) // until the targets are healthy, because other targets do not drain
 		r.Apply(readyPods("web", podAddresses[0]))
 		r.Settle(5 * time.Second)
 		deleteInShop(t, r, cluster.KindIngress, "one")

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// TestSecurityGroupInUseIsReported checks that a security group that is attached elsewhere is tried less and less
-// often, and that an event reports why the Ingress is not deleted.
+// TestSecurityGroupInUseIsReported checks that the controller tries 100 to 1000 times a day to delete a security group
+// in use, and that a Warning event reports why the Ingress is not deleted.
 func TestSecurityGroupInUseIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// A random walk changes a few Ingresses and Services at any time, while calls fail and the controller dies. The final
-// state must equal that of a cluster that only ever had the last objects: history must not matter.
+// A random walk makes random changes to a few Ingresses and Services, while AWS calls fail and the controller restarts.
+// The final state in AWS must be the same as if the cluster had only ever had the last objects.
 
 const walkBase = `
 apiVersion: networking.k8s.io/v1
@@ -36,10 +36,11 @@ kind: Namespace
 metadata: {name: team}
 `
 
-// walkDocs are the objects that a random walk changes, by name.
+// walkDocs has the last manifests of a random walk. The keys are "namespace/name" of Ingresses, and "endpoints " with the
+// name of a Service.
 type walkDocs map[string]string
 
-// walker makes random objects.
+// walker makes random manifests, which refer to the AWS resources w.
 type walker struct {
 	*rand.Rand
 	w Seeded
@@ -58,7 +59,8 @@ spec: {type: NodePort, selector: {app: %[2]s}, ports: [{port: 80, targetPort: 80
 `, namespace, name, n)
 }
 
-// endpoints returns one or two pods of a Service.
+// endpoints returns the manifests of an EndpointSlice with one or two ready pods, and of the pods. n is the index of the
+// Service in walkServices.
 func (w walker) endpoints(namespace, service string, n int) string {
 	var b strings.Builder
 	addresses := []string{podAddresses[n], podAddresses[n+3]}
@@ -87,7 +89,8 @@ status: {podIP: %[3]s, phase: Running, conditions: [{type: Ready, status: "True"
 	return b.String()
 }
 
-// ingress returns a random Ingress; a sound one has no fault.
+// ingress returns the manifest of a random Ingress. If sound is false, one annotation is invalid or names a missing
+// certificate, and backends may name missing Services.
 func (w walker) ingress(namespace, name string, sound bool) string {
 	notes := map[string]string{
 		"target-type": w.pick("ip", "instance"),
@@ -104,9 +107,8 @@ func (w walker) ingress(namespace, name string, sound bool) string {
 	if strings.Contains(notes["listen-ports"], "HTTPS") {
 		notes["certificate-arn"] = w.w.Certs[w.pick("example.com", "app.test")]
 		if group := notes["group.name"]; sound && group != "" {
-			// The member that asks for the live default certificate of a port keeps it. The members of an
-			// IngressGroup all ask for the same certificate, so that the final state does not depend on which one was
-			// first.
+			// If members want different default certificates for a port, the current one stays. All members of an
+			// IngressGroup want the same certificate here, so the final state does not depend on the history.
 			notes["certificate-arn"] = w.w.Certs[map[string]string{"g": "example.com", "h": "app.test"}[group]]
 		}
 	}
@@ -200,7 +202,8 @@ var (
 	walkServices  = [][2]string{{"shop", "web"}, {"shop", "api"}, {"team", "app"}}
 )
 
-// step makes one random change in the cluster and in docs.
+// step makes one random change in the cluster, and returns a text for the log. It stores the manifests of changed
+// Ingresses and endpoints in docs.
 func (w walker) step(r *Harness, docs walkDocs) string {
 	if w.chance(25) {
 		n := w.IntN(len(walkServices))
@@ -263,7 +266,7 @@ func newWalkWith(t *testing.T, seed uint64, o Options) (walker, *Harness) {
 	return walker{rand.New(rand.NewPCG(seed, 1)), r.World}, r
 }
 
-// logFailure logs the steps of a random walk and its last objects if the test has failed. It must be deferred.
+// logFailure logs the steps of a random walk and its last manifests if the test has failed. Callers must defer it.
 func (docs walkDocs) logFailure(t *testing.T, seed uint64, log *[]string) {
 	t.Helper()
 	if t.Failed() {
@@ -271,8 +274,9 @@ func (docs walkDocs) logFailure(t *testing.T, seed uint64, log *[]string) {
 	}
 }
 
-// stepWithFaults makes steps while calls are throttled, responses are lost, connections break and the controller dies
-// and is restarted. It logs the steps. No call fails after it returns.
+// stepWithFaults calls step the given number of times, and appends the results to log. Meanwhile, AWS calls are
+// throttled, responses are lost, connections are reset, and the controller is killed and restarted. No call fails after
+// stepWithFaults returns.
 func (w walker) stepWithFaults(r *Harness, steps int, log *[]string, step func() string) {
 	broken := true
 	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -314,7 +318,9 @@ func TestResultDependsOnlyOnLastObjects(t *testing.T) {
 	seeds.Each(t, seeds.Amount(10, 20), checkWalk)
 }
 
-// checkWalk compares the final state of one random walk with the state of a cluster without history.
+// checkWalk compares the final state of one random walk with the state of a cluster that only ever had the last objects.
+// It also checks that a restart changes nothing in AWS, that all resources are deleted with the Ingresses, and that the
+// plans are reproducible.
 func checkWalk(t *testing.T, seed uint64) {
 	t.Helper()
 	var log []string
@@ -412,8 +418,8 @@ func checkWalk(t *testing.T, seed uint64) {
 	}
 }
 
-// checkPlansAreReproducible computes each plan of a history again from its facts and memory, and checks that it is the same.
-// A plan must depend on nothing else, and later runs must not change its inputs.
+// checkPlansAreReproducible computes the plan of each draft again from the same inputs, and checks that it is equal. A
+// plan must depend only on its inputs, and later runs must not change these inputs.
 func checkPlansAreReproducible(t *testing.T, drafts []engine.Draft) {
 	t.Helper()
 	if len(drafts) == 0 {

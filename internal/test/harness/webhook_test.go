@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/testdata"
 )
 
-// admissionRequest is a request to a webhook in the form of its golden tests.
+// admissionRequest is a request to a webhook, as in the file questions.yaml of the golden tests of package webhook.
 type admissionRequest struct {
 	Path      string                `json:"path"`
 	Operation admissionv1.Operation `json:"operation"`
@@ -33,7 +33,7 @@ type admissionRequest struct {
 	Old       map[string]any        `json:"old"`
 }
 
-// webhookDependencies implements the dependencies of the webhooks.
+// webhookDependencies implements the interfaces in the configuration of the webhooks, with constant results.
 type webhookDependencies struct{}
 
 // Claim implements webhook.WorkerNumbers.
@@ -58,7 +58,7 @@ func (r *Harness) webhooks() webhook.Config {
 	}
 }
 
-// send sends a question to a handler and returns the HTTP status.
+// send sends q to h in an AdmissionReview, and returns the HTTP status code.
 func (q admissionRequest) send(t *testing.T, h http.Handler) int {
 	t.Helper()
 	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{Operation: q.Operation, Namespace: q.Namespace}}
@@ -80,7 +80,7 @@ func (q admissionRequest) send(t *testing.T, h http.Handler) int {
 	return w.Code
 }
 
-// TestWebhooksMakeNoCallToAWS checks that answering the questions of all admission golden tests makes no AWS call.
+// TestWebhooksMakeNoCallToAWS checks that the webhooks answer the requests of all their golden tests without AWS calls.
 func TestWebhooksMakeNoCallToAWS(t *testing.T) {
 	files, err := testdata.Files.ReadDir(".")
 	if err != nil {
@@ -127,8 +127,8 @@ func TestWebhooksMakeNoCallToAWS(t *testing.T) {
 	})
 }
 
-// TestBindingIsValidatedWithoutWebhook checks that without webhooks the controller completes a binding, and that a
-// binding that differs from AWS gets a finding.
+// TestBindingIsValidatedWithoutWebhook checks that without webhooks the controller sets missing fields of a
+// TargetGroupBinding, and reports a TargetGroupBinding with another IP address type than its target group.
 func TestBindingIsValidatedWithoutWebhook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

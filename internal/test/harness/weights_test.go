@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestForwardsWithoutWeightAreReported checks that a forward whose weights are all 0, or with an invalid protocol, is
-// reported on its object: by an event, and for a route by its condition.
+// TestForwardsWithoutWeightAreReported checks that a forward whose weights are all 0 is reported, and a Service with an
+// invalid backend protocol: on routes in the condition Accepted, on other objects in an event.
 func TestForwardsWithoutWeightAreReported(t *testing.T) {
 	t.Parallel()
 	const nlb = `

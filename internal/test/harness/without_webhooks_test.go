@@ -13,7 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// secondBinding returns another TargetGroupBinding of Service web, beside that of bindingTo.
+// secondBinding returns a TargetGroupBinding "bad" for Service "web", with more lines in its spec. bindingTo returns the
+// first TargetGroupBinding of that Service.
 func secondBinding(lines ...string) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -25,7 +26,7 @@ spec:
 `, strings.Join(lines, "\n  "))
 }
 
-// classWith returns a class with parameters, and an Ingress with that class.
+// classWith returns an IngressClass "bad", its IngressClassParams with a spec, and an Ingress "bad" of this class.
 func classWith(spec string) string {
 	return `
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -40,14 +41,14 @@ spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, ki
 ---` + strings.NewReplacer("ingressClassName: alb", "ingressClassName: bad", "name: web\n", "name: bad\n").Replace(webIngress("", "/bad=web"))
 }
 
-// badIngress returns a second Ingress of the shop.
+// badIngress returns an Ingress "bad" with annotations. It replaces the text old in the manifest by new.
 func badIngress(old, new string, annotations string) string {
 	return strings.NewReplacer("name: web\n", "name: bad\n", old, new).Replace(webIngress(annotations, "/bad=web"))
 }
 
-// TestFaultsAreFindingsWithoutWebhooks checks that every fault that the webhooks would deny becomes a Warning event
-// with a fix, or a condition of the binding, and that valid objects are served. The harness has no webhooks, so no
-// object passes admission.
+// TestFaultsAreFindingsWithoutWebhooks checks that each object that the webhooks would reject gets a Warning event or a
+// condition with a fix, and that older valid objects are still served. The harness runs no webhooks, so invalid objects
+// are stored.
 func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	const resource = "backend: {resource: {apiGroup: example.com, kind: Bucket, name: b}}"
@@ -88,7 +89,7 @@ func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 	}
 }
 
-// createTargetGroup creates a target group for pods.
+// createTargetGroup creates a target group "spare" with target type "ip" in AWS, and returns its ARN.
 func createTargetGroup(t *testing.T, r *Harness) string {
 	t.Helper()
 	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
@@ -100,7 +101,8 @@ func createTargetGroup(t *testing.T, r *Harness) string {
 	return aws.ToString(made.TargetGroups[0].TargetGroupArn)
 }
 
-// warningsOfBad returns the warnings about objects with the name "bad".
+// warningsOfBad returns the Warning events about objects with the name "bad", and the condition messages of
+// TargetGroupBinding "bad", one per line.
 func warningsOfBad(r *Harness) string {
 	var out []string
 	for _, o := range r.Store.All("Event") {

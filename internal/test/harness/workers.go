@@ -16,7 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// startWorkers starts the queues of the controller. stop ends them and waits for the workers.
+// startWorkers starts the queues of the controller, each with a number of workers. stop kills the process and waits
+// until all workers have ended.
 func (p *process) startWorkers(workers int) (stop func()) {
 	metrics := cmp.Or(p.harness.opt.Metrics, controller.NewMetrics())
 	src := storeEvents{p.harness.Store}
@@ -46,7 +47,7 @@ func (p *process) startWorkers(workers int) (stop func()) {
 		}
 	}
 	running.Go(func() { _ = controller.RepeatEvents(ctx, p.k8s.RepeatEvents) }) // RepeatEvents returns no error
-	running.Go(func() {                                                         // the controller does this after its start
+	running.Go(func() {                                                         // the controller also does this after its start
 		timer := time.NewTimer(durations.SettleWindow)
 		defer timer.Stop()
 		select {
@@ -84,13 +85,13 @@ func (p *process) Prepare(ctx context.Context) []model.StackID {
 	return ownership.DepartedStacks(p.k8s.View(), gone)
 }
 
-// storeEvents is a store in memory as a source of events.
+// storeEvents is the source of events for the queues. It reports the objects of a store in memory.
 type storeEvents struct{ store *cluster.Memory }
 
 // WaitForSync returns immediately, as a store in memory is always complete.
 func (storeEvents) WaitForSync(context.Context) error { return nil }
 
-// Watch reports all objects and then all changes, as informers do.
+// Watch calls notify for each existing object of the kinds, as informers do, and for each change until ctx ends.
 func (s storeEvents) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error {
 	read := map[cluster.Kind]bool{}
 	for _, k := range kinds {

@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// errDied is returned by a write at which the process died. No process receives it.
+// errDied is the error of a write at which the process is killed. The killed process does not use it.
 var errDied = errors.New("the process died")
 
 // writeFaults counts the writes to Kubernetes of all processes, and injects a fault into one of them.
@@ -37,7 +37,7 @@ type writeFaults struct {
 	hasFired bool
 }
 
-// newFaultyShop is newShop with an API server whose n-th write has a fault.
+// newFaultyShop is like newShop, but the n-th write to Kubernetes has the fault. If n is 0, no write has a fault.
 func newFaultyShop(t *testing.T, n int, fault func(*writeFaults, func() error) error) (*Harness, *writeFaults) {
 	t.Helper()
 	f := &writeFaults{faultAt: n, fault: fault}
@@ -83,20 +83,22 @@ func (a faultyAPI) Delete(ctx context.Context, obj cluster.Object) error {
 	return a.f.perform("delete", obj, func() error { return a.API.Delete(ctx, obj) })
 }
 
-// The functions below are faults of writeFaults. dieBefore kills the process before the write, dieAfter after it.
+// dieBefore is a fault of writeFaults. It kills the process before the write.
 func dieBefore(f *writeFaults, _ func() error) error { f.harness.Kill(); return errDied }
 
+// dieAfter is a fault of writeFaults. It kills the process after the write.
 func dieAfter(f *writeFaults, write func() error) error {
 	err := write()
 	f.harness.Kill()
 	return errors.Join(err, errDied)
 }
 
+// conflict is a fault of writeFaults. It returns a conflict and does not write.
 func conflict(*writeFaults, func() error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "it", errors.New("the object has been modified"))
 }
 
-// loseResponse performs the write and loses its response.
+// loseResponse is a fault of writeFaults. It writes, but returns a timeout.
 func loseResponse(_ *writeFaults, write func() error) error {
 	if err := write(); err != nil {
 		return err
@@ -104,7 +106,8 @@ func loseResponse(_ *writeFaults, write func() error) error {
 	return apierrors.NewServerTimeout(schema.GroupResource{Resource: "objects"}, "write", 1)
 }
 
-// clusterState returns the fields that the controller writes to Kubernetes objects, as one line for each object.
+// clusterState returns what the controller has written to Kubernetes: a line for each TargetGroupBinding, Ingress and
+// readiness gate of a pod.
 func clusterState(r *Harness) []string {
 	var out []string
 	for _, o := range r.Store.All(cluster.KindBinding) {
@@ -134,7 +137,8 @@ func clusterState(r *Harness) []string {
 	return out
 }
 
-// runWithFaultAtEachWrite runs a lifecycle once for each write to Kubernetes, with the fault at that write.
+// runWithFaultAtEachWrite calls live once without a fault, and once for each write to Kubernetes with the fault at that
+// write. live must always return the same states. The result has the recovery times of the harness.
 func runWithFaultAtEachWrite(t *testing.T, live func(t *testing.T, r *Harness) [][]string, fault func(*writeFaults, func() error) error) (recovered []time.Duration) {
 	t.Helper()
 	var want [][]string
@@ -164,13 +168,14 @@ func runWithFaultAtEachWrite(t *testing.T, live func(t *testing.T, r *Harness) [
 	return recovered
 }
 
-// wholeLifecycle returns the lifecycle of an Ingress, with the state of AWS and of the cluster after each act.
+// wholeLifecycle calls lifecycleWithState. Its result is the state of AWS and of the cluster after each step.
 func wholeLifecycle(t *testing.T, r *Harness) [][]string {
 	t.Helper()
 	return lifecycleWithState(t, r, func() []string { return append(r.State(), clusterState(r)...) })
 }
 
-// gatedLifecycle returns the lifecycle of pods with readiness gates, until their Ingress is deleted.
+// gatedLifecycle creates an Ingress, adds pods with readiness gates and deletes the Ingress. It returns the state of AWS
+// and of the cluster after each of the three steps.
 func gatedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	act := func() {

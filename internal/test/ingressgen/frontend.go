@@ -9,19 +9,21 @@ import (
 )
 
 var (
-	// frontendGroupSettings are load-balancer-wide settings of a frontend NLB.
+	// frontendGroupSettings are values of frontend NLB annotations that all members share. Keys are without the prefix
+	// "frontend-nlb-".
 	frontendGroupSettings = map[string][]string{
 		"scheme": {"internal", "internet-facing"}, "subnets": {"$SUBNETS"}, "security-groups": {"$GROUP"}, "tags": {"team=network"},
 		"attributes":       {"load_balancing.cross_zone.enabled=true", "dns_record.client_routing_policy=availability_zone_affinity"},
 		"healthcheck-path": {"/ready"}, "healthcheck-protocol": {"HTTPS"}, "healthcheck-success-codes": {"200-399"}, "healthcheck-healthy-threshold-count": {"4"},
 	}
-	// frontendMemberSettings are settings of a single member, for its ports.
+	// frontendMemberSettings are values of frontend NLB annotations that each member sets for its ports. Keys are without
+	// the prefix "frontend-nlb-".
 	frontendMemberSettings = map[string][]string{
 		"listener-port-mapping": {"81=80", "80=80,8443=443", "443=80"}, "healthcheck-interval-seconds": {"20", "30"},
 	}
 )
 
-// WithFrontendNLB returns the manifests of IngressGroup with a frontend NLB, with random settings of its members.
+// WithFrontendNLB adds a frontend NLB with random settings to the manifests that function IngressGroup returned.
 func WithFrontendNLB(r *rand.Rand, manifests string) string {
 	const before = "    alb.ingress.kubernetes.io/group.name: \"g\"\n"
 	some := func(from map[string][]string, out *strings.Builder) {

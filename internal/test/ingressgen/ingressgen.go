@@ -1,4 +1,4 @@
-// Package ingressgen generates random IngressGroups of valid Ingresses. Only tests use it.
+// Package ingressgen generates manifests of random IngressGroups with valid annotations. Only tests use it.
 package ingressgen
 
 import (
@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Values of the generator. All values are valid; repeated values are chosen more often.
+// Values for random Ingresses. All values are valid. A repeated value is chosen more often. Keys are annotation names
+// without prefix.
 var (
 	hostChoices       = []string{"", "", "a.example.com", "b.example.com", "*.example.com"}
 	prefixPaths       = []string{"/", "/a", "/a/b", "/b"}
@@ -36,7 +37,7 @@ var (
 		"listener-attributes.HTTP-80": {"routing.http.response.server.enabled=false"},
 		"healthy-threshold-count":     {"5"},
 	}
-	// ingressGroupSettings are load-balancer-wide settings.
+	// ingressGroupSettings are values of load-balancer-wide annotations, which all members share.
 	ingressGroupSettings = map[string][]string{
 		"scheme": {"internal", "internet-facing"}, "ip-address-type": {"dualstack"}, "ssl-redirect": {"443"}, "inbound-cidrs": {"10.0.0.0/8, 192.0.2.0/24"},
 		"security-group-prefix-lists": {"$PREFIXLIST"}, "security-groups": {"$GROUP"}, "manage-backend-security-group-rules": {"true", "false"},
@@ -55,9 +56,9 @@ spec: {controller: ingress.k8s.aws/alb}
 
 func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 
-// IngressGroup returns an IngressGroup "g" of one to three Ingresses in the namespaces shop and blog, with the Services web
-// and api of each, as YAML. $CERT, $SUBNETS, $GROUP, $WEBACL, $TRUSTSTORE and $PREFIXLIST are placeholders for AWS
-// resources.
+// IngressGroup returns the YAML of a random IngressGroup "g". It has one to three Ingresses in the namespaces "shop" and
+// "blog", and the Services "web" and "api" in each namespace. Some backends name a Service "gone", which does not exist.
+// $CERT, $SUBNETS, $GROUP, $WEBACL, $TRUSTSTORE and $PREFIXLIST are placeholders for AWS resources.
 func IngressGroup(r *rand.Rand) string {
 	var out strings.Builder
 	out.WriteString(fixedObjects)

@@ -28,11 +28,11 @@ func cloneAccelerators(list []observed.Accelerator) []observed.Accelerator {
 	return list
 }
 
-// acceleratorSteps simulates steps of accelerators.
+// acceleratorSteps simulates steps that change accelerators, their listeners and endpoint groups.
 type acceleratorSteps struct{ *simulation }
 
-// applyAcceleratorStep performs a step of an accelerator as AWS does, and panics if AWS would reject it. It returns false
-// for other steps.
+// applyAcceleratorStep changes the observed state as AWS would for a step that changes an accelerator. It panics if AWS
+// would reject the step. It returns false, without a change, for other steps.
 func (s acceleratorSteps) applyAcceleratorStep(st plan.Step) bool {
 	switch do := st.Do.(type) {
 	case plan.RecordAccelerator:
@@ -146,7 +146,7 @@ func putEndpoints(g *observed.EndpointGroup, list []plan.EndpointSettings) {
 	}
 }
 
-// resourceCount returns the number of existing and known resources, to make unique IDs.
+// resourceCount returns the number of listeners, endpoint groups and known IDs. New ARNs end with it, so they are unique.
 func (s acceleratorSteps) resourceCount() (n int) {
 	for _, a := range s.have.Accelerators {
 		n += len(a.Listeners)
@@ -194,9 +194,9 @@ func (s acceleratorSteps) endpointGroup(arn string) *observed.EndpointGroup {
 	panic("simulate: no endpoint group " + arn)
 }
 
-// checkAccelerator panics if AWS would have refused the last step.
+// checkAccelerator panics if AWS would reject the listener ports or the port overrides of an accelerator.
 func checkAccelerator(a observed.Accelerator) {
-	taken := map[int32]string{} // endpoint ports of overrides, by listener
+	taken := map[int32]string{} // listener ARN by endpoint port of an override
 	for i, l := range a.Listeners {
 		for _, o := range a.Listeners[:i] {
 			if o.Protocol == l.Protocol && slices.ContainsFunc(o.Ports, func(r model.PortRange) bool { return slices.ContainsFunc(l.Ports, r.Overlaps) }) {

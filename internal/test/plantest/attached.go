@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// applyAddOn changes the facts as AWS would for a step.
+// applyAddOn changes the facts as AWS would for a step that changes a web ACL or a Shield protection.
 func (s *simulation) applyAddOn(st plan.Step) {
 	set := func(lb plan.Address, of model.AddOn, v observed.AddOn) {
 		if s.have.Facts.AddOns == nil {
@@ -29,7 +29,8 @@ func (s *simulation) applyAddOn(st plan.Step) {
 	}
 }
 
-// applyALBTarget changes the facts as AWS would for a step.
+// applyALBTarget changes the facts as AWS would for a step that registers or deregisters an ALB as target. It panics if
+// AWS would reject the step.
 func (s *simulation) applyALBTarget(st plan.Step) {
 	if s.have.Facts.ALBTargets == nil {
 		s.have.Facts.ALBTargets = map[string][]observed.Target{}
@@ -59,8 +60,8 @@ func (s *simulation) applyALBTarget(st plan.Step) {
 	}
 }
 
-// checkNotTarget panics if a load balancer, or one of its ports, is the target of a target group, because AWS would
-// not delete it.
+// checkNotTarget panics if the load balancer with ARN lb is registered as target on a port, or on any port if port is 0.
+// AWS does not delete such a load balancer or its listener.
 func (s *simulation) checkNotTarget(lb string, port int32) {
 	for group, ts := range s.have.Facts.ALBTargets {
 		for _, t := range ts {

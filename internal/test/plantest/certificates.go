@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// applyCertificate changes certificates as AWS would for a step. A private certificate is issued immediately, a
-// public certificate when its last record is created.
+// applyCertificate changes the facts as AWS would for a step that changes a certificate or its DNS records. A private
+// certificate is issued immediately, a public certificate when its last DNS record is created.
 func (s *simulation) applyCertificate(st plan.Step) {
 	all := slices.Clone(s.have.Facts.OwnCertificates)
 	switch do := st.Do.(type) {
@@ -46,7 +46,7 @@ func (s *simulation) applyCertificate(st plan.Step) {
 	s.have.Facts.OwnCertificates = all
 }
 
-// validateRecord marks a record as found by ACM.
+// validateRecord sets SeenByACM of the DNS record that a step creates, and issues the certificate after its last record.
 func validateRecord(c *observed.OwnCertificate, do plan.CreateRecord) {
 	if c.Status != observed.CertificatePendingValidation {
 		return
@@ -63,7 +63,8 @@ func validateRecord(c *observed.OwnCertificate, do plan.CreateRecord) {
 	}
 }
 
-// ValidationRecords returns the validation records of domains, which do not depend on the certificate.
+// ValidationRecords returns the DNS records that validate certificates for domains. As in ACM, all certificates of a
+// domain have the same record.
 func ValidationRecords(domains []string) (out []observed.DNSRecord) {
 	for _, d := range domains {
 		d = strings.TrimPrefix(strings.ToLower(d), "*.")
@@ -72,7 +73,7 @@ func ValidationRecords(domains []string) (out []observed.DNSRecord) {
 	return out
 }
 
-// UsesCertificate reports whether a listener has a certificate.
+// UsesCertificate reports whether a listener in have uses the certificate with an ARN.
 func UsesCertificate(have observed.Stack, arn string) bool {
 	for _, lb := range have.LoadBalancers {
 		for _, l := range lb.Listeners {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// setMappings sets the subnets of a Network Load Balancer. AWS does not change addresses of existing subnets. It
-// assigns missing addresses, and prefixes if source NAT is on.
+// setMappings sets the subnets of an NLB as AWS would. It keeps the addresses of existing subnets, and panics if a step
+// changes them. If source NAT is on, it assigns missing prefixes. An empty sourceNAT keeps the current setting.
 func setMappings(lb *observed.LoadBalancer, to []plan.SubnetMapping, sourceNAT string) {
 	lb.SourceNAT = cmp.Or(sourceNAT, lb.SourceNAT, "off")
 	var out []model.SubnetMapping

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Simulate returns the observed state after the steps. It changes a copy of have as AWS would for the steps. New
-// resources get an ID made from their address. Steps that wait are performed too; callers must omit these steps to
-// get the state before them.
+// Simulate returns a copy of the observed state have, changed as AWS would change it for the steps. known has the IDs of
+// existing resources. New resources get an ID made from their address. Simulate ignores waits: it performs a step that
+// has to wait immediately, so callers must omit such steps. It panics if AWS would reject a step.
 func Simulate(have observed.Stack, known plan.KnownIDs, steps []plan.Step) observed.Stack {
 	s := simulation{have: Clone(have), known: maps.Clone(known)}
 	for _, st := range steps {
@@ -28,13 +28,14 @@ type simulation struct {
 	known plan.KnownIDs
 }
 
-// ResolveActions returns actions as AWS returns them, with the ARNs of the target groups.
+// ResolveActions returns desired actions as AWS would return them: they contain the ARNs of target groups, not resource
+// IDs or names.
 func ResolveActions(have observed.Stack, known plan.KnownIDs, actions []model.Action) []model.Action {
 	s := simulation{have: have, known: known}
 	return s.actionsWithARNs(actions)
 }
 
-// Clone returns a copy. Changes by Simulate do not affect the original.
+// Clone returns a copy of h. Simulate can change the copy without changing h.
 func Clone(h observed.Stack) observed.Stack {
 	h.LoadBalancers = slices.Clone(h.LoadBalancers)
 	for i := range h.LoadBalancers {
@@ -69,7 +70,7 @@ func Clone(h observed.Stack) observed.Stack {
 
 func (s *simulation) id(a plan.Address) string { return cmp.Or(s.known[a], a.String()) }
 
-// newID returns a unique ID for a new resource.
+// newID returns a unique ID for a new resource, and stores it in known.
 func (s *simulation) newID(a plan.Address) string {
 	id := a.String()
 	for s.isUsedID(id) {
@@ -264,7 +265,7 @@ func (s *simulation) applyStep(st plan.Step) {
 	}
 }
 
-// checkOneLoadBalancer panics if a target group serves several load balancers.
+// checkOneLoadBalancer panics if several load balancers forward to the same target group, which AWS rejects.
 func (s *simulation) checkOneLoadBalancer(st plan.Step) {
 	if len(s.have.LoadBalancers) < 2 {
 		return
@@ -380,7 +381,7 @@ func sortRules(l *observed.Listener) {
 
 func (s *simulation) applyListenerSettings(l *observed.Listener, set plan.ListenerSettings) {
 	if l.Protocol != "" && l.Protocol != set.Protocol {
-		l.Attributes = map[string]string{} // each protocol has other attributes
+		l.Attributes = map[string]string{} // attributes depend on the protocol
 	}
 	l.Protocol, l.Policy, l.Certificate, l.ALPN = set.Protocol, set.Policy, set.Certificate, cmp.Or(set.ALPN, l.ALPN)
 	l.MutualAuth, l.Default = set.MutualAuth, s.actionsWithARNs(set.Default)
@@ -480,7 +481,7 @@ func allocationIDsOf(ms []plan.SubnetMapping) []string {
 	return sortedDistinct(out)
 }
 
-// sortedDistinct returns the distinct texts in order.
+// sortedDistinct returns the strings sorted, without duplicates.
 func sortedDistinct(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)

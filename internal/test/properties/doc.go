@@ -1,3 +1,3 @@
-// Package properties has property tests with thousands of random IngressGroups, from the objects of users to the
-// state of AWS after each step of a plan. Package plantest simulates AWS. It contains only tests.
+// Package properties has property tests with thousands of random IngressGroups and Services. They translate objects of
+// users, make plans, and check the state of AWS after each step. Package plantest simulates AWS.
 package properties

@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestDocumentIsConstantWhilePlanIsApplied checks that the description of a desired state depends neither on how much
-// of it exists already nor on the order of the inputs.
+// TestDocumentIsConstantWhilePlanIsApplied checks that the document of a desired state does not change while its plan is
+// applied, and does not depend on the order of the Kubernetes objects.
 func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, randomGroupCount/2, func(t *testing.T, seed uint64) {
@@ -60,8 +60,8 @@ func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 	})
 }
 
-// hasAmbiguousHeldRule reports whether a member or rule is held while several live rules have the same hosts and paths.
-// Only the first of them gets requests, and the live state does not show which one must be kept.
+// hasAmbiguousHeldRule reports whether a member or rule is held while several rules in AWS have the same conditions.
+// Only the first of these rules gets requests, and the observed state does not show which of them must be kept.
 func hasAmbiguousHeldRule(want model.Stack, have observed.Stack) bool {
 	held := len(want.Held.Members) > 0
 	if want.LoadBalancer != nil {
@@ -84,13 +84,13 @@ func hasAmbiguousHeldRule(want model.Stack, have observed.Stack) bool {
 	return false
 }
 
-// hasRuleReordering reports whether rules of a listener change their order. Held rules of a member without a position in the
-// IngressGroup are kept at their live position, which is different after other rules have moved.
+// hasRuleReordering reports whether a step changes the order of listener rules. Held rules of a member with an unknown
+// position in the IngressGroup keep their position in AWS. This position differs after other rules have moved.
 func hasRuleReordering(moments []stepState) bool {
 	return slices.ContainsFunc(moments, func(m stepState) bool { return strings.HasPrefix(string(m.step), "order ") })
 }
 
-// documentLines returns a document with a line for each resource.
+// documentLines returns the JSON of a document with a line for each resource, or "" if d is nil.
 func documentLines(d *document.Document) string {
 	if d == nil {
 		return ""

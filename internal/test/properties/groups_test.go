@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// There are few values, so that conflicts are frequent.
+// Values for random Ingresses and Services. They are few, so conflicts are frequent.
 var (
 	namespaces   = []string{"shop", "shop-b"}
 	ingressNames = []string{"web", "web-a", "a", "b"}
@@ -28,8 +28,8 @@ var (
 	pathTypes    = []networkingv1.PathType{networkingv1.PathTypeExact, networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific}
 )
 
-// annotationChoices are valid and invalid values of Ingress annotations. A key occurs several times if it is to be chosen
-// more often.
+// annotationChoices are valid and invalid values of Ingress annotations. Keys are without the prefix. A key that occurs
+// twice is chosen more often.
 var annotationChoices = []struct {
 	key    string
 	values []string
@@ -95,11 +95,11 @@ func textOfLength(n int) string { return strings.Repeat("abcdefghij", n/10+1)[:n
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// ingressGroupShape is what is not changed by an edit of an IngressGroup: its name and the names of its objects.
+// ingressGroupShape has the properties that all versions of a random IngressGroup share.
 type ingressGroupShape struct {
 	group  string
 	scheme model.Scheme
-	// hasLongNames gives objects names of the maximum length.
+	// hasLongNames reports that all names of objects have the maximum length.
 	hasLongNames bool
 }
 
@@ -122,7 +122,7 @@ func (s ingressGroupShape) name(short string, limit int) string {
 	return short + "-" + textOfLength(limit-1-len(short))
 }
 
-// newObjects returns the objects of a random IngressGroup. The Ingresses have their finalizers already.
+// newObjects returns the objects of a random version of an IngressGroup. The Ingresses already have their finalizers.
 func (s ingressGroupShape) newObjects(r *rand.Rand) []cluster.Object {
 	out := []cluster.Object{&networkingv1.IngressClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "alb"}, Spec: networkingv1.IngressClassSpec{Controller: "ingress.k8s.aws/alb"},
@@ -232,7 +232,7 @@ func newStore(t *testing.T, objs []cluster.Object) *cluster.Memory {
 	return m
 }
 
-// describeObjects returns the objects of a failing seed as text.
+// describeObjects returns the Ingresses among objs as text, for messages of failed tests. It leaves out other objects.
 func describeObjects(objs []cluster.Object) string {
 	var b strings.Builder
 	for _, o := range objs {

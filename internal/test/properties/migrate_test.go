@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// TestTranslatedGroupsAnswerAlike checks that the Gateway API translation of a random IngressGroup answers each
-// request in the same way, or that a note reports the loss.
+// TestTranslatedGroupsAnswerAlike checks that the Gateway API translation of a random IngressGroup answers each request
+// as the IngressGroup does. It accepts differences only if a note with severity Lost reports a loss.
 func TestTranslatedGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	gateways := gateway.Options{Options: assemble.Options{Cluster: "test"}, ListenerSets: true}

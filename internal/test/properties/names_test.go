@@ -20,7 +20,8 @@ var (
 	objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 )
 
-// checkNamesAndTags checks the names and tags of all resources: AWS must accept them, and identifying names must be unique.
+// checkNamesAndTags checks the names and tags of all resources in have. AWS and Kubernetes must accept them, names and
+// resource IDs must be unique, and tracking tags must be those of the stack.
 func checkNamesAndTags(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -92,8 +93,8 @@ func checkNamesAndTags(t *testing.T, seed uint64, want model.Stack, have observe
 	}
 }
 
-// hasHeldRuleOrMember reports whether a rule or member is held, so that an old target group may exist beside a new one with the
-// same ID.
+// hasHeldRuleOrMember reports whether a rule, default action or member is held, or no load balancer is desired. Then two
+// target groups may have the same resource ID: an old and a new one.
 func hasHeldRuleOrMember(s model.Stack) bool {
 	if s.Held.Everything || len(s.Held.Members) > 0 || s.LoadBalancer == nil {
 		return true

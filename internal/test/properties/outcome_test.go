@@ -18,7 +18,8 @@ func (q request) model() model.Request {
 	return model.Request{Host: q.host, Path: q.path, Method: "GET", Client: "192.0.2.9"}
 }
 
-// requests cover every host, path and port in random IngressGroups.
+// requests are the requests for which the tests compare answers. They match the hosts, paths and ports of random
+// IngressGroups.
 var requests = func() (out []request) {
 	for _, port := range []int32{80, 443, 8080} {
 		for _, h := range []string{"a.example.com", "b.example.com", "c.example.com", "other.test"} {
@@ -32,7 +33,8 @@ var requests = func() (out []request) {
 
 const noAnswer = "nothing"
 
-// requestAnswers returns the answer to each request.
+// requestAnswers returns the answer of the load balancer to each of requests, as text. The answer is noAnswer if no
+// listener has the port.
 func requestAnswers(have observed.Stack) []string {
 	out := make([]string, len(requests))
 	for i := range out {
@@ -62,7 +64,8 @@ func requestAnswers(have observed.Stack) []string {
 	return out
 }
 
-// listenersOf returns the listeners, on which alone requestAnswers depends. Most steps change other resources.
+// listenersOf returns the listeners of the load balancer. requestAnswers depends on nothing else. Most steps change other
+// resources.
 func listenersOf(have observed.Stack) []observed.Listener {
 	if lb := have.LiveLoadBalancer(model.LoadBalancerID); lb != nil {
 		return lb.Listeners
@@ -70,7 +73,8 @@ func listenersOf(have observed.Stack) []observed.Listener {
 	return nil
 }
 
-// actionsText returns the actions of a rule as text, without target groups of weight 0, which only get health checks.
+// actionsText returns the transforms and actions of a rule as text, without target groups of weight 0. These get health
+// checks, but no requests.
 func actionsText(transforms []model.Transform, actions []model.Action) string {
 	var out []string
 	if len(transforms) > 0 {

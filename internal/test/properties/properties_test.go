@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// randomGroupCount is the number of random IngressGroups to test.
+// randomGroupCount is the number of random IngressGroups for a test. Slower tests use a part of it.
 const randomGroupCount = 1400
 
 func newIngressFrontend() *ingress.Frontend {
@@ -76,10 +76,10 @@ func TestFindingsNameObjectFieldAndRemedy(t *testing.T) {
 	})
 }
 
-// TestEveryStepIsSafeAndPlansConverge checks plans from an empty AWS to a first IngressGroup and then to a second
-// one. After all its steps a plan must be empty. After each step every host and path of the first IngressGroup must
-// get its old answer, its new answer, or that of an IngressGroup in which only some members are changed, because no
-// member waits for another. A request without an answer before may get an error.
+// TestEveryStepIsSafeAndPlansConverge checks plans that create a random IngressGroup, and plans that change it to a second
+// version. At the end no steps are left. After each step of the change, each request must get its answer from before the
+// change, its answer from the end, or its answer from an IngressGroup with only some members changed, because members do
+// not wait for each other. A request that had no answer may get an error.
 func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, randomGroupCount/2, func(t *testing.T, seed uint64) {
@@ -109,18 +109,18 @@ func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 		}
 		was, will := requestAnswers(have), requestAnswers(end)
 		var last seeds.LastValueCache[[]observed.Listener, []string]
-		var between [][]string // answers of IngressGroups with only some members changed, computed when needed
+		var between [][]string // answers if only some members are changed, computed when needed
 		for _, m := range moments {
 			now := last.Get(listenersOf(m.have), func() []string { return requestAnswers(m.have) })
 			for i, is := range now {
 				if is == was[i] || is == will[i] {
 					continue
 				}
-				// A resource that is being created is not checked.
+				// A new load balancer or listener is not checked: it may answer with an error first.
 				if was[i] == noAnswer && (have.LiveLoadBalancer(model.LoadBalancerID) == nil || strings.Contains(is, "FixedResponse")) {
 					continue
 				}
-				// A request that is forwarded to unhealthy targets has no valid answer that could be lost.
+				// A request to unhealthy targets has no valid answer that a step could lose.
 				if sick != "" && strings.Contains(was[i], sick) || isAnswerOfOtherMember(want, end, i, is) || isAnswerOfPreviousState(wanted, want, have, i, is) {
 					continue
 				}
@@ -142,8 +142,8 @@ func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 	})
 }
 
-// isAnswerOfOtherMember reports whether the final state has this answer to a request, by a rule of another member than the
-// first matching rule. That rule may be created before the first one.
+// isAnswerOfOtherMember reports whether is is the answer of a rule in the final state that matches the request, but whose
+// member is not the member of the first matching rule. That rule may be created before the first matching rule.
 func isAnswerOfOtherMember(want model.Stack, end observed.Stack, request int, is string) bool {
 	q := requests[request]
 	for _, l := range end.LiveLoadBalancer(model.LoadBalancerID).Listeners {
@@ -168,9 +168,9 @@ func isAnswerOfOtherMember(want model.Stack, end observed.Stack, request int, is
 	return false
 }
 
-// isAnswerOfPreviousState reports whether the previous state has this answer to a request, by a rule behind the first
-// matching one that belongs to another namespace or is changed to a rule of another namespace. The first rule may be
-// deleted before the other is changed. Default actions count as the last rules.
+// isAnswerOfPreviousState reports whether is is the answer of a matching rule in the previous state, and the first matching
+// rule belongs to another namespace, or the rule itself moves to another namespace. Then the first matching rule may be
+// deleted before this rule is changed. A default action counts only if its namespace changes.
 func isAnswerOfPreviousState(first, second model.Stack, have observed.Stack, request int, is string) bool {
 	q := requests[request]
 	for _, l := range have.LiveLoadBalancer(model.LoadBalancerID).Listeners {
@@ -208,7 +208,7 @@ func defaultNamespace(s model.Stack, port int32) string {
 	return ""
 }
 
-// namespacesWithRule returns the namespaces of the members that have a rule with the conditions.
+// namespacesWithRule returns the namespaces of the members that have a rule with the conditions on a port.
 func namespacesWithRule(s model.Stack, port int32, conditions []model.Condition) []string {
 	var out []string
 	for _, l := range s.LoadBalancer.Listeners {
@@ -221,7 +221,8 @@ func namespacesWithRule(s model.Stack, port int32, conditions []model.Condition)
 	return out
 }
 
-// membersOf returns the members of live rules. Rules with the same conditions are in the desired order.
+// membersOf returns the member of each rule in live, or a zero Ref if l has no rule with its conditions. Rules with the
+// same conditions are assumed to have the same order in l and in live.
 func membersOf(l model.Listener, live []observed.Rule) []finding.Ref {
 	out := make([]finding.Ref, len(live))
 	taken := map[int]bool{}
@@ -236,7 +237,8 @@ func membersOf(l model.Listener, live []observed.Rule) []finding.Ref {
 	return out
 }
 
-// mixedVersions returns all IngressGroups between two, in which each Ingress is in its first or its second version.
+// mixedVersions returns all mixtures of two versions of an IngressGroup that have Ingresses. In a mixture, each Ingress is
+// as in first or as in second. Other objects are always those of second.
 func mixedVersions(first, second []cluster.Object) (out [][]cluster.Object) {
 	names := map[string][2]cluster.Object{}
 	var others []cluster.Object
@@ -266,7 +268,7 @@ func mixedVersions(first, second []cluster.Object) (out [][]cluster.Object) {
 	return out
 }
 
-// servicesByTargetGroup returns the Service of each target group.
+// servicesByTargetGroup returns "namespace/name" of the Service of each TargetGroupBinding, by target group ARN.
 func servicesByTargetGroup(have observed.Stack) map[string]string {
 	out := map[string]string{}
 	for _, b := range have.Bindings {

@@ -23,10 +23,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// randomServiceCount is the number of random Services to test.
+// randomServiceCount is the number of random Services for a test.
 const randomServiceCount = 700
 
-// serviceAnnotations are valid and invalid values of Service annotations, by key.
+// serviceAnnotations are valid and invalid values of Service annotations. Keys are without the prefix
+// "service.beta.kubernetes.io/". A key that occurs twice is chosen more often.
 var serviceAnnotations = []struct {
 	key    string
 	values []string
@@ -69,7 +70,7 @@ var serviceAnnotations = []struct {
 	}},
 }
 
-// randomService returns a random Service with an NLB, and a second Service to which it may forward.
+// randomService returns a Service "web" with an NLB and random settings, and a Service "other" to which it may forward.
 func randomService(r *rand.Rand) []cluster.Object {
 	svc := &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: types.UID("uid-web"), Annotations: map[string]string{}, Finalizers: []string{"service.k8s.aws/resources"},
@@ -103,7 +104,8 @@ func randomService(r *rand.Rand) []cluster.Object {
 
 var randomServiceID = model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}
 
-// translateService translates a Service as the engine does: contested settings get their live value.
+// translateService translates the random Service as the engine does: while settings are contested, it answers the
+// questions of the stack in have and translates again with have.
 func translateService(t *testing.T, src cluster.Source, have *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
 	f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
@@ -141,8 +143,8 @@ func TestTranslationOfServicesIsDeterministic(t *testing.T) {
 	})
 }
 
-// TestEveryStepOfServicesIsValidInAWS checks plans from an empty AWS to a Service and then to another version of it:
-// plans end, and AWS accepts all names, tags and the listeners after each step.
+// TestEveryStepOfServicesIsValidInAWS checks plans that create a random Service and then change it to another version. AWS
+// must accept the listeners after each step, and all names and tags at the end.
 func TestEveryStepOfServicesIsValidInAWS(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, randomServiceCount, func(t *testing.T, seed uint64) {
@@ -169,7 +171,7 @@ var forwardProtocols = map[string][]string{
 	"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"}, "QUIC": {"QUIC", "TCP_QUIC"}, "TCP_QUIC": {"TCP_QUIC"},
 }
 
-// listenerFault returns why AWS would refuse the listeners, or "" if it accepts them.
+// listenerFault returns why AWS would reject the listeners of the NLBs in have, or "" if AWS would accept them.
 func listenerFault(have observed.Stack) string {
 	protocols := map[string]string{}
 	for _, g := range have.TargetGroups {

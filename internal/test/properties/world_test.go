@@ -14,7 +14,7 @@ import (
 
 var planOptions = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
 
-// emptyState returns an observed state with the facts that load balancers need, but without load balancers.
+// emptyState returns an observed state without load balancers, with the facts that plans need.
 func emptyState() observed.Stack {
 	return observed.Stack{Facts: observed.Facts{
 		Region: "us-west-2", Account: "1", CertificatesAsked: true,
@@ -34,7 +34,8 @@ var subnets = []observed.Subnet{
 	{ID: "subnet-b", Name: "net-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, CIDR: "10.0.2.0/24"},
 }
 
-// answerQuestions adds the requested facts; state returns the target health of a target group.
+// answerQuestions adds the facts that the questions ask for to have. state returns the health state of the targets of a
+// target group, by its ARN.
 func answerQuestions(have *observed.Stack, asks []model.Question, state func(arn string) string) {
 	f := &have.Facts
 	for _, q := range asks {
@@ -91,7 +92,8 @@ func subnetAnswer(q model.AskSubnets) (a observed.SubnetAnswer) {
 	return a
 }
 
-// planWithAllAnswers returns the plan after all its questions are answered.
+// planWithAllAnswers returns a plan without questions. It adds the answers to the questions of want and of earlier plans to
+// have.
 func planWithAllAnswers(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
 	t.Helper()
 	answerQuestions(have, want.Questions(), state)
@@ -119,23 +121,24 @@ func runnableSteps(p plan.Plan) (out []plan.Step) {
 	return out
 }
 
-// hasOnlyUserWaits reports whether no step is left except waits for answers that only a user can change, such as a web ACL name
-// that does not exist.
+// hasOnlyUserWaits reports whether p has no steps, or only steps that wait until a user corrects something, such as the name
+// of a web ACL that does not exist.
 func hasOnlyUserWaits(p plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait.For, "an answer to") })
 }
 
 func alwaysHealthy(string) string { return "healthy" }
 
-// stepState is the state after a step, with the plan and the step.
+// stepState is the observed state after a step of a plan.
 type stepState struct {
 	have observed.Stack
 	p    plan.Plan
 	step plan.StepID
 }
 
-// converge performs plans step by step until nothing is left to do. In the first passes, targets of target groups
-// whose ARN contains sick are not healthy yet.
+// converge makes and simulates plans until no steps are left, and fails the test after 30 plans. It returns the final state
+// and the state after each step. If sick is not empty, the targets of target groups with sick in their ARN are not healthy
+// during the first three plans.
 func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) (end observed.Stack, moments []stepState) {
 	t.Helper()
 	for pass := range 30 {

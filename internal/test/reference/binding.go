@@ -17,7 +17,7 @@ import (
 // bindings deploys TargetGroupBindings.
 type bindings struct{ *deployment }
 
-// checkpointAnnotations are annotations of the controller of bindings, which are not compared.
+// checkpointAnnotations are the annotations that the TargetGroupBinding controller writes. updateBinding ignores them.
 var checkpointAnnotations = []string{"elbv2.k8s.aws/checkpoint", "elbv2.k8s.aws/checkpoint-timestamp"}
 
 type bindingSpec struct {
@@ -27,8 +27,8 @@ type bindingSpec struct {
 	}
 }
 
-// synthesize creates, updates and deletes bindings. It matches bindings with the labels of the stack by the ARN of
-// their target group, not by name.
+// synthesize creates and updates TargetGroupBindings, and adds the deletion of surplus ones to finalDeletions. It matches
+// TargetGroupBindings with the labels of the stack by the ARN of their target group, not by name.
 func (d bindings) synthesize() error {
 	labels := naming.StackLabels(d.stack)
 	have := map[string]*elbv2.TargetGroupBinding{}
@@ -74,7 +74,8 @@ func (d bindings) synthesize() error {
 	return nil
 }
 
-// updateBinding replaces a binding that differs. Labels and annotations of other programs are lost.
+// updateBinding replaces spec, labels and annotations of a TargetGroupBinding if they differ from the desired ones. Labels
+// and annotations that others added are lost.
 func (d bindings) updateBinding(b *elbv2.TargetGroupBinding, want elbv2.TargetGroupBindingSpec, labels map[string]string) error {
 	annotations := maps.Clone(b.Annotations)
 	for _, k := range checkpointAnnotations {

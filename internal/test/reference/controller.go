@@ -13,48 +13,50 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Controller is a model of aws-load-balancer-controller, with its AWS account and cluster.
+// Controller is a model of aws-load-balancer-controller in a VPC and a cluster. AWS is the configuration of its AWS
+// clients, Objects has the Kubernetes objects.
 type Controller struct {
 	AWS     aws.Config
 	Cluster string
 	VPC     string
 	Objects *cluster.Memory
-	// RunBindings runs the controller of TargetGroupBindings until it is idle. It is that of Fulcrum: this model has none of
-	// its own.
+	// RunBindings runs the TargetGroupBinding controller of Fulcrum until it is idle. The model has no TargetGroupBinding
+	// controller.
 	RunBindings func()
-	// BeforeChange, if not nil, is called before each change, so that tests can make changes between them.
+	// BeforeChange, if not nil, is called before each change. Tests use it to make other changes in between.
 	BeforeChange func(Change)
 
 	backendSecurityGroupID string // ID of the shared backend security group
 }
 
-// Change is a change that the controller makes in AWS, or of a TargetGroupBinding.
+// Change is a change that the controller makes to an AWS resource or to a TargetGroupBinding.
 type Change struct {
-	Operation string
+	Operation string // as in the AWS API, or for example "CreateTargetGroupBinding"
 	Resource  string // ARN or ID of the changed resource, or the name of the created resource
 }
 
-// Stack is one load balancer, of an IngressGroup or a Gateway.
+// Stack is the input of Reconcile: the objects and the desired state of the load balancer of an IngressGroup or a Gateway.
 type Stack struct {
 	ID model.StackID
 	// Objects are the members of the IngressGroup, or the Gateway. Objects that do not exist are ignored.
 	Objects []cluster.Ref
-	// DesiredDocument returns the desired state of the stack as a document, for the objects that exist.
+	// DesiredDocument returns the desired state of the stack as a document of package document. live are the objects that
+	// are not being deleted.
 	DesiredDocument func(live []cluster.Ref) ([]byte, error)
 }
 
 // Outcome is the result of a reconcile.
 type Outcome struct {
 	Stack model.StackID
-	// IsPlanned is set if the Gateway is only planned.
+	// IsPlanned reports that nothing was changed because the Gateway has the dry-run annotation.
 	IsPlanned bool
 	// LoadBalancer is the DNS name in the status of the objects, or empty if their status is not written.
 	LoadBalancer string
-	// Err is the error of the reconcile, which is also in an event.
+	// Err is the error of the reconcile. The real controller also reports it in an event.
 	Err error
 }
 
-// Reconcile reconciles a stack once. Errors of AWS and of Kubernetes are in the outcome.
+// Reconcile reconciles a stack once. The outcome includes errors of AWS and of Kubernetes.
 func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	out := Outcome{Stack: s.ID}
 	var live, leaving []cluster.Ref
@@ -77,8 +79,8 @@ func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	if out.IsPlanned = s.ID.Kind == model.ALBGateway && len(live) > 0 && c.isPlanned(s.ID, live[0]); out.IsPlanned {
 		return out
 	}
-	// The real controller adds the finalizer of a Gateway later than the finalizer of an Ingress, but makes no
-	// changes before it.
+	// The real controller adds the finalizer of a Gateway later than the finalizer of an Ingress. But it makes no change
+	// in AWS before it adds a finalizer.
 	if out.Err = c.setFinalizers(live, s.ID, true); out.Err != nil {
 		return out
 	}
@@ -98,14 +100,15 @@ func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	return out
 }
 
-// isPlanned reports whether a Gateway is only planned. The annotation is ignored once the Gateway has the finalizer.
+// isPlanned reports whether a Gateway has the dry-run annotation and not yet the finalizer of the stack. The annotation has
+// no effect on a Gateway with the finalizer.
 func (c *Controller) isPlanned(id model.StackID, ref cluster.Ref) bool {
 	obj, err := c.Objects.Get(ref)
 	return err == nil && obj != nil && obj.GetAnnotations()[naming.DryRunAnnotation] == "true" && !slices.Contains(obj.GetFinalizers(), naming.Finalizer(id))
 }
 
-// setFinalizers adds the finalizer of a stack to objects, or removes it. Removal of the last finalizer of an object
-// that is being deleted removes the object.
+// setFinalizers adds the finalizer of a stack to objects if has is true, and removes it otherwise. Removal of the last
+// finalizer of an object that is being deleted removes the object.
 func (c *Controller) setFinalizers(refs []cluster.Ref, id model.StackID, has bool) error {
 	for _, ref := range refs {
 		obj, err := c.Objects.Get(ref)
@@ -126,11 +129,12 @@ func (c *Controller) setFinalizers(refs []cluster.Ref, id model.StackID, has boo
 	return nil
 }
 
-// build returns the deployment of a stack. It creates the shared security group if it is needed and missing.
+// build returns the deployment of a stack. live are the objects that are not being deleted; without any, the deployment
+// deletes all resources. build creates the shared backend security group if the stack needs it and it does not exist.
 func (c *Controller) build(ctx context.Context, s Stack, live []cluster.Ref) (*deployment, error) {
 	d := newDeployment(ctx, c, s.ID)
 	if len(live) == 0 {
-		return d, nil // an empty stack
+		return d, nil // without desired resources
 	}
 	text, err := s.DesiredDocument(live)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// deployment deploys the desired state of one stack once.
+// deployment changes AWS once to the desired state of one stack.
 type deployment struct {
 	*Controller
 	ctx   context.Context
@@ -27,11 +27,12 @@ type deployment struct {
 	elb   *elb.Client
 	ec2   *ec2.Client
 
+	// desired has the specs of the desired resources, by type and logical ID.
 	desired map[document.ResourceType]map[string]any
-	// references has the values of references in the document, by the text of the reference.
+	// references has the values of references. Keys are references of the document: "#/resources/TYPE/ID/status/FIELD".
 	references map[string]string
 	dnsName    string
-	// finalDeletions has the deletions at the end. They are performed in order if all other changes have succeeded.
+	// finalDeletions are performed after all other changes have succeeded, in reverse order.
 	finalDeletions []func() error
 }
 
@@ -42,7 +43,7 @@ func newDeployment(ctx context.Context, c *Controller, id model.StackID) *deploy
 	}
 }
 
-// unsupportedTypes has the types that this model cannot deploy.
+// unsupportedTypes has the resource types that the model cannot deploy.
 var unsupportedTypes = []document.ResourceType{document.TypeWebACL, document.TypeClassicWebACL, document.TypeShieldProtection, document.TypeCertificate}
 
 // readDocument reads the desired state from a document.
@@ -65,8 +66,8 @@ func (d *deployment) readDocument(text []byte) error {
 	return nil
 }
 
-// run synthesizes all kinds of resources in order. After the first error it stops, so that only load balancers,
-// listeners and rules may have been deleted.
+// run synthesizes all types of resources, and then performs finalDeletions. It stops at the first error. Only load
+// balancers, listeners and rules are deleted before finalDeletions.
 func (d *deployment) run() error {
 	for _, synthesize := range []func() error{
 		securityGroups{d}.synthesize, targetGroups{d}.synthesize, loadBalancers{d}.synthesize, listeners{d}.synthesize, rules{d}.synthesize, bindings{d}.synthesize,
@@ -89,7 +90,8 @@ func (d *deployment) desiredIDs(t document.ResourceType) []string {
 	return slices.Sorted(maps.Keys(d.desired[t]))
 }
 
-// decodeSpec decodes the desired state of a resource, with values instead of references.
+// decodeSpec decodes the spec of a desired resource into the value to which into points. It replaces references by their
+// values.
 func (d *deployment) decodeSpec(t document.ResourceType, id string, into any) error {
 	value, err := d.resolveReferences(d.desired[t][id])
 	if err != nil {
@@ -133,7 +135,7 @@ func (d *deployment) resolveReferences(value any) (any, error) {
 		return out, nil
 	case string:
 		if v == naming.BackendSecurityGroupName(d.Cluster) {
-			return d.backendSecurityGroupID, nil // the name is its value before it is created
+			return d.backendSecurityGroupID, nil // the document has the name if the security group did not exist yet
 		}
 	}
 	return value, nil
@@ -144,14 +146,15 @@ func (d *deployment) setReference(t document.ResourceType, id, field, value stri
 	d.references["#/resources/"+string(t)+"/"+id+"/status/"+field] = value
 }
 
-// announceChange calls BeforeChange with a change.
+// announceChange calls BeforeChange, unless it is nil. Each change calls announceChange first.
 func (d *deployment) announceChange(operation, of string) {
 	if d.BeforeChange != nil {
 		d.BeforeChange(Change{operation, of})
 	}
 }
 
-// retry repeats a call within a time limit while AWS rejects it with an error code.
+// retry repeats call while AWS rejects it with the error code, until the time limit is over. It waits for the duration
+// every before it repeats the call, and returns the last error.
 func (d *deployment) retry(code string, every, limit time.Duration, call func() error) error {
 	for end := time.Now().Add(limit); ; time.Sleep(every) {
 		err := call()
@@ -161,27 +164,28 @@ func (d *deployment) retry(code string, every, limit time.Duration, call func() 
 	}
 }
 
-// hasErrorCode reports whether AWS rejected a call with an error code.
+// hasErrorCode reports whether err is an error response of AWS with the error code.
 func hasErrorCode(err error, code string) bool {
 	var of smithy.APIError
 	return errors.As(err, &of) && of.ErrorCode() == code
 }
 
-// matchResult assigns existing resources to desired resources by their logical IDs. Several existing resources may have
-// the same ID.
+// matchResult has the resources that must be created, updated or removed. Several existing resources may have the same
+// logical ID.
 type matchResult[T any] struct {
-	create []string
+	create []string // logical IDs
 	update []matchedPair[T]
 	remove []T
 }
 
+// matchedPair is an existing resource with the logical ID of the desired resource that it matches.
 type matchedPair[T any] struct {
 	id   string
 	live T
 }
 
-// matchResources matches resources only by the resource tag, never by name. Resources that would have to be replaced do not
-// match.
+// matchResources matches existing with desired resources of type t, by the resource tag and never by name. replaces reports
+// whether the existing resource would have to be replaced. Such a resource does not match and is removed.
 func matchResources[T any](d *deployment, t document.ResourceType, have []taggedResource[T], replaces func(id string, have T) (bool, error)) (out matchResult[T], err error) {
 	by := map[string][]T{}
 	for _, h := range have {
@@ -217,19 +221,19 @@ func matchResources[T any](d *deployment, t document.ResourceType, have []tagged
 	return out, nil
 }
 
-// taggedResource is a resource with its tags.
+// taggedResource is an existing resource with its tags.
 type taggedResource[T any] struct {
-	id       string
+	id       string // ARN or security group ID
 	resource T
 	tags     map[string]string
 }
 
-// ownTags returns the tags of a resource of the stack: tags of users and the tracking tags.
+// ownTags returns the desired tags of the resource with a logical ID: user tags and tracking tags.
 func (d *deployment) ownTags(id string, user map[string]string) map[string]string {
 	return naming.ResourceTags(d.Cluster, d.stack, id, user)
 }
 
-// attribute is an attribute of a resource.
+// attribute is an attribute of a load balancer, listener or target group.
 type attribute struct{ Key, Value string }
 
 func sameSet(a, b []string) bool {

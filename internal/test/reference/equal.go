@@ -10,7 +10,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// canonicalText returns a value as text, without nil and empty parts.
+// canonicalText returns a value as JSON without nulls and empty lists, for comparison.
 func canonicalText(v any) string {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -25,7 +25,7 @@ func canonicalText(v any) string {
 	return string(text)
 }
 
-// prunedValue returns a value without nulls and empty lists.
+// prunedValue returns a decoded JSON value without object fields that are null or an empty list.
 func prunedValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -69,8 +69,9 @@ func sameActions(want, have []elbtypes.Action) bool {
 	return true
 }
 
-// actionText returns an action as text for comparison. The stickiness of target groups is compared only if it is
-// desired, and the weight of a single target group is not compared.
+// actionText returns action a as text, for the comparison with the desired action want. The text contains the stickiness of
+// target groups only if want has it, and never the weight of a single target group. Missing fields of redirects get their
+// defaults.
 func actionText(a, want elbtypes.Action) string {
 	a.Order, a.TargetGroupArn = nil, nil
 	if a.ForwardConfig != nil {
@@ -99,7 +100,8 @@ func actionText(a, want elbtypes.Action) string {
 	return canonicalText(a)
 }
 
-// sameConditions compares conditions sorted by field. It does not sort their values.
+// sameConditions reports whether two lists have the same conditions, in any order of fields. The values of a condition must
+// have the same order.
 func sameConditions(want, have []elbtypes.RuleCondition) bool {
 	in := func(list []elbtypes.RuleCondition) string {
 		out := sortedByKey(list, func(c elbtypes.RuleCondition) string { return stringValue(c.Field) })

@@ -37,7 +37,7 @@ func (s listenerSpec) arns() (out []string) {
 	return out
 }
 
-// defaultCertificate returns the default certificate.
+// defaultCertificate returns the first certificate as the only element of a list, or nil if there is none.
 func (s listenerSpec) defaultCertificate() []elbtypes.Certificate {
 	if len(s.Certificates) == 0 {
 		return nil
@@ -62,8 +62,8 @@ func (d listeners) wantedListeners() (map[int32]listenerSpec, error) {
 	return out, nil
 }
 
-// synthesize creates, updates and deletes listeners. It matches them only by port, on the load balancers with the
-// tags of the stack.
+// synthesize creates, updates and deletes the listeners of the load balancers that loadBalancers has created or updated. It
+// matches existing listeners with desired listeners only by port.
 func (d listeners) synthesize() error {
 	wants, err := d.wantedListeners()
 	if err != nil {
@@ -130,8 +130,8 @@ func (d listeners) syncListeners(lb string, wants map[int32]listenerSpec) error 
 	return nil
 }
 
-// deployListener creates a listener if the existing listener has no ARN, or else updates its tags, settings, certificates
-// and attributes.
+// deployListener creates a listener if the existing listener l has no ARN. Otherwise it updates the tags and settings of l.
+// In both cases it updates certificates and attributes. tags are the current tags of l.
 func (d listeners) deployListener(want listenerSpec, l elbtypes.Listener, tags map[string]string) error {
 	id := strconv.Itoa(int(want.Port))
 	own := d.ownTags(id, want.Tags)
@@ -172,8 +172,8 @@ func (d listeners) deployListener(want listenerSpec, l elbtypes.Listener, tags m
 	return err
 }
 
-// updateSettings modifies all settings if one of them differs. Settings that are not desired are kept for an Ingress and
-// removed for a Gateway.
+// updateSettings sets all settings of listener l if one of them differs from want. If want does not set the ALPN policy or
+// mutual TLS, updateSettings resets them in the stack of a Gateway and keeps them in the stack of an IngressGroup.
 func (d listeners) updateSettings(want listenerSpec, l elbtypes.Listener) error {
 	strict := d.stack.Kind == model.ALBGateway
 	in := &elb.ModifyListenerInput{
@@ -230,8 +230,8 @@ func (d listeners) updateSettings(want listenerSpec, l elbtypes.Listener) error 
 	return err
 }
 
-// updateCertificates removes certificates that are not desired and adds missing certificates one by one, including the
-// default certificate.
+// updateCertificates removes certificates that are not desired, and adds missing certificates one by one, including the
+// default certificate. made reports that the listener is new. Listeners without an SSL policy are not changed.
 func (d listeners) updateCertificates(want listenerSpec, l elbtypes.Listener, made bool) error {
 	if want.SSLPolicy == "" && l.SslPolicy == nil {
 		return nil

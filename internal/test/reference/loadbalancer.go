@@ -56,8 +56,8 @@ func (d loadBalancers) liveLoadBalancers() (out []taggedResource[elbtypes.LoadBa
 	return out, nil
 }
 
-// synthesize deletes load balancers that are not desired, and then creates and updates others. It does not match
-// them by name.
+// synthesize deletes load balancers that are not desired, and then creates and updates the desired load balancers. It finds
+// existing load balancers by their tags, not by name.
 func (d loadBalancers) synthesize() error {
 	have, err := d.liveLoadBalancers()
 	if err != nil {
@@ -89,7 +89,7 @@ func (d loadBalancers) synthesize() error {
 	return nil
 }
 
-// deleteLoadBalancer deletes a load balancer, after it has disabled its deletion protection.
+// deleteLoadBalancer deletes a load balancer. If deletion protection prevents this, it disables the protection first.
 func (d loadBalancers) deleteLoadBalancer(arn string) error {
 	remove := func() error {
 		d.announceChange("DeleteLoadBalancer", arn)
@@ -166,7 +166,7 @@ func (d loadBalancers) updateLoadBalancer(id string, lb taggedResource[elbtypes.
 	return d.useLoadBalancer(id, lb.resource, want)
 }
 
-// useLoadBalancer stores the references to the load balancer of the stack, and sets its attributes.
+// useLoadBalancer stores the ARN and the DNS name of a load balancer as values of references, and sets its attributes.
 func (d loadBalancers) useLoadBalancer(id string, lb elbtypes.LoadBalancer, want loadBalancerSpec) error {
 	d.setReference(document.TypeLoadBalancer, id, "loadBalancerARN", stringValue(lb.LoadBalancerArn))
 	d.setReference(document.TypeLoadBalancer, id, "dnsName", stringValue(lb.DNSName))

@@ -27,14 +27,15 @@ type ruleSpec struct {
 	Tags        map[string]string
 }
 
-// liveRule is a rule in AWS other than a default rule.
+// liveRule is an existing rule in AWS, but not a default rule.
 type liveRule struct {
 	elbtypes.Rule
 	priority  int32
-	isMatched bool
+	isMatched bool // with a desired rule
 }
 
-// synthesize changes rules. It matches them by conditions and actions, and then by priority, not by tags.
+// synthesize creates, updates and deletes rules. It matches existing rules with desired rules by conditions, actions and
+// transforms, then by priority, and never by tags.
 func (d rules) synthesize() error {
 	wants := map[string][]ruleSpec{}
 	for _, id := range d.desiredIDs(document.TypeRule) {
@@ -85,7 +86,7 @@ func (d rules) syncRules(listener, port string, wants []ruleSpec) error {
 	if err != nil {
 		return err
 	}
-	pairs := map[int32]*liveRule{} // by the desired priority
+	pairs := map[int32]*liveRule{} // existing rules by desired priority
 	take := func(fits func(w ruleSpec, r *liveRule) bool) {
 		for _, w := range wants {
 			i := slices.IndexFunc(live, func(r *liveRule) bool { return !r.isMatched && fits(w, r) })
@@ -142,8 +143,8 @@ func (d rules) syncRules(listener, port string, wants []ruleSpec) error {
 	return d.retagRules(port, wants, pairs)
 }
 
-// replaceRules creates rules before it deletes others; it deletes first only if the quota or the priorities leave no
-// room.
+// replaceRules creates the rules created before it deletes the rules gone. It deletes a rule earlier only if the quota of
+// rules requires it. count is the number of existing rules of the listener.
 func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*liveRule, count int) error {
 	remove := func() error {
 		arn := gone[0].RuleArn
@@ -205,8 +206,8 @@ func (d rules) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRu
 	return nil
 }
 
-// orderedActions returns actions with their order. It returns an error for OIDC, since documents do not contain its
-// client secret.
+// orderedActions sets the field Order of actions, and returns them. It returns an error for OIDC, because documents do not
+// contain the client secret.
 func orderedActions(actions []elbtypes.Action) ([]elbtypes.Action, error) {
 	for i := range actions {
 		if actions[i].AuthenticateOidcConfig != nil {
@@ -217,7 +218,7 @@ func orderedActions(actions []elbtypes.Action) ([]elbtypes.Action, error) {
 	return actions, nil
 }
 
-// sortedByKey returns a sorted list of conditions, transforms or target groups, for comparison.
+// sortedByKey returns a copy of list, sorted by key.
 func sortedByKey[T any](list []T, key func(T) string) []T {
 	out := slices.Clone(list)
 	slices.SortStableFunc(out, func(a, b T) int { return strings.Compare(key(a), key(b)) })

@@ -18,7 +18,7 @@ import (
 // securityGroups deploys security groups.
 type securityGroups struct{ *deployment }
 
-// securityGroupsWithTags returns the security groups of the VPC with tags.
+// securityGroupsWithTags returns the security groups of the VPC that have all the tags, sorted by ID.
 func (d securityGroups) securityGroupsWithTags(tags map[string]string) (out []taggedResource[ec2types.SecurityGroup], err error) {
 	in := &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{d.VPC}}}}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -42,8 +42,8 @@ func (d securityGroups) securityGroupsWithTags(tags map[string]string) (out []ta
 	return out, nil
 }
 
-// ensureBackendSecurityGroup finds or creates the shared security group, and corrects its tags once in a process. It is never
-// deleted, as an Ingress or Gateway with a finalizer always needs it.
+// ensureBackendSecurityGroup sets backendSecurityGroupID if it is empty: it finds the shared backend security group and
+// corrects its tags, or creates it. The model never deletes it, because some Ingress or Gateway always needs it.
 func (d securityGroups) ensureBackendSecurityGroup() error {
 	if d.backendSecurityGroupID != "" {
 		return nil
@@ -88,7 +88,7 @@ type permission struct {
 	PrefixLists      []struct{ ListID string }
 }
 
-// ingressGrant is an ingress rule with one source. Descriptions are not compared.
+// ingressGrant is an ingress rule with one source. It has no description, because descriptions are not compared.
 type ingressGrant struct {
 	protocol                                      string
 	from, to                                      int32
@@ -152,8 +152,8 @@ func (g ingressGrant) permission() ec2types.IpPermission {
 	return out
 }
 
-// synthesize creates and updates the managed security group. Other security groups with its ID, and security groups
-// that are not desired, are deleted at the end.
+// synthesize creates or updates the managed security group. It adds the deletion of other security groups with the tags of
+// the stack to finalDeletions.
 func (d securityGroups) synthesize() error {
 	have, err := d.securityGroupsWithTags(naming.StackTags(d.Cluster, d.stack))
 	if err != nil {
@@ -209,7 +209,7 @@ func (d securityGroups) synthesize() error {
 	return nil
 }
 
-// wrapTagged wraps resources so that matchResources keeps their tags.
+// wrapTagged wraps resources for matchResources, whose result then includes their IDs and tags.
 func wrapTagged[T any](have []taggedResource[T]) (out []taggedResource[taggedResource[T]]) {
 	for _, h := range have {
 		out = append(out, taggedResource[taggedResource[T]]{h.id, h, h.tags})
@@ -217,7 +217,7 @@ func wrapTagged[T any](have []taggedResource[T]) (out []taggedResource[taggedRes
 	return out
 }
 
-// updatePermissions adds missing rules and revokes rules that are not desired.
+// updatePermissions adds missing ingress rules to a security group, and then revokes ingress rules that are not desired.
 func (d securityGroups) updatePermissions(group string, live []ec2types.IpPermission, want securityGroupSpec) error {
 	var has, wants []ingressGrant
 	for _, p := range live {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// tagsOf reads the tags of ARNs, twenty at a time.
+// tagsOf reads the tags of load balancers, target groups, listeners or rules, 20 in each call. It returns them by ARN.
 func (d *deployment) tagsOf(arns []string) (map[string]map[string]string, error) {
 	out := map[string]map[string]string{}
 	for chunk := range slices.Chunk(arns, 20) {
@@ -38,7 +38,8 @@ func (d *deployment) hasStackTags(tags map[string]string) bool {
 	return naming.HasAllTags(tags, naming.StackTags(d.Cluster, d.stack))
 }
 
-// tagDifference returns the tags to add and the keys to remove. Tags that are not desired are removed.
+// tagDifference returns the tags to add or change, and the keys to remove. It removes all tags that are not desired, except
+// those of AWS ("aws:").
 func tagDifference(want, have map[string]string) (add map[string]string, remove []string) {
 	add = map[string]string{}
 	for k, v := range want {
@@ -69,7 +70,8 @@ func ec2Tags(tags map[string]string) (out []ec2types.Tag) {
 	return out
 }
 
-// retag changes the tags of a load balancer, listener, rule or target group: first it adds, then it removes.
+// retag changes the tags of a load balancer, listener, rule or target group from have to want. It adds tags before it
+// removes others.
 func (d *deployment) retag(arn string, want, have map[string]string) error {
 	add, remove := tagDifference(want, have)
 	if len(add) > 0 {
@@ -87,7 +89,7 @@ func (d *deployment) retag(arn string, want, have map[string]string) error {
 	return nil
 }
 
-// retagSecurityGroup changes the tags of a security group.
+// retagSecurityGroup changes the tags of a security group from have to want. It adds tags before it removes others.
 func (d *deployment) retagSecurityGroup(id string, want, have map[string]string) error {
 	add, remove := tagDifference(want, have)
 	if len(add) > 0 {

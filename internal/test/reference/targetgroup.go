@@ -57,8 +57,8 @@ func (h healthCheck) matcher() *elbtypes.Matcher {
 	return &elbtypes.Matcher{HttpCode: nonZero(h.Matcher.HTTPCode), GrpcCode: nonZero(h.Matcher.GRPCCode)}
 }
 
-// differs reports whether the health check of a target group differs from h. It does not compare fields that h does
-// not set.
+// differs reports whether the health check of target group g differs from h. Fields that h does not set are not compared,
+// except the protocol.
 func (h healthCheck) differs(g elbtypes.TargetGroup) bool {
 	number := func(want int32, have *int32) bool { return want != 0 && want != aws.ToInt32(have) }
 	if m := h.Matcher; m != nil && (g.Matcher == nil || m.HTTPCode != stringValue(g.Matcher.HttpCode) || m.GRPCCode != stringValue(g.Matcher.GrpcCode)) {
@@ -98,8 +98,8 @@ func (d targetGroups) liveTargetGroups() (out []taggedResource[elbtypes.TargetGr
 	return out, nil
 }
 
-// synthesize creates missing target groups and updates others. At the end it deletes target groups that are not
-// desired. It matches target groups by tags, not by names and ports.
+// synthesize creates missing target groups and updates others. It adds the deletion of target groups that are not desired
+// to finalDeletions. It matches target groups by tags, not by name or port.
 func (d targetGroups) synthesize() error {
 	have, err := d.liveTargetGroups()
 	if err != nil {
@@ -203,7 +203,7 @@ func (d targetGroups) updateAttributes(arn string, want targetGroupSpec) error {
 	return err
 }
 
-// changedAttributes returns the desired attributes that differ. It ignores other attributes.
+// changedAttributes returns the attributes of want that are missing in have or have another value there.
 func changedAttributes[T any](want []attribute, have []T) (change []T, err error) {
 	var live []attribute
 	if err := convert(have, &live); err != nil {
@@ -213,7 +213,7 @@ func changedAttributes[T any](want []attribute, have []T) (change []T, err error
 	return change, convert(differ, &change)
 }
 
-// convert copies a value into a value of another type with the same field names.
+// convert copies a value into a value of another type with the same field names. into is a pointer.
 func convert(from, into any) error {
 	text, err := json.Marshal(from)
 	if err != nil {

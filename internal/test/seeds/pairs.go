@@ -2,11 +2,12 @@ package seeds
 
 import "fmt"
 
-// Pairs returns a small subset of the cases that contains each pair of values of any case, or all cases in the long
-// form. Nearly all faults depend on one value or on a pair of values, so the other cases would find few more.
+// Pairs returns a small subset of the cases. Each pair of values that occurs in a case also occurs in the subset. Nearly all
+// faults depend on one value or on a pair of values, so the other cases would find few more. In the long form (see Long),
+// Pairs returns all cases.
 //
-// The values of a case, two or more, are in the order of their dimensions. The result depends only on the cases and
-// their order.
+// values returns the values of a case, at least two, always in the same order of dimensions. The result depends only on the
+// cases and their order.
 func Pairs[C any](cases []C, values func(C) []string) []C {
 	if Long() {
 		return cases

@@ -11,12 +11,12 @@ import (
 // batchCount is the number of batches of seeds that run in parallel.
 const batchCount = 8
 
-// Long reports whether tests run in their long form, as in "make soak" (FULCRUM_LONG=1): all pairs instead of a
-// third of them, and each call instead of every nth call (see Step).
+// Long reports whether tests run in their long form, as in "make soak": whether the environment variable FULCRUM_LONG is not
+// empty. In the long form, tests check all cases instead of a selection.
 func Long() bool { return os.Getenv("FULCRUM_LONG") != "" }
 
-// Step returns the distance between tested cases in a series of similar cases, such as the calls at which the
-// process is killed: n, or 1 in the long form.
+// Step returns the distance between tested cases in a series of similar cases: n, or 1 in the long form. An example of such
+// a series are the AWS calls at which a test kills the process.
 func Step(n int) int {
 	if Long() {
 		return 1
@@ -24,7 +24,7 @@ func Step(n int) int {
 	return n
 }
 
-// Amount returns short, or long in the long form. It is for the length of long tests.
+// Amount returns short, or long in the long form. Long tests use it for their number of cases or their duration.
 func Amount(short, long int) int {
 	if Long() {
 		return long
@@ -32,8 +32,9 @@ func Amount(short, long int) int {
 	return short
 }
 
-// Each checks a property for the seeds from 0 to n-1, in parallel batches that each end with their first failure.
-// FULCRUM_SEEDS=20 checks 20 times as many seeds, FULCRUM_SEED=17 only seed 17, and -short a tenth of the seeds.
+// Each checks a property for the seeds from 0 to n-1, in parallel batches. A batch ends with its first failure. With the
+// environment variable FULCRUM_SEEDS=20, Each checks 20 times as many seeds, and with FULCRUM_SEED=17 only seed 17. With
+// -short, it checks a tenth of the seeds.
 func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
 	t.Helper()
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_SEED"), 10, 64); err == nil {

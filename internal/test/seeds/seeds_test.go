@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// checkedSeeds returns the seeds that are checked, ascending.
+// checkedSeeds returns the seeds for which Each checks a property, in ascending order.
 func checkedSeeds(t *testing.T, n int) []uint64 {
 	var mu sync.Mutex
 	var got []uint64

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Spread returns every nth of similar cases, beginning with the first, or all cases in the long form.
+// Spread returns every nth of similar cases, beginning with the first, or all cases in the long form (see Long).
 func Spread[C any](n int, cases []C) []C {
 	var out []C
 	for i := 0; i < len(cases); i += Step(n) {
@@ -15,13 +15,13 @@ func Spread[C any](n int, cases []C) []C {
 	return out
 }
 
-// SpreadKeys returns every nth key, in sorted order, of a table of similar cases, or all keys in the long form.
+// SpreadKeys sorts the keys of a table of similar cases and returns every nth key, or all keys in the long form (see Long).
 func SpreadKeys[K cmp.Ordered, C any](n int, cases map[K]C) []K {
 	return Spread(n, slices.Sorted(maps.Keys(cases)))
 }
 
-// Cover returns the indexes of a small subset of the cases that contains each element of any case. The result depends
-// only on the cases and their order.
+// Cover returns the indexes of a small subset of the cases, in ascending order. Each element of a case is also in a case of
+// the subset. The result depends only on the cases and their order.
 func Cover[E comparable](cases [][]E) []int {
 	left := map[E]bool{}
 	for _, elements := range cases {

@@ -17,12 +17,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// referenceAccelerator is an accelerator in the form in which aws-load-balancer-controller creates it for an object and
-// compares it.
+// referenceAccelerator has the properties of an accelerator that aws-load-balancer-controller sets and compares.
 type referenceAccelerator struct {
 	Name, Type string
 	Tags       map[string]string
-	Listeners  map[string]referenceListener // by protocol and sorted ports
+	Listeners  map[string]referenceListener // by portsKey
 }
 
 type referenceListener struct {
@@ -33,7 +32,7 @@ type referenceListener struct {
 type referenceEndpointGroup struct {
 	Dial      float32
 	Overrides map[int32]int32
-	Endpoints map[string]referenceEndpoint // by id
+	Endpoints map[string]referenceEndpoint // by endpoint ID, which is an ARN
 }
 
 type referenceEndpoint struct {
@@ -41,17 +40,18 @@ type referenceEndpoint struct {
 	Preserve bool
 }
 
-// removedNameCharacters matches characters that are removed from names within generated names.
+// removedNameCharacters matches the characters that generatedAcceleratorName removes from namespaces and object names.
 var removedNameCharacters = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// generatedAcceleratorName returns the name of an accelerator whose object does not set one.
+// generatedAcceleratorName returns the name that aws-load-balancer-controller gives to an accelerator if the name is not
+// set in its object. kind is the IP address type.
 func generatedAcceleratorName(namespace, name, kind string) string {
 	part := func(s string) string { s = removedNameCharacters.ReplaceAllString(s, ""); return s[:min(16, len(s))] }
 	sum := sha256.Sum256([]byte(harness.ClusterName + harness.Region + namespace + name + kind))
 	return fmt.Sprintf("k8s_%s_%s_%s", part(namespace), part(name), hex.EncodeToString(sum[:])[:25])
 }
 
-// portsKey returns the protocol and the sorted ports.
+// portsKey returns the protocol and the sorted port ranges as text.
 func portsKey(protocol string, ranges []types.PortRange) string {
 	var list []string
 	for _, r := range ranges {
@@ -68,8 +68,9 @@ func rangesOf(l aga.Listener) (out []types.PortRange) {
 	return out
 }
 
-// referenceAcceleratorOf returns the accelerator that the documentation of aws-load-balancer-controller defines for an
-// object whose listeners have a protocol and ports. arns are the ARNs of the endpoints; other endpoints cannot be loaded.
+// referenceAcceleratorOf returns the accelerator that the documentation of aws-load-balancer-controller defines for o. All
+// listeners of o must set their protocol and ports. defaults are the default tags of the controller. arns has the ARNs of
+// endpoints by "TYPE NAMESPACE/NAME"; the result lacks endpoints whose ARN is not there.
 func referenceAcceleratorOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[string]string) referenceAccelerator {
 	kind := string(o.Spec.IPAddressType)
 	out := referenceAccelerator{Name: o.Spec.Name, Type: kind, Tags: maps.Clone(o.Spec.Tags), Listeners: map[string]referenceListener{}}
@@ -115,7 +116,8 @@ func referenceAcceleratorOf(o *aga.GlobalAccelerator, defaults map[string]string
 	return out
 }
 
-// liveAccelerators returns the accelerators in AWS and their ARNs, by the value of the stack tag.
+// liveAccelerators returns the accelerators in AWS and their ARNs, by the value of the stack tag. A disabled accelerator
+// gets the additional tag "disabled" in the result.
 func liveAccelerators(t *testing.T, c *ga.Client) (out map[string]referenceAccelerator, arns map[string]string) {
 	t.Helper()
 	out, arns = map[string]referenceAccelerator{}, map[string]string{}
@@ -148,7 +150,7 @@ func liveAccelerators(t *testing.T, c *ga.Client) (out map[string]referenceAccel
 	return out, arns
 }
 
-// requireResult returns a function that returns the result of a call, and fails the test on an error.
+// requireResult takes the results of a call. It returns a function that returns v, or fails the test if err is not nil.
 func requireResult[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

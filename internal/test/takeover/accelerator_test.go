@@ -22,7 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// endpointObjects are the endpoints of the accelerators.
+// endpointObjects are the objects whose load balancers are endpoints of the accelerators: Ingress "shop/web" and Service
+// "shop/api".
 const endpointObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -58,8 +59,8 @@ metadata: {name: edge, namespace: shop}
 spec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: edge}], to: [{group: networking.k8s.io, kind: Ingress}]}
 `
 
-// acceleratorObjects returns GlobalAccelerators. Each listener has a protocol and ports, except in the last object,
-// whose listener gets those of its endpoint.
+// acceleratorObjects returns manifests of GlobalAccelerators. Each listener has a protocol and ports, except in the last
+// object. Its listener gets the protocol and ports of its endpoint.
 func acceleratorObjects() []string {
 	object := func(namespace, name, spec string) string {
 		return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %[2]s, namespace: %[1]s, uid: %[1]s-%[2]s}\nspec: {%[3]s}\n", namespace, name, spec)
@@ -78,7 +79,7 @@ func acceleratorObjects() []string {
 	}
 }
 
-// withDefaults reads an object and sets the defaults of its CRD schema.
+// withDefaults reads a GlobalAccelerator from its manifest, and sets the defaults of its CRD schema.
 func withDefaults(t *testing.T, doc string) *aga.GlobalAccelerator {
 	t.Helper()
 	loaded := requireResult(cluster.LoadYAML([]byte(doc)))(t)
@@ -110,7 +111,8 @@ func withDefaults(t *testing.T, doc string) *aga.GlobalAccelerator {
 	return o
 }
 
-// withDiscoveredPorts returns the object with the ports of the endpoint in its listener, if it has none.
+// withDiscoveredPorts returns a copy of o. If o has only one listener and this listener has no protocol, it gets those of
+// Ingress "shop/web": TCP and port 80.
 func withDiscoveredPorts(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
 	out := o.DeepCopy()
 	if len(out.Spec.Listeners) == 1 && out.Spec.Listeners[0].Protocol == "" {
@@ -119,10 +121,11 @@ func withDiscoveredPorts(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
 	return out
 }
 
-// acceleratorDefaults are tags for all accelerators.
+// acceleratorDefaults are the default tags of the controller, which it adds to all accelerators.
 var acceleratorDefaults = map[string]string{"Env": "prod", "Owner": "platform"}
 
-// newAcceleratorHarness returns a cluster with the endpoints and a client, and the ARNs of the load balancers.
+// newAcceleratorHarness returns a harness with endpointObjects, a client for Global Accelerator, and the ARNs of the load
+// balancers by "KIND NAMESPACE/NAME".
 func newAcceleratorHarness(t *testing.T) (*harness.Harness, *ga.Client, map[string]string) {
 	t.Helper()
 	r := harness.New(t, harness.Options{Accelerators: true, Accelerator: func(o *accelerator.Options) { o.DefaultTags = acceleratorDefaults }})
@@ -140,8 +143,8 @@ func newAcceleratorHarness(t *testing.T) (*harness.Harness, *ga.Client, map[stri
 	return r, ga.NewFromConfig(harness.AWSConfig(r.Emulator), func(o *ga.Options) { o.Region = "us-west-2" }), arns
 }
 
-// createReferenceAccelerator creates the accelerator that the other controller would create for an object, and writes its
-// finalizers and status. With odd, lists have another order, and settings that neither controller manages are set.
+// createReferenceAccelerator creates the accelerator that aws-load-balancer-controller would create for o, and stores o with
+// its finalizer and status. If odd is true, lists have another order, and settings are set that neither controller manages.
 func createReferenceAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.GlobalAccelerator, want referenceAccelerator, odd bool) {
 	t.Helper()
 	in := &ga.CreateAcceleratorInput{Name: &want.Name, IpAddressType: types.IpAddressType(want.Type), IdempotencyToken: aws.String(string(o.UID))}
@@ -187,8 +190,8 @@ func createReferenceAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, 
 	}
 }
 
-// TestAcceleratorsAreTakenOver checks that accelerators of another controller are adopted without a mutating call,
-// whether or not the statuses name them.
+// TestAcceleratorsAreTakenOver checks that the controller adopts accelerators of aws-load-balancer-controller without a
+// mutating call, also if the statuses of their objects are empty.
 func TestAcceleratorsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]struct{ odd, lost bool }{"as made": {}, "other orders, tuned by hand": {odd: true}, "without statuses": {lost: true}} {
@@ -232,7 +235,8 @@ func TestAcceleratorsAreTakenOver(t *testing.T) {
 	}
 }
 
-// checkTakenOver checks the finalizers and statuses of the objects.
+// checkTakenOver checks the finalizers and statuses of all GlobalAccelerators. arns are the expected accelerator ARNs by
+// "namespace/name".
 func checkTakenOver(t *testing.T, r *harness.Harness, arns map[string]string) {
 	t.Helper()
 	for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
@@ -249,9 +253,9 @@ func checkTakenOver(t *testing.T, r *harness.Harness, arns map[string]string) {
 	}
 }
 
-// TestOtherControllerKeepsAccelerators checks the opposite direction: accelerators that this controller creates equal
-// what the other controller expects, so that it changes nothing. It finds an accelerator by the ARN in the status,
-// compares tags, and matches listeners by protocol and ports.
+// TestOtherControllerKeepsAccelerators checks that accelerators of Fulcrum have the properties that
+// aws-load-balancer-controller expects, so aws-load-balancer-controller would not change them. aws-load-balancer-controller
+// finds an accelerator by the ARN in the status, compares tags, and matches listeners by protocol and ports.
 func TestOtherControllerKeepsAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -276,7 +280,7 @@ func TestOtherControllerKeepsAccelerators(t *testing.T) {
 	})
 }
 
-// TestAcceleratorNameRule checks the example of a generated name in the documentation.
+// TestAcceleratorNameRule checks a generated name against an example in the documentation, up to its hash.
 func TestAcceleratorNameRule(t *testing.T) {
 	t.Parallel()
 	if d := cmp.Diff("k8s_shop_web-acceleratorv_", generatedAcceleratorName("shop", "web-accelerator.v1", "IPV4")[:26]); d != "" {

@@ -26,17 +26,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Site is an AWS account and a cluster in which resources of another controller are created.
+// Site is an AWS account and a cluster in which Build creates the resources of aws-load-balancer-controller.
 type Site struct {
 	AWS aws.Config
-	// Seeded has the resources that controllers do not create.
+	// Seeded has the AWS resources that controllers do not create.
 	Seeded harness.Seeded
-	// Objects has the objects of the cases, and gets the finalizers and status that the controller has written.
+	// Objects has the objects of the cases. Build adds the finalizers and status that aws-load-balancer-controller wrote.
 	Objects *cluster.Memory
 }
 
-// Build creates the recorded resources of cases in a site, as the other controller has created them. The objects of
-// the cases must exist.
+// Build creates the recorded resources of the cases with the given names, as aws-load-balancer-controller created them. The
+// objects of the cases must exist in site.Objects.
 func Build(t *testing.T, site Site, names ...string) {
 	t.Helper()
 	buildWithVariations(t, site, variations{}, names...)
@@ -52,8 +52,8 @@ func buildWithVariations(t *testing.T, site Site, odd variations, names ...strin
 	newBuilder(t, site, odd).build(l)
 }
 
-// caseRecord is the record of one or more cases, from which resources are created. Values have the normalised form of
-// the cases: names instead of IDs, without defaults.
+// caseRecord has the recorded resources of one or more cases. Values are normalised as in the files of the cases: they
+// contain names instead of IDs, and defaults are omitted.
 type caseRecord struct {
 	LoadBalancers  map[string]loadBalancer
 	TargetGroups   map[string]targetGroup
@@ -140,8 +140,8 @@ func merge[V any](into *map[string]V, from map[string]V) {
 	maps.Copy(*into, from)
 }
 
-// variations are differences between existing resources and the resources that a controller would create. The
-// controller must not change existing resources because of them.
+// variations are differences between existing resources and the resources that the controller would create. The controller
+// must not change existing resources because of these differences.
 type variations struct {
 	// hasOtherNames gives load balancers, target groups and security groups names that differ from the computed names.
 	hasOtherNames bool
@@ -152,39 +152,39 @@ type variations struct {
 	hasExplicitDefaults bool
 	// usesLegacyForward creates a forward to one target group in the legacy form.
 	usesLegacyForward bool
-	// hasExtraTags adds tags of other programs to all resources.
+	// hasExtraTags adds the tag otherProgramTag to all resources.
 	hasExtraTags bool
-	// hasRuleDescriptions adds descriptions to security group rules, and a rule without a controller to the security group of
-	// the nodes.
+	// hasRuleDescriptions adds descriptions to security group rules. It also adds a rule to the security group of the nodes
+	// that no controller manages.
 	hasRuleDescriptions bool
-	// hasTwoZones creates load balancers in two zones, as before a third zone was added to the cluster.
+	// hasTwoZones creates load balancers in two availability zones, as before a third zone was added to the cluster.
 	hasTwoZones bool
-	// hasExtraAttributes sets attributes that are not in annotations.
+	// hasExtraAttributes sets attributes that no annotation sets.
 	hasExtraAttributes bool
-	// taggingLag is the delay of the Resource Groups Tagging API through which the controller finds load balancers. With 0
-	// the controller does not use this API.
+	// taggingLag is the delay of the Resource Groups Tagging API, with which the controller finds load balancers. If it is
+	// 0, the controller does not use this API.
 	taggingLag time.Duration
-	// lacksCheckpoints creates bindings without a checkpoint, as after a change just before the take-over.
+	// lacksCheckpoints creates TargetGroupBindings without a checkpoint, as after a change just before the take-over.
 	lacksCheckpoints bool
 }
 
 const otherProgramTag = "cost-center"
 
-// builder creates recorded resources through the API.
+// builder creates recorded resources with calls of the AWS APIs.
 type builder struct {
 	t          *testing.T
 	site       Site
 	variations variations
 	elb        *elb.Client
 	ec2        *ec2.Client
-	ids        map[string]string // by the names of the recording: sg:…, tg:…, cert:…, lb:…, subnets
-	hostnames  map[string]string // host names of load balancers by stack and id
+	ids        map[string]string // IDs and ARNs by recorded name: sg:…, tg:…, cert:…, lb:…, subnets
+	hostnames  map[string]string // host names of load balancers by recorded key "STACK:ID"
 	nodes      []harness.Instance
-	// nodePortRanges has the port ranges of the nodes that the backend security group may reach, by protocol. ranges has
-	// permissions for address ranges.
+	// nodePortRanges has the ports of the nodes that the backend security group may reach, by protocol. cidrPermissions has
+	// the permissions of CIDRs to reach the nodes.
 	nodePortRanges  map[string]portRange
 	cidrPermissions []ec2types.IpPermission
-	// nameCount counts generated names.
+	// nameCount is the number of target group names that were generated for hasOtherNames.
 	nameCount int
 }
 
@@ -223,7 +223,7 @@ func must[T any](t *testing.T, out T, err error) T {
 
 func (b *builder) ctx() context.Context { return b.t.Context() }
 
-// id returns the ID for a name in the recording.
+// id returns the ID or ARN of the resource with a recorded name.
 func (b *builder) id(name string) string {
 	b.t.Helper()
 	id, ok := b.ids[name]
@@ -258,14 +258,15 @@ func (b *builder) build(l caseRecord) {
 	}
 }
 
-// parseResourceKey splits "<stack>:<id>".
+// parseResourceKey splits a recorded key "STACK:ID" into the stack and the resource ID. The kind of the stack follows from
+// the name of the case, which is the namespace.
 func parseResourceKey(key string) (model.StackID, string) {
 	stack, id, _ := strings.Cut(key, ":")
 	ns, name, ok := strings.Cut(stack, "/")
 	if !ok {
 		ns, name = "", stack
 	}
-	kind := model.Ingress // the default in the names of cases
+	kind := model.Ingress // unless the name of the case has one of the prefixes below
 	switch {
 	case strings.HasPrefix(stack, "service-"):
 		kind = model.Service
@@ -277,7 +278,8 @@ func parseResourceKey(key string) (model.StackID, string) {
 	return model.StackID{Kind: kind, Namespace: ns, Name: name}, id
 }
 
-// withHash returns the generated name for a recorded name without its hash.
+// withHash returns name if the recorded name ends with "#", which replaces the hash of generated names. Otherwise it returns
+// the recorded name.
 func withHash(recorded, name string) string {
 	if strings.HasSuffix(recorded, "#") {
 		return name
@@ -312,7 +314,7 @@ func (b *builder) createLoadBalancer(key string, lb loadBalancer) {
 		Name: aws.String(b.resourceName(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),
 		IpAddressType: elbtypes.IpAddressType(lb.IpAddressType), Tags: b.tags(lb.Tags),
 	}
-	// Without security groups, bindings have the address ranges of the zones.
+	// Load balancers without security groups keep all zones, because TargetGroupBindings contain the CIDRs of the zones.
 	if len(lb.AvailabilityZones) > 2 && len(lb.SecurityGroups) > 0 && b.variations.hasTwoZones {
 		lb.AvailabilityZones = lb.AvailabilityZones[:2]
 	}
@@ -386,7 +388,7 @@ func (b *builder) createListener(lb *string, l listener) {
 	out, err := b.elb.CreateListener(b.ctx(), in)
 	arn := must(b.t, out, err).Listeners[0].ListenerArn
 	for _, c := range l.Certificates {
-		// The controller also adds the default certificate to the list for SNI.
+		// aws-load-balancer-controller also adds the default certificate to the list for SNI.
 		_, err := b.elb.AddListenerCertificates(b.ctx(), &elb.AddListenerCertificatesInput{
 			ListenerArn: arn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(b.id(c))}},
 		})
@@ -406,7 +408,8 @@ func (b *builder) createListener(lb *string, l listener) {
 	}
 }
 
-// withExtraAttribute adds an attribute unless it is set.
+// withExtraAttribute returns attributes with an additional attribute if the variation hasExtraAttributes is set. It adds no
+// attribute that the resource does not support (known is false) or that is already set.
 func (b *builder) withExtraAttribute(have map[string]string, key, value string, known bool) map[string]string {
 	if !b.variations.hasExtraAttributes || !known || have[key] != "" {
 		return have
@@ -416,7 +419,7 @@ func (b *builder) withExtraAttribute(have map[string]string, key, value string, 
 	return out
 }
 
-// service returns the Service behind a binding, which is in its namespace.
+// service returns a Service. It fails the test if the Service does not exist.
 func (b *builder) service(namespace, name string) *corev1.Service {
 	b.t.Helper()
 	obj, err := b.site.Objects.Get(cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
@@ -427,7 +430,7 @@ func (b *builder) service(namespace, name string) *corev1.Service {
 	return svc
 }
 
-// ownerUID returns the UID of the Service or the Gateway that is the member of a stack.
+// ownerUID returns the UID of the Service or Gateway of a stack.
 func (b *builder) ownerUID(id model.StackID) string {
 	b.t.Helper()
 	if id.Kind == model.Service {

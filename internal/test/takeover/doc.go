@@ -1,4 +1,4 @@
-// Package takeover creates in AWS and in a cluster the resources that another controller has created for the recorded
-// cases, with the same names and annotations. Its tests start a controller and expect that it changes nothing. Only
-// tests use it.
+// Package takeover creates the resources that aws-load-balancer-controller created for the recorded cases, in AWS and in a
+// cluster. The tests of the package start the controller of Fulcrum and expect that it changes nothing. Only tests use the
+// package.
 package takeover

@@ -35,7 +35,7 @@ func (b *builder) createSecurityGroup(name, description string, tags map[string]
 	return aws.ToString(must(b.t, out, err).GroupId)
 }
 
-// createManagedSecurityGroup creates a managed security group. Rules are recorded as "<protocol> <from>-<to> <source>".
+// createManagedSecurityGroup creates a managed security group. Its rules are recorded as "PROTOCOL FROM-TO SOURCE".
 func (b *builder) createManagedSecurityGroup(key string, g securityGroup) {
 	b.t.Helper()
 	stack, _ := parseResourceKey(key)
@@ -85,7 +85,8 @@ func (b *builder) permission(protocol string, from, to int32, source, descriptio
 	return p
 }
 
-// allowNodePorts allows the backend security group to reach the nodes, from the lowest to the highest port of any binding.
+// allowNodePorts allows the backend security group to reach the nodes, for each protocol from the lowest to the highest port
+// of all TargetGroupBindings. It also adds the recorded permissions of CIDRs.
 func (b *builder) allowNodePorts() {
 	b.t.Helper()
 	var permissions []ec2types.IpPermission
@@ -100,7 +101,7 @@ func (b *builder) allowNodePorts() {
 	b.authorize(b.site.Seeded.NodeSG, permissions)
 }
 
-// extendRange extends the port range of a protocol.
+// extendRange extends the range of node ports of a protocol, so that it includes a port.
 func (b *builder) extendRange(protocol string, port int32) {
 	r, ok := b.nodePortRanges[protocol]
 	if !ok {
@@ -154,7 +155,8 @@ func (b *builder) targetGroupPort(g targetGroup, bound binding) int32 {
 	return int32(must(b.t, n, err))
 }
 
-// targetGroupName returns the name of a target group with the hash that a recorded name lacks.
+// targetGroupName returns the recorded name of a target group. If the recorded name ends with "#", it returns the generated
+// name with its hash.
 func (b *builder) targetGroupName(key string, g targetGroup, bound binding, port int32) string {
 	b.t.Helper()
 	prefix, generated := strings.CutSuffix(g.Name, "#")
@@ -194,7 +196,7 @@ func (b *builder) targetGroupName(key string, g targetGroup, bound binding, port
 	return name
 }
 
-// routeOf returns the route whose name is in the ID of a target group.
+// routeOf returns the route whose kind and name are in the resource ID of a target group.
 func (b *builder) routeOf(id string) finding.Ref {
 	b.t.Helper()
 	parts := strings.Split(id, ":")
@@ -208,7 +210,8 @@ func (b *builder) routeOf(id string) finding.Ref {
 	return finding.Ref{}
 }
 
-// registerTargets registers the endpoints of the cluster that are recorded as targets.
+// registerTargets registers the targets of a target group: a load balancer, or the endpoints of the Service. It fails the
+// test if the number of endpoints differs from the number of recorded targets.
 func (b *builder) registerTargets(key string, g targetGroup, bound binding) {
 	b.t.Helper()
 	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(b.id("tg:" + key))}
@@ -230,14 +233,14 @@ func (b *builder) registerTargets(key string, g targetGroup, bound binding) {
 	must(b.t, 0, err)
 }
 
-// endpoint is a target in the cluster.
+// endpoint is a pod or node as a target.
 type endpoint struct {
 	id      string
 	port    int32
-	created int64 // milliseconds
+	created int64 // creation time in milliseconds since 1970
 }
 
-// endpoints returns all nodes, or the ready addresses in the EndpointSlices of the Service.
+// endpoints returns all nodes for target type "instance", or the pods in the EndpointSlices of the Service for type "ip".
 func (b *builder) endpoints(bound binding) (out []endpoint) {
 	b.t.Helper()
 	port := b.servicePort(bound)

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// binding is a TargetGroupBinding. Its key in the record is the key of the target group.
+// binding is a recorded TargetGroupBinding. Its key in the record is the key of its target group.
 type binding struct {
 	Spec       elbv2.TargetGroupBindingSpec
 	Labels     map[string]string
@@ -31,13 +31,14 @@ type binding struct {
 	namespace string
 }
 
+// object has the recorded fields of an Ingress, Service, Gateway or route.
 type object struct {
 	Finalizers []string        `json:"finalizers"`
 	Status     json.RawMessage `json:"status"`
 }
 
-// setBindingNamespaces sets the namespace of bindings: the first part of the target group's ID, or the namespace of the
-// backend of a Gateway's target group.
+// setBindingNamespaces sets the namespaces of TargetGroupBindings. The namespace is the first part of the ID of the target
+// group, or in stacks of Gateways the namespace of the backend in this ID.
 func (l *caseRecord) setBindingNamespaces() {
 	for key, bound := range l.Bindings {
 		stack, id := parseResourceKey(key)
@@ -50,7 +51,7 @@ func (l *caseRecord) setBindingNamespaces() {
 	}
 }
 
-// servicePort returns the port of the Service to which a binding refers.
+// servicePort returns the port of a Service to which a TargetGroupBinding refers.
 func (b *builder) servicePort(bound binding) corev1.ServicePort {
 	b.t.Helper()
 	ref := bound.Spec.ServiceRef
@@ -63,8 +64,8 @@ func (b *builder) servicePort(bound binding) corev1.ServicePort {
 	return corev1.ServicePort{}
 }
 
-// createBinding creates a TargetGroupBinding with IDs instead of names, the ports in the order of the other controller
-// (traffic port, then health check port), and the checkpoint.
+// createBinding creates a recorded TargetGroupBinding with IDs instead of names, and with a checkpoint. The ports have the
+// order of aws-load-balancer-controller: traffic port, then health check port.
 func (b *builder) createBinding(key string, bound binding) {
 	b.t.Helper()
 	arn := b.id("tg:" + key)
@@ -117,8 +118,8 @@ func (b *builder) createBinding(key string, bound binding) {
 	must(b.t, 0, b.site.Objects.Put(stored))
 }
 
-// recordNodeRules records the security group rules of nodes for a port of a binding. Rules for the backend security group are
-// merged.
+// recordNodeRules stores which peers of a TargetGroupBinding may reach a port of the nodes, for allowNodePorts. The
+// peers are the backend security group or CIDRs.
 func (b *builder) recordNodeRules(peers []elbv2.NetworkingPeer, protocol string, port int32) {
 	for _, from := range peers {
 		if from.SecurityGroup != nil {
@@ -144,8 +145,8 @@ func (b *builder) portNumber(p intstr.IntOrString, bound binding) int32 {
 	return b.endpoints(bound)[0].port
 }
 
-// checkpoint returns a hash of the endpoints with their ages, and a hash of the spec. It does not use code of the
-// controller, so that it does not have the same faults.
+// checkpoint returns the checkpoint of a TargetGroupBinding: a hash of the endpoints with their creation times, and a
+// hash of the spec. It does not call code of the controller, so it does not have the same faults.
 func (b *builder) checkpoint(bound binding, spec elbv2.TargetGroupBindingSpec) string {
 	b.t.Helper()
 	var all []string
@@ -162,7 +163,7 @@ func (b *builder) checkpoint(bound binding, spec elbv2.TargetGroupBindingSpec) s
 	return hash(strings.Join(all, ",")) + "/" + hash(string(text))
 }
 
-// setServiceStatus sets the finalizers and the status of a Service.
+// setServiceStatus sets the recorded finalizers and status of a Service, with the host name of its load balancer.
 func (b *builder) setServiceStatus(path string, o object) {
 	b.t.Helper()
 	ns, name, _ := strings.Cut(path, "/")
@@ -180,8 +181,8 @@ func (b *builder) setServiceStatus(path string, o object) {
 	must(b.t, 0, b.site.Objects.Put(svc))
 }
 
-// setObjectStatus sets the finalizers and the status of an Ingress or a Service. It finds the load balancer by its
-// IngressGroup; the first of several addresses belongs to the ALB.
+// setObjectStatus sets the recorded finalizers and status of an object. key is "KIND NAMESPACE/NAME". In the status of an
+// Ingress, the first host name is that of the ALB, the second that of the frontend NLB.
 func (b *builder) setObjectStatus(key string, o object) {
 	b.t.Helper()
 	kind, path, _ := strings.Cut(key, " ")
@@ -218,7 +219,7 @@ func (b *builder) setObjectStatus(key string, o object) {
 	must(b.t, 0, b.site.Objects.Put(stored))
 }
 
-// setGatewayStatus sets the finalizers and the status of an object of the Gateway API.
+// setGatewayStatus sets the recorded finalizers and status of an object of the Gateway API.
 func (b *builder) setGatewayStatus(kind cluster.Kind, path string, o object) {
 	b.t.Helper()
 	ns, name, _ := strings.Cut(path, "/")
@@ -231,7 +232,7 @@ func (b *builder) setGatewayStatus(kind cluster.Kind, path string, o object) {
 	if status == "" {
 		status = "{}"
 	}
-	// The recordings omit times, which an API server requires.
+	// The records omit times, but an API server requires them.
 	status = strings.ReplaceAll(status, `"observedGeneration":`, fmt.Sprintf(`"lastTransitionTime":%q,"observedGeneration":`, time.Now().UTC().Format(time.RFC3339)))
 	finalizers, err := json.Marshal(o.Finalizers)
 	must(b.t, finalizers, err)

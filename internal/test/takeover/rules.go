@@ -49,8 +49,8 @@ func (b *builder) conditions(list []elbtypes.RuleCondition) []elbtypes.RuleCondi
 	return out
 }
 
-// actions returns recorded actions with IDs instead of names, and with the order that AWS requires for several
-// actions.
+// actions returns recorded actions with the ARNs of target groups instead of names, changed by the variations. Several
+// actions get the field Order, which AWS then requires.
 func (b *builder) actions(list []elbtypes.Action) []elbtypes.Action {
 	b.t.Helper()
 	out := slices.Clone(list)
@@ -94,7 +94,7 @@ func (b *builder) resolveForward(a *elbtypes.Action) {
 	}
 }
 
-// explicitRedirect returns a redirect with all fields set.
+// explicitRedirect returns a redirect in which fields without a value have their default value.
 func explicitRedirect(r elbtypes.RedirectActionConfig) *elbtypes.RedirectActionConfig {
 	for _, f := range []struct {
 		field **string

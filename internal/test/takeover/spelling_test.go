@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// respelledAnnotations are annotations with another spelling of the recorded value.
+// respelledAnnotations are equivalent values (to) of recorded Ingress annotations (from). If to is empty, the recorded list
+// is reversed.
 var respelledAnnotations = []struct{ name, object, annotation, from, to string }{
 	{"host bits and blanks", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", " 10.1.2.3/8 ,192.168.1.7/24"},
 	{"order and repetition", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "192.168.1.0/24,10.0.0.0/8,10.0.0.0/8"},
@@ -24,8 +25,8 @@ var respelledAnnotations = []struct{ name, object, annotation, from, to string }
 	{"order of tags", "ingress-tags/web", "tags", "", ""},
 }
 
-// TestTakeOverWithEquivalentAnnotations checks that annotations that are changed between the two controllers to an
-// equivalent value cause no change.
+// TestTakeOverWithEquivalentAnnotations checks that the controller changes nothing if annotations got an equivalent value
+// after aws-load-balancer-controller was removed.
 func TestTakeOverWithEquivalentAnnotations(t *testing.T) {
 	t.Parallel()
 	for _, s := range respelledAnnotations {
@@ -65,7 +66,8 @@ func respellAnnotation(t *testing.T, r *harness.Harness, object, annotation, fro
 	must(t, 0, r.Store.Put(stored))
 }
 
-// TestTakeOverFindsRealDifferences checks that these tests detect a real difference.
+// TestTakeOverFindsRealDifferences checks that the controller revokes the security group rule of a CIDR that was removed
+// from the annotation after aws-load-balancer-controller was removed.
 func TestTakeOverFindsRealDifferences(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,8 +82,8 @@ func TestTakeOverFindsRealDifferences(t *testing.T) {
 	})
 }
 
-// TestDeletionAfterTakeOver deletes all objects after the take-over and checks that no resource of the other
-// controller remains.
+// TestDeletionAfterTakeOver deletes all Ingresses, Services and Gateways after the take-over. It checks that no AWS resource
+// of aws-load-balancer-controller, no Ingress and no TargetGroupBinding remains.
 func TestDeletionAfterTakeOver(t *testing.T) {
 	t.Parallel()
 	for _, f := range takeoverVariations {

@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// takeoverVariations are variations of the existing resources that a controller may find.
+// takeoverVariations are combinations of variations of the existing resources that the controller may find.
 var takeoverVariations = []struct {
 	name string
 	odd  variations
@@ -37,8 +37,8 @@ var takeoverVariations = []struct {
 	{"by a tagging service that does not know it yet", variations{taggingLag: 12 * time.Minute}},
 }
 
-// TestTakeOver checks for each case that a controller makes no mutating call when it finds the resources of another
-// controller.
+// TestTakeOver checks for each case that the controller makes no mutating call when it finds the resources of
+// aws-load-balancer-controller. Each variation is checked with a part of the cases.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	for i, f := range takeoverVariations {
@@ -55,7 +55,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestTakeOverOfAllCases checks the same with all cases in one cluster.
+// TestTakeOverOfAllCases checks the same as TestTakeOver with all cases in one cluster, except blockedIngressGroupCase.
 func TestTakeOverOfAllCases(t *testing.T) {
 	t.Parallel()
 	for _, f := range takeoverVariations {
@@ -65,8 +65,8 @@ func TestTakeOverOfAllCases(t *testing.T) {
 	}
 }
 
-// blockedIngressGroupCase is a case in which one fault blocks a whole IngressGroup. That is an option of this controller;
-// without the option, the rest of the IngressGroup is served.
+// blockedIngressGroupCase is a case in which one conflict blocks a whole IngressGroup. In Fulcrum, this happens only
+// with the option StrictGroups. Without the option, Fulcrum serves the other members.
 const blockedIngressGroupCase = "ingress-group-conflict-scheme"
 
 func newTakeoverHarness(t *testing.T, odd variations, strict bool) *harness.Harness {
@@ -83,7 +83,8 @@ func newTakeoverHarness(t *testing.T, odd variations, strict bool) *harness.Harn
 	})
 }
 
-// timeWithoutComparison is a time in which bindings with a valid checkpoint are not compared.
+// timeWithoutComparison is a time after the start in which the controller does not compare TargetGroupBindings that have a
+// valid checkpoint with AWS.
 const timeWithoutComparison = 20 * time.Minute
 
 func takeOver(t *testing.T, odd variations, names ...string) {
@@ -95,7 +96,8 @@ func takeOver(t *testing.T, odd variations, names ...string) {
 	checkNoChanges(t, r, odd.lacksCheckpoints)
 }
 
-// newHarnessWithExistingResources returns a harness in which another controller has created its resources and has been removed.
+// newHarnessWithExistingResources returns a harness with the objects of cases, and with the resources that
+// aws-load-balancer-controller created for them. No controller has started yet.
 func newHarnessWithExistingResources(t *testing.T, odd variations, names ...string) *harness.Harness {
 	t.Helper()
 	r := newTakeoverHarness(t, odd, slices.Contains(names, blockedIngressGroupCase))
@@ -108,9 +110,9 @@ func newHarnessWithExistingResources(t *testing.T, odd variations, names ...stri
 	return r
 }
 
-// checkNoChanges starts a controller on the resources of the previous controller and checks that it changes nothing in
-// AWS and Kubernetes. Unless stale is set, the checkpoints of the TargetGroupBindings are valid, and the controller must
-// not call DescribeTargetHealth.
+// checkNoChanges starts the controller and checks that it changes nothing in AWS and nothing that objectState returns.
+// Unless stale is set, the checkpoints of the TargetGroupBindings are valid. Then the controller must not write
+// TargetGroupBindings, and must not call DescribeTargetHealth for their target groups.
 func checkNoChanges(t *testing.T, r *harness.Harness, stale bool) {
 	t.Helper()
 	aws, k8s, bindings := r.State(), objectState(r), resourceVersions(r)
@@ -145,7 +147,7 @@ func checkNoChanges(t *testing.T, r *harness.Harness, stale bool) {
 	}
 }
 
-// countWithoutBinding returns the number of target groups whose target is a load balancer, which have no binding.
+// countWithoutBinding returns the number of target groups with target type "alb". They have no TargetGroupBinding.
 func countWithoutBinding(r *harness.Harness) (n int) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -165,7 +167,7 @@ func checkEqual(t *testing.T, what string, before, after any) {
 	}
 }
 
-// checkCreatedEqualsRecord checks this package: the created resources must equal the record.
+// checkCreatedEqualsRecord checks that the resources that this package created are equal to the records of the cases.
 func checkCreatedEqualsRecord(t *testing.T, r *harness.Harness, names []string) {
 	t.Helper()
 	got := cases.ReadRecord(t, r)
@@ -188,8 +190,9 @@ func checkCreatedEqualsRecord(t *testing.T, r *harness.Harness, names []string) 
 	}
 }
 
-// objectState returns the parts of objects that a take-over must not change: specs, labels and finalizers of bindings,
-// finalizers and status of Ingresses and Services. The protocol of ports may be added.
+// objectState returns the parts of objects that a take-over must not change: specs, labels and finalizers of
+// TargetGroupBindings, and status, finalizers, labels and annotations of Ingresses and Services. The controller may add the
+// protocol of ports to the status of Ingresses. The result does not contain Gateways and routes.
 func objectState(r *harness.Harness) map[string]any {
 	out := map[string]any{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
@@ -211,7 +214,7 @@ func objectState(r *harness.Harness) map[string]any {
 		out[cluster.RefOf(i).String()] = []any{status, i.Finalizers, i.Labels, i.Annotations}
 	}
 	for _, obj := range r.Store.All(cluster.KindService) {
-		// A Service without a load balancer gets the finalizer before its resources are created.
+		// A Service without a load balancer is left out: it gets the finalizer before its resources are created.
 		if s, ok := obj.(*corev1.Service); ok && len(s.Status.LoadBalancer.Ingress) > 0 {
 			out[cluster.RefOf(s).String()] = []any{s.Status, s.Finalizers, s.Labels, s.Annotations}
 		}
@@ -227,7 +230,8 @@ func resourceVersions(r *harness.Harness) map[string]string {
 	return out
 }
 
-// mutatingCalls returns the mutating calls by operation.
+// mutatingCalls returns the number of mutating AWS calls of each operation as text, for example "CreateRule 2,
+// SetSubnets 1".
 func mutatingCalls(r *harness.Harness) string {
 	counts := map[string]int{}
 	for _, e := range r.Emulator.Calls().Entries() {

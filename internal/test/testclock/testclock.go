@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// FromVariable returns a clock whose time is the value of a variable. Code that reads the clock must not run while
-// the test sets it.
+// FromVariable returns a clock whose current time is the value of the variable to which t points. Code that reads the clock
+// must not run while the test sets the variable.
 func FromVariable(t *time.Time) clock.PassiveClock { return variableClock{t} }
 
 type variableClock struct{ t *time.Time }

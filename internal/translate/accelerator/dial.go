@@ -18,22 +18,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// With the annotation fulcrum.dev/traffic-dial, the traffic dial of an endpoint group follows the share of its targets that
-// are ready.
+// With the annotation fulcrum.dev/traffic-dial on a GlobalAccelerator, the traffic dial of an endpoint group follows the
+// percentage of its targets that are ready.
 
 const (
 	// defaultDialFloor is the lowest value of a traffic dial, and defaultDialStep the maximum change of a traffic dial in
 	// one step, both in percent.
 	defaultDialFloor = 10
 	defaultDialStep  = 20
-	// shareRounding is the multiple, in percent, to which the share of ready targets is rounded up, so that a few pods that
+	// shareRounding is the multiple to which the percentage of ready targets is rounded up. Because of it, a few pods that
 	// start or end do not change the traffic dial.
 	shareRounding = 10
 )
 
 // dialRule is the parsed annotation for traffic dials. floor and step are in percent.
 type dialRule struct {
-	// invalid reports whether the annotation is not valid. Then live traffic dials are not changed.
+	// invalid reports whether the annotation is invalid. Then the current traffic dials in AWS are not changed.
 	invalid     bool
 	floor, step int32
 }
@@ -47,7 +47,7 @@ type targetCount struct{ ready, all int }
 // dialBuilder computes the traffic dials of endpoint groups from the numbers of their targets.
 type dialBuilder struct{ *translation }
 
-// parseDialRule returns the parsed annotation; nil if there is none.
+// parseDialRule returns the parsed annotation, or nil if the object does not have it. It reports an invalid annotation.
 func (t dialBuilder) parseDialRule() *dialRule {
 	text, given := t.ga.Annotations[naming.DialAnnotation]
 	if !given {
@@ -79,8 +79,9 @@ func (t dialBuilder) parseDialRule() *dialRule {
 	return out
 }
 
-// countTargets adds the targets of an endpoint to those of its endpoint group. It ignores TargetGroupBindings in other
-// namespaces than that of the object of the endpoint, because other tenants write them.
+// countTargets adds the targets of an endpoint to the counts of its endpoint group. obj is the object of the endpoint,
+// stacks are the stacks of its load balancers. countTargets ignores TargetGroupBindings in other namespaces than that of
+// obj, because other tenants write them.
 func (t dialBuilder) countTargets(group string, obj cluster.Object, stacks []model.StackID) {
 	if t.dial == nil || t.dial.invalid {
 		return
@@ -101,8 +102,8 @@ func (t dialBuilder) countTargets(group string, obj cluster.Object, stacks []mod
 	}
 }
 
-// countPods returns the number of ready pods of a Service, and the number of all its pods that have an address and are
-// not terminating.
+// countPods returns the number of ready pods of a Service, and the number of all pods of the Service that have an
+// address and are not terminating.
 func (t dialBuilder) countPods(namespace, service string) (out targetCount) {
 	if t.opt.ReadEndpoints {
 		obj, ok := cluster.Get[*corev1.Endpoints](t.view, cluster.KindEndpoints, namespace, service) //nolint:staticcheck // see above
@@ -126,7 +127,8 @@ func (t dialBuilder) countPods(namespace, service string) (out targetCount) {
 	return out
 }
 
-// setDialRule sets the DialRule of an endpoint group. The traffic dial in the spec is the maximum.
+// setDialRule sets the DialRule of an endpoint group from the counts of its targets. The traffic dial in the spec is the
+// maximum. If the annotation is invalid, setDialRule sets DialHeld instead.
 func (t dialBuilder) setDialRule(g *model.EndpointGroup) {
 	switch counted := t.targets[g.ID]; {
 	case t.dial == nil:
@@ -139,7 +141,7 @@ func (t dialBuilder) setDialRule(g *model.EndpointGroup) {
 			sum.all += s.all
 		}
 		g.DialRule = &model.DialRule{Dial: g.Dial, Step: t.dial.step}
-		if sum.all > 0 { // without targets, the traffic dial is not lowered: health checks of AWS decide
+		if sum.all > 0 { // without targets, only the health checks of AWS stop the traffic
 			percent := (100*sum.ready + sum.all*shareRounding - 1) / (sum.all * shareRounding) * shareRounding
 			g.DialRule.Dial = min(g.Dial, max(int32(percent), t.dial.floor))
 		}

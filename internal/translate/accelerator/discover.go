@@ -17,14 +17,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// hasPortDiscovery reports whether the protocol or the ports of a listener are taken from its endpoint. The listener must have
-// a single endpoint.
+// hasPortDiscovery reports whether the protocol or the ports of a listener are taken from its endpoint. This is so if
+// one of them is not set, and the listener has a single endpoint.
 func hasPortDiscovery(l aga.Listener) bool {
 	return (l.Protocol == "" || len(l.PortRanges) == 0) && len(l.EndpointGroups) == 1 && len(l.EndpointGroups[0].Endpoints) == 1
 }
 
-// discoverListeners builds listeners from a listener without protocol or ports: one listener for each protocol on which the
-// endpoint listens. While the endpoint has no load balancer, the accelerator is held.
+// discoverListeners builds the listeners for a spec without protocol or ports: one listener for each protocol on which
+// the endpoint listens, or for the protocol in the spec. While the endpoint has no load balancer, the accelerator is
+// held.
 func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 	field := listenerField(0)
 	at := field + ".endpointGroups[0].endpoints[0]"
@@ -36,7 +37,7 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 	}
 	g := groups[0]
 	if len(g.Endpoints) == 0 {
-		t.acc.Held = true // the fault of the endpoint is reported
+		t.acc.Held = true // it is already reported why the endpoint is left out
 		return
 	}
 	found, why := t.endpointPorts(spec.EndpointGroups[0].Endpoints[0], g.Endpoints[0].ID)
@@ -106,7 +107,8 @@ func (p portsByProtocol) addPort(protocol string, port int32) {
 	p[base] = append(p[base], port)
 }
 
-// endpointPorts returns the ports of an endpoint that the GlobalAccelerator may use, or the reason why they are not known.
+// endpointPorts returns the ports of an endpoint that the GlobalAccelerator may use, or the reason why they are unknown.
+// id is the ARN of the load balancer.
 func (t listenerBuilder) endpointPorts(e aga.Endpoint, id string) (out portsByProtocol, why string) {
 	out = portsByProtocol{}
 	namespace := t.namespaceOf(e)
@@ -151,7 +153,7 @@ func (t listenerBuilder) endpointPorts(e aga.Endpoint, id string) (out portsByPr
 	return out, ""
 }
 
-// loadBalancerPorts returns the listener ports of a load balancer, or the reason why they are not known.
+// loadBalancerPorts returns the listener ports of the load balancer with the ARN id, or the reason why they are unknown.
 func (t listenerBuilder) loadBalancerPorts(id string) (out portsByProtocol, why string) {
 	lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
 	if lb == nil || lb.Ports == nil {
@@ -176,8 +178,8 @@ func (t listenerBuilder) loadBalancerPorts(id string) (out portsByProtocol, why 
 	return out, ""
 }
 
-// albStatusEntry returns the entry of the ALB in the status of an Ingress: the last entry with a hostname in
-// elb.amazonaws.com, because hostnames of frontend NLBs have another form; nil if there is none.
+// albStatusEntry returns the entry of the ALB in the status of an Ingress, or nil if there is none. It is the last entry
+// whose hostname contains "elb.amazonaws"; hostnames of frontend NLBs do not contain it.
 func albStatusEntry(ing *networkingv1.Ingress) (out *networkingv1.IngressLoadBalancerIngress) {
 	for i := range ing.Status.LoadBalancer.Ingress {
 		if e := &ing.Status.LoadBalancer.Ingress[i]; strings.Contains(e.Hostname, "elb.amazonaws") {

@@ -27,8 +27,8 @@ func (t *translation) namespaceOf(e aga.Endpoint) string {
 	return e.Namespace
 }
 
-// resolveEndpoint returns the endpoints for an entry of the spec, with the settings of x: one for its load balancer, several
-// while its load balancer is being replaced, or none if the entry is left out.
+// resolveEndpoint returns the endpoints for an entry e of the spec in endpoint group g, with the settings of x. An entry
+// has several endpoints while its load balancer is being replaced, and none if it is left out.
 func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint, x model.Endpoint) []model.Endpoint {
 	if e.Type == aga.EndpointTypeEndpointID {
 		return t.endpointByID(g, e.EndpointID, x)
@@ -71,7 +71,7 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 	return t.endpointByHostname(obj, x)
 }
 
-// reportLeftOut reports an endpoint that is left out. Other endpoints are still used.
+// reportLeftOut reports why an endpoint is left out. Other endpoints are still used.
 func (t endpointBuilder) reportLeftOut(x model.Endpoint, reason finding.Reason, message, fix string) {
 	t.reportFault(x.Origin.Field, reason, finding.Warning, message+"; the endpoint is left out", fix)
 }
@@ -88,7 +88,7 @@ func endpointObjectKind(of aga.EndpointType) (group string, kind cluster.Kind, k
 	return "", "", false
 }
 
-// statusHostname returns the hostname of the load balancer in the status of an object; "" if there is none.
+// statusHostname returns the hostname of the load balancer in the status of an object, or "" if there is none.
 func statusHostname(obj cluster.Object) string {
 	ing, ok := obj.(*networkingv1.Ingress)
 	if !ok {
@@ -100,13 +100,14 @@ func statusHostname(obj cluster.Object) string {
 	return ""
 }
 
-// servingLoadBalancers returns the load balancers that serve an object of this controller. A load balancer serves the object
-// if its own tags, or the tags of a target group to which it forwards, name the object. The status and the finalizers of the
-// object do not prove this, because users can write them.
+// servingLoadBalancers returns an endpoint for each load balancer in stacks that serves obj, with the settings of x. A
+// load balancer serves obj if its tags, or the tags of a target group to which it forwards, name obj. The status and the
+// finalizers of obj do not prove this, because users can write them.
 func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
 	shown := statusHostname(obj)
 	if t.live == nil {
-		// Values that are used only later are set already, so that a change of them is seen as a change of the spec.
+		// The engine compares the result without observed state with that of the last run. So it includes all values
+		// that the translation uses later.
 		if x.Weight > 0 {
 			dialBuilder(t).countTargets(g.ID, obj, stacks)
 		}
@@ -138,11 +139,11 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 		made := x
 		switch {
 		case lb.Tags[naming.SuccessorTag] != "" && i != at:
-			continue // the status will show it once it serves the object
+			continue // it replaces another load balancer, and the status does not name it yet
 		case at >= 0 && i != at:
 			since, err := time.Parse(time.RFC3339, lb.Tags[naming.ReplacedTag])
 			if err != nil {
-				continue // the object moves to another load balancer, and leaves this one when the new one is healthy
+				continue // obj moves to the load balancer in its status, and leaves lb when the other one is healthy
 			}
 			made.ReplacedAt = since
 		}
@@ -157,8 +158,8 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 	return out
 }
 
-// servesObject reports whether a load balancer was created for an object, or forwards to a target group that was
-// created for it.
+// servesObject reports whether a load balancer was created for an object, or forwards to a target group that was created
+// for the object.
 func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	if !lb.Cluster || string(ownership.RootKind(lb.Stack.Kind)) != ref.Kind {
 		return false
@@ -167,8 +168,8 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	return own || slices.ContainsFunc(lb.Backends, func(id string) bool { return naming.IsTargetGroupOf(id, ref) })
 }
 
-// retainPendingEndpoints reports that an object has no load balancer yet. Until it has one, live endpoints that serve the
-// object are kept.
+// retainPendingEndpoints reports that an object has no load balancer yet. Until it has one, endpoints in AWS that serve
+// the object are kept.
 func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
 	t.acc.Pending = true
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
@@ -200,9 +201,9 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 	t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
 }
 
-// endpointByHostname returns the endpoint for an object that this controller does not serve, by the hostname in the status
-// of the object. Because anyone may have written the status, the load balancer must be permitted like one that is named by
-// ARN, or, if it belongs to the cluster, it must serve the object.
+// endpointByHostname returns the endpoint for an object without a stack of this controller. It finds the load balancer
+// by the hostname in the status of the object. Users can write the status. So a load balancer of the cluster must serve
+// the object, and any other load balancer must be permitted by Options.EndpointIDs.
 func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint) []model.Endpoint {
 	ref, shown := ownership.RefOf(obj), statusHostname(obj)
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -228,7 +229,7 @@ func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint
 	return t.appendIfSupported(nil, t.withLoadBalancer(x, *lb))
 }
 
-// endpointByID returns the endpoint for an ARN or id in the spec.
+// endpointByID returns the endpoint for an ARN or ID in the spec, with the settings of x, or none if it is left out.
 func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model.Endpoint) []model.Endpoint {
 	if id == "" {
 		t.reportLeftOut(x, finding.SpecInvalid, "the endpoint has no endpointID", "give an endpointID")
@@ -273,7 +274,7 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	return []model.Endpoint{x}
 }
 
-// withLoadBalancer returns x with the properties that follow from its load balancer.
+// withLoadBalancer returns x with the ID and other properties of its load balancer.
 func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
 	x.ID = lb.ARN
 	if lb.State == observed.LoadBalancerProvisioning || lb.State == "failed" {
@@ -284,8 +285,8 @@ func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.Endpoint
 	return x
 }
 
-// appendIfSupported appends an endpoint. If an accelerator of this address type cannot have the endpoint, it reports that
-// instead.
+// appendIfSupported appends x to the endpoints. If the address type of the accelerator does not allow the endpoint, it
+// reports this and does not append x.
 func (t endpointBuilder) appendIfSupported(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
 	if t.acc.AddressType == model.DualStack && x.SingleStack {
 		t.reportLeftOut(x, finding.Unsupported, "the load balancer has IPv4 addresses only, and the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
@@ -294,8 +295,9 @@ func (t endpointBuilder) appendIfSupported(to []model.Endpoint, x model.Endpoint
 	return append(to, x)
 }
 
-// clientIPPreservation reports whether the endpoint will see the address of the client; nil if AWS decides. A value that AWS
-// does not support is corrected with a warning and not an error, because it can be the default of the schema.
+// clientIPPreservation reports whether client IP preservation is on for an endpoint. It returns nil if AWS decides. A
+// value that AWS does not support is corrected with a warning, not an error, because it can be the default of the CRD
+// schema.
 func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.EndpointLoadBalancer) *bool {
 	if x.ClientIP == nil {
 		return nil
@@ -322,8 +324,8 @@ func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.Endp
 	return x.ClientIP
 }
 
-// askLoadBalancer adds a question and returns the load balancer in its answer; nil if there is not exactly one, or if the
-// answer is not known yet.
+// askLoadBalancer adds question q and returns the load balancer in its answer. It returns nil if there is no answer yet,
+// or if the answer does not have exactly one load balancer.
 func (t *translation) askLoadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
 	t.ask(q)
 	if t.live == nil {
@@ -335,13 +337,13 @@ func (t *translation) askLoadBalancer(q model.AskLoadBalancers) *observed.Endpoi
 	return nil
 }
 
-// endpointID is a parsed ARN or id of an endpoint.
+// endpointID is a parsed ARN or ID of an endpoint. Only ARNs have a region and an account.
 type endpointID struct {
 	region, account                       string
 	isLoadBalancer, isInstance, isAddress bool
 }
 
-// parseEndpointID parses the ARN or id of an endpoint.
+// parseEndpointID parses the ARN or ID of an endpoint.
 func parseEndpointID(id string) endpointID {
 	parts := strings.SplitN(id, ":", 6)
 	if len(parts) == 6 && parts[0] == "arn" {

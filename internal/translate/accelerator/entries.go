@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// addEntry records the endpoints that were built from one endpoint of the spec. The commands fulcrum explain and fulcrum
-// tree show these entries.
+// addEntry adds an entry to the accelerator with the endpoints that were built from one endpoint of the spec. The
+// commands "fulcrum explain" and "fulcrum tree" show these entries.
 func (t endpointBuilder) addEntry(e aga.Endpoint, at finding.Origin, made []model.Endpoint) {
 	out := model.EndpointEntry{Origin: at}
 	for _, x := range made {
@@ -25,7 +25,8 @@ func (t endpointBuilder) addEntry(e aga.Endpoint, at finding.Origin, made []mode
 	t.acc.Entries = append(t.acc.Entries, out)
 }
 
-// permittingGrant returns the ReferenceGrant that permits the use of an object; zero if there is none, or if none is needed.
+// permittingGrant returns the ReferenceGrant that permits the use of an object, or a zero Ref if there is none or none
+// is needed.
 func (t endpointBuilder) permittingGrant(to attach.Referent) finding.Ref {
 	if to.Namespace == t.ga.Namespace {
 		return finding.Ref{}
@@ -37,8 +38,8 @@ func (t endpointBuilder) permittingGrant(to attach.Referent) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindReferenceGrant), Namespace: to.Namespace, Name: name}
 }
 
-// permittingGrantOfARN returns the ReferenceGrant that permits the use of a load balancer of the cluster that the spec names
-// by ARN.
+// permittingGrantOfARN returns the ReferenceGrant that permits the use of the endpoint in made, if it is a load balancer
+// of the cluster. Otherwise it returns a zero Ref.
 func (t endpointBuilder) permittingGrantOfARN(made []model.Endpoint) finding.Ref {
 	if t.live == nil || len(made) != 1 || !parseEndpointID(made[0].ID).isLoadBalancer || parseEndpointID(made[0].ID).region != t.region() {
 		return finding.Ref{}
@@ -55,7 +56,8 @@ func (t endpointBuilder) permittingGrantOfARN(made []model.Endpoint) finding.Ref
 	return finding.Ref{}
 }
 
-// endpointOrigin returns the field from which the protocol and the ports of an endpoint are taken.
+// endpointOrigin returns the object and field from which the protocol and the ports of an endpoint are taken. at is the
+// field of the endpoint in the GlobalAccelerator.
 func (t listenerBuilder) endpointOrigin(e aga.Endpoint, at string) finding.Origin {
 	_, kind, known := endpointObjectKind(e.Type)
 	if !known {

@@ -22,33 +22,33 @@ type Options struct {
 	// DefaultTags are set on all accelerators. They have precedence over tags of users unless DefaultTagsLowPriority is set.
 	DefaultTags            map[string]string
 	DefaultTagsLowPriority bool
-	// ExternalTags are keys that are managed outside of the cluster.
+	// ExternalTags are keys of tags that are managed outside of the cluster.
 	ExternalTags []string
 	// AllowMassRemoval permits that all accelerators are deleted when the CustomResourceDefinition of GlobalAccelerators is
 	// deleted.
 	AllowMassRemoval bool
-	// Frontends are the frontends whose load balancers may be endpoints.
+	// Frontends return the stacks of Services, Ingresses and Gateways, whose load balancers may be endpoints.
 	Frontends engine.Frontends
-	// EndpointIDs are patterns of ARNs and ids of resources that the cluster does not manage and that may be endpoints. If
-	// empty, all may.
+	// EndpointIDs are patterns of ARNs and IDs. Of the resources that the cluster does not manage, only those that match
+	// a pattern may be endpoints. If EndpointIDs is empty, all may be endpoints.
 	EndpointIDs []string
-	// AddressNamespaces are the namespaces that may use addresses of the account (BYOIP). If empty, all may.
+	// AddressNamespaces are the namespaces that may use IP addresses of the account (BYOIP). If it is empty, all may.
 	AddressNamespaces []string
 	// MaxPerNamespace is the maximum number of accelerators of a namespace; 0 means no limit.
 	MaxPerNamespace int
 	// WatchedNamespace is the only namespace that the controller reads; "" means all namespaces.
 	WatchedNamespace string
-	// IsolatedTenancy requires a ReferenceGrant from each namespace that the load balancer of an IngressGroup serves, not
-	// only from one of them.
+	// IsolatedTenancy requires a ReferenceGrant from each namespace that the load balancer of an IngressGroup serves.
+	// Without it, a ReferenceGrant from one of them is sufficient.
 	IsolatedTenancy bool
-	// ReadEndpoints reports whether pods are found by Endpoints objects instead of EndpointSlices.
+	// ReadEndpoints makes the package count pods in Endpoints objects instead of EndpointSlices.
 	ReadEndpoints bool
-	// MaxListeners is the maximum number of listeners of an accelerator, MaxEndpoints that of endpoints of an endpoint
-	// group. Both are AWS quotas.
+	// MaxListeners is the AWS quota of listeners of an accelerator. MaxEndpoints is the AWS quota of endpoints of an
+	// endpoint group. 0 means the default quota.
 	MaxListeners, MaxEndpoints int
 }
 
-// withDefaults returns the options with defaults for those that are not set.
+// withDefaults returns the options with the default quotas where none are set.
 func (o Options) withDefaults() Options {
 	if o.MaxListeners <= 0 {
 		o.MaxListeners = rules.MaxListeners
@@ -59,17 +59,19 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ProtectionAnnotation of a GlobalAccelerator, with the value "true", protects its accelerator and thereby the addresses
-// from deletion.
+// ProtectionAnnotation is an annotation of GlobalAccelerators. Its value "true" protects the accelerator, and thereby
+// its IP addresses, from deletion.
 const ProtectionAnnotation = "fulcrum.dev/accelerator-protection"
 
-// Frontend translates GlobalAccelerators. It has no state.
+// Frontend translates GlobalAccelerators to stacks, and reports their state in status and events. It has no state
+// itself.
 type Frontend struct{ opt Options }
 
-// New returns the frontend with the options.
+// New returns a Frontend with the options. Quotas that are not set get their defaults.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
-// Stacks returns the stacks of an object. A GlobalAccelerator has its own stack.
+// Stacks returns the stacks of a GlobalAccelerator in sorted order: the stack with its name, and stacks whose finalizers
+// it has. Other objects have no stacks.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	ga, ok := obj.(*aga.GlobalAccelerator)
 	if !ok {
@@ -87,8 +89,9 @@ func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	return ok && (ga.DeletionTimestamp == nil || ownership.NewMember(v, ga, id).Claimed)
 }
 
-// SurplusResources returns the ARNs of accelerators of a stack that are not the one in the status of its object, if the
-// status names one of them. They are not deleted.
+// SurplusResources returns all accelerators of a stack but the one in the status of the GlobalAccelerator. The
+// controller does not delete surplus accelerators. If the status names none of the accelerators, SurplusResources
+// returns nil.
 func (f *Frontend) SurplusResources(v *cluster.View, id model.StackID, accelerators []string) []string {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	if !ok || !slices.Contains(accelerators, ga.Status.AcceleratorARN) {
@@ -106,13 +109,13 @@ func ownStack(ga *aga.GlobalAccelerator) model.StackID {
 	return model.StackID{Kind: model.GlobalAccelerator, Namespace: ga.Namespace, Name: ga.Name}
 }
 
-// Translate builds the desired state of a stack and the findings about its object, sorted and without duplicates. If the
-// view has an error, the result must not be used. live is the observed state; nil if it is not known yet. Without live,
-// endpoints have no ids, because their load balancers are not known.
+// Translate returns the desired state of a stack and the findings about its object, sorted and without duplicates. If
+// the view has an error, the result must not be used. live is the observed state, or nil if it is not known yet. Without
+// live, the ARNs of endpoints are unknown.
 //
-// If a GlobalAccelerator was removed without the finalizer of this controller, its accelerator becomes an orphan: it is not
-// deleted, because the same addresses cannot be assigned again. Endpoints that the namespace may not use are removed from
-// it, and also from an accelerator whose deletion is held.
+// If a GlobalAccelerator was removed without the finalizer of this controller, its accelerator becomes an orphan: it is
+// not deleted, because AWS cannot assign the same addresses again. Translate removes endpoints that the namespace may
+// not use from orphans, and from accelerators whose deletion is held.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t := &translation{opt: f.opt, view: v, live: live, stack: model.Stack{ID: id}}
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
@@ -144,8 +147,8 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 // isProtected reports whether the object has ProtectionAnnotation.
 func (t *translation) isProtected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
 
-// guardDeletion sets the DeletionGuard for an object that is being deleted, if its accelerator is protected, or if the
-// object is deleted only because its CustomResourceDefinition is being deleted.
+// guardDeletion sets the DeletionGuard for a GlobalAccelerator that is being deleted, if its accelerator is protected,
+// or if the GlobalAccelerator is deleted only because its CustomResourceDefinition is being deleted.
 func (t *translation) guardDeletion() {
 	g := finding.Finding{Object: t.ref, Severity: finding.Error, Blocks: finding.BlocksStack}
 	switch {
@@ -163,8 +166,8 @@ func (t *translation) guardDeletion() {
 	t.stack.DeletionGuard = &g
 }
 
-// retainOrphan keeps the accelerator of an object that does not exist any more. It removes only the endpoints that the
-// namespace of the object may not use.
+// retainOrphan holds the accelerator of a GlobalAccelerator that no longer exists. It only revokes endpoints that the
+// namespace may not use.
 func (t *translation) retainOrphan() {
 	if t.live != nil && len(t.live.Accelerators) == 0 {
 		return
@@ -179,7 +182,7 @@ func (t *translation) retainOrphan() {
 	t.stack.Accelerator = t.acc
 }
 
-// region returns the region of the cluster; "" if there is no observed state yet.
+// region returns the AWS region of the cluster, or "" if there is no observed state yet.
 func (t *translation) region() string {
 	if t.live == nil {
 		return ""
@@ -187,7 +190,8 @@ func (t *translation) region() string {
 	return t.live.Facts.Region
 }
 
-// generatedName returns the name of an accelerator whose spec sets none; "" if the region is not known yet.
+// generatedName returns the name of an accelerator whose spec sets no name, or "" if the region is not known yet. dual
+// reports whether the address type is dual-stack.
 func (t *translation) generatedName(dual bool) string {
 	if t.live == nil {
 		return ""

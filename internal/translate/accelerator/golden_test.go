@@ -33,8 +33,8 @@ const (
 	account = "123456789012"
 )
 
-// fakeFrontend is a frontend in which each object belongs to its own stack, except that an Ingress with group.name belongs
-// to the stack of its IngressGroup, and a Service with a load balancer class to no stack.
+// fakeFrontend is a frontend in which each object has its own stack. Exceptions are an Ingress with group.name, which
+// has the stack of its IngressGroup, and a Service with a load balancer class, which has no stack.
 type fakeFrontend struct{ engine.Frontend }
 
 // Stacks implements engine.Frontend.
@@ -55,7 +55,7 @@ func (fakeFrontend) Stacks(_ *cluster.View, obj cluster.Object) []model.StackID 
 	return []model.StackID{id}
 }
 
-// fakeAWS answers questions from a list of load balancers and a list of accelerators.
+// fakeAWS answers questions. Its content is in file aws.json of a golden test.
 type fakeAWS struct {
 	LoadBalancers []observed.EndpointLoadBalancer
 	Accelerators  []observed.Accelerator
@@ -101,7 +101,7 @@ func TestTranslate(t *testing.T) {
 		for _, id := range enginetest.StacksOfKind(t, f, src, cluster.KindGlobalAccelerator) {
 			stack, found := enginetest.Translate(t, f, src, id, nil)
 			have := of.answer(stack.Questions())
-			for range 4 { // until there is no further question
+			for range 4 { // enough to answer all questions of the golden tests
 				stack, found = enginetest.Translate(t, f, src, id, &have)
 				have = of.answer(stack.Questions())
 			}

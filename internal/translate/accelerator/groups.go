@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// Defaults and maxima of AWS. A traffic dial is in percent, and its default is also its maximum.
+// Defaults and maximum values of AWS. A traffic dial is in percent, and its default is also its maximum.
 const (
 	defaultDial   = 100
 	defaultWeight = 128
@@ -21,7 +21,7 @@ const (
 // endpointBuilder builds endpoint groups and their endpoints.
 type endpointBuilder struct{ *translation }
 
-// buildEndpointGroups builds the endpoint groups of a listener, one for each region.
+// buildEndpointGroups returns the endpoint groups of a listener, one for each region. listener is the index in the spec.
 func (t endpointBuilder) buildEndpointGroups(spec []aga.EndpointGroup, listener int) []model.EndpointGroup {
 	var out []model.EndpointGroup
 	for j, g := range spec {
@@ -54,7 +54,7 @@ func (t endpointBuilder) buildEndpointGroups(spec []aga.EndpointGroup, listener 
 	return out
 }
 
-// boundedNumber limits a number of the spec to the range from 0 to most, and reports a number outside of this range.
+// boundedNumber returns n limited to the range from 0 to most. It reports a number outside of this range.
 func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	used := max(0, min(n, most))
 	if used != n {
@@ -63,8 +63,8 @@ func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	return used
 }
 
-// buildEndpoints builds the endpoints of an endpoint group. If several entries result in the same endpoint, the first one is
-// used.
+// buildEndpoints adds the endpoints in the spec to endpoint group g. If several entries of the spec have the same
+// endpoint, the first entry is used.
 func (t endpointBuilder) buildEndpoints(g *model.EndpointGroup, spec aga.EndpointGroup) {
 	list := spec.Endpoints
 	if len(list) > t.opt.MaxEndpoints {
@@ -88,7 +88,7 @@ func (t endpointBuilder) buildEndpoints(g *model.EndpointGroup, spec aga.Endpoin
 	}
 }
 
-// checkNewEndpoint reports whether the endpoint group does not have the endpoint yet. If it has it with other settings,
+// checkNewEndpoint reports whether endpoint group g lacks endpoint x. If g already has x with other settings,
 // checkNewEndpoint adds a finding.
 func (t endpointBuilder) checkNewEndpoint(g *model.EndpointGroup, x model.Endpoint) bool {
 	i := slices.IndexFunc(g.Endpoints, func(o model.Endpoint) bool { return o.ID == x.ID })

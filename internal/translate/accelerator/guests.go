@@ -15,10 +15,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Several clusters can share an accelerator. The GlobalAccelerator that owns it names, for each other region, the
-// GlobalAccelerator of another cluster, which is called the guest. The guest names the accelerator by ARN.
+// Clusters in several regions can share an accelerator. The GlobalAccelerator that owns the accelerator names a guest
+// for each other region. A guest is a GlobalAccelerator in another cluster. It names the accelerator by ARN.
 
-// sharingBuilder reads the annotations of owners and guests of accelerators.
+// sharingBuilder reads the annotations of owners and guests of shared accelerators.
 type sharingBuilder struct{ *translation }
 
 const (
@@ -42,8 +42,8 @@ func (t sharingBuilder) hasRegion(region string) bool {
 	return false
 }
 
-// guests returns the guests that the annotation names, by region. If an entry of the annotation is not valid, the live
-// guests of the accelerator are not changed.
+// guests returns the guests (CLUSTER/NAMESPACE/NAME) that the annotation names, by region. If an entry of the annotation
+// is invalid, guests in the tags of the accelerator are kept for regions that the annotation does not name.
 func (t sharingBuilder) guests() map[string]string {
 	text := t.ga.Annotations[naming.GuestsAnnotation]
 	if text == "" {
@@ -93,7 +93,7 @@ func (t sharingBuilder) guests() map[string]string {
 	return out
 }
 
-// ownTags returns the live tags of the accelerator of the object.
+// ownTags returns the tags in AWS of the object's accelerator, or nil if it has none.
 func (t sharingBuilder) ownTags() map[string]string {
 	if t.live == nil || len(t.live.Accelerators) == 0 {
 		return nil
@@ -102,10 +102,11 @@ func (t sharingBuilder) ownTags() map[string]string {
 	return t.live.Accelerators[max(i, 0)].Tags
 }
 
-// clusterName matches the cluster name of a guest: the characters that AWS permits in tag values, except for spaces.
+// clusterName matches the cluster name of a guest. It permits the characters that AWS permits in tag values, except
+// spaces.
 var clusterName = regexp.MustCompile(`^[A-Za-z0-9+=._:/@-]+$`)
 
-// guestFault returns the reason why a guest is not valid; "" if it is valid.
+// guestFault returns the reason why a guest or its region is invalid, or "" if both are valid.
 func guestFault(region, guest string) string {
 	parts := strings.Split(guest, "/")
 	n := len(parts)
@@ -129,13 +130,14 @@ func guestFault(region, guest string) string {
 // acceleratorARN matches the ARN of an accelerator.
 var acceleratorARN = regexp.MustCompile(`^arn:aws[a-z-]*:globalaccelerator::\d{12}:accelerator/[A-Za-z0-9-]{1,64}$`)
 
-// sharedAnnotation returns the ARN in SharedAnnotation, even if it is not valid; "" without the annotation.
+// sharedAnnotation returns the ARN in the annotation naming.SharedAnnotation, even if it is invalid. It returns "" if
+// the object does not have the annotation.
 func (t sharingBuilder) sharedAnnotation() string {
 	return finding.Truncate(strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]), maxARNLength)
 }
 
-// sharedARN returns the ARN of the shared accelerator that the object names, and adds a question about that accelerator; ""
-// if the object has its own accelerator.
+// sharedARN returns the ARN of the shared accelerator that the object names, and adds a question about this accelerator.
+// It returns "" if the object names none or has its own accelerator.
 func (t sharingBuilder) sharedARN() string {
 	arn := t.sharedAnnotation()
 	if arn == "" {
@@ -153,14 +155,14 @@ func (t sharingBuilder) sharedARN() string {
 	return arn
 }
 
-// isAdmitted reports whether the accelerator of another owner names this object as the guest of the region.
+// isAdmitted reports whether the tags of the shared accelerator name this object as the guest for its region.
 func (t sharingBuilder) isAdmitted() bool {
 	a := t.live.SharedAccelerator
 	return a != nil && a.ARN == t.acc.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
 }
 
-// reportNoConsent reports that the owner of the accelerator does not name the object as a guest. The message reveals
-// nothing else about the accelerator.
+// reportNoConsent reports if the owner of the shared accelerator does not name the object as a guest. The message does
+// not reveal names or settings of the accelerator.
 func (t sharingBuilder) reportNoConsent() {
 	if t.live == nil || t.isAdmitted() {
 		return
@@ -181,7 +183,8 @@ func (t sharingBuilder) reportNoConsent() {
 	}
 }
 
-// buildShared builds the desired state of a guest: the endpoint groups of its region in the accelerator of another owner.
+// buildShared builds the desired state of a guest: the endpoint groups of its region in the shared accelerator with the
+// ARN.
 func (t sharingBuilder) buildShared(arn string) {
 	t.acc = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
 	t.stack.Accelerator = t.acc
@@ -205,7 +208,7 @@ func (t sharingBuilder) buildShared(arn string) {
 	rightsChecker(t).setRevoked()
 }
 
-// omitOtherRegions removes the endpoint groups of other regions, which belong to other clusters.
+// omitOtherRegions removes and reports desired endpoint groups of other regions, which belong to other clusters.
 func (t sharingBuilder) omitOtherRegions() {
 	if t.live == nil {
 		return
@@ -223,7 +226,7 @@ func (t sharingBuilder) omitOtherRegions() {
 	}
 }
 
-// addDeletionQuestions adds the questions about guests and the shared accelerator if the object is being deleted.
+// addDeletionQuestions adds the questions about guests or the shared accelerator of an object that is being deleted.
 func (t sharingBuilder) addDeletionQuestions() {
 	acc := &model.Accelerator{UID: string(t.ga.UID), Shared: t.sharedARN()}
 	if acc.Shared == "" {

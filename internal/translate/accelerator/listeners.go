@@ -15,8 +15,8 @@ import (
 // listenerBuilder builds the listeners of an accelerator.
 type listenerBuilder struct{ *translation }
 
-// buildListeners builds the listeners. A listener that cannot be built is left out, and the accelerator is held, so that the
-// live listener is not deleted.
+// buildListeners builds the listeners of the spec. It leaves out a listener that it cannot build, and holds the
+// accelerator, because the listener in AWS must not be deleted.
 func (t listenerBuilder) buildListeners() {
 	spec := t.ga.Spec.Listeners
 	if len(spec) == 0 && t.hasListeners() && t.view.Definition(cluster.KindGlobalAccelerator).DropsSpecField("listeners") {
@@ -37,12 +37,12 @@ func (t listenerBuilder) buildListeners() {
 	t.checkOverrides()
 }
 
-// hasListeners reports whether the live accelerator has listeners.
+// hasListeners reports whether the accelerator has listeners in AWS.
 func (t *translation) hasListeners() bool {
 	return slices.ContainsFunc(t.liveAccelerators(), func(a observed.Accelerator) bool { return len(a.Listeners) > 0 })
 }
 
-// holdAccelerator holds the accelerator because a field cannot be translated, and reports the reason.
+// holdAccelerator holds the accelerator because a field cannot be translated, and reports the reason as an error.
 func (t *translation) holdAccelerator(field string, reason finding.Reason, message, fix string) {
 	t.acc.Held = true
 	t.reportFault(field, reason, finding.Error, message, fix)
@@ -50,7 +50,7 @@ func (t *translation) holdAccelerator(field string, reason finding.Reason, messa
 
 func listenerField(listener int) string { return fmt.Sprintf("spec.listeners[%d]", listener) }
 
-// buildListener builds a listener with the protocol and the ports of the spec.
+// buildListener builds the listener with index i in the spec, which must set its protocol and ports.
 func (t listenerBuilder) buildListener(spec aga.Listener, i int) {
 	field := listenerField(i)
 	protocol, ports, ok := t.readPorts(spec, field)
@@ -70,7 +70,8 @@ func (t listenerBuilder) buildListener(spec aga.Listener, i int) {
 	t.acc.Listeners = append(t.acc.Listeners, l)
 }
 
-// hasSourceIPAffinity reports whether the client affinity of a listener is SOURCE_IP.
+// hasSourceIPAffinity reports whether the client affinity of a listener is SOURCE_IP. It adds a finding for an unknown
+// value.
 func (t listenerBuilder) hasSourceIPAffinity(spec aga.Listener, field string) bool {
 	if a := spec.ClientAffinity; a != "" && a != aga.ClientAffinityNone && a != aga.ClientAffinitySourceIP {
 		t.reportFault(field+".clientAffinity", finding.SpecInvalid, finding.Error, fmt.Sprintf("client affinity %q is neither %s nor %s; %[2]s is used", finding.TruncateValue(string(a)), aga.ClientAffinityNone, aga.ClientAffinitySourceIP), "change the client affinity")
@@ -78,7 +79,8 @@ func (t listenerBuilder) hasSourceIPAffinity(spec aga.Listener, field string) bo
 	return spec.ClientAffinity == aga.ClientAffinitySourceIP
 }
 
-// readPorts returns the protocol and the ports of a listener in the spec; false if they are not valid.
+// readPorts returns the protocol and the ports of a listener in the spec. If they are missing or invalid, it holds the
+// accelerator and returns false.
 func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseProtocol, []model.PortRange, bool) {
 	const discovery = "protocol and ports are taken from the endpoint only if there is a single listener with a single endpoint group with a single endpoint"
 	switch {
@@ -96,7 +98,8 @@ func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseP
 	return model.BaseProtocol(spec.Protocol), ports, ok
 }
 
-// readPortRanges returns the port ranges of a listener in ascending order; false if they are not valid.
+// readPortRanges returns the port ranges of a listener in ascending order. If they are invalid, it holds the accelerator
+// and returns false.
 func (t listenerBuilder) readPortRanges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
 	if len(spec) > rules.MaxPortRanges {
 		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS allows %d; it is not created", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
@@ -120,7 +123,7 @@ func (t listenerBuilder) readPortRanges(spec []aga.PortRange, field string) ([]m
 	return out, true
 }
 
-// conflictingListener returns an earlier listener with the same protocol and one of the same ports; nil if there is none.
+// conflictingListener returns an earlier listener with the same protocol and a port of l, or nil if there is none.
 func (t listenerBuilder) conflictingListener(l model.AcceleratorListener) *model.AcceleratorListener {
 	for i := range t.acc.Listeners {
 		o := &t.acc.Listeners[i]
@@ -131,14 +134,14 @@ func (t listenerBuilder) conflictingListener(l model.AcceleratorListener) *model
 	return nil
 }
 
-// checkOverrides checks the port overrides of all endpoint groups. If one is not valid, the live port overrides of its
-// endpoint group are not changed.
+// checkOverrides checks the port overrides of all endpoint groups. If one is invalid, it reports this, and the port
+// overrides of the endpoint group in AWS are not changed.
 func (t listenerBuilder) checkOverrides() {
 	type use struct {
 		listener int
 		field    string
 	}
-	taken := map[int32]use{} // by endpoint port
+	taken := map[int32]use{} // first override by endpoint port
 	for i := range t.acc.Listeners {
 		l := &t.acc.Listeners[i]
 		for j := range l.Groups {

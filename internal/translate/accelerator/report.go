@@ -16,14 +16,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Reasons of events. They are the same as in older controllers, because alerts match them.
+// Reasons of events. They are the same as in aws-load-balancer-controller, because users have alerts for them.
 const (
 	eventEndpoints    = "WarningEndpoints"
 	eventDeploy       = "FailedDeploy"
 	eventEndpointLoad = "FailedEndpointLoad"
 )
 
-// Report returns patches for the status of the GlobalAccelerator, and for events about findings and success.
+// Report returns events about findings and success, and a patch for the status of the GlobalAccelerator.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range slices.Concat(o.Findings.Sorted(), o.Drift.Sorted()) {
@@ -47,8 +47,8 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}})
 }
 
-// eventOf returns the event about a finding, with the reason that older controllers use; false if there is no event about
-// it.
+// eventOf returns the event about a finding, with the reason that aws-load-balancer-controller uses. It returns false if
+// the finding needs no event.
 func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	e, ok := report.Event(x, o.Stack.Leaving)
 	switch {
@@ -64,8 +64,8 @@ func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	return e, true
 }
 
-// addressChangeEvent returns an event if the IPv4 addresses of the accelerator differ from the addresses in the status,
-// because users may have the old addresses in firewalls and DNS records; nil otherwise.
+// addressChangeEvent returns an event if the IPv4 addresses of the accelerator differ from those in the status, and nil
+// otherwise. Users may have the old addresses in firewalls and DNS records.
 func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *cluster.Event {
 	if live == nil {
 		return nil
@@ -102,7 +102,7 @@ func isLeftOutEndpoint(x finding.Finding) bool {
 	return false
 }
 
-// wasReleased reports whether the finalizer of the object was removed, so that the object is gone by now.
+// wasReleased reports whether the run removed the finalizer of the object. Then the object may no longer exist.
 func wasReleased(o engine.Outcome) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		_, release := s.Do.(plan.ReleaseFinalizer)
@@ -110,7 +110,7 @@ func wasReleased(o engine.Outcome) bool {
 	})
 }
 
-// hasSucceeded reports whether the status shows that the current generation of the object is deployed with all endpoints.
+// hasSucceeded reports whether the status already says that the current generation is deployed with all its endpoints.
 func hasSucceeded(ga *aga.GlobalAccelerator) bool {
 	of := ga.Status.ObservedGeneration
 	return of != nil && *of == ga.Generation && slices.ContainsFunc(ga.Status.Conditions, func(c metav1.Condition) bool {

@@ -16,9 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// An accelerator has public addresses: through it, clients on the internet can reach an internal load balancer. So the owner
-// of an endpoint in another namespace must consent by a ReferenceGrant. The ReferenceGrant is checked in every run, before
-// the object of the endpoint is read.
+// An accelerator has public addresses, so clients on the internet can reach an internal load balancer through it.
+// Therefore, an endpoint in another namespace needs a ReferenceGrant of that namespace. The ReferenceGrant is checked in
+// every run, before the object of the endpoint is read.
 
 // rightsChecker decides whether a GlobalAccelerator may use the endpoints that it names.
 type rightsChecker struct{ *translation }
@@ -28,8 +28,8 @@ func (t rightsChecker) permits(to attach.Referent) bool {
 	return to.Namespace == t.ga.Namespace || to.Namespace != "" && t.grantName(to) != ""
 }
 
-// grantName returns the name of a ReferenceGrant that permits the use of an object of another namespace; "" if there is
-// none, or if the API server does not serve ReferenceGrants.
+// grantName returns the name of a ReferenceGrant that permits the use of an object of another namespace. It returns ""
+// if there is none, or if the API server does not serve ReferenceGrants.
 func (t rightsChecker) grantName(to attach.Referent) string {
 	if t.grants == nil {
 		t.grants = attach.NewGrants(t.view)
@@ -40,9 +40,9 @@ func (t rightsChecker) grantName(to attach.Referent) string {
 	return t.grants.PermittingGrant(attach.Referrer{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
 }
 
-// mayUseLoadBalancer reports whether the GlobalAccelerator may have a load balancer of the cluster as an endpoint: the load
-// balancer serves an object of the same namespace, or a ReferenceGrant permits the use of the objects that it serves. If it
-// serves several namespaces, the permission of one of them is sufficient; in isolated tenancy, all of them must permit it.
+// mayUseLoadBalancer reports whether the GlobalAccelerator may have a load balancer of the cluster as an endpoint. It
+// may if the load balancer serves its namespace, or if a ReferenceGrant permits the use of an object that the load
+// balancer serves. In isolated tenancy, each namespace that the load balancer of an IngressGroup serves must permit it.
 func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
 	of := permittingOwners(lb)
 	if t.isIsolated(lb) {
@@ -51,8 +51,9 @@ func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool
 	return slices.ContainsFunc(of, t.permits)
 }
 
-// permittingOwners returns the objects whose owners can permit the use of a load balancer of the cluster: the object of its
-// stack, or, for a shared load balancer, all objects of the kind in each namespace that it serves.
+// permittingOwners returns the objects for which a ReferenceGrant can permit the use of a load balancer of the cluster.
+// It returns the object of the stack. For a shared load balancer, it returns a Referent without a name, which means all
+// objects of the kind, for each namespace that the load balancer serves.
 func permittingOwners(lb observed.EndpointLoadBalancer) (out []attach.Referent) {
 	if lb.Stack == (model.StackID{}) || lb.Stack.Kind.HasAccelerator() {
 		return nil
@@ -75,23 +76,24 @@ func isShared(id model.StackID) bool {
 	return ok || id.Namespace == ""
 }
 
-// grantsUnknown reports whether the ReferenceGrants of a namespace are not read. namespace is "" for an IngressGroup, which
-// has several namespaces.
+// grantsUnknown reports whether the controller cannot read the ReferenceGrants of another namespace. namespace is "" for
+// an IngressGroup, which has several namespaces.
 func (t rightsChecker) grantsUnknown(namespace string) bool {
 	return namespace != t.ga.Namespace && (t.opt.WatchedNamespace != "" && namespace != t.opt.WatchedNamespace || !t.view.Installed(cluster.KindReferenceGrant))
 }
 
-// isIsolated reports whether a load balancer belongs to an IngressGroup with isolated tenancy.
+// isIsolated reports whether tenancy is isolated and a load balancer belongs to an IngressGroup.
 func (t rightsChecker) isIsolated(lb observed.EndpointLoadBalancer) bool {
 	return t.opt.IsolatedTenancy && lb.Stack.Kind == model.Ingress && lb.Stack.Namespace == ""
 }
 
-// admitsUnmanaged reports whether the operator permits an endpoint that the cluster does not manage.
+// admitsUnmanaged reports whether Options.EndpointIDs permits an endpoint that the cluster does not manage.
 func (t rightsChecker) admitsUnmanaged(id string) bool {
 	return len(t.opt.EndpointIDs) == 0 || t.isListedEndpointID(id)
 }
 
-// isListedEndpointID reports whether an id matches a pattern of Options.EndpointIDs.
+// isListedEndpointID reports whether an ARN or ID matches a pattern of Options.EndpointIDs. In patterns, "*" matches "/"
+// too.
 func (t rightsChecker) isListedEndpointID(id string) bool {
 	return slices.ContainsFunc(t.opt.EndpointIDs, func(pattern string) bool {
 		ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(id, "/", "\x00"))
@@ -99,15 +101,15 @@ func (t rightsChecker) isListedEndpointID(id string) bool {
 	})
 }
 
-// isNode reports whether an instance is a node of the cluster. A node may be an endpoint only if EndpointIDs lists it,
-// because other tenants have ports on it.
+// isNode reports whether an instance is a node of the cluster. A node may be an endpoint only if it matches a pattern of
+// Options.EndpointIDs, because other tenants have ports on it.
 func (t rightsChecker) isNode(instance string) bool {
 	return slices.ContainsFunc(cluster.List[*corev1.Node](t.view, cluster.Query{Kind: cluster.KindNode}), func(n *corev1.Node) bool {
 		return strings.HasSuffix(n.Spec.ProviderID, "/"+instance)
 	})
 }
 
-// liveAccelerators returns the accelerators of the object, or the accelerator of another owner in which the object is a
+// liveAccelerators returns the accelerators of the object in AWS, or the shared accelerator in which the object is a
 // guest.
 func (t *translation) liveAccelerators() []observed.Accelerator {
 	switch {
@@ -121,7 +123,7 @@ func (t *translation) liveAccelerators() []observed.Accelerator {
 	return nil
 }
 
-// ownsRegion reports whether live endpoint groups of a region belong to the object.
+// ownsRegion reports whether endpoint groups of a region belong to the object, and not to another guest or the owner.
 func (t *translation) ownsRegion(region string) bool {
 	if t.acc.Shared != "" {
 		return region == t.region()
@@ -129,7 +131,7 @@ func (t *translation) ownsRegion(region string) bool {
 	return t.acc.Guests[region] == ""
 }
 
-// liveEndpoints returns the ids of all live endpoints that belong to the object, sorted.
+// liveEndpoints returns the IDs of the endpoints in AWS that belong to the object, sorted and without duplicates.
 func (t *translation) liveEndpoints() []string {
 	var out []string
 	for _, a := range t.liveAccelerators() {
@@ -148,8 +150,9 @@ func (t *translation) liveEndpoints() []string {
 	return slices.Compact(out)
 }
 
-// setRevoked sets Revoked to the live endpoints that the object may not use. Endpoints that it may use but that are no
-// longer desired are not revoked: the plan removes them after their replacements are added.
+// setRevoked sets Revoked to the load balancers that are endpoints in AWS but that the object may not use. It does not
+// revoke endpoints that the object may use but no longer has: the plan removes them after it has added their
+// replacements.
 func (t rightsChecker) setRevoked() {
 	wanted := map[string]bool{}
 	for _, l := range t.acc.Listeners {
@@ -171,7 +174,7 @@ func (t rightsChecker) setRevoked() {
 		switch {
 		case lb != nil && (!lb.Cluster || t.mayUseLoadBalancer(*lb)):
 		case lb != nil && t.grantsUnknown(lb.Stack.Namespace):
-			t.acc.Held = true // a ReferenceGrant that is not read may permit the endpoint
+			t.acc.Held = true // a ReferenceGrant that the controller cannot read may permit the endpoint
 		default:
 			t.acc.Revoked = append(t.acc.Revoked, id)
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// loadSets finds the ListenerSets with the Gateway as parent, and determines which of them the Gateway admits.
+// loadSets stores the ListenerSets whose parent is the Gateway in e.out.Sets, oldest first. A ListenerSet is accepted if
+// spec.allowedListeners of the Gateway admits its namespace.
 func (e *evaluation) loadSets() {
 	gw := e.gateway
 	allowed := namespaceSelection{from: gatewayv1.NamespacesFromNone}
@@ -30,18 +31,20 @@ func (e *evaluation) loadSets() {
 	})
 }
 
-// compareAge compares the creation times of objects, which the API server stores in whole seconds.
+// compareAge compares the creation times of two objects in whole seconds, as the API server stores them. The result is
+// negative if a is older.
 func compareAge(a, b metav1.Object) int {
 	return cmp.Compare(a.GetCreationTimestamp().Unix(), b.GetCreationTimestamp().Unix())
 }
 
-// isForeignAPIGroup reports whether a reference names an API group other than that of the Gateway API.
+// isForeignAPIGroup reports whether g, the group of a reference, is another API group than that of the Gateway API. If g is
+// nil or empty, it means the Gateway API.
 func isForeignAPIGroup(g *gatewayv1.Group) bool {
 	return g != nil && *g != "" && *g != gatewayv1.GroupName
 }
 
-// Messages of the conditions of a ListenerSet. HasOwnSetStatus compares them: the status of a ListenerSet has no controller
-// name, so these messages show whether this controller, or the controller from which it took over, has written the status.
+// Messages of the conditions of a ListenerSet. The status of a ListenerSet has no controller name. So HasOwnSetStatus uses
+// these messages to find out whether this controller, or the controller from which it took over, has written the status.
 const (
 	SetAcceptedMessage       = "Accepted"
 	SetSomeInvalidMessage    = "Some listeners are not valid"
@@ -49,7 +52,7 @@ const (
 	SetNotProgrammedMessage  = "Parent gateway not yet programmed"
 	SetNothingToServeMessage = "No valid listeners to materialize"
 	SetNotAllowedMessage     = "the Gateway does not admit ListenerSets of this namespace; its listeners are not served; ask the owner of the Gateway for allowedListeners"
-	legacySetRejectedMessage = "Parent Gateway rejected ListenerSet" // written by older controllers
+	legacySetRejectedMessage = "Parent Gateway rejected ListenerSet" // written by AWS Load Balancer Controller
 )
 
 // PendingSetConditions returns the conditions that the API server sets on a new ListenerSet.

@@ -92,7 +92,7 @@ type randomGateway struct {
 }
 
 var (
-	possibleNamespaces = []string{"n0", "n1", "n2"} // n1 has the label team=a
+	possibleNamespaces = []string{"n0", "n1", "n2"} // namespace "n1" has the label team=a
 	possibleHosts      = []string{"", "*.o", "*.a.o", "a.o", "b.a.o", "*.b.a.o", "c.b.a.o", "x"}
 	possibleRequests   = []string{"o", "a.o", "b.o", "b.a.o", "c.a.o", "c.b.a.o", "d.c.b.a.o", "x", "y"}
 	possibleProtocols  = map[model.Kind][]gatewayv1.ProtocolType{
@@ -156,7 +156,8 @@ func (s *randomGateway) meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.Unix(int64(1000+s.rnd.IntN(3)), 0)}
 }
 
-// randomAllowedNamespaces returns a random selection of allowed namespaces; nil if none is set.
+// randomAllowedNamespaces returns random values for the fields from and selector of allowed namespaces; nil if a field is
+// not set. If none is true, from can be "None".
 func (s *randomGateway) randomAllowedNamespaces(none bool) (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
 	all := []gatewayv1.FromNamespaces{"All", "Same", "Selector", "Selector", "All"}
 	if none {
@@ -240,7 +241,8 @@ func (s *randomGateway) randomRoute(i int) cluster.Object {
 
 // The functions below implement the specification by brute force.
 
-// hostMatches reports whether a request for a host matches a hostname.
+// hostMatches reports whether hostname matches the requested host. An empty hostname matches every host, and "*." at the
+// beginning is a wildcard.
 func hostMatches(hostname, request string) bool {
 	if suffix, ok := strings.CutPrefix(hostname, "*."); ok {
 		return len(request) > len(suffix)+1 && strings.HasSuffix(request, "."+suffix)
@@ -307,7 +309,8 @@ func (l expectedListener) host() string {
 	return string(*l.spec.Hostname)
 }
 
-// supportsKind reports whether a listener supports routes of a kind.
+// supportsKind reports whether a listener supports routes of a kind, according to the type of the load balancer, the
+// protocol of the listener, and allowedRoutes.kinds.
 func (s *randomGateway) supportsKind(l expectedListener, kind string) bool {
 	layer := map[model.Kind]string{model.ALBGateway: " HTTPRoute GRPCRoute ", model.NLBGateway: " TCPRoute UDPRoute TLSRoute "}[s.kind]
 	of := map[gatewayv1.ProtocolType]string{
@@ -443,7 +446,9 @@ func (s *randomGateway) checkRoutes(t *testing.T, got attach.Result, listeners [
 	}
 }
 
-// checkRequests checks for each port, route and request whether the listener that gets the request has accepted the route.
+// checkRequests checks which routes serve which requested hosts on each port, according to RoutesOnPort: without listener
+// isolation, where each listener that matches the host counts, and with listener isolation, where only the most specific
+// listener counts.
 func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners []expectedListener, valid []bool) {
 	for _, port := range []int32{80, 81} {
 		for i, r := range got.Routes {
@@ -478,7 +483,8 @@ func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners
 	}
 }
 
-// servesRequest reports whether a route serves a request: open without, and isolated with listener isolation.
+// servesRequest reports whether the route with index route serves a requested host. open is the result without listener
+// isolation, isolated the result with listener isolation.
 func servesRequest(all []attach.PortRoute, route int, request string) (open, isolated bool) {
 	for _, p := range all {
 		if p.Route != route {

@@ -12,21 +12,23 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Annotations that the controller sets on a Gateway after it has enabled an add-on. An add-on with such an annotation is
-// disabled when the configuration no longer sets it; add-ons that others enabled are not changed.
+// Annotations that the controller sets on a Gateway after it has enabled an add-on. If the configuration no longer has the
+// add-on, the controller disables it only if the Gateway has the annotation. So add-ons that a user or another controller
+// has enabled are not changed.
 const (
 	webACLAnnotation   = "gateway.k8s.aws.addon.wafv2"
 	shieldAnnotation   = "gateway.k8s.aws.addon.shield"
 	capacityAnnotation = "gateway.k8s.aws.addon.provisionedcapacity"
 )
 
-// isSwitchedOn reports whether an annotation of a Gateway records that the controller has enabled the add-on.
+// isSwitchedOn reports whether an annotation of a Gateway records that the controller has enabled an add-on.
 func isSwitchedOn(gw *gwv1.Gateway, annotation string) bool {
 	on, err := strconv.ParseBool(gw.Annotations[annotation])
 	return err == nil && on
 }
 
-// setAddOns sets the add-ons that the configuration enables, and disables those that it no longer has.
+// setAddOns copies the add-ons in the configuration to the settings of the Gateway. An add-on that the controller enabled
+// earlier, and that the configuration no longer has, gets the value that disables it.
 func (t *translation) setAddOns() {
 	c, set := t.config.LoadBalancer, &t.member.Set
 	at := func(field string) finding.Origin { return finding.Origin{Object: t.ref, Field: field} }
@@ -53,7 +55,8 @@ func (t *translation) setAddOns() {
 	}
 }
 
-// addOnPatches returns patches that record in annotations of the Gateway which add-ons a run has enabled or disabled.
+// addOnPatches returns patches that record in annotations of the Gateway which add-ons the run with outcome o has enabled or
+// disabled. A disabled add-on is recorded only if the run is done.
 func addOnPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	lb := o.Stack.LoadBalancer
 	if lb == nil || gw.DeletionTimestamp != nil || o.Stack.Held.Everything {

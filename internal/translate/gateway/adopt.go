@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// setAdoption sets on the stack which load balancer the Gateway takes over, according to the annotation of the Gateway. An
-// annotation that is not valid holds the Gateway, so that a typing mistake does not create a second load balancer.
+// setAdoption reads from the adopt annotation of the Gateway which load balancer it takes over, and sets Stack.Adopts. If
+// the annotation is not valid, the Gateway is held, so that a typing mistake does not create a second load balancer.
 func (t *translation) setAdoption() {
 	value, asked := t.gw.Annotations[naming.AdoptAnnotation]
 	if !asked {
@@ -30,8 +30,8 @@ func (t *translation) setAdoption() {
 	t.Stack.Adopts = &model.Adoption{From: from, At: at}
 }
 
-// setAttachedNamespaces sets on the stack the namespaces of routes that are attached to the Gateway. The Gateway may take
-// over load balancers of objects in these namespaces, and give them back.
+// setAttachedNamespaces adds the namespaces of attached routes to Stack.Attached. The Gateway may take over load balancers
+// of objects in these namespaces, and return them.
 func (t *translation) setAttachedNamespaces() {
 	for _, r := range t.attached.Routes {
 		if slices.ContainsFunc(r.Parents, func(p attach.RouteParent) bool { return len(p.Attachments) > 0 }) {

@@ -24,7 +24,7 @@ const (
 	targetGroupBackend = "TargetGroupName"
 )
 
-// backendKind returns the kind of a backend.
+// backendKind returns the kind of a backend. The default is Service.
 func backendKind(ref gwv1.BackendRef) string {
 	if ref.Kind == nil {
 		return serviceBackend
@@ -32,7 +32,7 @@ func backendKind(ref gwv1.BackendRef) string {
 	return cmp.Or(string(*ref.Kind), serviceBackend)
 }
 
-// backendNamespace returns the namespace of a backend of a route.
+// backendNamespace returns the namespace of a backend. The default is the namespace of the route.
 func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
 	if ref.Namespace == nil {
 		return route.Namespace
@@ -49,8 +49,9 @@ func (t *translation) reportInvalidBackend(at finding.Origin, reason finding.Rea
 	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + now, Fix: fix})
 }
 
-// mayReference reports whether a route may refer to an object of another namespace. If the API server does not serve
-// ReferenceGrants, this is not known, and the rule is held.
+// mayReference reports whether the route obj may refer to an object, and adds a finding if it may not. If the object is in
+// another namespace and the API server does not serve ReferenceGrants, the answer is not known. Then ok is false, and the
+// second result is the reason why the rule is held.
 func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) (ok bool, _ model.Held) {
 	route := at.Object
 	if namespace != route.Namespace && !t.view.Installed(cluster.KindReferenceGrant) {
@@ -96,8 +97,9 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	return target{}, false, 0
 }
 
-// scaledWeights returns the weights of backends within the maximum of AWS. If a weight exceeds it, all weights are scaled
-// down in proportion, but no positive weight becomes 0.
+// scaledWeights returns the weights of backends, each at most 999, which is the maximum of AWS. A backend without a weight
+// has weight 1. If a weight exceeds the maximum, all weights are scaled down in proportion, but no positive weight becomes
+// 0.
 func scaledWeights(of []gwv1.BackendRef) []int32 {
 	const most = 999
 	out := make([]int32, len(of))
@@ -123,12 +125,13 @@ func scaledWeights(of []gwv1.BackendRef) []int32 {
 // maxTargetGroups is the maximum number of target groups in one forward action.
 const maxTargetGroups = 5
 
-// clients describes the clients of a target group behind a network load balancer without security groups.
+// clients returns the clients of a target group behind a network load balancer without security groups. The security group
+// rules of the targets must admit these clients.
 func (t *translation) clients(g assemble.TargetGroup) *assemble.Clients {
 	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preservesClientIP(g), SeparateHealthCheckRule: true}
 }
 
-// preservesClientIP reports whether targets see the IP address of the client.
+// preservesClientIP reports whether the targets of a target group see the IP address of the client.
 func preservesClientIP(g assemble.TargetGroup) bool {
 	switch v, set := g.Attributes[settings.PreserveClientIPAttribute]; {
 	case g.Protocol != "TCP" && g.Protocol != "TLS":

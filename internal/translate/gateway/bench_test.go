@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// manyRoutes returns a Gateway with n routes, each with a hostname, a Service and two rules.
+// manyRoutes returns a cluster with a Gateway and n routes. Each route has a hostname, a Service and two rules.
 func manyRoutes(t testing.TB, n int) *cluster.Memory {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)

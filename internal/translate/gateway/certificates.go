@@ -17,9 +17,10 @@ import (
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// certificates returns the certificates of a port with TLS: the certificates in the configuration, otherwise, if Secrets are
-// imported, those in the Secrets of listeners, otherwise certificates in ACM for the hostnames of listeners and routes. A
-// hostname without a certificate is reported on the object that has the hostname.
+// certificates returns the certificates of a port with TLS. If the configuration sets certificates for the port, these are
+// used. Otherwise a listener uses certificates that are held from an earlier import, or the certificates in its Secrets if
+// Secrets are imported. For other hostnames of listeners and routes, certificates in ACM are searched. A hostname without a
+// certificate is reported on the object that has the hostname.
 func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	if arns := p.certificateARNs(); len(arns) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldOn(t.ref, p.at)}}
@@ -62,12 +63,14 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	return out
 }
 
-// namesCertificates reports whether a listener itself determines its certificates, so that none are searched by hostname.
+// namesCertificates reports whether the certificates of a listener are given by its certificateRefs, or are held from an
+// earlier import. Then no certificates are searched by hostname.
 func (t certificateBuilder) namesCertificates(l *attach.Listener) bool {
 	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 || len(t.heldCertificates[l]) > 0
 }
 
-// hasNamedCertificate reports whether a hostname of a route matches a listener that determines its certificates itself.
+// hasNamedCertificate reports whether host, a hostname of a route, matches a listener of the port that has its certificates
+// from certificateRefs or from an earlier import.
 func (t certificateBuilder) hasNamedCertificate(p *port, host string) bool {
 	return slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool {
 		h := l.Hostname()
@@ -75,7 +78,7 @@ func (t certificateBuilder) hasNamedCertificate(p *port, host string) bool {
 	})
 }
 
-// secretsOf returns the TLS Secrets to which a listener may refer.
+// secretsOf returns the TLS Secrets to which a listener refers and may refer.
 func (t certificateBuilder) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 	var out []assemble.TLSSecret
 	for _, s := range l.Certificates {
@@ -87,10 +90,11 @@ func (t certificateBuilder) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 	return out
 }
 
-// importFlagValue is the value of --import-tls-secrets for Gateways.
+// importFlagValue is the value of --import-tls-secrets that enables the import of certificates for Gateways.
 const importFlagValue = "gateway"
 
-// holdImports holds the live certificates that were imported from the Secrets of the listeners of a port.
+// holdImports adds the existing certificates that were imported from the Secrets of the listeners of a port to
+// heldCertificates.
 func (t certificateBuilder) holdImports(p *port) {
 	// No certificate is named by ARN here, because holdImports is not called for ports with certificates in the
 	// configuration.
@@ -102,8 +106,8 @@ func (t certificateBuilder) holdImports(p *port) {
 	}
 }
 
-// importCertificates imports the certificates for all TLS ports that have none in the configuration, or holds those that
-// were imported before.
+// importCertificates imports the certificates from Secrets for all TLS ports that have no certificates in the configuration.
+// If Secrets are not imported, it holds the certificates that were imported earlier.
 func (t certificateBuilder) importCertificates(ports []*port) {
 	var all []assemble.TLSSecret
 	claims := &assemble.HostClaims{}
@@ -153,7 +157,7 @@ func (p *port) certificateARNs() []string {
 	return arns
 }
 
-// routeRef returns a reference to the route with an index in attached.Routes.
+// routeRef returns a reference to the route with index n in attached.Routes.
 func (t *translation) routeRef(n int) finding.Ref {
 	return ownership.RefOf(t.attached.Routes[n].Object)
 }

@@ -13,8 +13,9 @@ import (
 	"slices"
 )
 
-// isDryRun reports whether only the plan of a Gateway is shown. The annotation has no effect on a Gateway that already has a
-// load balancer, unless the Gateway took it over and can give it back.
+// isDryRun reports whether the dry-run annotation of a Gateway has an effect: the plan is shown and not carried out. The
+// annotation has no effect while the Gateway is being deleted, or if it has a load balancer already, unless the Gateway took
+// this load balancer over and can return it.
 func isDryRun(gw *gwv1.Gateway, id model.StackID) bool {
 	_, adopts := gw.Annotations[naming.AdoptAnnotation]
 	return gw.Annotations[naming.DryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && (adopts || !slices.Contains(gw.Finalizers, naming.Finalizer(id)))

@@ -26,7 +26,7 @@ func TestTranslate(t *testing.T) {
 		opt := enginetest.CaseOptions(t, c, gateway.Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})
 		var models, findings, plans, statuses strings.Builder
 		for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
-			src := enginetest.LoadObjects(t, c.Text("cluster.yaml")) // a separate copy, without writes of the other kind
+			src := enginetest.LoadObjects(t, c.Text("cluster.yaml")) // a new copy, because the run for the other kind of load balancer has changed its copy
 			f := gateway.New(kind, opt)
 			ids := enginetest.StacksOfKind(t, f, src, cluster.KindGateway)
 			ids = slices.DeleteFunc(ids, func(id model.StackID) bool { return id.Kind != kind })

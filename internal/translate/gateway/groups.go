@@ -49,7 +49,8 @@ func (t targetGroupBuilder) requestTargetGroup(a target) (handle string, ok bool
 	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 }
 
-// targetConfiguration returns the configuration of target groups for a Service that is a backend of a route.
+// targetConfiguration returns the configuration of target groups for a Service that is a backend of a route. For each other
+// TargetGroupConfiguration of the Service, it adds a finding once.
 func (t targetGroupBuilder) targetConfiguration(a target) gatewayconfig.Targets {
 	key := backendKey{a.route, ownership.RefOf(a.svc)}
 	out, known := t.targetConfigs[key]
@@ -122,7 +123,8 @@ func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targ
 	g.Tags = t.WithDefaultTags(tags)
 }
 
-// targetGroupRequest converts the configuration of a target group to the input of assemble.NewTargetGroup.
+// targetGroupRequest converts the configuration of a target group to the input of assemble.NewTargetGroup. It returns
+// findings about values that are not valid.
 func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.TargetGroupRequest, finding.List) {
 	var found finding.List
 	set := settings.TargetGroup{

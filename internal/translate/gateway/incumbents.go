@@ -11,11 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// incumbentBuilder determines which of several conflicting routes the live load balancer serves. That route has precedence.
+// incumbentBuilder finds out which of several conflicting routes the existing load balancer in AWS serves, because that
+// route has precedence. It implements attach.LiveRoutes.
 type incumbentBuilder struct{ *translation }
 
-// Serves reports whether a live listener forwards to target groups of a route: on a network load balancer by its default
-// action, otherwise by a rule for one of the hosts. Other rules are ignored.
+// Serves implements attach.LiveRoutes. It reports whether the existing listener on port number forwards to a target group of
+// the route: on a network load balancer by its default action, on an application load balancer by a rule for one of the
+// hosts. It sets Stack.Contested, because the result depends on the observed state.
 func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string) bool {
 	t.Stack.Contested = true
 	l := t.LiveLoadBalancer().ListenerOnPort(number)
@@ -31,8 +33,8 @@ func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string
 	})
 }
 
-// forwardsToRoute reports whether live actions forward to a target group that was created for a route, or to a target group
-// with one of the names in named.
+// forwardsToRoute reports whether actions in AWS forward to a target group that was created for a route, or to a target
+// group whose name is in named.
 func (t incumbentBuilder) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
 	return slices.ContainsFunc(model.ForwardedGroups(actions), func(w model.WeightedGroup) bool {
 		arn := w.Group.ARN
@@ -41,7 +43,7 @@ func (t incumbentBuilder) forwardsToRoute(actions []model.Action, route finding.
 	})
 }
 
-// resourceIDs returns the ids in the tags of the live target groups of the stack, by ARN.
+// resourceIDs returns the resource ids, which are tags, of the existing target groups of the stack, by ARN.
 func (t incumbentBuilder) resourceIDs() map[string]string {
 	if t.liveTargetGroupIDs == nil {
 		t.liveTargetGroupIDs = map[string]string{}
@@ -52,7 +54,7 @@ func (t incumbentBuilder) resourceIDs() map[string]string {
 	return t.liveTargetGroupIDs
 }
 
-// targetGroupNames returns the names of the target groups that a route has as backends by name.
+// targetGroupNames returns the names in those backends of a route that have kind TargetGroupName.
 func (t incumbentBuilder) targetGroupNames(route finding.Ref) (out []string) {
 	obj, ok := cluster.Get[cluster.Object](t.view, cluster.Kind(route.Kind), route.Namespace, route.Name)
 	if !ok {
@@ -84,10 +86,11 @@ func matchHosts(conditions []model.Condition, hosts []string) bool {
 	return any && slices.Contains(hosts, "")
 }
 
-// desiredRoutes answers the same question as incumbentBuilder, from a desired state that has been applied.
+// desiredRoutes reports which routes the desired state of a stack serves, after that state was applied to AWS.
 type desiredRoutes struct{ stack model.Stack }
 
-// Serves implements attach.LiveRoutes. It reports whether the desired state serves a route on a port, for one of the hosts.
+// Serves implements attach.LiveRoutes. It reports whether the desired state serves a route on port number, for one of the
+// hosts.
 func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) bool {
 	if d.stack.LoadBalancer == nil {
 		return false
@@ -104,9 +107,9 @@ func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) b
 	return false
 }
 
-// holdRulesOfDuplicates holds the live rules of routes that are attached only to duplicates: listeners of ListenerSets that
-// conflict with a listener without hostname. Older controllers served both listeners. So the live rules are kept, except for
-// hosts of other routes, but no new rule is created.
+// holdRulesOfDuplicates holds the existing rules of routes that are attached only to duplicates: listeners of ListenerSets
+// that conflict with a listener without hostname. AWS Load Balancer Controller serves both listeners. So the existing rules
+// are held, except for hosts of other routes, but no new rule is created.
 func (t incumbentBuilder) holdRulesOfDuplicates() {
 	if t.Type == model.Network {
 		return

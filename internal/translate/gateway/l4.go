@@ -16,7 +16,7 @@ import (
 // networkListenerBuilder builds the listeners of a network load balancer.
 type networkListenerBuilder struct{ *translation }
 
-// networkPorts returns the ports of a network load balancer.
+// networkPorts returns the ports of a network load balancer, each with its protocol and the route that it serves.
 func (t networkListenerBuilder) networkPorts() []*port {
 	out := t.portsOf(chooseProtocol)
 	t.unservedPorts = map[int][]*port{}
@@ -83,7 +83,7 @@ func quicProtocol(p *port) string {
 	return ""
 }
 
-// networkListener builds the listener of a port; false if no backend would receive the connections.
+// networkListener builds the listener of a port. It returns false if no backend would receive the connections.
 func (t networkListenerBuilder) networkListener(p *port) (model.Listener, bool) {
 	if p.servedRoute < 0 {
 		return model.Listener{}, false
@@ -155,7 +155,8 @@ func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out
 	return out, serving, held
 }
 
-// networkBackend returns the target group for one backend. ok is false if the backend cannot be used.
+// networkBackend returns the target group for one backend. ok is false if the backend cannot be used. held reports whether
+// the listener is held, because the target group cannot be built.
 func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:

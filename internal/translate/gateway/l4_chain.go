@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// albTargetGroup returns the target group whose target is the application load balancer of another Gateway. The target group
-// is held until that load balancer exists.
+// albTargetGroup returns the target group whose target is the application load balancer of another Gateway. held is true
+// until that load balancer exists. ok is false if the backend cannot be used.
 func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
@@ -59,8 +59,8 @@ func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref 
 	return model.GroupRef{ID: handle}, ok, !ok
 }
 
-// albARN returns the ARN of the application load balancer of a Gateway; "" until it is active. The ARN is the message of
-// condition Programmed, as in older controllers.
+// albARN returns the ARN of the application load balancer of a Gateway; "" if the load balancer is not active. The ARN is
+// the message of condition Programmed, as in AWS Load Balancer Controller.
 func albARN(gw *gwv1.Gateway) string {
 	c := meta.FindStatusCondition(gw.Status.Conditions, string(gwv1.GatewayConditionProgrammed))
 	if c == nil || c.Status != "True" {
@@ -72,8 +72,8 @@ func albARN(gw *gwv1.Gateway) string {
 	return c.Message
 }
 
-// buildALBTargetGroup builds the target group whose target is a port of the application load balancer of another
-// Gateway.
+// buildALBTargetGroup builds the target group whose target is a port of the application load balancer of another Gateway. It
+// returns nil and adds a finding if the configuration of the target group is not valid.
 func (t networkListenerBuilder) buildALBTargetGroup(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
 	of := gatewayconfig.TargetsForGateway(t.view, at.Object, backend.Namespace, backend.Name)
 	if of.Configuration != nil {

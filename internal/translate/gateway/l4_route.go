@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// chooseRoute sets the route of a port. A port of a network load balancer serves one route, because its listener has no
-// conditions for hostnames or paths: it is the route that is served now, otherwise the oldest route. If listeners of the
-// port admit different namespaces, only routes that the first listener admits are candidates, so that no namespace receives
-// connections for another namespace.
+// chooseRoute sets the route that a port serves, and the owner of the port. A port of a network load balancer serves one
+// route, because its listener has no conditions for hostnames or paths. The route that AWS serves now is chosen, otherwise
+// the oldest route. If listeners of the port admit different namespaces, only routes that the first listener admits can be
+// the oldest route, so that no namespace receives connections for another namespace.
 func (t networkListenerBuilder) chooseRoute(p *port) {
 	p.servedRoute, p.owner = -1, p.listeners[0]
 	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.AdmittedNamespaces != p.owner.AdmittedNamespaces })
@@ -31,8 +31,8 @@ func (t networkListenerBuilder) chooseRoute(p *port) {
 		p.servedRoute = p.routes[at].Route
 	}
 	for _, r := range p.routes {
-		// A route with the same backends as the chosen route is not reported, because its backends receive the connections
-		// anyway.
+		// A route with the same backends as the chosen route is not reported, because the same backends receive the
+		// connections.
 		if r.Route != p.servedRoute && (p.servedRoute < 0 || !sameBackends(t.attached.Routes[p.servedRoute].Object, t.attached.Routes[r.Route].Object)) {
 			t.unservedPorts[r.Route] = append(t.unservedPorts[r.Route], p)
 		}

@@ -9,15 +9,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// applicationListener builds the listener of a port; false if the port gets no listener, for example because no route is
-// attached.
+// applicationListener builds the listener of a port. It returns false if the port gets no listener, for example because no
+// route is attached.
 func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 	if len(p.routes) == 0 && !t.strictConformance {
 		return model.Listener{}, false
 	}
 	l := t.buildListener(p)
 	if len(p.routes) == 0 && l.TLS != nil && len(l.TLS.Certificates) == 0 {
-		return model.Listener{}, false // AWS has no HTTPS listener without a certificate
+		return model.Listener{}, false // AWS does not accept an HTTPS listener without a certificate
 	}
 	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
 	if p.TLS && p.entry != nil && p.entry.MutualAuthentication != nil {
@@ -31,7 +31,7 @@ func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 	return l, true
 }
 
-// mutualAuth returns the settings for client certificates in the configuration.
+// mutualAuth returns the settings for mutual TLS in the configuration of a port.
 func (t *translation) mutualAuth(p *port) *model.MutualAuth {
 	c := p.entry.MutualAuthentication
 	out := &model.MutualAuth{Mode: string(c.Mode), TrustStore: valueOr(c.TrustStore, ""), Of: p.at, Members: []finding.Ref{t.ref}}
@@ -50,7 +50,8 @@ type parsedRoute struct {
 	rules []routeRule
 }
 
-// parseRoute returns the parsed rules of the route with an index. Each route is parsed once.
+// parseRoute returns the parsed rules of the route with index n in attached.Routes. The first call for a route parses it,
+// and reports fields that have no effect.
 func (t *translation) parseRoute(n int) *parsedRoute {
 	if out, known := t.parsedRoutes[n]; known {
 		return out
@@ -94,8 +95,8 @@ func (t *translation) ruleInputs(p *port) []*ruleInput {
 	return out
 }
 
-// fitsRuleLimit reports whether the rules of a route on a port are within the limit of the operator. They are counted before
-// they are built. If they exceed the limit, the route is reported and its live rules are held.
+// fitsRuleLimit reports whether the rules of a route on a port are within MaxRules. The rules are counted before they are
+// built. If they exceed the limit, the route is reported and its existing rules are held.
 func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	n, namespace := countRules(route.rules)*hosts, route.ref.Namespace
 	if t.ruleCounts[namespace]+n <= t.opt.MaxRules {
@@ -115,8 +116,9 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 }
 
 // isolationRules returns the inputs for rules of listener isolation. Requests for the hostname of a listener must not reach
-// routes that are attached only to less specific listeners, so such a rule answers the requests for the hostname that no
-// route of the listener matches. A hostname needs no such rule if a rule of its own listener matches all requests.
+// routes that are attached only to less specific listeners. So such a rule answers the requests for the hostname that no
+// route of the listener matches. No such rule is needed if one of the units, which are the inputs for rules of routes,
+// matches all requests for the hostname.
 func (t *translation) isolationRules(p *port, units []*ruleInput) []*ruleInput {
 	covered := map[string]bool{}
 	for _, r := range p.routes {

@@ -13,8 +13,8 @@ import (
 // ruleConditions are the conditions of a rule of a listener.
 type ruleConditions struct {
 	list []model.Condition
-	// fault is the reason why AWS does not support the conditions; "" if AWS supports them. reason and fix are those of the
-	// finding about it.
+	// fault is the reason why AWS does not support the conditions; "" if AWS supports them. It is the message of a finding
+	// with reason reason and fix fix.
 	fault, fix string
 	reason     finding.Reason
 	// inexactValue is a value for an exact match that has characters which AWS treats as wildcards; "" if there is none.
@@ -33,7 +33,8 @@ const wildcards = "*?"
 // conditionBuilder builds the conditions of a listener rule from a match of a route.
 type conditionBuilder struct{ *translation }
 
-// conditionsOf returns the conditions for a hostname, a match, and the client addresses in a ListenerRuleConfiguration.
+// conditionsOf returns the conditions for a hostname, a match, and clients, which are the client addresses in a
+// ListenerRuleConfiguration.
 func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients []model.SourceIP) ruleConditions {
 	var c ruleConditions
 	if host != "" {
@@ -102,8 +103,8 @@ func (t conditionBuilder) pathCondition(c *ruleConditions, m *match) model.PathP
 	return model.PathPattern{Values: []string{v, v + "/*"}}
 }
 
-// checkExpression reports a regular expression that AWS does not accept. It uses Go's parser, because AWS and Go accept
-// nearly the same expressions.
+// checkExpression sets fault if AWS does not accept the regular expression v. It uses the parser of Go, because AWS and Go
+// accept nearly the same expressions. what is the kind of the expression, for messages.
 func (c *ruleConditions) checkExpression(what, v string) {
 	if _, err := regexp.Compile(v); err != nil {
 		c.setUnsupported(fmt.Sprintf("AWS does not support the %s expression %q", what, finding.TruncateValue(v)), "use an expression without look-around, back references and possessive quantifiers")
@@ -159,7 +160,8 @@ func (t conditionBuilder) queryCondition(c *ruleConditions, q fieldMatch) model.
 	return model.QueryString{Pairs: []model.QueryPair{{Key: q.name, Value: q.value}}}
 }
 
-// procedurePath returns the path that gRPC calls have for a match of a GRPCRoute.
+// procedurePath returns the path pattern for the gRPC calls that a match of a GRPCRoute selects: "/service/method", with "*"
+// in place of a part that the match does not set.
 func procedurePath(m *match) string {
 	switch {
 	case m.service != "" && m.procedure != "":

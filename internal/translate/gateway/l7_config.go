@@ -24,12 +24,12 @@ func isRuleConfiguration(ref gwv1.LocalObjectReference) bool {
 // ruleConfig has the settings that a ListenerRuleConfiguration sets for a rule.
 type ruleConfig struct {
 	name string
-	// authentication is the action before the last action. authenticationHeld reports whether it cannot be built because its
-	// Secret cannot be read.
+	// authentication is the action that authenticates requests before the last action; nil if there is none.
+	// authenticationHeld reports whether it cannot be built because its Secret cannot be read.
 	authentication     model.Action
 	authenticationHeld bool
-	// response is the last action, if it is a fixed response. stickiness is for a forward as the last action, redirectQuery
-	// for a redirect.
+	// response is the last action if that is a fixed response. stickiness applies if the last action is a forward, and
+	// redirectQuery if it is a redirect.
 	response      *model.FixedResponse
 	stickiness    *model.GroupStickiness
 	hasRedirect   bool
@@ -158,7 +158,8 @@ func (t ruleConfigBuilder) readSecret(namespace, name string) (*corev1.Secret, b
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }
 
-// clientConditions returns the conditions on client addresses that apply to a match.
+// clientConditions returns the conditions on client addresses that apply to a match. fault is not nil if an address range is
+// not valid. c can be nil.
 func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault error) {
 	if c == nil {
 		return nil, nil
@@ -176,7 +177,8 @@ func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault err
 	return out, nil
 }
 
-// appliesToMatch reports whether a condition of a ListenerRuleConfiguration applies to the match with an index.
+// appliesToMatch reports whether a condition of a ListenerRuleConfiguration applies to the match with the given index in the
+// rule.
 func appliesToMatch(c gwconfig.Condition, index int) bool {
 	return c.MatchIndexes == nil || slices.Contains(*c.MatchIndexes, index)
 }

@@ -18,13 +18,12 @@ type sortedFilters struct {
 	redirect   *gwv1.HTTPRequestRedirectFilter
 	rewrites   []*gwv1.HTTPURLRewriteFilter
 	extensions []gwv1.LocalObjectReference
-	// unsupported is the first filter that application load balancers do not support, for messages; "" if there is none.
+	// unsupported names the first filter that application load balancers do not support, for messages; "" if there is none.
 	unsupported string
-	// ignored are the filters that have no effect because they follow a redirect.
+	// ignored names the filters that have no effect because they follow a redirect, for messages.
 	ignored []string
 }
 
-// sortFilters sorts the filters of a rule by type.
 func (r routeRule) sortFilters() sortedFilters {
 	var out sortedFilters
 	for i, f := range r.filters {
@@ -51,7 +50,8 @@ func (r routeRule) sortFilters() sortedFilters {
 // redirectFault is the reason why AWS does not support the redirect of a filter, and what to do.
 type redirectFault struct{ why, fix string }
 
-// redirectOf returns the redirect action for a filter on a port, and a transform if the redirect needs one.
+// redirectOf returns the redirect action for a filter on a port, and a transform if the redirect needs one. query is the
+// query in the ListenerRuleConfiguration; nil if it sets none.
 func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *string) (to model.Redirect, rewrite []model.Transform, fault *redirectFault) {
 	status := 302
 	if f.StatusCode != nil {
@@ -93,8 +93,8 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 	return to, rewrite, nil
 }
 
-// redirectPath sets the path of a redirect. If the filter replaces only the prefix of the path, it returns the transform for
-// that.
+// redirectPath sets the path of a redirect. If the filter replaces only the prefix of the path, redirectPath returns the
+// transform that replaces it.
 func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]model.Transform, *redirectFault) {
 	full, prefix := path.ReplaceFullPath, path.ReplacePrefixMatch
 	for _, v := range []*string{full, prefix} {
@@ -115,9 +115,9 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	return nil, nil
 }
 
-// redirectLoop returns a message about a redirect to the same URL; "" if the URL differs. A redirect that replaces only the
-// prefix of the path gets the port of the listener, because AWS refuses a redirect in which every part is the same as in the
-// request.
+// redirectLoop returns a message if a redirect leads to the URL of the request; "" otherwise. If the redirect replaces only
+// the prefix of the path, redirectLoop sets its port to that of the listener, because AWS refuses a redirect in which every
+// part is the same as in the request.
 func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
 	number := strconv.Itoa(int(p.Number))
 	if to.Protocol != "" && to.Protocol != p.ListenPort().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {
@@ -160,11 +160,12 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	return &model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{rewrite}}, ""
 }
 
-// regexGroupReference matches text in a replacement that AWS would replace by a group of the regular expression.
+// regexGroupReference matches text in a replacement that AWS replaces by a group of the regular expression.
 var regexGroupReference = regexp.MustCompile(`\$[0-9{]`)
 
 // prefixPattern returns a regular expression for a prefix. A prefix that matches itself as a regular expression is returned
-// unchanged: the condition of the rule permits no other path, and the rewrites of older controllers stay equal.
+// unchanged. The condition of the rule permits no other path, and the rewrite stays equal to that of AWS Load Balancer
+// Controller.
 func prefixPattern(prefix string) string {
 	if re, err := regexp.Compile("^" + prefix); err == nil && re.FindString(prefix) == prefix && re.NumSubexp() == 0 {
 		return prefix

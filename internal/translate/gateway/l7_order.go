@@ -77,7 +77,6 @@ func hostRank(host string) int {
 	return 0
 }
 
-// compareTrueFirst orders true before false.
 func compareTrueFirst(a, b bool) int {
 	switch {
 	case a == b:

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// pathMatch is the type of the path match in a match.
+// pathMatch is how a match compares the path of a request.
 type pathMatch int
 
 // The values of pathMatch, in ascending precedence.
@@ -68,7 +68,7 @@ func rulesOf(obj cluster.Object) []routeRule {
 func httpRules(o *gwv1.HTTPRoute) []routeRule {
 	rules := o.Spec.Rules
 	if len(rules) == 0 {
-		rules = []gwv1.HTTPRouteRule{{}} // the default of the API server
+		rules = []gwv1.HTTPRouteRule{{}} // the API server sets this default
 	}
 	out := make([]routeRule, 0, len(rules))
 	for i, r := range rules {
@@ -91,7 +91,7 @@ func httpRules(o *gwv1.HTTPRoute) []routeRule {
 		}
 		matches := r.Matches
 		if matches == nil {
-			matches = []gwv1.HTTPRouteMatch{{}} // the default of the API server
+			matches = []gwv1.HTTPRouteMatch{{}} // the API server sets this default
 		}
 		for j, m := range matches {
 			x.matches = append(x.matches, httpMatch(j, m))

@@ -19,7 +19,7 @@ func fixedResponse(status string) []model.Action {
 // unusableRuleStatus is the HTTP status with which requests for a rule that cannot be built are answered.
 const unusableRuleStatus = "500"
 
-// buildRule builds the listener rule for an input on a port; false if there is no rule.
+// buildRule builds the listener rule for an input on a port. If a value of the route cannot be translated, the rule is held.
 func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 	if u.isolation != nil {
 		return model.Rule{
@@ -61,7 +61,7 @@ func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 	return r, true
 }
 
-// origin returns the origin that identifies the rule on a port: the match of the route, with the hostname.
+// origin returns the match of the route, with the hostname. It identifies the rule on a port.
 func (u *ruleInput) origin() finding.Origin {
 	field := u.rule.field()
 	if u.match.index != math.MaxInt {
@@ -158,7 +158,8 @@ func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.He
 	return []model.Action{*forward}, rewrite, 0
 }
 
-// unusableConfigActions returns the actions of a rule whose ListenerRuleConfiguration cannot be used.
+// unusableConfigActions returns the actions of a rule whose ListenerRuleConfiguration cannot be used: the redirect of the
+// rule, otherwise a response with unusableRuleStatus.
 func (b *ruleBuilder) unusableConfigActions() ([]model.Action, []model.Transform, model.Held) {
 	if b.filters.redirect != nil && b.filters.unsupported == "" {
 		return b.redirectActions()

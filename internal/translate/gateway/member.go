@@ -18,20 +18,20 @@ import (
 
 const classField = "spec.gatewayClassName"
 
-// stackGateway is the Gateway of a stack. If the Gateway is no longer served, it has the finding about the reason, or the
-// leaving member.
+// stackGateway is the Gateway of a stack, and its state: served, leaving the stack, or excluded.
 type stackGateway struct {
 	gw *gwv1.Gateway
-	// class is the class of the Gateway; nil if the Gateway is not served.
+	// class is the GatewayClass; nil if the Gateway is not served. gw is nil if the Gateway does not exist.
 	class *gwv1.GatewayClass
 
 	leaving       []model.Member
 	deletionGuard *finding.Finding
-	// unprotected reports whether the leaving Gateway explicitly disables deletion protection.
+	// unprotected reports whether the configuration of the leaving Gateway explicitly disables deletion protection.
 	unprotected bool
 	// movedAway reports whether the class of the Gateway now belongs to another controller.
 	movedAway bool
-	// excluded reports whether the Gateway is no longer served although no user has edited the Gateway.
+	// excluded reports whether the Gateway is no longer served although no user has edited it. Then resources in AWS stay
+	// unchanged.
 	excluded bool
 	found    finding.List
 }
@@ -75,7 +75,7 @@ func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 		case ours && kind == id.Kind:
 			l.class = class
 		case !claimed:
-		case ours: // the other frontend serves it
+		case ours: // the frontend for the other kind of load balancer serves the Gateway
 			l.setLeaving(v, id, class)
 		default:
 			if fault := f.massRemoval(v, gw); fault != nil {
@@ -91,7 +91,7 @@ func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 }
 
 // setLeaving makes the Gateway a leaving member. It reads from the configuration whether the load balancer is protected from
-// deletion. A configuration that cannot be read does not protect it.
+// deletion. If the configuration cannot be read, the load balancer counts as not protected. class can be nil.
 func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
 	l.leaving = append(l.leaving, ownership.NewMember(v, l.gw, id))
 	if class == nil {
@@ -152,8 +152,9 @@ func (c gatewaysOfSameClass) SelectsOtherController(o cluster.Object) bool {
 	return !ours
 }
 
-// changedControllerByEdit reports whether a user edited the class of the Gateway when the new class already belonged to the
-// other controller. The controller of a class cannot be changed, so this is so since the class was created.
+// changedControllerByEdit reports whether a user moved the Gateway to another controller by editing its class name. The
+// controller of a GatewayClass cannot change, so an edit that is not earlier than the creation of the class is such a move.
+// If the class does not exist, the edit must be later than the finalizer of this controller.
 func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	edited := cluster.ClassEditedAt(gw)
 	if edited.IsZero() {
@@ -166,7 +167,7 @@ func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	return !edited.Before(since)
 }
 
-// configurationField returns the kind and name of a TargetGroupConfiguration in place of a field, for findings.
+// configurationField returns the kind, namespace and name of a TargetGroupConfiguration, for use as the field of a finding.
 func configurationField(of *gwconfig.TargetGroupConfiguration) string {
 	return fmt.Sprintf("%s %s/%s", cluster.KindTargetGroupConfiguration, of.Namespace, of.Name)
 }

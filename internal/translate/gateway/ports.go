@@ -14,10 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// port is a port with its valid listeners.
+// port is a port of a Gateway with its valid listeners.
 type port struct {
 	*members.Port
-	// listeners are the valid listeners of the port, in order of validation.
+	// listeners are the valid listeners of the port, in the order of attach.Result.Listeners.
 	listeners []*attach.Listener
 	// routes are the routes that are attached to the listeners, oldest first.
 	routes []attach.PortRoute
@@ -25,7 +25,7 @@ type port struct {
 	// there is none. owner is the listener to which this route is attached, otherwise the first listener of the port.
 	servedRoute int
 	owner       *attach.Listener
-	// entry is the entry of the configuration for the listener; nil if there is none. at is the field with the entry.
+	// entry is the entry of the configuration for the listener; nil if there is none. at is the field with this entry.
 	entry *gwconfig.ListenerConfiguration
 	at    finding.Origin
 }

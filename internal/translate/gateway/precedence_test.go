@@ -22,8 +22,8 @@ import (
 )
 
 // TestRequestsReachTheRouteThatTheSpecificationNames checks that the rules of an ALB forward each request to the route that
-// the Gateway API specification selects. The test implements the specification literally: it selects the listener by its
-// hostname, then all matches of the routes that are attached to this listener, and of these the match with the highest
+// the Gateway API specification selects. The test implements the specification literally. It selects the listener by its
+// hostname. From the matches of all routes that are attached to this listener, it selects the match with the highest
 // precedence.
 func TestRequestsReachTheRouteThatTheSpecificationNames(t *testing.T) {
 	t.Parallel()
@@ -151,7 +151,7 @@ func (w *randomRouteSet) httpMatch() gwv1.HTTPRouteMatch {
 			m.QueryParams = append(m.QueryParams, gwv1.HTTPQueryParamMatch{Name: name, Value: pick(w.rnd, []string{"1", "2"})})
 		}
 	}
-	// AWS permits five values per rule: a hostname, two values for a prefix, and two others.
+	// AWS permits five condition values in a rule: one for the hostname, two for a path prefix, and two others.
 	if len(m.Headers)+len(m.QueryParams)+boolToInt(m.Method != nil) > 2 {
 		m.QueryParams = nil
 	}
@@ -235,7 +235,6 @@ type candidate struct {
 	name    string
 }
 
-// hasPrecedenceOver reports whether c has precedence over o.
 func (c candidate) hasPrecedenceOver(o candidate) bool {
 	for i := range c.keys[:6] {
 		if c.keys[i] != o.keys[i] {
@@ -269,7 +268,7 @@ func hostSpecificity(pattern, host string) int {
 	return 0
 }
 
-// expectedMatch returns the match that serves a request according to the Gateway API specification, or 404.
+// expectedMatch returns the match that serves a request according to the Gateway API specification; "404" if there is none.
 func (w *randomRouteSet) expectedMatch(req model.Request) string {
 	listener, best := -1, 0
 	for i, l := range w.gw.Spec.Listeners {
@@ -294,7 +293,8 @@ func (w *randomRouteSet) expectedMatch(req model.Request) string {
 		if host == 0 {
 			continue
 		}
-		// If the hostname of the listener is more specific than that of the route, it is used for the route.
+		// If the hostname of the listener is more specific than that of the route, the match gets the specificity of the
+		// listener.
 		for _, c := range candidates(o, req, max(host, best)) {
 			if won == nil || c.hasPrecedenceOver(*won) {
 				won = &c
@@ -333,7 +333,8 @@ func routeHostSpecificity(o cluster.Object, host string) int {
 	return best
 }
 
-// candidates returns the matches of a route that a request satisfies.
+// candidates returns the matches of a route that a request satisfies. host is the specificity of the hostname that matches
+// the request.
 func candidates(o cluster.Object, req model.Request, host int) []candidate {
 	header := map[string]string{}
 	for _, h := range req.Header {
@@ -375,7 +376,8 @@ func candidates(o cluster.Object, req model.Request, host int) []candidate {
 	return out
 }
 
-// httpPathRank returns the rank and the length of a path match; 0 if the path does not match.
+// httpPathRank returns the rank of the type of a path match, and the length of its value. The rank is 0 if the path does not
+// match.
 func httpPathRank(m gwv1.HTTPPathMatch, path string) (rank, length int) {
 	v := *m.Value
 	switch *m.Type {
@@ -423,7 +425,8 @@ func matchesMethodHeadersAndQuery(m gwv1.HTTPRouteMatch, req model.Request, head
 	return true
 }
 
-// grpcPathRank returns the rank of a method match, with the lengths of service and method; -1 if the path does not match.
+// grpcPathRank returns the rank of a method match, and the lengths of its service and method. The rank is -1 if the path
+// does not match.
 func grpcPathRank(m gwv1.GRPCRouteMatch, path string) (rank, service, procedure int) {
 	if m.Method == nil {
 		return 0, 0, 0

@@ -14,7 +14,7 @@ import (
 )
 
 // Report returns patches for the status of the Gateway, its ListenerSets and its routes, for annotations of the Gateway, and
-// for events about it. A status that is already correct is not patched.
+// for its events. A status that is already correct is not patched.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	l := f.loadGateway(v, o.ID)
 	source := string(controllerOf(o.ID.Kind))
@@ -22,8 +22,8 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		return append(status.Events(o, l.gw, source, false), f.removeStatus(v, o.ID, l)...)
 	}
 	if o.Err != nil && o.FailedPhase == engine.ObservePhase && o.Stack.Contested {
-		// The live load balancer decides which of several conflicting listeners is served. It is not known, so the status of
-		// listeners is not changed.
+		// The existing load balancer decides which of several conflicting listeners is served. Its state is not known now,
+		// so the status of listeners is not changed.
 		return status.Events(o, l.gw, source, false)
 	}
 	r := status.Report{
@@ -44,7 +44,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return append(out, status.Events(o, l.gw, source, s.BecomesProgrammed())...)
 }
 
-// controllerOf returns the controller name for a kind of stack. It is also the source of events.
+// controllerOf returns the controller name for a kind of stack. It is also the source of events about the stack.
 func controllerOf(kind model.Kind) gwv1.GatewayController {
 	if kind == model.NLBGateway {
 		return gatewayconfig.NLBController
@@ -66,7 +66,7 @@ func (f *Frontend) removeStatus(v *cluster.View, id model.StackID, l stackGatewa
 	return status.RemovalPatches(v, cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name}, gone, !f.isServed(v, l.gw))
 }
 
-// isServed reports whether a Gateway has a class of this controller, for any kind of load balancer.
+// isServed reports whether a Gateway is not being deleted and has a class of this controller, for any kind of load balancer.
 func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 	if gw == nil || gw.DeletionTimestamp != nil {
 		return false

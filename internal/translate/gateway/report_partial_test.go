@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// TestPartiallyInvalidRoutes checks that a route of which only some rules are invalid is accepted for the other rules, and
-// that condition PartiallyInvalid is removed together with the fault. With classes of older controllers, a route is accepted
-// as a whole or not at all.
+// TestPartiallyInvalidRoutes checks that a route of which only some rules are not valid is accepted for its other rules, and
+// that condition PartiallyInvalid is removed when the rules are corrected. With the controller names of AWS Load Balancer
+// Controller, a route is accepted as a whole or not at all.
 func TestPartiallyInvalidRoutes(t *testing.T) {
 	ref := finding.Ref{Kind: "HTTPRoute", Namespace: "a", Name: "r"}
 	wrong := func(fields ...string) (out finding.List) {
@@ -64,9 +64,10 @@ func TestPartiallyInvalidRoutes(t *testing.T) {
 	}
 }
 
-// TestAPortWithoutBackendsIsProgrammed checks the condition for a port of an NLB whose routes have no backends, so that it
-// refuses connections: AWS does not permit a listener without a target group. Classes that follow the Gateway API report
-// such a port as programmed, other classes do not.
+// TestAPortWithoutBackendsIsProgrammed checks condition Programmed for a port of an NLB whose routes have no backends. Such
+// a port refuses connections, because AWS does not permit a listener without a target group. It is reported as programmed
+// with controller name gateway.fulcrum.dev/aws, which follows the Gateway API, and as not programmed with other controller
+// names.
 func TestAPortWithoutBackendsIsProgrammed(t *testing.T) {
 	const docs = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -94,7 +95,7 @@ spec:
 		s := newReportHarness(t, fmt.Sprintf(docs, controller))
 		s.frontend = New(model.NLBGateway, s.frontend.opt)
 		s.outcome.ID.Kind = model.NLBGateway
-		// The listener of port 81 is neither desired nor live. The listener of port 82 is desired, but AWS did not
+		// The listener of port 81 is not desired and does not exist. The listener of port 82 is desired, but AWS did not
 		// create it.
 		s.outcome.Stack.LoadBalancer = &model.LoadBalancer{Type: model.Network, Listeners: []model.Listener{{Port: 80}, {Port: 82}}}
 		s.outcome.Plan.Ports = []int32{80}

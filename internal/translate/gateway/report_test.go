@@ -22,14 +22,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// reportHarness writes reports to an in-memory cluster, without a controller.
+// reportHarness writes the reports of a Frontend to an in-memory cluster, without a controller.
 type reportHarness struct {
 	t        *testing.T
 	src      *cluster.Memory
 	frontend *Frontend
 	outcome  engine.Outcome
 	now      time.Time
-	// events has the events and annotations of the last report.
+	// events has the reasons of the events, and the keys of the annotations, of the last report.
 	events []string
 }
 
@@ -62,7 +62,7 @@ func newReportHarness(t *testing.T, yaml string) *reportHarness {
 	return s
 }
 
-// writeReport writes a report, and returns the number of written statuses.
+// writeReport writes the report about the outcome, and returns the number of statuses that it has written.
 func (s *reportHarness) writeReport() int {
 	s.t.Helper()
 	s.now = s.now.Add(time.Minute)
@@ -90,7 +90,6 @@ func (s *reportHarness) writeReport() int {
 	return writes
 }
 
-// applyMergePatch applies a merge patch to an object.
 func (s *reportHarness) applyMergePatch(obj cluster.Object, change any) {
 	s.t.Helper()
 	before, err := json.Marshal(obj)
@@ -207,8 +206,8 @@ func TestReportOfAServedGateway(t *testing.T) {
 	}
 }
 
-// TestConditionsFollowTheirReason checks that conditions change with the findings, and that the transition time of a
-// condition is the time of its last change.
+// TestConditionsFollowTheirReason checks that the conditions of a route change with the findings, and that the transition
+// time of a condition is the time of its last change.
 func TestConditionsFollowTheirReason(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.writeReport()
@@ -245,8 +244,8 @@ func TestConditionsFollowTheirReason(t *testing.T) {
 
 const otherControllerEntry = `{"controllerName": "example.com/other", "parentRef": {"name": "g"}, "conditions": []}`
 
-// TestEntriesAreRemovedWithTheirParents checks that status entries of other controllers are kept, and that an entry of this
-// controller is removed with its parentRef and with its Gateway.
+// TestEntriesAreRemovedWithTheirParents checks that status entries of other controllers are kept. An entry of this
+// controller is removed if the route no longer has the parentRef, or if the Gateway is deleted.
 func TestEntriesAreRemovedWithTheirParents(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [`+otherControllerEntry+`, {"controllerName": "example.com/other", "parentRef": {"name": "gone"}, "conditions": []}]}}`)
@@ -290,8 +289,8 @@ func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
 	}
 }
 
-// TestEntriesOfLaterGenerationsStay checks that a status entry for a later generation of the route than the one that was
-// read is not changed.
+// TestEntriesOfLaterGenerationsStay checks that a status entry is not changed if it is about a later generation of the route
+// than the generation that was read.
 func TestEntriesOfLaterGenerationsStay(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [{"controllerName": "gateway.k8s.aws/alb", "parentRef": {"name": "g"},
@@ -431,8 +430,8 @@ func TestGatewayConditions(t *testing.T) {
 	}
 }
 
-// TestProgrammedIsRetainedWhileAWSStateIsUnknown checks that a load balancer that was reported as programmed is still
-// reported so while AWS cannot be read, or while the desired state cannot be determined.
+// TestProgrammedIsRetainedWhileAWSStateIsUnknown checks that condition Programmed and the address stay while AWS cannot be
+// read, and while the desired state cannot be determined.
 func TestProgrammedIsRetainedWhileAWSStateIsUnknown(t *testing.T) {
 	gw := finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}
 	for name, change := range map[string]func(s *reportHarness){

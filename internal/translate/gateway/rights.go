@@ -22,10 +22,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// WithdrawnParts returns the live rules, target groups and certificates that are no longer permitted: listeners do not admit
-// the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. The result does not depend
-// on whether routes and configurations are valid. If the API server does not serve a kind, missing objects of this kind
-// withdraw nothing.
+// WithdrawnParts returns the existing rules, target groups and certificates that are no longer permitted: listeners do not
+// admit the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. The result does not
+// depend on whether routes and configurations are valid. Nothing is withdrawn because of missing objects of a kind that the
+// API server does not serve.
 func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	if !f.routesInstalled(v) {
 		return model.Withdrawn{}, nil
@@ -45,13 +45,13 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 			return model.Withdrawn{}, unknown
 		}
 	}
-	// The live load balancer decides which listeners are valid, as in Translate.
+	// The existing load balancer decides which listeners are valid, as in Translate.
 	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, view: v, gw: gw}
 	if id.Kind == model.NLBGateway {
 		t.Type = model.Network
 	}
-	// If the class does not exist, its controller name is not known. The strict condition for hostnames is correct for all
-	// controller names.
+	// If the class does not exist, its controller name is not known. The hostname conditions of strictConformance are
+	// correct for all controller names.
 	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
 	t.strictConformance = !known || class.Spec.ControllerName == gatewayconfig.AnyController
 	r := &rightsChecker{
@@ -78,8 +78,8 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	return r.withdrawn, r.questions
 }
 
-// withdrawEverything returns all rules of a Gateway whose class now belongs to another controller, and whose load balancer
-// is protected from deletion. Default actions that refuse all requests are always permitted.
+// withdrawEverything returns all rules and default actions of a load balancer that is protected from deletion, and whose
+// GatewayClass now belongs to another controller. Default actions that refuse all requests are always permitted.
 func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	w := model.Withdrawal{
@@ -105,7 +105,8 @@ func (f *Frontend) lacksListenerSets(v *cluster.View, gw *gwv1.Gateway) bool {
 	return f.opt.ListenerSets && !v.Installed(cluster.KindListenerSet) && n != nil && *n > 0
 }
 
-// rightsChecker checks whether listeners and ReferenceGrants still permit what the live load balancer does.
+// rightsChecker checks whether listeners and ReferenceGrants still permit the rules, target groups and certificates of the
+// existing load balancer.
 type rightsChecker struct {
 	view      *cluster.View
 	liveStack observed.Stack
@@ -119,11 +120,11 @@ type rightsChecker struct {
 	// owners has, by ARN of a target group, the routes for which it was created or may have been created.
 	owners    map[string][]finding.Ref
 	withdrawn model.Withdrawn
-	// questions ask for further facts that the check needs.
+	// questions are the questions about further facts in AWS that the check needs.
 	questions []model.Question
 }
 
-// checkListener checks a live listener and its rules for withdrawn permissions.
+// checkListener checks an existing listener and its rules for withdrawn permissions.
 func (r *rightsChecker) checkListener(l *observed.Listener) {
 	if r.network && r.listenersKnown {
 		r.checkNetworkListener(l)
@@ -182,9 +183,9 @@ func (r *rightsChecker) mayAnyOwnerServe(port int32, actions []model.Action, own
 	return r.objectToReport(owners), false
 }
 
-// claimantsOf returns the possible owners of a rule without target groups, such as a redirect, according to its hostname:
-// the routes that name the hostname, or all routes if none names it. It does not simply return all routes, because then the
-// redirect of a route that may no longer use the hostname would stay as long as any other route may use it.
+// claimantsOf returns the possible owners of a rule without target groups, such as a redirect, by the hostname of the rule:
+// the routes that name the hostname, or all routes if none names it. It does not return all routes in every case. Otherwise
+// the redirect of a route that may no longer use the hostname would stay as long as any other route may use it.
 func (r *rightsChecker) claimantsOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
@@ -254,7 +255,7 @@ func (r *rightsChecker) targetGroup(arn string) observed.TargetGroup {
 	return observed.TargetGroup{}
 }
 
-// checkTargetGroups withdraws the target groups of actions that no ReferenceGrant permits.
+// checkTargetGroups withdraws those target groups of actions that no ReferenceGrant permits.
 func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 	if !r.grantsKnown {
 		return
@@ -274,9 +275,9 @@ func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 	}
 }
 
-// mayForward reports whether the route of a target group may refer to its backend, and returns the backend if it may not.
-// The TargetGroupBinding, or the load balancer that is the target, determines the backend; without these, each backend that
-// the id can name is checked.
+// mayForward reports whether the route of a target group may refer to its backend. If it may not, the backend is returned.
+// The TargetGroupBinding determines the backend, or the load balancer that is the target. If neither is known, each backend
+// that the id of the target group can name is checked.
 func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfTargetGroup(arn)
 	g := r.targetGroup(arn)
@@ -313,8 +314,8 @@ func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 	return first, len(parts.Backends) == 0
 }
 
-// gatewaysOfTarget returns those of the Gateways in of whose load balancer is the target of a target group; all of them if
-// the target is not known.
+// gatewaysOfTarget selects the Gateways whose load balancer is a target of the target group with ARN group. If the targets
+// are not known yet, it adds a question about them and returns all Gateways.
 func (r *rightsChecker) gatewaysOfTarget(group string, of []finding.Ref) []finding.Ref {
 	targets, asked := r.liveStack.Facts.ALBTargets[group]
 	if len(of) < 2 {
@@ -334,7 +335,7 @@ func (r *rightsChecker) gatewaysOfTarget(group string, of []finding.Ref) []findi
 	return out
 }
 
-// permits reports whether one of the owners, which are routes, may refer to an object.
+// permits reports whether one of the owners, which are routes, may refer to an object. It is true if there are no owners.
 func (r *rightsChecker) permits(owners []finding.Ref, group string, to finding.Ref) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
 		return r.attached.Grants.Permits(attach.Referrer{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
@@ -342,7 +343,7 @@ func (r *rightsChecker) permits(owners []finding.Ref, group string, to finding.R
 	})
 }
 
-// checkCertificates withdraws the certificates of a live listener that were imported from Secrets and are no longer
+// checkCertificates withdraws the certificates of an existing listener that were imported from Secrets and are no longer
 // permitted.
 func (r *rightsChecker) checkCertificates(l *observed.Listener) {
 	if !r.grantsKnown || !r.listenersKnown {
@@ -361,8 +362,8 @@ func (r *rightsChecker) checkCertificates(l *observed.Listener) {
 	}
 }
 
-// mayPresent reports whether a listener of a port may use an imported certificate, which is identified by its id. A
-// certificate that no listener names any more may be held for listeners whose hostname it covers.
+// mayPresent reports whether a listener of a port may use the imported certificate with the given resource id and domains. A
+// certificate that no listener names any more can be held for listeners whose hostname it covers.
 func (r *rightsChecker) mayPresent(port int32, id string, domains []string) bool {
 	for i := range r.attached.Listeners {
 		l := &r.attached.Listeners[i]

@@ -9,9 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// checkHostnames finds hostnames of listeners that do not admit the route of a live rule, although the live rule matches
-// them by a wildcard or because it is for any hostname. Translate creates isolation rules against this (see isolationRules),
-// but only for the current routes and only if they are valid. If the live rule is held, the plan adds such rules.
+// checkHostnames adds to withdrawn.Hostnames the hostnames that an existing rule matches, by a wildcard or because it
+// matches any hostname, and that belong to a more specific listener that does not admit the route of the rule. Translate
+// creates isolation rules for such hostnames (see isolationRules), but only for current routes and only if these are valid.
+// If the existing rule is held, the plan adds rules for the hostnames.
 func (r *rightsChecker) checkHostnames(l *observed.Listener) {
 	for i := range l.Rules {
 		rule := &l.Rules[i]
@@ -32,7 +33,7 @@ func (r *rightsChecker) checkHostnames(l *observed.Listener) {
 	}
 }
 
-// hostsOf returns the hostnames of a live rule; "" means any hostname.
+// hostsOf returns the hostnames in the conditions of a rule; [""] if the rule matches any hostname.
 func hostsOf(rule *observed.Rule) []string {
 	if hosts := (model.Rule{Conditions: rule.Conditions}).Hosts(); len(hosts) > 0 {
 		return hosts
@@ -40,7 +41,8 @@ func hostsOf(rule *observed.Rule) []string {
 	return []string{""}
 }
 
-// mayServeWithin reports the same as mayServe, for a hostname part that the wildcard host of the rule includes.
+// mayServeWithin is like mayServe for the hostname part, which is one of the hostnames that host, the hostname of the rule,
+// matches.
 func (r *rightsChecker) mayServeWithin(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
 	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true

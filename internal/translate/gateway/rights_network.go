@@ -28,8 +28,9 @@ func (r *rightsChecker) checkNetworkListener(l *observed.Listener) {
 	}
 }
 
-// checkProtocols withdraws one protocol of a live TCP_UDP listener if the Gateway has no longer a listener for it. TCP_UDP
-// target groups stay, because listeners of one of the protocols can also use them. TCP_QUIC target groups cannot be used so.
+// checkProtocols withdraws one protocol of an existing TCP_UDP listener if the Gateway no longer has a listener for it.
+// TCP_UDP target groups stay, because listeners of one of the protocols can also use them. TCP_QUIC listeners are not
+// checked, because other listeners cannot use TCP_QUIC target groups.
 func (r *rightsChecker) checkProtocols(l *observed.Listener) {
 	if l.Protocol != string(model.TCPUDP) {
 		return

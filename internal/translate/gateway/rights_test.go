@@ -79,7 +79,7 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 	id := naming.GatewayTargetGroupID(ref("Gateway", "shop", "edge"), ref("HTTPRoute", "team", "r"), ref("Service", "bank", "web"), "8080")
 	for name, c := range map[string]struct {
 		missing    []cluster.Kind
-		everything bool // whether everything is held
+		everything bool // whether the whole stack is held
 		groups     []string
 	}{
 		"all kinds are read":      {groups: []string{"tg"}},
@@ -112,9 +112,9 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 	}
 }
 
-// TestOwnerOfATargetGroupDoesNotDependOnHyphens checks that the owner and the backend of a target group are determined
-// correctly, although its id joins names with hyphens: neither a namespace whose name is the beginning of another name nor a
-// very long name keeps a permission.
+// TestOwnerOfATargetGroupDoesNotDependOnHyphens checks that the route and the backend of a target group are determined
+// correctly, although the id of the target group joins names with hyphens. A permission is also withdrawn if the name of one
+// namespace is the beginning of another name, and if a name is very long.
 func TestOwnerOfATargetGroupDoesNotDependOnHyphens(t *testing.T) {
 	ref := func(kind, namespace, name string) finding.Ref {
 		return finding.Ref{Kind: kind, Namespace: namespace, Name: name}
@@ -128,7 +128,7 @@ func TestOwnerOfATargetGroupDoesNotDependOnHyphens(t *testing.T) {
 	}()
 	for name, c := range map[string]struct {
 		route, backend finding.Ref
-		bound          string // namespace of the binding
+		bound          string // namespace of the TargetGroupBinding; "" if there is none
 		withdrawn      bool
 	}{
 		"a backend of its own":                         {ref("HTTPRoute", "team", "r"), ref("Service", "team", "web"), "team", false},

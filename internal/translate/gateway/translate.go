@@ -49,7 +49,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.setAdoption()
 	t.build()
 	if t.Stack.DryRun && slices.ContainsFunc(t.Stack.Members, func(m model.Member) bool { return m.Claimed }) {
-		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id) // the finalizer does not prove that the Gateway has a load balancer
+		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id) // in a dry run, the finalizer does not prove that the Gateway has a load balancer
 	}
 	return t.Stack, t.Found.Sorted()
 }
@@ -61,9 +61,9 @@ type translation struct {
 	view *cluster.View
 	gw   *gwv1.Gateway
 	ref  finding.Ref
-	// strictConformance reports whether the translation follows the Gateway API even where older controllers deviate from
-	// it. It is set only for the controller name that older controllers do not have, so that their load balancers do not
-	// change.
+	// strictConformance reports whether the translation follows the Gateway API even where AWS Load Balancer Controller
+	// deviates from it. It is set only for controller name gateway.fulcrum.dev/aws, so that load balancers that AWS Load
+	// Balancer Controller created do not change.
 	strictConformance bool
 	config            gatewayconfig.Configuration
 	set               gatewayconfig.Settings
@@ -71,14 +71,14 @@ type translation struct {
 	member       *members.Member
 	attached     attach.Result
 	targetGroups assemble.TargetGroups
-	// targetConfigs has the merged configuration of target groups for each backend, which is read once.
+	// targetConfigs has the merged configuration of target groups for each backend, so that it is read once.
 	targetConfigs map[backendKey]gatewayconfig.Targets
-	// httpsRoutes has the routes that are attached to HTTPS listeners, by index.
+	// httpsRoutes has the indexes, in attached.Routes, of routes that are attached to HTTPS listeners.
 	httpsRoutes map[int]bool
-	// parsedRoutes has the parsed rules of routes, by index of the route.
+	// parsedRoutes has the parsed rules of routes, by index in attached.Routes.
 	parsedRoutes map[int]*parsedRoute
-	// unservedPorts has, by index of an attached route, the ports of a network load balancer that serve another route
-	// instead.
+	// unservedPorts has, by index of a route in attached.Routes, the ports of a network load balancer that serve another
+	// route instead.
 	unservedPorts map[int][]*port
 	// fixedProtocol has, by index of a route, the protocol of its target groups if its listeners require one.
 	// firstQUICProtocol has the protocol of its first port, if that is QUIC or TCP_QUIC.
@@ -86,12 +86,12 @@ type translation struct {
 	// refusedSecrets has the references to TLS Secrets that must not be used, although other references to the same Secret
 	// may be used.
 	refusedSecrets map[assemble.TLSSecretUse]bool
-	// heldCertificates has the ARNs of live certificates that were imported for a listener and are held while TLS Secrets
-	// are not imported.
+	// heldCertificates has the ARNs of existing certificates that were imported for a listener and are held while TLS
+	// Secrets are not imported.
 	heldCertificates map[*attach.Listener][]string
-	// liveTargetGroupIDs has the ids of live target groups, by ARN.
+	// liveTargetGroupIDs has the resource ids of existing target groups, by ARN.
 	liveTargetGroupIDs map[string]string
-	// ruleCounts has the number of rules of each namespace.
+	// ruleCounts has the number of rules of the routes of each namespace.
 	ruleCounts map[string]int
 }
 
@@ -109,7 +109,7 @@ func (t *translation) setPreserveHost() {
 	}
 }
 
-// loadConfiguration reads the configuration of the Gateway and sets the member.
+// loadConfiguration reads the configuration of the Gateway, sets the member, and reports values that are not valid.
 func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
 	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
 	t.heldCertificates = map[*attach.Listener][]string{}
@@ -177,8 +177,8 @@ func (t *translation) build() {
 	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
-// buildLoadBalancer builds the load balancer. A port has a listener only if a route is attached to it, but the security
-// group admits clients to all ports.
+// buildLoadBalancer builds the load balancer. Some ports get no listener, for example because no route is attached, but the
+// security group admits clients to all ports.
 func (t *translation) buildLoadBalancer() {
 	var ports []*port
 	if t.Type == model.Network {

@@ -15,13 +15,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// configurationUsers reports whether a GatewayClass and whether a Gateway uses a configuration.
+// configurationUsers reports which kinds of objects use a configuration: whether a GatewayClass does, and whether a Gateway
+// does.
 type configurationUsers struct{ class, gateway bool }
 
 func (u configurationUsers) hasAny() bool { return u.class || u.gateway }
 
 // usersOfConfiguration returns which kinds of objects use a LoadBalancerConfiguration. Classes of this controller count even
-// if their kind of load balancer is disabled.
+// if the operator disables their kind of load balancer.
 func usersOfConfiguration(v *cluster.View, namespace, name string) configurationUsers {
 	var out configurationUsers
 	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{
@@ -46,8 +47,8 @@ func loadBalancerConfigPatches(v *cluster.View, o *gwconfig.LoadBalancerConfigur
 	return append(finalizerPatches(o, LoadBalancerFinalizer, by.hasAny()), observedGenerationPatches(o, o.Status, by)...)
 }
 
-// observedGenerationPatches returns the patch that writes the current generation of a configuration into its status, if an
-// object uses the configuration.
+// observedGenerationPatches returns the patch that writes the current generation of a configuration into its status. There
+// is no patch if no object uses the configuration, or if the status is up to date.
 func observedGenerationPatches(o cluster.Object, have gwconfig.ConfigurationStatus, by configurationUsers) []cluster.Patch {
 	now := o.GetGeneration()
 	fields := map[string]any{}
@@ -113,7 +114,7 @@ func isUsedAsBackend(v *cluster.View, kind cluster.Kind, namespace, name string)
 	return false
 }
 
-// isAttached reports whether a parent of a route is a Gateway of this controller, or a ListenerSet of such a Gateway.
+// isAttached reports whether a parentRef of a route names a Gateway of this controller, or a ListenerSet of such a Gateway.
 func isAttached(v *cluster.View, route cluster.Object) bool {
 	parents, _ := cluster.RouteParents(route)
 	return slices.ContainsFunc(parents, func(p gwv1.ParentReference) bool {
@@ -158,7 +159,8 @@ func listenerRuleConfigPatches(v *cluster.View, o *gwconfig.ListenerRuleConfigur
 	}})
 }
 
-// secretFault returns the reason why a Secret for OpenID Connect cannot be used; "" if it can be used.
+// secretFault returns the reason why the Secret for OpenID Connect in a ListenerRuleConfiguration cannot be used, and what
+// to do; "" if the Secret can be used.
 func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) string {
 	for _, a := range o.Spec.Actions {
 		if a.AuthenticateOIDCConfig == nil {

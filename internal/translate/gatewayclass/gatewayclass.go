@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Finalizers of GatewayClasses and configurations. They are the same as in older controllers.
+// Finalizers of GatewayClasses and configurations. They are the same as in AWS Load Balancer Controller.
 const (
 	ClassFinalizer        = "gateway.k8s.aws/gatewayclass"
 	LoadBalancerFinalizer = "gateway.k8s.aws/loadbalancerconfigurations"
@@ -23,14 +23,16 @@ const (
 	ListenerRuleFinalizer = "gateway.k8s.aws/listenerruleconfigurations"
 )
 
-// Options are the settings of the operator.
+// Options are the operator's settings that affect the patches.
 type Options struct {
-	// ALB, NLB and ListenerSets report which of these the operator enables. They are served if their CRDs are installed too.
+	// ALB, NLB and ListenerSets report which of these the operator enables. They are served only if their CRDs are installed
+	// too.
 	ALB, NLB, ListenerSets bool
-	// Versions has the installed version of the Gateway API by CRD; nil if the versions are not known.
+	// Versions has the version of the Gateway API of each of its installed CRDs, by the name of the CRD; nil if the versions
+	// are not known.
 	Versions map[string]string
-	// SecretKey and SecretValue are key and value of the label that a Secret must have to be read. If the key is empty, no
-	// label is required.
+	// SecretKey and SecretValue are the key and the value of the label that a Secret must have so that the controller may
+	// read it. If the key is empty, no label is required.
 	SecretKey, SecretValue string
 	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string
@@ -114,7 +116,8 @@ func classPatches(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.T
 	return out
 }
 
-// processedVersions returns the resource versions of the configurations of a class, in the format of older controllers.
+// processedVersions returns the resource versions of the configurations of a class, in the format of AWS Load Balancer
+// Controller.
 func processedVersions(l gatewayconfig.ConfigurationLevel) string {
 	switch {
 	case l.LoadBalancer == nil:
@@ -137,8 +140,8 @@ func acceptedCondition(problem *gatewayconfig.Problem) metav1.Condition {
 	return out
 }
 
-// classStatus returns the fields of the status of a GatewayClass that have to change; nil if there are none. Conditions of
-// other types are kept.
+// classStatus returns the fields of the status of a GatewayClass that must change; nil if there are none. Conditions of
+// other types than those in want stay.
 func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
 	o, ok := obj.(*gwv1.GatewayClass)
 	if !ok {

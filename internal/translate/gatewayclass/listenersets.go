@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Items returns the objects to reconcile after a change of an object: the object itself if it is of one of the Kinds, and,
-// for a route, the ListenerSets about which this controller has written entries in the status of the route. These
-// ListenerSets may not exist any more.
+// Items returns the objects to reconcile after a change of obj. If obj is of one of the Kinds, this is obj itself. If it is
+// a route, these are the ListenerSets about which this controller has written entries in its status; these ListenerSets may
+// not exist any more.
 func Items(obj cluster.Object) []cluster.Ref {
 	ref := cluster.RefOf(obj)
 	if slices.Contains(Kinds, ref.Kind) {
@@ -69,8 +69,8 @@ func listenerSetPatches(v *cluster.View, ref cluster.Ref, opt Options) []cluster
 	return out
 }
 
-// isOfOwnGateway reports whether the parent of a ListenerSet is a Gateway that this controller serves, or a Gateway that has
-// a finalizer of this controller.
+// isOfOwnGateway reports whether the parent of a ListenerSet is a Gateway with a class of this controller, or with a
+// finalizer of this controller.
 func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
 	p := cluster.ListenerSetParentRef(set)
 	if group := set.Spec.ParentRef.Group; group != nil && *group != "" && *group != gwv1.GroupName || p.Kind != cluster.KindGateway {
@@ -80,8 +80,8 @@ func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
 	return ok && (len(ownership.ClaimedStacks(v, gw)) > 0 || isOwnClass(gatewayconfig.ClassOf(v, gw)))
 }
 
-// resetStatus returns the initial status of a ListenerSet, and keeps conditions of other types; nil if another controller
-// has written the status in the meantime.
+// resetStatus returns the initial status of a ListenerSet, with its conditions of other types. It returns nil if another
+// controller has written the status in the meantime, or if nothing changes.
 func resetStatus(obj cluster.Object, now metav1.Time) any {
 	set, ok := obj.(*gwv1.ListenerSet)
 	if !ok || !attach.HasOwnSetStatus(set) {

@@ -108,7 +108,8 @@ func configRef(kind cluster.Kind, namespace, name string) cluster.Ref {
 	return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// TestPatches checks which patches Patches returns for each kind of object.
+// TestPatches checks which patches Patches returns for each kind of object. The subtests replace parts of the YAML
+// documents.
 func TestPatches(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for name, x := range map[string]struct {
@@ -274,7 +275,7 @@ func patchText(t *testing.T, store *cluster.Memory, p cluster.Patch) string {
 }
 
 // TestRouteChangesEnqueueListenerSets checks that a change of a route enqueues the ListenerSets about which this controller
-// has written entries in its status, and that a change of any other object enqueues that object.
+// has written entries in the status of the route, and that a change of an object of one of the Kinds enqueues that object.
 func TestRouteChangesEnqueueListenerSets(t *testing.T) {
 	store, err := cluster.MemoryFromYAML(nil, []byte(docs))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 const (
 	ALBController gwv1.GatewayController = "gateway.k8s.aws/alb"
 	NLBController gwv1.GatewayController = "gateway.k8s.aws/nlb"
-	// AnyController chooses the kind of load balancer for each Gateway from the protocols of its listeners.
+	// AnyController chooses the kind of load balancer of each Gateway from the protocol of its first listener.
 	AnyController gwv1.GatewayController = "gateway.fulcrum.dev/aws"
 )
 

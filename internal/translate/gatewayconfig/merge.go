@@ -37,7 +37,7 @@ func prefersGateway(class *gwconfig.LoadBalancerConfigurationSpec) bool {
 	return class != nil && class.MergingMode != nil && *class.MergingMode == gwconfig.PreferGateway
 }
 
-// overlayFields returns low with each field replaced that high sets.
+// overlayFields returns a copy of low with all fields that high sets. It does not merge the values of a field.
 func overlayFields[S any](high, low S) S {
 	from, to := reflect.ValueOf(high), reflect.ValueOf(&low).Elem()
 	for i := range from.NumField() {
@@ -80,8 +80,8 @@ func Attributes(list []gwconfig.Attribute) map[string]string {
 	return out
 }
 
-// mergeListeners merges the entries for listeners of two configurations. If both have an entry for a protocol and port, that
-// of high is used.
+// mergeListeners merges the listener entries of two configurations, sorted by protocol and port. If both have an entry for a
+// protocol and port, the entry of high is used.
 func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.ListenerConfiguration {
 	if high == nil && low == nil {
 		return nil
@@ -101,8 +101,8 @@ func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.Lis
 	return &out
 }
 
-// mergeProps merges the properties of target groups in two configurations. Fields that high sets have precedence. Attributes
-// and tags are merged by key.
+// mergeProps merges the properties of target groups in two configurations. Fields of high have precedence. Attributes and
+// tags are merged by key.
 func mergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
 	out := overlayFields(high, low)
 	out.TargetGroupAttributes = mergeAttributes(high.TargetGroupAttributes, low.TargetGroupAttributes)
@@ -113,8 +113,8 @@ func mergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
 	return out
 }
 
-// propsForRoute returns the properties of target groups that a configuration sets for a route. Properties of the entry that
-// matches the route most closely have precedence over the default ones.
+// propsForRoute returns the properties of target groups that a configuration sets for a route. The properties of the entry
+// that matches the route most closely have precedence over the default properties.
 func propsForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, name string) gwconfig.TargetGroupProps {
 	best, rank := -1, 0
 	for i, r := range spec.RouteConfigurations {

@@ -10,7 +10,7 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
-// TestMerge has one case for each field and each way to merge it.
+// TestMerge checks the ways in which fields are merged: as a whole, or by key.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	list := func(s ...string) *[]string { return &s }
@@ -23,7 +23,7 @@ func TestMerge(t *testing.T) {
 	listeners := func(l ...gwconfig.ListenerConfiguration) *[]gwconfig.ListenerConfiguration { return &l }
 	type spec = gwconfig.LoadBalancerConfigurationSpec
 	for name, c := range map[string]struct{ class, gateway, class1, gateway1 spec }{
-		// The class has precedence in the third column, the Gateway in the fourth.
+		// class1 is the result if the class has precedence, gateway1 the result if the Gateway has precedence.
 		"name":     {spec{LoadBalancerName: new("a")}, spec{LoadBalancerName: new("b")}, spec{LoadBalancerName: new("a")}, spec{LoadBalancerName: new("b")}},
 		"one side": {spec{Scheme: new(gwconfig.SchemeInternal)}, spec{}, spec{Scheme: new(gwconfig.SchemeInternal)}, spec{Scheme: new(gwconfig.SchemeInternal)}},
 		"capacity": {
@@ -78,7 +78,8 @@ func TestMergeOfOneConfiguration(t *testing.T) {
 	}
 }
 
-// TestTargetGroupPropsForRoute checks which entry for routes is used for a route.
+// TestTargetGroupPropsForRoute checks which entry of routeConfigurations is used for a route. In want, it is the index of
+// the entry; "" means the defaults only.
 func TestTargetGroupPropsForRoute(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -129,8 +130,8 @@ func TestMergeProps(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsMerged sets each field in one of the two configurations, so that a new field cannot be forgotten in the
-// merge.
+// TestEveryFieldIsMerged checks for each field that a value in one of the two configurations is not lost, so that a new
+// field cannot be forgotten in the merge.
 func TestEveryFieldIsMerged(t *testing.T) {
 	t.Parallel()
 	merge := func(high, low gwconfig.LoadBalancerConfigurationSpec) gwconfig.LoadBalancerConfigurationSpec {

@@ -29,11 +29,11 @@ func (l ConfigurationLevel) spec() *gwconfig.LoadBalancerConfigurationSpec {
 type Problem struct {
 	// Field is the field with the reference.
 	Field string
-	// Message and Fix are those of the finding about it.
+	// Message and Fix are the message and the fix of the finding about the problem.
 	Message, Fix string
 }
 
-// ClassConfiguration returns the configurations to which a GatewayClass refers.
+// ClassConfiguration returns the configurations to which a GatewayClass refers. The problem is nil if they can be used.
 func ClassConfiguration(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Problem) {
 	const field = "spec.parametersRef"
 	ref := class.Spec.ParametersRef
@@ -49,7 +49,7 @@ func ClassConfiguration(v *cluster.View, class *gwv1.GatewayClass) (Configuratio
 	return readLevel(v, field, string(*ref.Namespace), ref.Name)
 }
 
-// gatewayLevel returns the configurations to which a Gateway itself refers.
+// gatewayLevel returns the configurations to which a Gateway itself refers. The problem is nil if they can be used.
 func gatewayLevel(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Problem) {
 	const field = "spec.infrastructure.parametersRef"
 	if gw.Spec.Infrastructure == nil || gw.Spec.Infrastructure.ParametersRef == nil {
@@ -102,7 +102,7 @@ func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLev
 // Configuration is the configuration of a Gateway: that of its class, that of the Gateway itself, and both merged.
 type Configuration struct {
 	Class, Gateway ConfigurationLevel
-	// LoadBalancer is merged from those of Class and Gateway.
+	// LoadBalancer is the configuration of the load balancer, merged from Class and Gateway.
 	LoadBalancer gwconfig.LoadBalancerConfigurationSpec
 	// Targets has the default configuration of target groups, merged from those of Class and Gateway.
 	Targets gwconfig.TargetGroupConfigurationSpec
@@ -131,7 +131,7 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 	return out, found
 }
 
-// mergeTargets merges the default configurations of target groups. Entries for certain routes are taken only from the
+// mergeTargets merges the default configurations of target groups. Entries in routeConfigurations are taken only from the
 // configuration that has precedence.
 func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
 	high, low := c.Class.Targets, c.Gateway.Targets
@@ -152,8 +152,9 @@ func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
 	}
 }
 
-// origin returns the origin of a field: the configuration with the highest precedence for which isSet returns true. The
-// origin is reported as a field of the Gateway, because configurations get no events.
+// origin returns the origin of a field: the configuration with the highest precedence for which isSet returns true,
+// otherwise the parametersRef of the Gateway. The origin is reported as a field of the Gateway, because configurations get
+// no events.
 func (c Configuration) origin(gw finding.Ref, field string, isSet func(*gwconfig.LoadBalancerConfigurationSpec) bool) finding.Origin {
 	levels := []ConfigurationLevel{c.Class, c.Gateway}
 	if prefersGateway(c.Class.spec()) {

@@ -19,21 +19,22 @@ type Settings struct {
 	settings.Shared
 	// Tags are for the load balancer, its listeners and its security group.
 	Tags settings.Opt[map[string]string]
-	// AdmitsNoClients reports whether the security group admits no client, because sourceRanges is an empty list.
+	// AdmitsNoClients reports whether the security group admits no client, because sourceRanges is an empty list and there
+	// are no prefix lists.
 	AdmitsNoClients bool
-	// Faults are the faults of values that are not valid. If there are any, the settings must not be used.
+	// Faults describe the values that are not valid. If there are any, the settings must not be used.
 	Faults []settings.Fault
 }
 
-// settingsReader converts fields of a configuration to settings, and collects the faults of values that are not valid.
+// settingsReader converts fields of a configuration to settings in out, and collects faults about values that are not valid.
 type settingsReader struct {
 	Configuration
 	gw  finding.Ref
 	out *Settings
 }
 
-// Settings returns the settings of a load balancer of a kind of stack. Fields for the other kind are left out. gw is the
-// Gateway on which findings are reported.
+// Settings returns the settings for the load balancer of a stack of a kind. Fields for other kinds of load balancers are
+// left out. gw is the Gateway on which findings are reported.
 func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	var out Settings
 	r := settingsReader{c, gw, &out}
@@ -72,7 +73,8 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 
 type spec = gwconfig.LoadBalancerConfigurationSpec
 
-// uncheckedSetting returns a field as a setting without checking its value. of returns the field of a configuration.
+// uncheckedSetting returns a field as a setting without checking its value. of returns the value of the field in a
+// configuration; nil if it is not set.
 func uncheckedSetting[T any](r settingsReader, field string, of func(*spec) *T) settings.Opt[T] {
 	value := of(&r.LoadBalancer)
 	if value == nil {
@@ -81,7 +83,8 @@ func uncheckedSetting[T any](r settingsReader, field string, of func(*spec) *T) 
 	return settings.NewOpt(*value, r.origin(r.gw, field, func(s *spec) bool { return of(s) != nil }))
 }
 
-// parsedSetting returns a field as a setting. parse checks the value, because the API server may not have checked it.
+// parsedSetting returns a field as a setting. parse checks the value, because the API server may not have checked it. A
+// value that is not valid becomes a fault.
 func parsedSetting[T, S ~string](r settingsReader, field string, of func(*spec) *S, parse func(string) (T, error)) settings.Opt[T] {
 	raw := uncheckedSetting(r, field, of)
 	if !raw.Set {
@@ -100,7 +103,8 @@ func (r settingsReader) fault(at finding.Origin, err error) {
 }
 
 // readClients reads the address ranges that the managed security group admits. If sourceRanges is not set, all clients are
-// admitted, even if prefix lists are set. If it is an empty list, no client is admitted.
+// admitted, even if prefix lists are set. If sourceRanges is an empty list and there are no prefix lists, no client is
+// admitted.
 func (r settingsReader) readClients() {
 	s, out := &r.LoadBalancer, r.out
 	at := r.origin(r.gw, "sourceRanges", func(s *spec) bool { return s.SourceRanges != nil })
@@ -158,7 +162,7 @@ func (r settingsReader) readSubnets(kind model.Kind) {
 }
 
 // readAddresses reads the addresses of a network load balancer. If the entries name no subnets, the addresses are for the
-// subnets of the load balancer, which are selected by tags, live or discovered.
+// subnets that are selected by tags, that the existing load balancer has, or that are discovered.
 func (r settingsReader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind) {
 	out := r.out
 	read := func(field string, of func(gwconfig.SubnetConfiguration) *string, check func(string) (string, error)) settings.Opt[[]string] {
@@ -197,8 +201,8 @@ func (r settingsReader) readAddresses(at finding.Origin, entries []gwconfig.Subn
 	}
 }
 
-// addressParser returns a parser for addresses of one address family, with the name name in messages. The parser returns an
-// address in the form that AWS uses.
+// addressParser returns a parser for addresses of one address family, in the form that AWS uses. name is the name of the
+// family in messages.
 func addressParser(name string, family func(netip.Addr) bool) func(string) (string, error) {
 	return func(s string) (string, error) {
 		a, err := netip.ParseAddr(s)
@@ -234,7 +238,8 @@ func (r settingsReader) valuesOfAll(at finding.Origin, entries []gwconfig.Subnet
 	return out
 }
 
-// Listener returns the entry for the listener with a protocol and port, and its origin; nil if there is none.
+// Listener returns the entry of listenerConfigurations for a protocol and port, and its origin. The entry is nil if there is
+// none.
 func (c Configuration) Listener(gw finding.Ref, protocol string, port int32) (entry *gwconfig.ListenerConfiguration, at finding.Origin) {
 	if c.LoadBalancer.ListenerConfigurations == nil {
 		return nil, finding.Origin{}

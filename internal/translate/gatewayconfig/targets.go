@@ -12,8 +12,8 @@ import (
 // Targets has the properties of the target group for one backend of a route, merged from all configurations that apply.
 type Targets struct {
 	gwconfig.TargetGroupProps
-	// Configuration is the TargetGroupConfiguration of the backend itself; nil if there is none. Ignored are other
-	// TargetGroupConfigurations for the same backend.
+	// Configuration is the TargetGroupConfiguration whose targetReference names the backend; nil if there is none. Ignored
+	// are other TargetGroupConfigurations for the same backend.
 	Configuration *gwconfig.TargetGroupConfiguration
 	Ignored       []*gwconfig.TargetGroupConfiguration
 }
@@ -40,8 +40,8 @@ func TargetsForGateway(v *cluster.View, route finding.Ref, namespace, name strin
 	return out
 }
 
-// backendConfiguration returns the TargetGroupConfiguration of a backend. If there are several, the oldest one is used, and
-// among those of the same age the first one by name.
+// backendConfiguration returns the TargetGroupConfigurations of a backend. Configuration is the oldest one, and among those
+// of the same age the first one by name.
 func backendConfiguration(v *cluster.View, kind cluster.Kind, namespace, name string) Targets {
 	all := cluster.List[*gwconfig.TargetGroupConfiguration](v, cluster.Query{
 		Kind: cluster.KindTargetGroupConfiguration, Index: cluster.TargetConfigurationByReference, Value: cluster.BackendValue(kind, namespace, name),

@@ -20,7 +20,8 @@ import (
 // useAnnotationPort is the port name of a backend whose action is in an actions annotation.
 const useAnnotationPort = "use-annotation"
 
-// actions builds the actions of a rule, or of a default backend, on a port; false if a fault holds them.
+// actions builds the actions of a rule, or of a default backend, on a port. It returns false if they cannot be built; then
+// the rule is held.
 func (t *translation) actions(m *member, p *members.Port, b networkingv1.IngressBackend, at finding.Origin) ([]model.Action, bool) {
 	last, service, ok := t.finalAction(m, b, at)
 	if !p.TLS {
@@ -71,7 +72,7 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 }
 
 // missingBackendAction reports a Service or an action that does not exist, and returns a fixed response with status 503 and
-// body. If the operator requires that such objects exist, it returns false instead, so that the rule is held.
+// body. If required is true, it returns false instead, so that the rule is held.
 func (t *translation) missingBackendAction(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
 	if required {
 		fault.Blocks = finding.BlocksRule
@@ -84,12 +85,12 @@ func (t *translation) missingBackendAction(fault finding.Finding, required bool,
 }
 
 // maxNamedTargetGroups is the maximum number of target groups that the Ingresses of a namespace in an IngressGroup may
-// reference by name or ARN, because each reference costs an AWS call. It is the maximum number of target groups of a load
-// balancer.
+// reference by name or ARN. Each reference costs an AWS call. AWS permits this number of target groups on a load balancer.
 const maxNamedTargetGroups = 100
 
-// countNamedTargetGroup counts a target group that a member references by name or ARN. It reports whether the number is
-// within the maximum, and adds a finding if not.
+// countNamedTargetGroup counts ref, the name or ARN of a target group that a member references. It reports whether the
+// number of target groups is within the maximum, and adds a finding if it is not. A target group that is already counted is
+// not counted again.
 func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Origin) bool {
 	of := t.namedTargetGroups[m.Ref.Namespace]
 	if of == nil {
@@ -110,7 +111,8 @@ func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Or
 	return false
 }
 
-// buildForward builds the forward action to all targets of an actions annotation, or to a single backend.
+// buildForward builds the forward action to all targets of an actions annotation, or to a single backend. service is the
+// target if there is only one and it is a Service; nil otherwise. ok is false if the action cannot be built.
 func (t *translation) buildForward(m *member, a settings.Action, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if t.opt.NoWeights && len(a.Targets) > 1 {
 		t.Found.Add(finding.Finding{

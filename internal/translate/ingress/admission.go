@@ -7,8 +7,8 @@ import (
 )
 
 // MayServe reports whether this controller serves an Ingress, or may serve it because the class of the Ingress has a fault.
-// Admission checks Ingresses in both cases, so that a user cannot bypass it by creating the Ingress while its class is
-// missing. The result does not depend on whether the Ingress is being deleted.
+// Admission checks Ingresses in both cases, so that a user cannot bypass the checks by creating the Ingress while its class
+// is missing. The result does not depend on whether the Ingress is being deleted.
 func (f *Frontend) MayServe(v *cluster.View, ing *networkingv1.Ingress) bool {
 	c := f.classify(v, ing)
 	return c.managed || c.fault != nil

@@ -17,8 +17,9 @@ import (
 // authBuilder builds the actions that authenticate requests.
 type authBuilder struct{ *translation }
 
-// authActions builds the actions before the last action on an HTTPS listener: none, an action that authenticates users, or
-// an action that checks a token. service is the backend; its annotations have precedence over those of the Ingress.
+// authActions builds the actions that precede the last action on an HTTPS listener: none, an action that authenticates
+// users, or an action that validates a token. The annotations of service, which is the backend, have precedence over those
+// of the Ingress. service can be nil.
 func (t authBuilder) authActions(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
 	s := m.set.Auth
 	if service != nil {
@@ -57,7 +58,8 @@ func (t authBuilder) authActions(m *member, service *corev1.Service, at finding.
 }
 
 // reportUnauthenticated reports members that set authentication but are also served over HTTP. Requests over HTTP are not
-// authenticated, because AWS authenticates only on HTTPS listeners.
+// authenticated, because AWS authenticates only on HTTPS listeners. For a member without HTTPS ports, it also reports faults
+// in the settings.
 func (t authBuilder) reportUnauthenticated() {
 	for _, m := range t.ingresses {
 		by := m.set.Auth.Type.Origin
@@ -88,7 +90,8 @@ func (t authBuilder) reportUnauthenticated() {
 	}
 }
 
-// reportMissingProvider reports an auth-type annotation without the annotation key, which configures the identity provider.
+// reportMissingProvider reports that there is an auth-type annotation, but no annotation for its identity provider. key is
+// the key of the missing annotation without prefix.
 func (t authBuilder) reportMissingProvider(s settings.Auth, key string) {
 	object, field := s.Type.Origin.Object, s.Type.Origin.Field
 	t.Found.Add(finding.Finding{

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// hostFields returns, for each host, the first field of an Ingress that has the host.
+// hostFields returns, for each of the hosts, the first field of an Ingress in which the host occurs.
 func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 	first := map[string]string{}
 	add := func(host, field string) {
@@ -39,8 +39,8 @@ func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// defaultPorts returns the ports of a member without annotation listen-ports. TLS Secrets add an HTTPS port to the HTTP
-// port; a certificate that the member names or requests replaces the HTTP port by the HTTPS port.
+// defaultPorts returns the ports of a member without annotation listen-ports: HTTP port 80 by default. TLS Secrets add an
+// HTTPS port. A certificate that the member names or requests replaces the HTTP port by the HTTPS port.
 func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 	if len(m.set.Certificates.Value) > 0 || m.RequestsCertificate {
 		return []settings.ListenPort{{Port: defaultHTTPSPort, TLS: true}}
@@ -60,8 +60,8 @@ func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 // defaultHTTPSPort is the HTTPS port of a member with a certificate and without annotation listen-ports.
 const defaultHTTPSPort = 443
 
-// retainImportPort reports whether a member without annotation listen-ports keeps its HTTPS port, because certificates of
-// its TLS Secrets are live on it, or may be live, although TLS Secrets are no longer imported.
+// retainImportPort reports whether a member without annotation listen-ports keeps its HTTPS port although TLS Secrets are no
+// longer imported. It keeps the port if the listener has, or may have, certificates that were imported from its TLS Secrets.
 func (t certificateBuilder) retainImportPort(m *member) bool {
 	secrets, of := t.tlsSecrets(m), t.heldCertificates()
 	held := of.HeldImports(defaultHTTPSPort, secrets)
@@ -74,11 +74,11 @@ func (t certificateBuilder) retainImportPort(m *member) bool {
 	return len(held.ARNs) > 0
 }
 
-// importFlagValue is the value of --import-tls-secrets for Ingresses.
+// importFlagValue is the value of --import-tls-secrets that enables the import of certificates for Ingresses.
 const importFlagValue = "ingress"
 
-// heldCertificates returns the HeldCertificates of the stack, which finds certificates that are held while a flag is not
-// set.
+// heldCertificates returns the HeldCertificates of the stack. It finds the certificates that are held because a flag is no
+// longer set.
 func (t certificateBuilder) heldCertificates() assemble.HeldCertificates {
 	return assemble.NewHeldCertificates(&t.Builder, importFlagValue, t.namesCertificate)
 }
@@ -151,7 +151,7 @@ func (t certificateBuilder) importCertificates(m *member) {
 	}
 }
 
-// holdImports holds the live certificates that were imported from the Secrets of a member.
+// holdImports holds the existing certificates that were imported from the Secrets of a member, on each of its HTTPS ports.
 func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret) {
 	for _, p := range m.Ports {
 		if !p.TLS {
@@ -164,7 +164,8 @@ func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret)
 	}
 }
 
-// certificateClaims returns the hosts that all members claim, and the rank of each member by age.
+// certificateClaims returns the hosts that all members claim, and the rank of each member by age; the oldest member has rank
+// 0. The first call computes them.
 func (t certificateBuilder) certificateClaims() (*assemble.HostClaims, map[*member]int) {
 	if t.claimedHosts != nil {
 		return t.claimedHosts, t.ageRank

@@ -26,11 +26,11 @@ const (
 )
 
 // classification reports whether this controller serves an Ingress, and has the class parameters of the Ingress. If there is
-// a fault, managed is not known, but params are set if they were found.
+// a fault, managed is false and has no meaning, but params are set if they were found.
 type classification struct {
 	managed bool
-	// namespaceRefused is set, together with a fault, if the class does not admit the namespace. Then live rules are no
-	// longer permitted.
+	// namespaceRefused is set, together with a fault, if the class does not admit the namespace of the Ingress. Then
+	// existing rules of the Ingress are no longer permitted.
 	namespaceRefused bool
 	params           *v1beta1.IngressClassParams
 	fault            *finding.Finding
@@ -52,9 +52,9 @@ func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classifi
 	return f.classifyByDefault(v, ing)
 }
 
-// missingClassFault returns the fault of an Ingress whose class does not exist. The other classes are listed only for a
-// suggestion, and without subscribing to their changes: otherwise each change of a class would enqueue all Ingresses with a
-// missing class, of which a tenant can create any number. The command fulcrum explain lists the classes.
+// missingClassFault returns the fault of an Ingress whose class does not exist. It lists the other classes only to suggest a
+// name, and does not subscribe to their changes. Otherwise each change of a class would enqueue all Ingresses with a missing
+// class, and a tenant can create any number of these. The command fulcrum explain lists the classes.
 func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) classification {
 	var ours []string
 	for _, c := range cluster.List[*networkingv1.IngressClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindIngressClass}) {
@@ -119,7 +119,7 @@ func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, c
 }
 
 // classifyByParams checks the namespace selector of class parameters. If the selector is not valid, or the namespace is not
-// found, live rules remain permitted.
+// found, existing rules remain permitted.
 func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) classification {
 	sel := p.Spec.NamespaceSelector
 	if sel == nil || len(sel.MatchLabels) == 0 && len(sel.MatchExpressions) == 0 {
@@ -140,7 +140,6 @@ func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, 
 	return out
 }
 
-// classificationFault returns a classification with a fault.
 func classificationFault(ing *networkingv1.Ingress, reason finding.Reason, field, message, fix string) classification {
 	return classification{fault: &finding.Finding{
 		Object: ownership.RefOf(ing), Field: field, Reason: reason, Severity: finding.Error,

@@ -17,6 +17,8 @@ func TestClassify(t *testing.T) {
 		}
 		return c
 	}
+	yes := class("x", controllerName, true)
+	yes.Annotations[defaultAnnotation] = "yes"
 	const none = "-"
 	for name, c := range map[string]struct {
 		flag, annotation, class string
@@ -38,7 +40,8 @@ func TestClassify(t *testing.T) {
 		"a class that does not exist":                {flag: "alb", annotation: none, class: "x", fault: true},
 		"two default classes, one of them ours":      {flag: "alb", annotation: none, class: none, classes: []*networkingv1.IngressClass{class("x", controllerName, true), class("y", "other", true)}, fault: true},
 		"two default classes that are not ours":      {flag: "alb", annotation: none, class: none, classes: []*networkingv1.IngressClass{class("x", "other", true), class("y", "other", true)}},
-		"a default class that says yes and not true": {flag: "alb", annotation: none, class: none, classes: []*networkingv1.IngressClass{class("x", controllerName, false)}},
+		"a class that is not the default":            {flag: "alb", annotation: none, class: none, classes: []*networkingv1.IngressClass{class("x", controllerName, false)}},
+		"a default class that says yes and not true": {flag: "alb", annotation: none, class: none, classes: []*networkingv1.IngressClass{yes}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src, err := cluster.NewMemory(nil)
@@ -65,8 +68,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestAMissingClassDoesNotSubscribeToTheOthers checks that an Ingress whose class does not exist subscribes only to this
-// class. Otherwise an event for any class would run the stacks of all such Ingresses.
+// TestAMissingClassDoesNotSubscribeToTheOthers checks that the classification of an Ingress whose class does not exist
+// subscribes only to this class. Otherwise an event for any class would run the stacks of all such Ingresses.
 func TestAMissingClassDoesNotSubscribeToTheOthers(t *testing.T) {
 	src, err := cluster.NewMemory(nil)
 	if err != nil {

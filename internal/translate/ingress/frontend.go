@@ -48,7 +48,8 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// ingressesOfClass returns the Ingresses with a class, and those without one, because the class may be the default.
+// ingressesOfClass returns the Ingresses that name a class, and the Ingresses that name none, because the class may be the
+// default class.
 func (f *Frontend) ingressesOfClass(v *cluster.View, class string) []*networkingv1.Ingress {
 	by := func(value string) []*networkingv1.Ingress {
 		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: value})
@@ -77,12 +78,11 @@ func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	return len(g.members)+len(g.previous)+len(g.leaving) > 0 || g.notAccepted
 }
 
-// singleIngressStack returns the stack that an Ingress has if it is in no IngressGroup.
+// singleIngressStack returns the stack of an Ingress that is in no IngressGroup.
 func singleIngressStack(ing *networkingv1.Ingress) model.StackID {
 	return model.StackID{Kind: model.Ingress, Namespace: ing.Namespace, Name: ing.Name}
 }
 
-// ingressGroupStack returns the stack of an IngressGroup.
 func ingressGroupStack(group string) model.StackID {
 	return model.StackID{Kind: model.Ingress, Name: group}
 }

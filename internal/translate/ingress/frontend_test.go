@@ -92,7 +92,7 @@ func TestStacksOfEachKindOfObject(t *testing.T) {
 	}
 }
 
-// statusWithHost returns the status of an Ingress that shows a load balancer with a hostname.
+// statusWithHost returns the patch that shows a load balancer with a hostname in the status of an Ingress.
 func statusWithHost(namespace, name, host string, ports ...int32) cluster.ObjectStatus {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: host}
 	for _, p := range ports {
@@ -215,8 +215,8 @@ func (failedError) Error() string { return "failed" }
 
 var _ engine.Frontend = (*ingress.Frontend)(nil)
 
-// TestStacksOfAPreviousDefaultClass checks that a change of an IngressClass that is or was the default returns the stacks of
-// Ingresses without a class too.
+// TestStacksOfAPreviousDefaultClass checks that Stacks returns, for an IngressClass that is no longer the default class,
+// also the stacks of Ingresses without a class.
 func TestStacksOfAPreviousDefaultClass(t *testing.T) {
 	src := enginetest.LoadObjects(t, statusObjects)
 	obj, err := src.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: "usual"})

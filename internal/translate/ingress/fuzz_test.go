@@ -61,7 +61,10 @@ func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 			for _, r := range l.Rules {
 				served = served || r.Member.Name == "good" && r.Held == 0
 			}
-			served = served || len(l.Rules) == 0 // the whole listener redirects
+			if len(l.Default) == 1 { // a listener that redirects all requests has no rules
+				_, redirects := l.Default[0].(model.Redirect)
+				served = served || redirects
+			}
 		}
 		if !served {
 			t.Errorf("%v\n%s", found, goldentest.Dump(stack))

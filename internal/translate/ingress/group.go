@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// stackAssignment is the stack to which an Ingress belongs, with the settings of the Ingress. If there is a fault, the stack
-// is not known.
+// stackAssignment is the stack to which an Ingress belongs, with the class and the settings of the Ingress. If there is a
+// fault, the stack is not known.
 type stackAssignment struct {
 	classification
 	id  model.StackID
@@ -59,9 +59,9 @@ type member struct {
 	ing   *networkingv1.Ingress
 	set   settings.Ingress
 	order int32
-	// withdrawn reports whether live rules of a previous member are deleted because they are no longer permitted: its class
-	// does not admit its namespace, or belongs to another controller. movedAway reports whether the class belongs to another
-	// controller.
+	// withdrawn reports whether existing rules of a previous member are deleted because they are no longer permitted: its
+	// class does not admit its namespace, or belongs to another controller. movedAway reports whether the class belongs to
+	// another controller.
 	withdrawn, movedAway bool
 }
 
@@ -69,25 +69,25 @@ type member struct {
 type stackIngresses struct {
 	members []*member // in order of precedence
 	// previous are Ingresses that have the finalizer of the stack but are not accepted, because their class is missing or
-	// does not admit them. A finalizer permits nothing, because users can edit it; at most the live rules of these Ingresses
-	// are held.
+	// does not admit them. The finalizer gives no permission, because users can edit it. At most the existing rules of these
+	// Ingresses are held.
 	previous []*member
 	leaving  []model.Member
 	found    finding.List
-	// deletionProtected are the leaving members that set deletion protection; deletionGuard is the finding about the first
-	// of them.
+	// deletionProtected are the leaving members that set deletion protection. deletionGuard is the finding about the first
+	// of them; nil if there is none.
 	deletionProtected []*member
 	deletionGuard     *finding.Finding
 	// unprotected reports whether a leaving member explicitly disables deletion protection.
 	unprotected bool
-	// movedAway are the members whose class now belongs to another controller; movedAwayProtected are those of them that set
-	// deletion protection.
+	// movedAway are the members whose class now belongs to another controller. movedAwayProtected are the members among them
+	// that set deletion protection.
 	movedAway, movedAwayProtected []*member
 	// notAccepted reports whether the Ingress with the name of the stack has a class with a fault, and no finalizer.
 	notAccepted bool
 }
 
-// loadIngresses returns the Ingresses of a stack, found by indexes.
+// loadIngresses returns the Ingresses of a stack. It finds them by indexes, not by a list of all Ingresses.
 func (f *Frontend) loadIngresses(v *cluster.View, id model.StackID) stackIngresses {
 	var g stackIngresses
 	for _, ing := range f.candidates(v, id) {
@@ -104,9 +104,9 @@ func (f *Frontend) loadIngresses(v *cluster.View, id model.StackID) stackIngress
 	return g
 }
 
-// retainProtectedMembers makes leaving members that set deletion protection previous members, if other members leave at the
-// same time. So the rules of the protected members are held, and the other members can leave before the protection is
-// disabled.
+// retainProtectedMembers makes leaving members that set deletion protection previous members, if the stack has no other
+// members and other Ingresses leave at the same time. So the rules of the protected members are held, and the other
+// Ingresses can leave before the protection is disabled.
 func (g *stackIngresses) retainProtectedMembers() {
 	if len(g.members) > 0 || len(g.deletionProtected) == 0 || len(g.deletionProtected) == len(g.leaving) {
 		return
@@ -120,9 +120,9 @@ func (g *stackIngresses) retainProtectedMembers() {
 	g.deletionGuard = nil
 }
 
-// retainProtectedMovedAway keeps, as previous members, Ingresses that set deletion protection and whose class now belongs to
-// another controller. So the load balancer stays, without the rules of these Ingresses. If the stack has other members,
-// these Ingresses leave the stack instead.
+// retainProtectedMovedAway makes Ingresses that set deletion protection, and whose class now belongs to another controller,
+// previous members. So the load balancer stays, without the rules of these Ingresses. If the stack has members, these
+// Ingresses leave the stack instead.
 func (g *stackIngresses) retainProtectedMovedAway(leaving func(*member) model.Member) {
 	for _, m := range g.movedAwayProtected {
 		if len(g.members) > 0 {
@@ -167,7 +167,8 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return ownership.RefOf(a) == ownership.RefOf(b) })
 }
 
-// addCandidate adds an Ingress to the members, the previous members or the leaving members, if it is one of these.
+// addCandidate adds an Ingress to the members, the previous members or the leaving members of g. It adds nothing if the
+// Ingress is none of these.
 func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.StackID, ing *networkingv1.Ingress) {
 	claimed, leave := ownership.ClaimOn(v, ing, id).HasOrHadFinalizer, ownership.NewMember(v, ing, id)
 	if ing.DeletionTimestamp != nil && !claimed {
@@ -194,7 +195,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	}
 	switch {
 	case p.fault != nil && claimed:
-		// The live rules of the Ingress are held: they must not be deleted because its class was deleted by mistake.
+		// The existing rules of the Ingress are held: they must not be deleted if its class was deleted by mistake.
 		g.found.Add(*p.fault)
 		m := newMember(ing, p)
 		m.Blocked, m.Undetermined, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
@@ -208,7 +209,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	case p.managed && p.id == id:
 		m := newMember(ing, p)
 		if o := p.set.GroupOrder.Check(); o != nil {
-			// The live rules of the Ingress keep their priorities. No new rules are created for it, not even rules with
+			// The existing rules of the Ingress keep their priorities. No new rules are created for it, not even rules with
 			// status 503: their position is not known, and they could precede rules of other members.
 			m.Blocked, m.Undetermined = true, true
 			fault := o.Finding(finding.BlocksMember)
@@ -221,7 +222,8 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	}
 }
 
-// addMovedAway adds an Ingress whose class now belongs to another controller.
+// addMovedAway adds an Ingress whose class now belongs to another controller to movedAway, and to the leaving members. If
+// the Ingress sets deletion protection, it is added to movedAwayProtected instead of the leaving members.
 func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
 	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithoutClassSettings()
 	m := newMember(ing, p)

@@ -25,7 +25,8 @@ metadata: {name: web, namespace: ns}
 spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}
 `
 
-// ingressOfSize returns an Ingress of IngressGroup g with rules, and with annotations given in notes.
+// ingressOfSize returns the YAML of an Ingress of IngressGroup "g" with the rules. notes are pairs of an annotation key,
+// without prefix, and its value.
 func ingressOfSize(namespace, name string, rules []string, notes ...string) string {
 	var as []string
 	for i := 0; i < len(notes); i += 2 {
@@ -47,8 +48,8 @@ func numberedTexts(n int, format string) (out []string) {
 	return out
 }
 
-// TestHostileSizesAreBounded checks that the cost of one object is limited: products of lists in an object have a maximum,
-// and no cost grows with the square of the number of objects in a namespace.
+// TestHostileSizesAreBounded checks that the memory and the number of questions for one translation are limited. A product
+// of lists in an object has a maximum, and no cost grows with the square of the number of objects in a namespace.
 func TestHostileSizesAreBounded(t *testing.T) {
 	const path = `{path: /p%d, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}`
 	paths := []string{`{host: a.example.com, http: {paths: [` + strings.Join(numberedTexts(4000, path), ", ") + `]}}`}

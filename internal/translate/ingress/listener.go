@@ -59,8 +59,8 @@ func (t *translation) buildListener(p *members.Port) model.Listener {
 	return l
 }
 
-// reportOmittedRules reports rules that are not created because redirects answer all their requests. The plan reports rules
-// that are created although they receive no requests.
+// reportOmittedRules reports the rules in all that are not in made, because redirects answer all their requests. The plan
+// reports the rules that are created although they receive no requests.
 func (t *translation) reportOmittedRules(all, made []model.Rule) {
 	if len(all) == len(made) {
 		return
@@ -76,7 +76,8 @@ func (t *translation) reportOmittedRules(all, made []model.Rule) {
 	}
 }
 
-// certificateHosts returns the hosts of an Ingress that need certificates: the hosts of its rules and of spec.tls.
+// certificateHosts returns the hosts of an Ingress that need certificates: the hosts of its rules and of spec.tls, sorted
+// and without duplicates.
 func certificateHosts(ing *networkingv1.Ingress) []string {
 	var out []string
 	for _, r := range ing.Spec.Rules {
@@ -90,8 +91,8 @@ func certificateHosts(ing *networkingv1.Ingress) []string {
 	return members.SortedUnique(out)
 }
 
-// defaultAction sets the default action of a listener: that of the first member with a default backend, otherwise a fixed
-// response with status 404.
+// defaultAction sets the default action of a listener: the action for the default backend of the first member that has one,
+// otherwise a fixed response with status 404.
 func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
 	var winner *member
@@ -142,8 +143,8 @@ type rulePath struct {
 	field string
 }
 
-// pathsOf returns the paths of an Ingress in order of precedence. The rules of the Ingress keep their order. Within each of
-// them, exact paths come first, then prefixes, the longest first, then other paths.
+// pathsOf returns the paths of an Ingress in order of precedence. The rules of the Ingress keep their order. Within each
+// rule, exact paths come first, then prefixes, longest first, and then other paths.
 func pathsOf(ing *networkingv1.Ingress) []rulePath {
 	var out []rulePath
 	for i, r := range ing.Spec.Rules {

@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// malformedAnnotations has for each annotation a value that is not valid, and the text of the message that describes the
-// valid form. Keys have an example name in place of "<name>".
+// malformedAnnotations has, by annotation without prefix, a value that is not valid, and a part of the message that
+// describes the valid form. The annotations have an example name in place of "<name>".
 var malformedAnnotations = map[string]struct{ value, form string }{
 	"group.name":                          {"No Name!", "lower"},
 	"group.order":                         {"first", "from -1000 to 1000"},
@@ -75,8 +75,8 @@ var malformedAnnotations = map[string]struct{ value, form string }{
 	"frontend-nlb-tags":                                  {"x", "key=value"},
 }
 
-// freeTextAnnotations are annotations that accept any text, because only AWS can find an error in it, or because a resource
-// that it names and that does not exist is reported later.
+// freeTextAnnotations are annotations that accept any text. Only AWS can find an error in the value, or the value names a
+// resource, and a resource that does not exist is reported later.
 var freeTextAnnotations = []string{
 	"subnets", "security-groups", "ipam-ipv4-pool-id", "certificate-arn", "ssl-policy", "security-group-prefix-lists", "acm-pca-arn",
 	"auth-on-unauthenticated-request", "auth-scope", "auth-session-cookie", "healthcheck-port", "healthcheck-path", "success-codes",

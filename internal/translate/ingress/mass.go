@@ -55,9 +55,9 @@ func (c ingressesOfSameClass) Objects() []cluster.Object {
 	return out
 }
 
-// changedControllerByEdit reports whether a user edited the class of the Ingress when the new class already belonged to the
-// other controller. The controller of a class cannot be changed, so this is so since the class was created. If there is no
-// class object, the edit must be later than the finalizer of this controller.
+// changedControllerByEdit reports whether a user moved the Ingress to another controller by editing its class. The
+// controller of an IngressClass cannot change, so an edit that is not earlier than the creation of the class is such a move.
+// If the Ingress names no IngressClass, the edit must be later than the finalizer of this controller.
 func (f *Frontend) changedControllerByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
 	edited := cluster.ClassEditedAt(ing)
 	if edited.IsZero() {

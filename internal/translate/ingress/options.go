@@ -28,10 +28,10 @@ type Options struct {
 	MaxRules     int
 	// DescribePlan writes the plan for a load balancer into an annotation of its first member.
 	DescribePlan bool
-	// Tenancy is the isolation of the members of an IngressGroup from each other; Cooperative if empty.
+	// Tenancy is how far the members of an IngressGroup are isolated from each other; Cooperative if empty.
 	Tenancy Tenancy
-	// ExactRegexHosts keeps rules that follow a redirect whose only hosts are regular expressions. Older controllers omit
-	// such rules, as if the redirect answered the requests for all hosts.
+	// ExactRegexHosts keeps rules that follow a redirect whose only hosts are regular expressions. AWS Load Balancer
+	// Controller omits such rules, as if the redirect answered the requests for all hosts.
 	ExactRegexHosts bool
 }
 

@@ -12,9 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// planPatches returns patches that write the plan of the stack into an annotation of its first member, if the operator
-// enables that, and remove the annotation from other members. If there is no plan, because the stack is held, annotations
-// stay.
+// planPatches returns patches that write the plan of the stack into an annotation of its first member, if DescribePlan is
+// set, and remove the annotation from other members. If there is no plan, because the stack is held, the annotations stay.
 func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	text := ""
 	if f.opt.DescribePlan {

@@ -8,11 +8,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// retainedBuilder holds the live rules of members that cannot be translated, and of Ingresses that are no longer accepted.
-// Nothing else of these objects is kept.
+// retainedBuilder holds the existing rules of members that cannot be translated, and of Ingresses that are no longer
+// accepted. No other resources of these Ingresses are held.
 type retainedBuilder struct{ *translation }
 
-// retainPrevious holds the live rules of Ingresses that have the finalizer of the stack but are not accepted.
+// retainPrevious holds the existing rules of Ingresses that have the finalizer of the stack but are not accepted.
 func (t retainedBuilder) retainPrevious() {
 	for _, m := range t.previousIngresses {
 		m.Ports = m.set.ListenPorts.Value
@@ -23,8 +23,8 @@ func (t retainedBuilder) retainPrevious() {
 	}
 }
 
-// retainUndetermined holds the live rules and default actions of members whose ports, or whose position in the order of the
-// members, are unknown.
+// retainUndetermined holds the existing rules and default actions of members whose ports are not known, or whose position in
+// the order of the members is not known.
 func (t retainedBuilder) retainUndetermined() {
 	for _, m := range t.ingresses {
 		if m.Undetermined {
@@ -49,8 +49,9 @@ func (t retainedBuilder) retainUndetermined() {
 	}
 }
 
-// retainMember holds all live rules of a member. A rule that forwards to target groups of the member is recognized by their
-// tags. Other rules are recognized by comparing them with the rules to which the member translates.
+// retainMember holds all existing rules of a member. A rule that forwards to target groups of the member is recognized by
+// their tags. Other rules are recognized by comparing them with the rules to which the member translates. If the rules are
+// withdrawn, only the load balancer is held.
 func (t retainedBuilder) retainMember(m *member) {
 	if m.withdrawn {
 		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
@@ -66,8 +67,8 @@ func (t retainedBuilder) retainMember(m *member) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
-// responseRules returns the rules of a member, for HTTP and for HTTPS ports, that do not forward to a target group of the
-// stack.
+// responseRules returns the rules of a member, for HTTP and for HTTPS ports, whose actions do not forward to a target group
+// of the stack.
 func (t retainedBuilder) responseRules(m *member) []model.Rule {
 	t.Stack.LoadBalancer = &model.LoadBalancer{}
 	var out []model.Rule
@@ -89,7 +90,7 @@ func forwardsToStack(actions []model.Action) bool {
 	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ID != "" })
 }
 
-// retainLiveRule holds the live rule for one path of a member, for which no new rule can be created.
+// retainLiveRule holds the existing rule for one path of a member, for which no new rule can be created.
 func (t retainedBuilder) retainLiveRule(m *member, r model.Rule) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostBuilder(t).foreignHosts(m.Ref.Namespace)})
 }

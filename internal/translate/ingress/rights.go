@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// WithdrawnParts returns the live rules of Ingresses that are no longer permitted: the class of the Ingress does not admit
-// its namespace, or it belongs to another controller while the load balancer is protected from deletion. If a class or its
-// parameters cannot be read, nothing is withdrawn.
+// WithdrawnParts returns the existing rules of Ingresses that are no longer permitted: the class of the Ingress does not
+// admit its namespace, or it belongs to another controller while the load balancer is protected from deletion. If a class or
+// its parameters cannot be read, nothing is withdrawn.
 func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	g := f.loadIngresses(v, id)
@@ -95,22 +95,22 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	return out, unknown
 }
 
-// untaggedRules finds the possible owners of live rules that do not forward to a target group of the stack: redirects, fixed
-// responses, and forwards to target groups that the controller does not own. No tag shows the owner of such a rule, and a
-// user can edit an Ingress that is not admitted to hide that the rule belongs to it. So such a rule is permitted only if an
-// admitted Ingress has an action for the same host and path, in an actions annotation of any name.
+// untaggedRules finds the possible owners of existing rules that do not forward to a target group of the stack: redirects,
+// fixed responses, and forwards to target groups that the controller does not own. No tag shows the owner of such a rule,
+// and a user can edit an Ingress that is not admitted to hide that the rule belongs to it. So such a rule is permitted only
+// if an admitted Ingress has an action for the same host and path, in an actions annotation of any name.
 type untaggedRules struct {
 	ownTargetGroups map[string]bool // target groups of the stack
 	admitted        []*member
 }
 
-// mayBeOfAdmitted reports whether a live rule may belong to an admitted Ingress.
+// mayBeOfAdmitted reports whether an existing rule may belong to an admitted Ingress.
 func (t *untaggedRules) mayBeOfAdmitted(r *observed.Rule) bool {
 	return t.forwardsToOwn(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasActionFor(r) })
 }
 
-// mayBeDefaultOfAdmitted reports whether the live default actions of a listener may belong to an admitted Ingress. An action
-// that refuses all requests, or that redirects them to HTTPS because of ssl-redirect, is the same for every Ingress.
+// mayBeDefaultOfAdmitted reports whether the existing default actions of a listener may belong to an admitted Ingress. An
+// action that refuses all requests, or that redirects them to HTTPS because of ssl-redirect, is the same for every Ingress.
 func (t *untaggedRules) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 	if len(actions) == 0 || t.forwardsToOwn(actions) {
 		return true
@@ -134,8 +134,8 @@ func (t *untaggedRules) forwardsToOwn(actions []model.Action) bool {
 	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return t.ownTargetGroups[g.Group.ARN] })
 }
 
-// hasActionFor reports whether an Ingress has a backend with port use-annotation for the host and path of a live rule. The
-// live rule may have more hosts and paths, because conditions annotations can add some.
+// hasActionFor reports whether an Ingress has a backend with port use-annotation for the host and path of an existing rule.
+// The rule may have more hosts and paths, because conditions annotations can add some.
 func (m *member) hasActionFor(r *observed.Rule) bool {
 	var hosts, paths []string
 	for _, c := range r.Conditions {
@@ -156,8 +156,8 @@ func (m *member) hasActionFor(r *observed.Rule) bool {
 	})
 }
 
-// ingressToReport returns the Ingress on which the deletion of a rule is reported: the one that has an action for the rule,
-// otherwise the first Ingress that is not admitted.
+// ingressToReport returns the Ingress on which the deletion of a rule is reported: the first one in refused that has an
+// action for the rule, otherwise the first one in refused.
 func ingressToReport(refused []*member, r *observed.Rule) finding.Ref {
 	if i := slices.IndexFunc(refused, func(m *member) bool { return m.hasActionFor(r) }); i >= 0 {
 		return refused[i].Ref

@@ -20,8 +20,8 @@ import (
 
 var edgeStackID = model.StackID{Kind: model.Ingress, Name: "edge"}
 
-// liveRules returns a load balancer with a rule for each host. The rule forwards to the target group with the resource id
-// for this host.
+// liveRules returns an observed stack with one rule for each host. The rule forwards to the target group whose resource id
+// is idByHost[host].
 func liveRules(idByHost map[string]string) observed.Stack {
 	l := observed.Listener{ARN: "listener", Port: 80, Protocol: "HTTP", Default: []model.Action{model.FixedResponse{Status: "404"}}}
 	var out observed.Stack
@@ -36,8 +36,9 @@ func liveRules(idByHost map[string]string) observed.Stack {
 	return out
 }
 
-// TestRulesOfAnAdmittedIngressAreNotWithdrawn checks two Ingresses of a namespace, of which the class no longer admits one.
-// Only rules that certainly belong to that one are withdrawn: the name of the other Ingress may begin with its name.
+// TestRulesOfAnAdmittedIngressAreNotWithdrawn checks which rules are withdrawn if the classes of some Ingresses do not admit
+// their namespace. The id of a target group begins with the name of its Ingress, which can also be the beginning of the name
+// of another Ingress. So a rule is withdrawn only if it cannot belong to an admitted Ingress.
 func TestRulesOfAnAdmittedIngressAreNotWithdrawn(t *testing.T) {
 	const classes = `
 apiVersion: v1
@@ -73,7 +74,7 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 		gone []string
 	}{
 		"both are admitted": {of("web", "open") + of("web-two", "open"), nil},
-		// The rule of the Ingress with the longer name could belong to the other Ingress.
+		// The rule of Ingress "web-two" could belong to Ingress "web".
 		"the one with the longer name":  {of("web", "open") + of("web-two", "closed"), nil},
 		"the one with the shorter name": {of("web", "closed") + of("web-two", "open"), []string{"rule web.example.com"}},
 		"neither":                       {of("web", "closed") + of("web-two", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
@@ -89,8 +90,8 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 	}
 }
 
-// TestALiveHostStaysWithItsNamespace checks that in isolated tenancy a host belongs to the namespace with a live rule for
-// it, even if the Ingress of another namespace is older.
+// TestALiveHostStaysWithItsNamespace checks that in isolated tenancy a host belongs to the namespace that has an existing
+// rule for it, even if the Ingress of another namespace is older.
 func TestALiveHostStaysWithItsNamespace(t *testing.T) {
 	of := func(namespace, host string, year int) string {
 		return fmt.Sprintf(`---
@@ -107,7 +108,7 @@ spec: {ingressClassName: alb, rules: [{host: "%s", http: {paths: [{path: /, path
 	}
 	const class = "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb}\nspec: {controller: ingress.k8s.aws/alb}\n"
 	for name, c := range map[string]struct {
-		old, young string            // hosts in the Ingresses of the namespaces old and young
+		old, young string            // hosts in the Ingresses of the namespaces "old" and "young"
 		live       map[string]string // target group IDs by host
 		refused    []string          // namespaces whose rule is refused
 	}{

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// buildRule builds the rule for one path on one port. If the path has a fault, the rule is a held rule for the host and
-// path. If the path or the host cannot be used, there is no rule, and buildRule returns false.
+// buildRule builds the rule for one path on one port. If the rule has a fault, it is held. It returns false if there is no
+// rule, because the namespace may not use the host, or because the path is not valid and only an existing rule is held.
 func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
 	r := model.Rule{
 		Member: m.Ref, Origin: finding.Origin{Object: m.Ref, Field: path.field},
@@ -25,7 +25,8 @@ func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held 
 		return model.Rule{}, false
 	}
 	if ok && !t.fitsConditionLimits(m, path, conditions) {
-		// A live rule with these conditions is held. A new rule, with status 503, has only the host and path as conditions.
+		// An existing rule with these conditions is held. A new rule, with status 503, has only the host and path as
+		// conditions.
 		r.Held, r.PlaceholderConditions = model.HeldInvalid, t.ownConditions(m, path)
 		if why, _ := t.limits().ExceededLimit(r.PlaceholderConditions); why != "" {
 			retainedBuilder{t}.retainLiveRule(m, r)
@@ -36,7 +37,7 @@ func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held 
 	if ok {
 		r.Held = held
 	} else if pathFault(path) != "" {
-		// A live rule with this path is held. No new rule is created, because the path is probably a mistake.
+		// An existing rule with this path is held. No new rule is created, because the path is probably a mistake.
 		retainedBuilder{t}.retainLiveRule(m, r)
 		return model.Rule{}, false
 	} else {
@@ -110,7 +111,7 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 	return orderConditions(others, host, path), ok
 }
 
-// ownConditions returns the conditions of a rule without those of its conditions annotation: only the host and the path.
+// ownConditions returns the conditions of a rule for its host and path, without those of its conditions annotation.
 func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
 	alone := p
 	alone.path.Backend = networkingv1.IngressBackend{}
@@ -134,8 +135,8 @@ func orderConditions(others []model.Condition, host model.HostHeader, path model
 	return out
 }
 
-// pathPattern returns the condition for a path, without those of its conditions annotation; false if the path or one of its
-// settings is not valid.
+// pathPattern returns the condition for a path, without the conditions annotation; false if the path or one of its settings
+// is not valid.
 func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, bool) {
 	raw := p.path.Path
 	if raw == "" {

@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Default limits for the Ingresses of one namespace on a load balancer. AWS allows 50 listeners and 100 rules; an existing
-// cluster may have raised quotas. The number of rules is the product of ports and paths, so without a limit a small object
-// could exhaust the memory.
+// Default limits for the Ingresses of one namespace on a load balancer. AWS allows 50 listeners and 100 rules by default;
+// the quotas of an existing cluster may be raised. The number of rules is the product of ports and paths, so without a limit
+// a small object could exhaust the memory.
 const (
 	defaultMaxListeners = 100
 	defaultMaxRules     = 4000
@@ -29,7 +29,7 @@ func (t *translation) limitSize(m *member) {
 			paths += len(r.HTTP.Paths)
 		}
 	}
-	hosts := 0 // hosts of spec.tls: certificates for them are searched on each port
+	hosts := 0 // hosts of spec.tls, for which certificates are searched on each port
 	for _, s := range m.ing.Spec.TLS {
 		hosts += len(s.Hosts)
 	}

@@ -48,7 +48,7 @@ var largeStackID = model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "la
 func TestTooLargeIngressGetsNoRules(t *testing.T) {
 	for _, c := range []struct {
 		ports, paths int
-		field        string // field of the finding; empty if the Ingress is admitted
+		field        string // field of the finding; "" if the Ingress is not too large
 	}{
 		{100, 40, ""}, {100, 41, "spec.rules"}, {101, 1, "alb.ingress.kubernetes.io/listen-ports"}, {1000, 400, "alb.ingress.kubernetes.io/listen-ports"},
 	} {
@@ -69,8 +69,8 @@ func TestTooLargeIngressGetsNoRules(t *testing.T) {
 	}
 }
 
-// BenchmarkLargestIngress measures the memory that stays in use after the translation of the largest Ingress that is
-// admitted, and of an Ingress that is refused.
+// BenchmarkLargestIngress measures the memory that stays in use after the translation of the largest Ingress that is served,
+// and of an Ingress that is too large.
 func BenchmarkLargestIngress(b *testing.B) {
 	for _, c := range [][2]int{{100, 40}, {1000, 400}} {
 		b.Run(fmt.Sprintf("%dx%d", c[0], c[1]), func(b *testing.B) {

@@ -19,8 +19,8 @@ type Tenancy string
 
 // The values of Tenancy.
 const (
-	// Cooperative permits that a member places its rules before those of other members by annotation group.order, as in
-	// aws-load-balancer-controller.
+	// Cooperative permits a member to place its rules before those of other members by annotation group.order, as in AWS
+	// Load Balancer Controller.
 	Cooperative Tenancy = "cooperative"
 	// Isolated assigns each host to the namespace of the accepted Ingress that used it first. Only the class sets the
 	// load-balancer-wide settings.
@@ -35,19 +35,19 @@ const anyHost = "*"
 type hostClaim struct {
 	namespace, host string
 	oldestMember    *member // the oldest member of the namespace with the host
-	isLive          bool    // a live rule of the namespace has the host
+	isLive          bool    // an existing rule of the namespace has the host
 }
 
 // hostOwners has the namespaces that own host patterns. A pattern without wildcards has at most one owner.
 type hostOwners struct {
 	exact            map[string]*hostClaim
-	plain, wildcards []*hostClaim // without and with wildcards, in the order in which they were granted
-	// overLimit has the pairs of a namespace and a pattern that exceed maxWildcardHosts.
+	plain, wildcards []*hostClaim // patterns without and with wildcards, in the order in which they were granted
+	// overLimit has the pairs of a namespace and a host pattern that exceed maxWildcardHosts.
 	overLimit map[[2]string]bool
 }
 
-// maxWildcardHosts is the maximum number of host patterns with wildcards that a namespace may have in an IngressGroup. The
-// limit bounds the time, because each host is compared with all of them.
+// maxWildcardHosts is the maximum number of host patterns with wildcards that a namespace may have in an IngressGroup. It
+// limits the time of a translation, because each host is compared with all of these patterns.
 const maxWildcardHosts = 200
 
 func hasWildcard(host string) bool { return strings.ContainsAny(host, "*?") }
@@ -61,12 +61,12 @@ func (o *hostOwners) grantPattern(c *hostClaim) {
 	o.exact[c.host], o.plain = c, append(o.plain, c)
 }
 
-// hostBuilder determines which namespace owns each host, in isolated tenancy.
+// hostBuilder determines which namespace owns each host pattern, in isolated tenancy.
 type hostBuilder struct{ *translation }
 
-// assignHosts sets the owners of the hosts in the rules of all members. The owner of a host is the namespace with live rules
-// for it, otherwise the namespace of the oldest Ingress with it. A namespace cannot own a pattern that overlaps a pattern of
-// another namespace.
+// assignHosts sets the owners of the hosts in the rules of all members. The owner of a host is the namespace that has
+// existing rules for it, otherwise the namespace of the oldest Ingress with the host. A namespace cannot own a pattern that
+// overlaps a pattern of another namespace.
 func (t hostBuilder) assignHosts() {
 	if !t.Isolated {
 		return
@@ -81,7 +81,7 @@ func (t hostBuilder) assignHosts() {
 			}
 		}
 		if t.owners.conflictingClaim(c.namespace, c.host) != nil {
-			t.Stack.Contested = true // live rules may show that the host belongs to the other namespace
+			t.Stack.Contested = true // existing rules may show that the host belongs to the other namespace
 			continue
 		}
 		t.owners.grantPattern(c)
@@ -94,7 +94,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 	byKey := map[[2]string]*hostClaim{}
 	claimants := slices.Clone(t.ingresses)
 	for _, m := range t.previousIngresses {
-		if m.ClassMissing { // an Ingress that its class does not admit claims no host
+		if m.ClassMissing { // for example, an Ingress that its class does not admit claims no host
 			claimants = append(claimants, m)
 		}
 	}
@@ -102,7 +102,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 		for _, h := range t.hostsUsed(m) {
 			key := [2]string{m.Ref.Namespace, h}
 			if (m.Oversized || m.ClassMissing) && !live[key] {
-				continue // no rule is made for the host
+				continue // no rule is built for the host
 			}
 			c := byKey[key]
 			if c == nil {
@@ -164,7 +164,8 @@ func (t hostBuilder) hostsUsed(m *member) []string {
 	return members.SortedUnique(out)
 }
 
-// hostPatterns returns the host patterns of a rule with a host and further conditions, in lower case.
+// hostPatterns returns the host patterns of a rule, in lower case: host, if it is not empty, and the hosts in the conditions
+// extra. A regular expression counts as anyHost. If there are no hosts, the result is anyHost.
 func hostPatterns(host string, extra []model.Condition) []string {
 	var out []string
 	if host != "" {
@@ -188,7 +189,8 @@ func hostPatterns(host string, extra []model.Condition) []string {
 	return out
 }
 
-// liveHosts returns the hosts of live rules, each with a namespace that may own the target groups of the rule.
+// liveHosts returns the hosts of existing rules. Each key has a namespace that may own the target groups of the rule, and a
+// host of the rule.
 func (t hostBuilder) liveHosts() map[[2]string]bool {
 	out := map[[2]string]bool{}
 	lb := t.LiveLoadBalancer()
@@ -210,13 +212,13 @@ func (t hostBuilder) liveHosts() map[[2]string]bool {
 	return out
 }
 
-// mayUseHosts reports whether a member may have a rule with the conditions. If another namespace owns a host, it adds a
-// finding.
+// mayUseHosts reports whether a member may have a rule with the conditions. If it may not, because another namespace owns a
+// host or the namespace has too many wildcards, mayUseHosts adds a finding on the field.
 func (t hostBuilder) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
 	return t.mayUsePatterns(m, field, hostPatterns("", conditions))
 }
 
-// mayUsePatterns implements mayUseHosts for host patterns.
+// mayUsePatterns is like mayUseHosts, for host patterns in place of conditions.
 func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) bool {
 	if t.owners == nil {
 		return true
@@ -248,7 +250,7 @@ func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) boo
 	return true
 }
 
-// foreignHosts returns the host patterns that other namespaces own.
+// foreignHosts returns the host patterns that namespaces other than the given one own; nil in cooperative tenancy.
 func (t hostBuilder) foreignHosts(namespace string) []string {
 	if t.owners == nil {
 		return nil

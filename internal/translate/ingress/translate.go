@@ -43,13 +43,13 @@ type translation struct {
 	assemble.Builder
 	opt  Options
 	view *cluster.View
-	// ingresses and previousIngresses have an entry for each of Members and Previous, with its Ingress. ingressOf maps each
-	// Member to its entry.
+	// ingresses has an entry for each of Members, and previousIngresses one for each of Previous, in the same order.
+	// ingressOf has the entry of each Member.
 	ingresses, previousIngresses []*member
 	ingressOf                    map[*members.Member]*member
 	// owners has the owners of hosts in isolated tenancy. It is nil in cooperative tenancy.
 	owners *hostOwners
-	// ruleCounts has the number of rules of each namespace.
+	// ruleCounts has the number of rules of the Ingresses of each namespace.
 	ruleCounts map[string]int
 	// namedTargetGroups has the target groups that each namespace references by name or ARN.
 	namedTargetGroups map[string]map[string]bool

@@ -38,7 +38,8 @@ spec:
         paths: [{path: /, pathType: Prefix, backend: {service: {name: kiosk, port: {%s}}}}]
 `
 
-// TestFrozenNames checks names that must never change, because a live load balancer is found only by its name.
+// TestFrozenNames checks generated names and ids that must never change, because existing load balancers, security groups
+// and target groups have them.
 func TestFrozenNames(t *testing.T) {
 	implicit := model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"}
 	group := model.StackID{Kind: model.Ingress, Name: "tulips"}
@@ -96,8 +97,9 @@ func TestNamesOfFrontendNLBAndCertificateNeverChange(t *testing.T) {
 	}
 }
 
-// twoMemberDocs returns the YAML of two members of IngressGroup g, in the order of their names. first and second are
-// annotations to add, or lines of the spec if they begin with "spec:".
+// twoMemberDocs returns the YAML of Ingresses "a" and "b" of IngressGroup "g", in random order, and of their Service. first
+// has the lines to add to Ingress "a", second those for "b". A line is an annotation without prefix, or, if it begins with
+// "spec:", a field of the spec.
 func twoMemberDocs(first, second string) string {
 	var out strings.Builder
 	for name, says := range map[string]string{"a": first, "b": second} {
@@ -133,8 +135,8 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 }
 
-// TestConflictsOfMembers checks that the value of the first member is used, and the second member gets an event, if members
-// of an IngressGroup disagree on a setting. If the fault blocks the whole stack, nothing is created.
+// TestConflictsOfMembers checks, for members of an IngressGroup that disagree on a setting, that the value of the first
+// member is used, and that a finding is reported on the second member. With StrictGroups, the whole stack is held.
 func TestConflictsOfMembers(t *testing.T) {
 	const secure = "listen-ports: '[{\"HTTPS\":443},{\"HTTPS\":8443}]'\ncertificate-arn: c\n"
 	const backend = "spec:defaultBackend: {service: {name: web, port: {number: 80}}}\n"
@@ -243,7 +245,8 @@ func TestInvalidGroupNameGivesOwnStack(t *testing.T) {
 	}
 }
 
-// TestMembersAreSortedByGroupOrder checks that members with equal group.order are sorted by the bytes of "namespace/name".
+// TestMembersAreSortedByGroupOrder checks that members are sorted by group.order, and members with equal group.order by the
+// bytes of "namespace/name".
 func TestMembersAreSortedByGroupOrder(t *testing.T) {
 	src, err := cluster.NewMemory(nil)
 	if err != nil {

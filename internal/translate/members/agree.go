@@ -9,28 +9,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// LiveValue is the live value of a setting, as far as AWS reports it.
+// LiveValue is the value of a setting in AWS, as far as AWS reports it.
 type LiveValue[T any] struct {
-	// Known reports whether there is a live value to compare with.
+	// Known reports whether the value in AWS is known and can be compared with desired values.
 	Known bool
-	// Matches reports whether a desired value means the same as the live value.
+	// Matches reports whether a desired value means the same as the value in AWS. It is used only if Known is true.
 	Matches func(T) bool
-	// Value is the live value.
+	// Value is the value in AWS.
 	Value T
-	// Absent reports whether AWS certainly has no value, so that no member can have set one before.
+	// Absent reports whether AWS certainly has no value, so that no member has set one before.
 	Absent bool
-	// Unavailable reports whether the live value could not be read. Then nothing is changed, and no finding about a
-	// conflict with the live value is reported.
+	// Unavailable reports whether the value in AWS could not be read. Then nothing is changed, and no finding about a
+	// conflict with the value in AWS is reported.
 	Unavailable bool
 }
 
-// LiveValueOf returns a LiveValue with Value value. same compares the live value with a desired value.
+// LiveValueOf returns the LiveValue for a value in AWS. same reports whether the value in AWS and a desired value are the
+// same.
 func LiveValueOf[T any](value T, known bool, same func(a, b T) bool) LiveValue[T] {
 	return LiveValue[T]{Known: known, Value: value, Matches: func(v T) bool { return same(value, v) }}
 }
 
-// MergedSetting is the value of a setting after merging the values of all members. KeepsLive reports whether it is the live
-// value, which is kept although no member is known to set it.
+// MergedSetting is the value of a setting after merging the values of all members. KeepsLive reports whether it is the value
+// in AWS, which stays although no member is known to set it.
 type MergedSetting[T any] struct {
 	settings.Opt[T]
 	KeepsLive bool
@@ -42,9 +43,10 @@ type memberValue[T any] struct {
 	setting settings.Opt[T]
 }
 
-// MergeSetting merges the values of a setting in all members. The members are in the order of the frontend (for Ingresses:
-// group.order, then name). The first value has precedence unless another value is live. Members that disagree get a finding.
-// current reads the live value; it is called only if the result may depend on that.
+// MergeSetting merges the values of a setting in all members. The members are in order of precedence; for Ingresses, this is
+// the order of group.order, then name. The first value is used, unless AWS has the value of another member. Members with
+// other values get a finding. what is the name of the setting in messages. current reads the value in AWS. It is called only
+// if the result may depend on that value.
 func MergeSetting[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	return mergeMemberValues(t, members, t.guestsAmong(members), what, get, same, current)
 }
@@ -54,8 +56,8 @@ func MergeSettingWithGuests[T any](t *Translation, members []*Member, what strin
 	return mergeMemberValues(t, members, false, what, get, same, current)
 }
 
-// mergeMemberValues implements MergeSetting and MergeSettingWithGuests. guests reports whether the values of guests have lower
-// precedence.
+// mergeMemberValues implements MergeSetting and MergeSettingWithGuests. guests reports whether the values of guests have
+// lower precedence.
 func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	var asks []memberValue[T]
 	var unavailable *memberValue[T]
@@ -101,7 +103,7 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 		if live.Matches(asks[i].setting.Value) {
 			at = i
 		} else if t.unanswered > before && unavailable == nil {
-			unavailable = &asks[i] // the value may be equal to the live value, which could not be read
+			unavailable = &asks[i] // the value may be equal to the value in AWS, which could not be read
 		}
 	}
 	switch {
@@ -114,8 +116,8 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 		}
 		return MergedSetting[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, KeepsLive: true}
 	case at < 0 && !live.Absent && t.memberWithoutClass != nil && t.LiveLoadBalancer() != nil:
-		// None of the values is live. While the class of a served member cannot be read, a new member does not decide, so
-		// the live value stays.
+		// AWS has none of the values. The class of a member that is still served cannot be read, so the value in AWS stays,
+		// and the value of a new member is not used.
 		for _, a := range asks {
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, t.memberWithoutClass.Ref, true)
 		}
@@ -133,8 +135,8 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 	return MergedSetting[T]{Opt: won.setting}
 }
 
-// MergePortSetting merges a setting on which the members that listen on a port must agree. A served member whose ports are
-// unknown may also listen on the port, so its value is treated like a value that cannot be read.
+// MergePortSetting merges a setting on which the members that listen on a port must agree. A member that is served, but
+// whose ports are not known, may also listen on the port. Its value is treated like a value that cannot be read.
 func MergePortSetting[T any](t *Translation, p *Port, key string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	withUnknownPorts := map[*Member]bool{}
 	members := p.Members
@@ -158,8 +160,9 @@ func MergePortSetting[T any](t *Translation, p *Port, key string, get func(*Memb
 
 var errPortsUnknown = errors.New("it is not known on which ports the member listens")
 
-// ReportIgnoredValue reports that the value of member m has no effect: the object by sets another value, which is live
-// (isLive) or comes first in the order of the members.
+// ReportIgnoredValue reports that value, which member m sets at o, has no effect, because the object in by sets the value
+// kept. isLive reports whether kept is the value in AWS; otherwise it is used because the object comes first in the order of
+// the members. what is the name of the setting.
 func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
 	why := "comes first in group order"
 	if isLive {

@@ -22,9 +22,9 @@ var (
 	createdAt  = time.Unix(1000000, 0)
 )
 
-// member returns an Ingress that sets a value by its own annotation, or by its class if says begins with "class:". If says
-// is empty, it sets no value; if says is "?", its value cannot be read. Members are created in the alphabetical order of
-// their names.
+// member returns an Ingress with a value for setting Name. If says begins with "class:", the class sets the value, otherwise
+// an annotation of the Ingress. If says is empty, there is no value; if says is "?", the value cannot be read. The last
+// character of name determines the creation time: "1" is older than "2".
 func member(name, says string) *Member {
 	namespace, _, _ := strings.Cut(name, "/")
 	m := &Member{
@@ -58,7 +58,8 @@ func parseMembers(list ...string) (out []*Member) {
 
 func nameSetting(m *Member) settings.Opt[string] { return m.Set.Name }
 
-// liveStackServing returns an observed stack with a listener on a port that has one rule for each object in names.
+// liveStackServing returns an observed stack with a listener on a port. The listener has one rule for each of the objects in
+// names, which are "namespace/name".
 func liveStackServing(port int32, protocol string, names ...string) *observed.Stack {
 	l := observed.Listener{ARN: "listener", Port: port, Protocol: protocol}
 	live := &observed.Stack{}
@@ -70,7 +71,7 @@ func liveStackServing(port int32, protocol string, names ...string) *observed.St
 	return live
 }
 
-// reportedText returns the names of the members about which there are findings, with the reasons of the findings.
+// reportedText returns the name of the object and the reason of each finding.
 func reportedText(l finding.List) string {
 	var out []string
 	for _, f := range l {
@@ -79,7 +80,7 @@ func reportedText(l finding.List) string {
 	return strings.Join(out, ", ")
 }
 
-// TestSettingHasOneValueIfMembersDiffer checks which value a load-balancer-wide setting has if members set different values.
+// TestSettingHasOneValueIfMembersDiffer checks which value MergeSetting returns if members set different values.
 func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 	live := func(v string) *LiveValue[string] { x := LiveValueOf(v, true, Equal[string]); return &x }
 	for name, x := range map[string]struct {
@@ -88,7 +89,7 @@ func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 		edit    func(*Translation)
 		want    string
 		kept    bool
-		agreed  bool // whether nothing is contested
+		agreed  bool // whether Contested is not set
 		found   string
 	}{
 		"none says anything":                     {members: []string{"a/1", "b/2"}, agreed: true},
@@ -184,7 +185,8 @@ func setIsolated(t *Translation) { t.Isolated = true }
 
 func setOwner(t *Translation) { t.Owner = new("own") }
 
-// memberWithKeys returns a member with attributes: "k=v" is its own attribute, "class.k=v" an attribute of its class.
+// memberWithKeys returns a member with load balancer attributes. A pair "k=v" is an attribute of the member, and "class.k=v"
+// an attribute of its class.
 func memberWithKeys(name string, pairs ...string) *Member {
 	m := member(name, "")
 	own, ofClass := map[string]string{}, map[string]string{}
@@ -203,7 +205,7 @@ func memberWithKeys(name string, pairs ...string) *Member {
 	return m
 }
 
-// TestEachKeyOfAMapIsMergedSeparately checks, like TestSettingHasOneValueIfMembersDiffer, the values in maps, in which each
+// TestEachKeyOfAMapIsMergedSeparately checks the result of MergeKeys if members set different values for keys of a map. Each
 // key is a separate setting.
 func TestEachKeyOfAMapIsMergedSeparately(t *testing.T) {
 	for name, x := range map[string]struct {
@@ -266,10 +268,10 @@ func memberWithUnavailableKeys(name string) *Member {
 // TestProtocolsOfPorts checks which members listen on a port if the members disagree on its protocol.
 func TestProtocolsOfPorts(t *testing.T) {
 	for name, x := range map[string]struct {
-		tls      []bool // whether members 1, 2, … use TLS on port 80
+		tls      []bool // for each member, whether it uses TLS on port 80
 		live     *observed.Stack
 		previous string
-		want     string // protocol, members, members that do not listen
+		want     string // protocol, members that listen, members that do not listen
 		found    string
 	}{
 		"all agree":                          {tls: []bool{false, false}, want: "HTTP [1 2] []"},
@@ -315,8 +317,8 @@ func memberNames(list []*Member) (out []string) {
 	return out
 }
 
-// TestAMemberWithoutPortsMayListenAnywhere checks that the live setting stays on every port if the ports of a served member
-// are unknown, because the member may listen on any port.
+// TestAMemberWithoutPortsMayListenAnywhere checks a setting of a port if the ports of another member are not known. If that
+// member is served, it may listen on any port, so the value in AWS stays.
 func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 	for name, x := range map[string]struct {
 		live *observed.Stack
@@ -338,7 +340,7 @@ func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 	}
 }
 
-// TestLiveAttributesAreRequested checks that live attributes that were not read are requested once, and not again if AWS
+// TestLiveAttributesAreRequested checks that attributes that were not read from AWS are requested once, and not again if AWS
 // gives no answer.
 func TestLiveAttributesAreRequested(t *testing.T) {
 	for name, x := range map[string]struct {
@@ -378,7 +380,7 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 	}
 }
 
-// TestFaults checks on which member a fault is reported, and which resources it holds.
+// TestFaults checks on which member a fault is reported, and whether it holds the resources of the member.
 func TestFaults(t *testing.T) {
 	m := member("a/1", "")
 	other := member("a/2", "")

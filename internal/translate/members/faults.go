@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MemberFaults reports the faults of all members that hold all resources of their member.
+// MemberFaults reports the faults in Faults of each member. These faults hold all resources of the member.
 func (t *Translation) MemberFaults() {
 	for _, m := range t.Members {
 		for _, f := range m.Faults {
@@ -14,7 +14,7 @@ func (t *Translation) MemberFaults() {
 	}
 }
 
-// Fault reports a setting of a member, or of its class, whose value is not valid.
+// Fault reports a setting of a member, or of its class, whose value is not valid. reach is what the fault holds.
 func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
 	x := f.Finding(reach)
 	if m.IsFromClass(f.Origin) {
@@ -23,8 +23,8 @@ func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
 	t.Found.Add(x)
 }
 
-// HoldMember holds all resources of a member because the value of a setting is not valid. If the setting is not used, the
-// fault is only reported, as a warning.
+// HoldMember holds all resources of a member because f is not nil: the value of a setting is not valid. If the setting is
+// not used, the fault is only reported, as a warning.
 func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	switch {
 	case f == nil:
@@ -38,8 +38,8 @@ func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	}
 }
 
-// MemberOf returns the member in which an origin is. For an origin in class parameters, which get no events, it returns the
-// first member.
+// MemberOf returns the member whose object has the origin o. If o is in class parameters, which get no events, it returns
+// the first member.
 func (t *Translation) MemberOf(o finding.Origin) *Member {
 	for _, m := range t.Members {
 		if m.Ref == o.Object {
@@ -49,8 +49,8 @@ func (t *Translation) MemberOf(o finding.Origin) *Member {
 	return t.Members[0]
 }
 
-// FieldOn returns an origin in the form of a field of object ref, on which the finding is reported. If the origin is in
-// another object, such as class parameters, which get no events, the result names that object too.
+// FieldOn returns the field for a finding about object ref that is caused by the value at o. If o is in another object, such
+// as class parameters, which get no events, the field also names that object.
 func FieldOn(ref finding.Ref, o finding.Origin) string {
 	if o.Object == ref {
 		return o.Field

@@ -11,14 +11,15 @@ import (
 )
 
 // DisablesProtection reports whether the load balancer attributes in an annotation explicitly disable deletion protection.
+// annotation is the key of the annotation.
 func DisablesProtection(annotations map[string]string, annotation string) bool {
 	attributes, err := settings.ParseMap(annotations[annotation])
 	on, parseErr := strconv.ParseBool(attributes[plan.ProtectionAttribute])
 	return err == nil && parseErr == nil && !on
 }
 
-// DeletionGuard returns a finding if the load balancer of an object that is being deleted must stay: the load balancer
-// attributes in an annotation enable deletion protection, or are not valid; nil otherwise.
+// DeletionGuard returns a finding if the load balancer of an object that is being deleted must stay; nil otherwise. It must
+// stay if the load balancer attributes in an annotation enable deletion protection, or name it and are not valid.
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]
 	attributes, err := settings.ParseMap(raw)

@@ -8,22 +8,23 @@ import (
 )
 
 // A namespace that owns a load balancer can permit members of other namespaces, which are called guests, to share it.
-// Members of the owner namespace decide the load-balancer-wide settings. A setting that they do not set keeps its live
-// value; a new load balancer has the default. The value of a guest is used only if the owner sets none and the value is
-// already live.
+// Members of the owner namespace decide the load-balancer-wide settings. A setting that they do not set keeps its value in
+// AWS; a new load balancer has the default. The value of a guest is used only if the owner sets none and AWS already has the
+// value.
 
 // IsGuest reports whether a member is in another namespace than the owner of the load balancer. A guest does not decide the
 // load-balancer-wide settings.
 func (t *Translation) IsGuest(m *Member) bool { return t.Owner != nil && m.Ref.Namespace != *t.Owner }
 
-// guestsAmong reports whether some of the members are guests, and the members belong to several namespaces.
+// guestsAmong reports whether there are guests among the members, and the members belong to several namespaces.
 func (t *Translation) guestsAmong(members []*Member) bool {
 	return slices.ContainsFunc(members, t.IsGuest) &&
 		slices.ContainsFunc(members, func(m *Member) bool { return m.Ref.Namespace != members[0].Ref.Namespace })
 }
 
-// withoutGuests removes the values of guests that are neither live nor equal to those of the owner, and reports each of them
-// on its guest. A value of a guest that cannot be read counts only if the owner sets no value.
+// withoutGuests removes values of guests from asks. It keeps a value only if the owner sets none, and AWS has the value or
+// the value in AWS cannot be read. Each removed value that differs from that of the owner is reported on its guest.
+// unavailable is a value that cannot be read; if a guest sets it, it counts only if the owner sets no value.
 func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], unavailable *memberValue[T], same func(a, b T) bool, current func() LiveValue[T]) ([]memberValue[T], *memberValue[T]) {
 	var hosts, guests []memberValue[T]
 	for _, a := range asks {

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MergeKeys merges maps of all members; each key is a separate setting. If the class of the first member sets a key, the key
-// has that value: values of members are ignored, and values of other classes are used only if they are live. live returns
-// the live map; nil if it is not known.
+// MergeKeys merges maps of all members; each key is a separate setting. If the class of the first member sets a key,
+// ResolveClassKey determines its value. Otherwise the values of members are merged with those values of classes that AWS
+// has. get and class return the map of a member and of a class. live returns the map in AWS; nil if it is not known.
 func MergeKeys(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
 	if t.Isolated {
 		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.classDecides(m) })
@@ -93,8 +93,8 @@ func (s membersByKey) membersFor(key string, byClass map[*Member]string) []*Memb
 	return slices.Compact(out)
 }
 
-// membersByClass returns the values of a key that the classes of members set and that are equal to the live value, by
-// member. It is used for keys that the class of the first member does not set.
+// membersByClass returns, by member, the values of a key that the classes of the members set and that AWS has. It is used
+// for keys that the class of the first member does not set.
 func (t *Translation) membersByClass(members []*Member, key string, class func(settings.Class) map[string]string, current func() LiveValue[string]) map[*Member]string {
 	var out map[*Member]string
 	for _, m := range members {
@@ -116,7 +116,7 @@ func (t *Translation) membersByClass(members []*Member, key string, class func(s
 	return out
 }
 
-// liveKey returns a function that reads the live value of key k of a map.
+// liveKey returns a function that reads the value in AWS of key k of a map.
 func liveKey(k string, live func() map[string]string, same func(a, b string) bool) func() LiveValue[string] {
 	return func() LiveValue[string] {
 		values := live()
@@ -128,7 +128,7 @@ func liveKey(k string, live func() map[string]string, same func(a, b string) boo
 }
 
 // ResolveClassKey returns the value of a key that the class of the first member sets. If another class, or a member with
-// another class, sets the live value, it returns the live value instead.
+// another class, sets the value that AWS has, it returns the value in AWS instead and adds a finding.
 func (t *Translation) ResolveClassKey(members []*Member, what, key, value string, class func(settings.Class) map[string]string, get func(*Member) settings.Opt[map[string]string], current func() LiveValue[string]) string {
 	if t.memberWithoutClass != nil && t.Live != nil {
 		if live := current(); live.Known && !live.Matches(value) {
@@ -158,7 +158,7 @@ func (t *Translation) ResolveClassKey(members []*Member, what, key, value string
 	return value
 }
 
-// OriginsOfKeys returns the origins, in members or their classes, of all keys of a map.
+// OriginsOfKeys returns the origins of all keys of a map: the members and the classes that set some of the keys.
 func OriginsOfKeys(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) []finding.Origin {
 	var out []finding.Origin
 	seen := map[finding.Origin]bool{}

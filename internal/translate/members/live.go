@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// LiveLoadBalancer returns the live load balancer of the stack; nil if there is none, or if it is not known.
+// LiveLoadBalancer returns the load balancer of the stack in AWS; nil if there is none, or if it is not known.
 func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
@@ -19,7 +19,7 @@ func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	return plan.ShownLoadBalancer(*t.Live, model.LoadBalancerID)
 }
 
-// LiveFrontendNLB returns the live frontend NLB of the stack; nil if there is none, or if it is not known.
+// LiveFrontendNLB returns the frontend NLB of the stack in AWS; nil if there is none, or if it is not known.
 func (t *Translation) LiveFrontendNLB() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
@@ -27,9 +27,9 @@ func (t *Translation) LiveFrontendNLB() *observed.LoadBalancer {
 	return plan.ShownLoadBalancer(*t.Live, model.FrontendNLBID)
 }
 
-// RequireAnswer reports whether a question about the live value of a contested setting has an answer. If it was not asked
-// yet, it is added to the stack. If AWS gave no answer, the value is counted by CountUnanswered, because any value may be
-// the live one.
+// RequireAnswer reports whether question q, about the value in AWS of a contested setting, has an answer. A question that
+// was not asked yet is added to the stack. If AWS gave no answer, CountUnanswered is called, because each value may be the
+// value in AWS.
 func (t *Translation) RequireAnswer(q model.Question, answered bool) bool {
 	switch {
 	case answered:
@@ -41,10 +41,10 @@ func (t *Translation) RequireAnswer(q model.Question, answered bool) bool {
 	return answered
 }
 
-// CountUnanswered counts a value that could not be compared with the live value, because AWS gave no answer.
+// CountUnanswered counts a value that could not be compared with the value in AWS, because AWS gave no answer.
 func (t *Translation) CountUnanswered() { t.unanswered++ }
 
-// LiveField returns a function that reads the live value of a field of a load balancer.
+// LiveField returns a function that reads a field of a load balancer in AWS. lb can be nil.
 func LiveField[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadBalancer) T) func() LiveValue[T] {
 	return func() LiveValue[T] {
 		if lb == nil {
@@ -54,8 +54,8 @@ func LiveField[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadB
 	}
 }
 
-// LiveAttributes returns the attributes of a live load balancer; nil if they were not read. Call it only for contested
-// attributes, because it asks for a read of them. The plan asks for attributes that it may change.
+// LiveAttributes returns the attributes of a load balancer in AWS; nil if they were not read. Then it adds a question about
+// them to the stack, so call it only for contested attributes. The plan reads the attributes that it may change.
 func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]string {
 	if lb == nil || !t.RequireAnswer(model.AskAttributes{Of: string(plan.LoadBalancer), ARN: lb.ARN}, lb.Attributes != nil) {
 		return nil
@@ -63,8 +63,8 @@ func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]strin
 	return lb.Attributes
 }
 
-// LiveListenerAttributes returns the attributes of the live listener on a port; nil if they were not read. Call it only for
-// contested attributes, like LiveAttributes.
+// LiveListenerAttributes returns the attributes of the listener on a port in AWS; nil if they were not read. Like
+// LiveAttributes, call it only for contested attributes.
 func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
 	l := t.LiveLoadBalancer().ListenerOnPort(port)
 	if l == nil || !t.RequireAnswer(model.AskAttributes{Of: string(plan.Listener), ARN: l.ARN}, l.Attributes != nil) {
@@ -73,7 +73,7 @@ func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
 	return l.Attributes
 }
 
-// LiveBackendSecurityGroup returns the id of the shared backend security group; "" if there is none.
+// LiveBackendSecurityGroup returns the id of the shared backend security group; "" if there is none, or if it is not known.
 func (t *Translation) LiveBackendSecurityGroup() string {
 	if t.BackendSecurityGroup == "" && t.Live != nil && t.Live.Facts.BackendSecurityGroup != nil {
 		return t.Live.Facts.BackendSecurityGroup.ID
@@ -81,8 +81,8 @@ func (t *Translation) LiveBackendSecurityGroup() string {
 	return t.BackendSecurityGroup
 }
 
-// Serves reports whether a live listener or rule forwards to target groups of a member. This proves that the member was
-// accepted before; a finalizer does not prove that, because users can write it.
+// Serves reports whether an existing listener or rule forwards to target groups of a member. This proves that the member was
+// accepted before. A finalizer does not prove that, because users can write it.
 func (t *Translation) Serves(m *Member) bool {
 	lb := t.LiveLoadBalancer()
 	if lb == nil {
@@ -91,15 +91,15 @@ func (t *Translation) Serves(m *Member) bool {
 	return slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return t.OwnsPart(m.Ref, &l) })
 }
 
-// OwnsPart reports whether the default action or a rule of a live listener belongs to an object: all its target groups have
-// the tag of the object. l may be nil.
+// OwnsPart reports whether the default action or a rule of an existing listener belongs to an object: all its target groups
+// have the tag of the object. l can be nil.
 func (t *Translation) OwnsPart(ref finding.Ref, l *observed.Listener) bool {
 	owns := func(actions []model.Action) bool { return plan.AreActionsOwnedBy(*t.Live, ref, actions) }
 	return l != nil && (owns(l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return owns(r.Actions) }))
 }
 
-// matchesLiveProtocol reports whether the live listener on the port of lp has the protocol of lp, and whether there is a
-// live listener.
+// matchesLiveProtocol reports whether the existing listener on the port of lp has the protocol of lp, and whether there is
+// such a listener.
 func (t *Translation) matchesLiveProtocol(lp settings.ListenPort) (same, known bool) {
 	l := t.LiveLoadBalancer().ListenerOnPort(lp.Port)
 	if l == nil {
@@ -108,7 +108,7 @@ func (t *Translation) matchesLiveProtocol(lp settings.ListenPort) (same, known b
 	return l.Protocol == lp.Protocol(), true
 }
 
-// LiveTags returns the tags of a live resource without the tags of the controller and of AWS; nil if the tags are not known.
+// LiveTags returns tags of a resource in AWS without the tags of the controller and of AWS; nil if the tags are not known.
 func LiveTags(tags map[string]string) map[string]string {
 	if tags == nil {
 		return nil

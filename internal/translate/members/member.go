@@ -16,8 +16,8 @@ type Member struct {
 	// Created is the creation time of the object.
 	Created time.Time
 	// ClaimedAt is the time since when the member claims its stack: the creation time of the object, or that of its class
-	// parameters if these name the stack and are older. The creation time of the object alone is not sufficient, because the
-	// object can be older than its membership, and because parameters that are created again are younger than their objects.
+	// parameters if these name the stack and are older. Class parameters that were deleted and created again are younger
+	// than their objects.
 	ClaimedAt time.Time
 	// StackNamedByClass reports whether the class parameters name the stack.
 	StackNamedByClass bool
@@ -31,8 +31,8 @@ type Member struct {
 	// precedence.
 	ClassTags, Tags map[string]string
 
-	// Blocked reports whether all resources of the member are held. Undetermined reports whether, in addition, its ports or
-	// its position in the order of the members are unknown.
+	// Blocked reports whether all resources of the member are held. Undetermined reports whether, in addition, its ports are
+	// not known, or its position in the order of the members.
 	Blocked, Undetermined bool
 	// Oversized reports whether the member has more listeners or rules than the operator allows.
 	Oversized bool
@@ -42,19 +42,20 @@ type Member struct {
 	// DeletionGuarded reports whether the member is being deleted and sets deletion protection.
 	DeletionGuarded bool
 	Ports           []settings.ListenPort
-	// Hosts are the hosts of the member that need certificates, in order, and HostFields has the first field with each of
-	// them.
+	// Hosts are the hosts of the member that need certificates, sorted. HostFields has, for each of them, the first field in
+	// which it occurs.
 	Hosts, HostFields []string
 	// Certificate is the certificate that is requested from ACM for the member; nil if there is none. RequestsCertificate
-	// reports whether the member asks for a certificate.
+	// reports whether the member requests a certificate.
 	Certificate         *model.ManagedCertificate
 	RequestsCertificate bool
 	// Imports are the certificates to import from the TLS Secrets that the member names. ImportedNames are the DNS names in
 	// them, and the hosts for which the member names the Secrets.
 	Imports       []model.ManagedCertificate
 	ImportedNames []string
-	// HeldCertificates are the ARNs of live certificates, by listener port, that were imported or requested for the member
-	// and are held while the flag for that is not set. HeldField is the field of the member that asks for them.
+	// HeldCertificates has, by listener port, the ARNs of existing certificates that were imported or requested for the
+	// member, and that are held because the flag for this is no longer set. HeldField is the field of the member that names
+	// or requests them.
 	HeldCertificates map[int32][]string
 	HeldField        string
 }
@@ -64,7 +65,7 @@ func (m *Member) IsFromClass(o finding.Origin) bool {
 	return !o.Object.IsZero() && o.Object == m.Set.Class.Origin.Object
 }
 
-// HoldCertificates adds the ARNs of live certificates on a port to HeldCertificates.
+// HoldCertificates adds the ARNs of existing certificates on a port to HeldCertificates. field becomes HeldField.
 func (m *Member) HoldCertificates(port int32, arns []string, field string) {
 	if m.HeldCertificates == nil {
 		m.HeldCertificates = map[int32][]string{}
@@ -77,7 +78,7 @@ func (m *Member) HoldCertificates(port int32, arns []string, field string) {
 	}
 }
 
-// Translation is the state of the translation of a stack that all kinds of objects have in common.
+// Translation is the state of the translation of a stack, as far as it is common to all kinds of objects.
 type Translation struct {
 	ID model.StackID
 	// Live is the observed state of the stack; nil if it is not known yet.
@@ -87,7 +88,7 @@ type Translation struct {
 	Members, Previous []*Member
 	// ClassField is the field of a member that names its class. ClassKind is the kind of class parameters.
 	ClassField, ClassKind string
-	// Isolated reports whether tenancy is isolated: a single class decides the load-balancer-wide settings.
+	// Isolated reports whether tenancy is isolated: only one class decides the load-balancer-wide settings.
 	Isolated bool
 	// Owner is the namespace that owns the load balancer: only members of this namespace decide the load-balancer-wide
 	// settings. It is "" if no member may decide them, and nil if each member may.
@@ -101,11 +102,11 @@ type Translation struct {
 	// Ports are the ports on which members listen, ascending.
 	Ports []*Port
 
-	// unanswered is the number of values that could not be compared with the live values, because AWS did not answer.
+	// unanswered is the number of values that could not be compared with the values in AWS, because AWS gave no answer.
 	unanswered int
-	// memberWithoutClass is a previous member that is still served and whose class cannot be read. Any live value may have
-	// been set by this member or its class.
+	// memberWithoutClass is a previous member that is still served and whose class cannot be read; nil if there is none.
+	// Each value in AWS may have been set by this member or its class.
 	memberWithoutClass *Member
-	// decidingClass is the class parameters that alone decide in isolated tenancy; nil until classDecides is called.
+	// decidingClass names the class parameters that alone decide in isolated tenancy; nil until classDecides is called.
 	decidingClass *finding.Ref
 }

@@ -12,24 +12,25 @@ import (
 )
 
 // Port is a listener port with the members that listen on it, in their order. ConflictingMembers set another protocol for
-// the port; their rules are held.
+// the port, so their rules are held.
 type Port struct {
 	Number             int32
 	BaseProtocol       model.BaseProtocol
 	TLS                bool
 	Members            []*Member
 	ConflictingMembers []*Member
-	// Held reports whether the port keeps a live protocol that none of its members sets, because a previous member whose
-	// class cannot be read is served with this protocol.
+	// Held reports whether the port keeps a protocol that it has in AWS and that none of its members sets, because a
+	// previous member whose class cannot be read is served with this protocol.
 	Held bool
 }
 
-// ListenPort returns the port in the form of settings.
+// ListenPort returns the port as a settings.ListenPort.
 func (p *Port) ListenPort() settings.ListenPort {
 	return settings.ListenPort{Port: p.Number, BaseProtocol: p.BaseProtocol, TLS: p.TLS}
 }
 
-// MembersWithRules returns the members that have rules on the port, including ConflictingMembers, in the order of order.
+// MembersWithRules returns the members that have rules on the port, including ConflictingMembers, sorted in the same way as
+// order.
 func (p *Port) MembersWithRules(order []*Member) []*Member {
 	if len(p.ConflictingMembers) == 0 {
 		return p.Members
@@ -41,7 +42,7 @@ func (p *Port) MembersWithRules(order []*Member) []*Member {
 	return slices.DeleteFunc(slices.Clone(order), func(m *Member) bool { return !on[m] })
 }
 
-// MergePorts sets Ports from the ports of all members. If members disagree on the protocol of a port, the live protocol
+// MergePorts sets Ports from the ports of all members. If members disagree on the protocol of a port, the protocol in AWS
 // stays as long as a member sets it; otherwise the first member decides.
 func (t *Translation) MergePorts() {
 	byNumber := map[int32]*Port{}
@@ -66,8 +67,8 @@ func (t *Translation) MergePorts() {
 	}
 }
 
-// chooseProtocol chooses the protocol of a port on which members disagree, and adds a finding for each member that sets
-// another protocol.
+// chooseProtocol chooses the protocol of a port on which members disagree, and adds a finding for each member that sets the
+// other protocol.
 func (t *Translation) chooseProtocol(p *Port) {
 	same, known := t.matchesLiveProtocol(p.ListenPort())
 	withoutClass := t.previousMemberWithoutClass(p.Number)

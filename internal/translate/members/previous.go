@@ -6,7 +6,7 @@ import "slices"
 // read, if there is one.
 func (t *Translation) FindMemberWithoutClass() {
 	for _, m := range t.Previous {
-		t.Stack.Contested = true // the live state shows which resources belong to previous members
+		t.Stack.Contested = true // the observed state shows which resources belong to previous members
 		if t.memberWithoutClass == nil && m.ClassMissing && t.Serves(m) && !t.previousClassDecides(m) {
 			t.memberWithoutClass = m
 			t.Stack.Held.Tags = true
@@ -14,8 +14,8 @@ func (t *Translation) FindMemberWithoutClass() {
 	}
 }
 
-// previousClassDecides reports whether tenancy is isolated and it is known which class decides, although the class of the
-// previous member missing cannot be read. This is so if another class has named the stack since before that member was
+// previousClassDecides reports whether, in isolated tenancy, it is known which class decides, although the class of the
+// previous member in missing cannot be read. It is known if another class has named the stack since before that member was
 // created.
 func (t *Translation) previousClassDecides(missing *Member) bool {
 	return t.Isolated && slices.ContainsFunc(t.Members, func(m *Member) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Reasons of events. They are the same as in older controllers, because alerts match them. The message of an event begins
-// with the reason of the finding.
+// Reasons of events. They are the same as in AWS Load Balancer Controller, because alerts match them. The message of an
+// event begins with the reason of the finding.
 const (
 	EventReconciled      = "SuccessfullyReconciled" // AWS has the desired state of the stack
 	eventFailedLoad      = "FailedLoadGroupID"
@@ -25,7 +25,7 @@ const (
 )
 
 // ShownLoadBalancer is what the status of a member shows: the DNS name of the load balancer, the DNS name of its frontend
-// NLB, "" if there is none, and the listener ports.
+// NLB ("" if there is none), and the listener ports.
 type ShownLoadBalancer struct {
 	LoadBalancer, Frontend string
 	Ports                  []int32
@@ -45,8 +45,8 @@ type StatusReporter interface {
 func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
-		// An event that is neither a warning nor reported only once just informs that the run waits. It is repeated only
-		// after a change.
+		// An event that is neither a warning nor reported only once just informs that the controller waits. It is repeated
+		// only after a change in AWS.
 		if e, ok := Event(x, o.Stack.Leaving); ok && (e.Warning || e.Once || o.Changed) {
 			out = append(out, e)
 		}
@@ -67,7 +67,7 @@ func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patc
 	return out
 }
 
-// hasFault reports whether there is a finding of severity Error about the object, or a step for the object failed.
+// hasFault reports whether there is a finding of severity Error about the object, or whether a step for the object failed.
 func hasFault(o engine.Outcome, ref finding.Ref) bool {
 	return slices.ContainsFunc(o.Findings.About(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.FailedSteps, func(f engine.FailedStep) bool {
 		return slices.Contains(f.Step.Blames, ref)
@@ -136,7 +136,7 @@ func statusPatches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluste
 	return out
 }
 
-// ListenerPorts returns the ports on which the load balancer in the status listens after a run.
+// ListenerPorts returns the ports on which the load balancer that the status shows listens after a run.
 func ListenerPorts(o engine.Outcome) []int32 {
 	ports := slices.Clone(o.Plan.Ports)
 	if len(o.Plan.ShownARNs) == 0 {
@@ -162,8 +162,8 @@ func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 		slices.ContainsFunc(o.Stack.MovesOut, func(d model.MoveOut) bool { return d.Member == ref })
 }
 
-// isNotCreated reports whether the listener of a port is desired but was not created, because AWS refused it or an earlier
-// step, or because its creation is delayed.
+// isNotCreated reports whether the plan has a step that creates the listener of a port, and this step was not carried out:
+// AWS refused it or an earlier step, or it is delayed.
 func isNotCreated(o engine.Outcome, port int32) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		do, ok := s.Do.(plan.CreateListener)

@@ -11,7 +11,7 @@ import (
 
 const proxyProtocolAttribute = "proxy_protocol_v2.enabled"
 
-// targetGroupAttributes returns the attributes of the target group for one port of a Service, and reports whether its
+// targetGroupAttributes returns the attributes of the target group for one port of a Service. preserved reports whether its
 // targets see the IP address of the client.
 func targetGroupAttributes(set settings.NetworkTargets, port int32, of model.TargetType) (out map[string]string, preserved bool) {
 	out = map[string]string{proxyProtocolAttribute: "false"}

@@ -20,8 +20,8 @@ type Frontend struct{ opt Options }
 func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
 // Stacks returns the stacks to which an object belongs. A Service belongs to the stack that its annotations select, and to
-// the stacks whose finalizers it has. Stacks in which a Service is only a weighted backend are not returned: the view
-// records that these stacks have read the Service.
+// the stacks whose finalizers it has. Stacks in which a Service is only a weighted backend are not returned, because the
+// views of these stacks have recorded that they read the Service.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {
@@ -42,12 +42,12 @@ func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	return len(g.members)+len(g.leaving) > 0 || g.excluded
 }
 
-// ownStack returns the stack that a Service has if it does not share a load balancer.
+// ownStack returns the stack of a Service that does not share a load balancer.
 func ownStack(svc *corev1.Service) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}
 }
 
-// isAccepted reports whether this controller creates a load balancer for a Service.
+// isAccepted reports whether this controller serves a Service, according to its type and its class.
 func (f *Frontend) isAccepted(svc *corev1.Service) bool {
 	return settings.ServiceSelection{Class: f.opt.Class, LoadBalancersOnly: f.opt.OnlyLoadBalancers}.Serves(svc)
 }
@@ -59,8 +59,8 @@ const (
 	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
 )
 
-// changedControllerByEdit reports whether the fields that select the controller of a Service were edited after the Service
-// got the finalizer. It is for a Service that is no longer accepted: if the Service was not edited, the flags of the
+// changedControllerByEdit reports whether a user edited the fields that select the controller of a Service after the Service
+// got the finalizer. It is called for a Service that is no longer accepted. If the Service was not edited, the flags of the
 // controller exclude it. A Service that selects no controller counts as edited, because no flag excludes it.
 func changedControllerByEdit(svc *corev1.Service) bool {
 	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {

@@ -31,7 +31,7 @@ func TestTranslate(t *testing.T) {
 			models.WriteString("--- # stack " + id.String() + "\n" + goldentest.Dump(stack))
 			for _, x := range found {
 				findings.WriteString(x.String() + " (blocks " + x.Blocks.String() + ")\n")
-				// A listener of an NLB has only its default action.
+				// An NLB has no rules, so a finding that usually blocks a rule blocks the whole listener.
 				if usual := enginetest.DefaultReach(x.Reason); x.Blocks > max(usual, finding.BlocksListener) || usual == finding.BlocksNothing && x.Blocks > usual {
 					t.Errorf("%s blocks %s, and its page says %s", x.Reason, x.Blocks, usual)
 				}

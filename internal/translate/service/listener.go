@@ -84,7 +84,8 @@ func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
 	return out, ok
 }
 
-// weightedTarget returns the target group for the entry with index i of a weighted forward.
+// weightedTarget returns the target group for to, which is entry i of a weighted forward. It returns false, and holds the
+// listener, if the entry cannot be used.
 func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.GroupRef, bool) {
 	if to.ARN != "" {
 		return model.GroupRef{ARN: to.ARN}, true
@@ -179,8 +180,8 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 		name.BaseUID = string(m.svc.UID)
 	}
 	if t.shared {
-		// The name differs from that of the target group on a load balancer that only this Service uses. The id differs from
-		// that of the target group for the same Service as a weighted backend of another Service.
+		// The name must differ from that of the target group on a load balancer that only this Service uses. The id must
+		// differ from that of the target group for the same Service as a weighted backend of another Service.
 		name.BaseUID = t.ID.String() + name.BaseUID
 		if a.svc != m.svc {
 			g.ID = naming.DistinctID(g.ID, m.Ref.String())
@@ -205,8 +206,8 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	return &g.TargetGroup
 }
 
-// clientRanges returns the address ranges of the clients of a backend: those in its own spec, otherwise those of the Service
-// that has the load balancer.
+// clientRanges returns the client address ranges of the backend svc: the ranges in its own spec, otherwise those of owner,
+// the Service that has the load balancer. If svc is another Service, only the annotation of owner counts, not its spec.
 func clientRanges(svc *corev1.Service, owner *member) []string {
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		return svc.Spec.LoadBalancerSourceRanges

@@ -25,8 +25,8 @@ type member struct {
 	movesAway bool
 	// hasLostPort reports whether a port number of this Service is assigned to another Service.
 	hasLostPort bool
-	// onlyByFinalizer reports whether only its finalizer makes the Service a member of a load balancer of another namespace.
-	// This is not sufficient, because every user of the namespace of the Service can write a finalizer.
+	// onlyByFinalizer reports whether the Service is a member of a load balancer of another namespace only because of its
+	// finalizer. The finalizer is not sufficient, because every user of the namespace of the Service can write it.
 	onlyByFinalizer bool
 }
 
@@ -38,11 +38,10 @@ type stackServices struct {
 	// unprotected reports whether a leaving Service explicitly disables deletion protection.
 	unprotected bool
 	found       finding.List
-	// excluded reports whether the flags of the controller exclude a Service that has a load balancer.
+	// excluded reports whether there is a Service that has a load balancer and that the flags of the controller exclude.
 	excluded bool
 }
 
-// loadServices returns the Services of a stack.
 func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices {
 	var g stackServices
 	for _, svc := range candidates(v, id) {
@@ -53,7 +52,7 @@ func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices
 	return g
 }
 
-// addCandidate adds a Service to the members or to the leaving members, if it is one of these.
+// addCandidate adds a Service to the members or the leaving members of g. It adds nothing if the Service is none of these.
 func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.StackID, svc *corev1.Service) {
 	claim := ownership.ClaimOn(v, svc, id)
 	claimed := claim.HasOrHadFinalizer

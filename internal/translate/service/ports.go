@@ -21,12 +21,12 @@ import (
 type port struct {
 	*members.Port
 	owner *member
-	// first is the first of these ports in the spec, and at is its field.
+	// first is the first of these ports in spec.ports, and at is its field.
 	first *corev1.ServicePort
 	at    finding.Origin
 	// targetProtocol is the protocol of the target group of the port.
 	targetProtocol string
-	// held reports whether the port has a fault, so that its live listener is held.
+	// held reports whether the port has a fault, so that its existing listener is held.
 	held bool
 	// assignedElsewhere reports whether the port number is assigned to another Service.
 	assignedElsewhere bool
@@ -46,12 +46,12 @@ func (t *translation) holdListener(p *port, field string, reason finding.Reason,
 	})
 }
 
-// listenerPorts returns the ports of a Service for which there are listeners, in ascending order.
+// listenerPorts returns the ports of a Service that get listeners, in ascending order. It reports ports that get none.
 func (t *translation) listenerPorts(m *member) []*port {
 	specPorts := m.svc.Spec.Ports
 	switch {
 	case m.Oversized && t.shared:
-		specPorts = specPorts[:t.opt.MaxListeners] // the live listeners of the first ports stay
+		specPorts = specPorts[:t.opt.MaxListeners] // the existing listeners of the first ports stay
 	case m.Oversized:
 		return nil
 	}
@@ -92,7 +92,8 @@ func baseProtocolOf(p *corev1.ServicePort) model.BaseProtocol {
 // mergeAnnotation is the annotation that merges a TCP port and a UDP port with the same number into one listener.
 const mergeAnnotation = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
 
-// reportUnmerged reports ports that have no listener, because an earlier port with the same number has it.
+// reportUnmerged reports ports that get no listener, because p has the listener for their number. others are their indexes
+// in spec.ports.
 func (t *translation) reportUnmerged(p *port, others []int) {
 	for _, i := range others {
 		other := &p.owner.svc.Spec.Ports[i]
@@ -101,13 +102,13 @@ func (t *translation) reportUnmerged(p *port, others []int) {
 			Message: fmt.Sprintf("port %d has a listener for %s; no listener is created for %s", p.Number, p.BaseProtocol, baseProtocolOf(other)),
 			Fix:     "set " + mergeAnnotation + ` to "true", or use another port`,
 		})
-		// The managed security group admits clients over both protocols, as with older controllers.
+		// The managed security group admits clients over both protocols, as with AWS Load Balancer Controller.
 		t.Ports = append(t.Ports, &members.Port{Number: p.Number, BaseProtocol: baseProtocolOf(other), Members: p.Members})
 	}
 }
 
 // mergeTCPUDP merges the ports with the same number into one listener, if they are one TCP port and one UDP port with the
-// same targets.
+// same targets. Otherwise it holds the listener. same has the indexes of the ports in spec.ports.
 func (t *translation) mergeTCPUDP(p *port, same []int) {
 	other := &p.owner.svc.Spec.Ports[same[1]]
 	field := fmt.Sprintf("spec.ports[%d]", same[1])
@@ -128,12 +129,11 @@ func (t *translation) mergeTCPUDP(p *port, same []int) {
 	}
 }
 
-// targetType returns the target type of a Service.
 func (t *translation) targetType(m *member) model.TargetType {
 	return m.set.Target.Type.ValueOr(t.opt.DefaultTargetType)
 }
 
-// chooseProtocol decides whether a port has TLS or QUIC.
+// chooseProtocol decides whether a port has TLS or QUIC, and sets the protocol of its target group.
 func (t *translation) chooseProtocol(p *port) {
 	set := p.owner.set
 	listed := func(o settings.Opt[[]string]) bool { return slices.ContainsFunc(o.Value, p.isNamedBy) }

@@ -58,8 +58,8 @@ func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	})
 }
 
-// FuzzOnePortNeverStopsTheOther checks, for any annotation of one port, that the other port is served, unless the annotation
-// concerns the whole Service. In that case, nothing is removed.
+// FuzzOnePortNeverStopsTheOther checks, for any annotation and any second port, that an annotation of one port does not hold
+// the listener of the other port, and that each listener has an action or is held.
 func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 	rows := settings.ServiceAnnotations.Rows()
 	for i := range rows {
@@ -70,7 +70,7 @@ func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 	ofPort := []string{"actions.", "aws-load-balancer-listener-attributes.", "aws-load-balancer-target-group-attributes."}
 	f.Fuzz(func(t *testing.T, row int, name, value string, number uint16, protocol uint8) {
 		if row < 0 || row >= len(rows) || rows[row].Key == cluster.LoadBalancerGroupAnnotation {
-			t.Skip() // the Service would have no load balancer of its own
+			t.Skip() // the Service would share the load balancer of another stack
 		}
 		head, _, open := strings.Cut(rows[row].Key, "<")
 		if open {
@@ -120,7 +120,8 @@ func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 	})
 }
 
-// TestHostileSizesAreBounded checks that the cost of one Service is limited.
+// TestHostileSizesAreBounded checks that the memory, the number of questions and the length of findings for one Service are
+// limited.
 func TestHostileSizesAreBounded(t *testing.T) {
 	list := func(n int, format string) string {
 		var out []string
@@ -194,8 +195,8 @@ func TestHostileSizesAreBounded(t *testing.T) {
 	}
 }
 
-// TestClientRangesOfABackendAreBounded checks that the client ranges of a weighted backend are limited like those of the
-// Service itself, because each range needs a rule in the security groups of nodes and pods.
+// TestClientRangesOfABackendAreBounded checks that a weighted backend can have as many client ranges as a security group has
+// rules, because each range needs a rule in the security groups of nodes and pods. If it has more, the listener is held.
 func TestClientRangesOfABackendAreBounded(t *testing.T) {
 	class := service.DefaultClass
 	for name, c := range map[string]struct {

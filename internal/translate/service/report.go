@@ -35,12 +35,13 @@ func (k serviceStatusReporter) Status(v *cluster.View, m model.Member, n report.
 		}
 	}
 	if len(lb.Ports) == 0 {
-		return nil // other Services have the listeners of all its ports
+		return nil // the listeners of all its ports belong to other Services
 	}
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{lb}}}
 }
 
-// listenerServesPort reports whether a listener of the member serves a port of the Service.
+// listenerServesPort reports whether the stack has a listener for a port of the Service, and the listener belongs to this
+// member.
 func listenerServesPort(stack model.Stack, m model.Member, p corev1.ServicePort) bool {
 	if stack.LoadBalancer == nil {
 		return false

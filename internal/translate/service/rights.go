@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// WithdrawnParts returns no rules, because a Service does not refer to objects in other namespaces, and its class cannot be
+// WithdrawnParts returns nothing, because a Service does not refer to objects in other namespaces, and its class cannot be
 // changed.
 func (*Frontend) WithdrawnParts(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
 	return model.Withdrawn{}, nil

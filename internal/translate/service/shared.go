@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// stackOf returns the stack of an accepted Service: its own stack, or the shared stack that its annotation names. If the
-// annotation is not valid, it returns the stack whose finalizer the Service has, and the fault.
+// stackOf returns the stack of an accepted Service: a stack for this Service alone, or the shared stack that its annotation
+// names. If the annotation is not valid, it returns the stack whose finalizer the Service has, and the fault.
 func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
 	name, shares := svc.Annotations[cluster.LoadBalancerGroupAnnotation]
 	if !shares {
@@ -65,9 +65,9 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	})
 }
 
-// removeForeignMembers removes members that have onlyByFinalizer set, unless the live load balancer serves them: such
-// members have joined while sharing was permitted, so they stay. It reports whether there are members with onlyByFinalizer
-// set.
+// removeForeignMembers makes members with onlyByFinalizer leaving members, unless the existing load balancer serves them.
+// Members that it serves joined while sharing was permitted, so they stay. It reports whether there are members with
+// onlyByFinalizer.
 func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
 	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
@@ -84,7 +84,7 @@ func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, 
 	return some
 }
 
-// sortMembers sorts the members of a shared load balancer by age, the oldest first.
+// sortMembers sorts the members by age, the oldest first, and the leaving members by name.
 func (g *stackServices) sortMembers() {
 	slices.SortFunc(g.members, func(a, b *member) int { return members.CompareAge(a.Member, b.Member) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
@@ -94,8 +94,8 @@ func (g *stackServices) sortMembers() {
 // the load balancer.
 type sharedBuilder struct{ *translation }
 
-// assignPorts assigns each port number to one Service: the Service that the live listener serves, otherwise the oldest
-// Service. It returns the ports whose number is assigned to their Service.
+// assignPorts assigns each port number to one Service: the Service that the existing listener serves, otherwise the oldest
+// Service without a fault, otherwise the oldest Service. It returns the ports whose number is assigned to their Service.
 func (t sharedBuilder) assignPorts(ports []*port) []*port {
 	byNumber := map[int32][]*port{}
 	for _, p := range ports {
@@ -122,12 +122,12 @@ func (t sharedBuilder) assignPorts(ports []*port) []*port {
 	return slices.DeleteFunc(ports, func(p *port) bool { return p.assignedElsewhere })
 }
 
-// isServed reports whether the live listener of a port forwards to the target group of the Service of the port.
+// isServed reports whether the existing listener of a port forwards to the target group of the Service of the port.
 func (t sharedBuilder) isServed(p *port) bool {
 	return t.Live != nil && servesPort(t.Live, p.owner.svc, p.Number)
 }
 
-// servesPort reports whether the live listener of a port forwards to the target group of a Service for that port.
+// servesPort reports whether the existing listener of a port forwards to the target group of a Service for that port.
 func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	t := members.Translation{Live: live}
 	l := t.LiveLoadBalancer().ListenerOnPort(port)
@@ -140,8 +140,8 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
-// removeLostPort removes port p from its Service, because its number is assigned to the Service of port to, and reports the
-// conflict.
+// removeLostPort removes port p from its Service and reports the conflict. The number of p is assigned to another Service,
+// which has port to.
 func (t sharedBuilder) removeLostPort(p, to *port) {
 	p.assignedElsewhere, p.owner.hasLostPort = true, true
 	p.owner.ports = slices.DeleteFunc(slices.Clone(p.owner.ports), func(o *port) bool { return o == p })
@@ -156,15 +156,15 @@ func (t sharedBuilder) removeLostPort(p, to *port) {
 	})
 }
 
-// setOwner sets Owner if Services of several namespaces share the load balancer. The owner is the namespace in the name of
-// the stack. If this namespace has no member, no member decides the settings of a live load balancer, and the namespace of
-// the oldest Service decides those of a new one.
+// setOwner sets Owner if Services of other namespaces share the load balancer. The owner is the namespace in the name of the
+// stack. If this namespace has no Service, the namespace of the oldest Service is the owner. But if the load balancer exists
+// and its Services belong to several namespaces, no namespace decides its settings.
 func (t sharedBuilder) setOwner() {
 	isForeign := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
 	if !t.shared || !slices.ContainsFunc(t.services, isForeign) {
 		return
 	}
-	t.Stack.Contested = true // live values are kept if no member decides
+	t.Stack.Contested = true // if no member decides, the values in AWS stay
 	owner := t.services[0].Ref.Namespace
 	switch other := func(m *member) bool { return m.Ref.Namespace != owner }; {
 	case slices.ContainsFunc(t.services, func(m *member) bool { return !isForeign(m) }):
@@ -175,8 +175,8 @@ func (t sharedBuilder) setOwner() {
 	t.Owner = &owner
 }
 
-// retainScheme sets the live scheme on members without a scheme. Otherwise a single new member could change an internal load
-// balancer of other members to internet-facing.
+// retainScheme sets the scheme of the existing load balancer on members without a scheme, if another member sets a different
+// scheme. Otherwise a single new member could change an internal load balancer of other members to internet-facing.
 func (t sharedBuilder) retainScheme() {
 	live := t.LiveLoadBalancer()
 	if !t.shared || live == nil || live.Scheme == "" {
@@ -193,8 +193,8 @@ func (t sharedBuilder) retainScheme() {
 }
 
 // retainPreviousScheme sets the scheme of members without a scheme that move to this stack from another one, if the load
-// balancer does not exist yet. They get the scheme of the load balancer that serves them now, because the same clients must
-// reach the new one. Later, retainScheme retains it.
+// balancer of this stack does not exist yet. They get the scheme of the load balancer that serves them now, because the same
+// clients must reach the new one. When the load balancer exists, retainScheme keeps its scheme.
 func (t sharedBuilder) retainPreviousScheme() {
 	if t.LiveLoadBalancer() != nil {
 		return
@@ -214,8 +214,8 @@ func (t sharedBuilder) retainPreviousScheme() {
 	}
 }
 
-// previousScheme returns the scheme of the load balancer that the status of a member shows, if it belongs to another stack;
-// "" if it does not, or if the scheme is not known yet.
+// previousScheme returns the scheme of the load balancer in the status of a member, if that load balancer belongs to another
+// stack; "" if it does not, or if the scheme is not known yet.
 func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.ClaimedStacks(t.view, m.svc) {
 		shown := m.statusLoadBalancer()
@@ -235,7 +235,7 @@ func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	return ""
 }
 
-// statusLoadBalancer returns the DNS name in the status of a Service; "" if there is none.
+// statusLoadBalancer returns the DNS name of the load balancer in the status of a Service; "" if there is none.
 func (m *member) statusLoadBalancer() string {
 	if at := m.svc.Status.LoadBalancer.Ingress; len(at) > 0 {
 		return at[0].Hostname
@@ -270,7 +270,7 @@ func (t sharedBuilder) addMoves() {
 	}
 }
 
-// isStackDNSName reports whether a load balancer of the stack has a DNS name.
+// isStackDNSName reports whether name is the DNS name of a load balancer of the stack.
 func (t sharedBuilder) isStackDNSName(name string) bool {
 	for _, lb := range t.Live.LoadBalancers {
 		if name != "" && strings.EqualFold(name, lb.DNSName) {

@@ -14,8 +14,8 @@ const (
 	defaultMaxListeners = 100
 	// maxSecurityGroupRules is the maximum number of rules of a security group in AWS, which no quota can raise.
 	maxSecurityGroupRules = 1000
-	// maxAttributes is the maximum number of attributes in an annotation. It is far above the number of attributes that a
-	// target group or listener has.
+	// maxAttributes is the maximum number of attributes in annotation aws-load-balancer-target-group-attributes, which apply
+	// to each port. It is far above the number of attributes that a target group has.
 	maxAttributes = 100
 )
 
@@ -47,7 +47,8 @@ func (t *translation) limitSize(m *member) {
 }
 
 // reportTooManyClients holds a listener with a weighted backend that has too many client ranges, because each range needs a
-// rule in the security groups of nodes and pods. For the Service of the load balancer itself, limitSize does this.
+// rule in the security groups of nodes and pods. It does nothing for the Service that has the load balancer, because
+// limitSize checks the ranges of that Service.
 func (t *translation) reportTooManyClients(a target, n int) {
 	if a.svc == a.port.owner.svc {
 		return

@@ -95,8 +95,8 @@ func (t *translation) build() {
 	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
-// removeUnusedTargetGroups removes from the stack the target groups that no listener uses, because their listener is held:
-// live ones are kept, and new ones are not created.
+// removeUnusedTargetGroups removes from the stack the target groups that no listener uses, because their listener is held.
+// So new target groups are not created; existing target groups of a held listener stay.
 func (t *translation) removeUnusedTargetGroups() {
 	used := map[string]bool{}
 	for _, l := range t.Stack.LoadBalancer.Listeners {
@@ -107,7 +107,8 @@ func (t *translation) removeUnusedTargetGroups() {
 	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
 }
 
-// reportUnreachableRanges reports IPv6 client ranges, which are left out if the load balancer has only IPv4 addresses.
+// reportUnreachableRanges reports IPv6 client ranges if the load balancer has only IPv4 addresses. Such ranges are left out
+// of the security group.
 func (t *translation) reportUnreachableRanges(lb *model.LoadBalancer) {
 	if _, managed := lb.SecurityGroups.(model.GroupsManaged); !managed || lb.AddressType.HasIPv6() {
 		return

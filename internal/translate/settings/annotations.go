@@ -14,8 +14,8 @@ type Annotations struct {
 	// Prefix is the prefix of each key whose row has no other prefix.
 	Prefix string
 	rows   []Row
-	// ownKeyPrefixes restricts which unknown keys are reported, because other vendors use Prefix too: only keys that begin,
-	// after Prefix, with one of ownKeyPrefixes. If it is empty, all unknown keys are reported.
+	// ownKeyPrefixes restricts which unknown keys are reported, because other vendors use Prefix too. Only keys that begin,
+	// after Prefix, with one of ownKeyPrefixes are reported. If it is empty, all unknown keys are reported.
 	ownKeyPrefixes []string
 }
 
@@ -74,7 +74,8 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	return found
 }
 
-// maxSuggestions is the maximum number of unknown annotations of an object for which a similar known annotation is searched.
+// maxSuggestions is the maximum number of unknown annotations of an object for which a similar known annotation is
+// suggested.
 const maxSuggestions = 32
 
 // Row returns the row that describes an annotation; false if there is none.
@@ -103,8 +104,7 @@ func (a Annotations) isIgnored(annotation string) bool {
 	return ok && r.Ignored
 }
 
-// hasMistypedPrefix reports whether an annotation would be a known one if its prefix, which is similar to Prefix, were
-// Prefix.
+// hasMistypedPrefix reports whether an annotation has a known key, but a prefix that is only similar to Prefix.
 func (a Annotations) hasMistypedPrefix(annotation string) bool {
 	prefix, key, _ := strings.Cut(annotation, "/")
 	_, known := a.Row(a.Prefix + key)

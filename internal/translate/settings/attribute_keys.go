@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// AttributeKeys are the attribute keys that AWS documents for a kind of resource. AWS adds keys over time, so an unknown key
-// is reported only if it is similar to a known key, and thus probably a spelling mistake.
+// AttributeKeys are the attribute keys that AWS documents for a kind of resource. AWS adds keys over time. So an unknown key
+// is reported only if it is similar to a known key, because then it is probably a spelling mistake.
 type AttributeKeys []string
 
 // The attribute keys of each kind of resource.
@@ -100,8 +100,8 @@ var attributeKeysByRow = map[string]AttributeKeys{
 // maxMistypedKeys is the maximum number of unknown keys that are checked for spelling mistakes in one map of attributes.
 const maxMistypedKeys = 10
 
-// Advice returns findings, with reason reason, about attribute keys that are probably spelling mistakes. field is the
-// annotation or configuration field with the attributes.
+// Advice returns findings about attribute keys that are probably spelling mistakes. reason is the reason of the findings.
+// field is the annotation or the configuration field with the attributes.
 func (known AttributeKeys) Advice(attributes map[string]string, object finding.Ref, field string, reason finding.Reason) finding.List {
 	var found finding.List
 	unknown := 0

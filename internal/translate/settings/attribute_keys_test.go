@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TestMistypedAttributeKeys checks, for each attribute key without its last letter, that the finding suggests the correct
-// key.
+// TestMistypedAttributeKeys checks that known keys and new keys are not reported. For each known key without its last
+// letter, it checks that the finding suggests the correct key.
 func TestMistypedAttributeKeys(t *testing.T) {
 	for _, known := range []AttributeKeys{ALBAttributeKeys, NLBAttributeKeys, ListenerAttributeKeys, TargetGroupAttributeKeys} {
 		for _, key := range known {

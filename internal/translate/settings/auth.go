@@ -17,7 +17,7 @@ const (
 	AuthCognito AuthType = "cognito"
 )
 
-// Auth has the settings for the authentication of users.
+// Auth has the settings of an Ingress or a Service for the authentication of users.
 type Auth struct {
 	Type              Opt[AuthType]
 	Cognito           Opt[CognitoIDP]
@@ -28,10 +28,10 @@ type Auth struct {
 	SessionTimeout    Opt[int64] // seconds
 }
 
-// WithDefaults returns a copy of a with the settings of defaults where a has none.
+// WithDefaults returns a copy of a. Settings that a does not have are taken from defaults.
 func (a Auth) WithDefaults(defaults Auth) Auth { return overrideSettings(a, defaults) }
 
-// Faults returns the faults of all settings of a.
+// Faults returns the faults of the settings of a that are not valid.
 func (a Auth) Faults() []Fault { return faultsOf(a) }
 
 // CognitoIDP is an Amazon Cognito user pool, in the form of annotation auth-idp-cognito.

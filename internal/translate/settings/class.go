@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// WithClass replaces settings from annotations by those from class parameters. A parameter that is set replaces the whole
-// annotation, including its faults.
+// WithClass returns the settings with the class parameters p. Most parameters replace a whole annotation, including its
+// faults; the field Class has the others. If p is nil, the settings are returned unchanged.
 func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	if p == nil {
 		return in
@@ -62,8 +62,9 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	return in
 }
 
-// WithoutClassSettings returns the settings without those that class parameters can replace. It is for an Ingress whose
-// class parameters cannot be read: annotations that the parameters may replace must not take effect.
+// WithoutClassSettings returns the settings without those that class parameters can replace, without the settings of
+// requested certificates, and without faults. It is for an Ingress whose class parameters are not known: annotations that
+// the parameters may replace must not take effect.
 func (in Ingress) WithoutClassSettings() Ingress {
 	in.GroupName, in.Tags, in.faults = Opt[string]{}, Opt[map[string]string]{}, nil
 	in.LoadBalancer = LoadBalancer{SecurityGroups: in.SecurityGroups, ManageBackendRules: in.ManageBackendRules, CoIPPool: in.CoIPPool}
@@ -73,7 +74,7 @@ func (in Ingress) WithoutClassSettings() Ingress {
 	return in
 }
 
-// classOverlay has the settings that WithClass changes. object is the IngressClassParams that replaces them.
+// classOverlay replaces settings of the Ingress in by class parameters. object is the IngressClassParams object.
 type classOverlay struct {
 	in     *Ingress
 	object finding.Ref
@@ -83,8 +84,8 @@ func (c classOverlay) origin(field string) finding.Origin {
 	return finding.Origin{Object: c.object, Field: field}
 }
 
-// replaceSetting sets a setting from a class parameter instead of an annotation. A class parameter that is not valid holds
-// the member, like an annotation that is not valid.
+// replaceSetting parses raw, the value of the class parameter at path field, and stores the result in at. It removes the
+// fault of annotation key. A class parameter that is not valid holds the member, like an annotation that is not valid.
 func replaceSetting[T any](c classOverlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
 	c.in.dropFault(key)
 	*at = parseSetting(parse, raw, c.origin(field))
@@ -145,7 +146,7 @@ func (c classOverlay) replaceSubnets(s *v1beta1.SubnetSelector) {
 	c.in.Subnets = Opt[[]string]{}
 }
 
-// selectorFault returns the reason why a selector does not select subnets either by ids or by tags; nil if it does.
+// selectorFault returns an error if a selector has neither ids nor tags, or both; otherwise nil.
 func selectorFault(s *v1beta1.SubnetSelector) error {
 	switch {
 	case len(s.IDs) > 0 && len(s.Tags) > 0:
@@ -156,7 +157,8 @@ func selectorFault(s *v1beta1.SubnetSelector) error {
 	return nil
 }
 
-// addKeyValues sets the tags and attributes of the class parameters. They replace single keys of annotations.
+// addKeyValues stores the tags and attributes of the class parameters in Class. Each has precedence over the same key in an
+// annotation. If a listener is listed several times, the first entry is used.
 func (c classOverlay) addKeyValues(s v1beta1.IngressClassParamsSpec) {
 	c.in.Class.Tags = map[string]string{}
 	for _, t := range s.Tags {

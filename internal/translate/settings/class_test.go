@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// paramsWithAllFields returns class parameters with a value in every field, except for the older form of prefix lists, and
-// for fields that exclude other fields (subnets, web ACL).
+// paramsWithAllFields returns class parameters with a value in every field except NamespaceSelector, PrefixListsIDsLegacy
+// and WAFv2ACLArn. The web ACL is set by name.
 func paramsWithAllFields() *v1beta1.IngressClassParams {
 	p := &v1beta1.IngressClassParams{}
 	p.Name = "all"
@@ -33,8 +33,8 @@ func paramsWithAllFields() *v1beta1.IngressClassParams {
 	return p
 }
 
-// annotationOfClassParameter has the annotations that class parameters can replace, with other values than those in
-// paramsWithAllFields.
+// annotationOfClassParameter has the annotations that class parameters can replace, by key without prefix. The values differ
+// from those in paramsWithAllFields.
 var annotationOfClassParameter = map[string]string{
 	"group.name": "mine", "load-balancer-name": "mine", "certificate-arn": "arn:mine", "scheme": "internal", "inbound-cidrs": "0.0.0.0/0",
 	"ssl-policy": "mine", "ssl-redirect": "443", "subnets": "subnet-2", "ip-address-type": "ipv4", "tags": "k=mine", "target-type": "instance",
@@ -105,7 +105,8 @@ func TestTheOlderSpellingOfPrefixListsCountsAlone(t *testing.T) {
 	}
 }
 
-// TestAllClassParametersAreKnown checks that the tests here cover every field of the class parameters, including new fields.
+// TestAllClassParametersAreKnown checks that paramsWithAllFields has a value in every field of the class parameters,
+// including new fields, except those that other tests cover.
 func TestAllClassParametersAreKnown(t *testing.T) {
 	spec := reflect.ValueOf(paramsWithAllFields().Spec)
 	elsewhere := []string{"NamespaceSelector", "PrefixListsIDsLegacy", "WAFv2ACLArn"}
@@ -117,8 +118,8 @@ func TestAllClassParametersAreKnown(t *testing.T) {
 	}
 }
 
-// TestWithoutClassRemovesAllClassSettings checks that no annotation that class parameters could replace has an effect if the
-// parameters cannot be read.
+// TestWithoutClassRemovesAllClassSettings checks that WithoutClassSettings removes every annotation that class parameters
+// can replace, and keeps other annotations.
 func TestWithoutClassRemovesAllClassSettings(t *testing.T) {
 	left := parseAnnotations(annotationOfClassParameter).WithoutClassSettings()
 	if d := cmp.Diff(Ingress{}, left, cmp.AllowUnexported(Ingress{})); d != "" {

@@ -9,13 +9,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// fuzzRows checks, for any text as the value of annotations of one type, that no parser panics, that the same text gives the
-// same result twice, and that a fault names its annotation and the text.
+// fuzzRows fuzzes the values of those Ingress annotations that the function of selects. It checks that no parser panics,
+// that the same text gives the same result twice, and that a fault names the annotation and the object, has a fix, and has a
+// message of limited length.
 func fuzzRows(f *testing.F, of func(Row) bool, seeds ...string) {
 	fuzzTable(f, ingressTable, of, seeds)
 }
 
-// fuzzServiceRows is like fuzzRows, for annotations of Services that have a load balancer.
+// fuzzServiceRows is like fuzzRows, for the annotations of Services that have a load balancer.
 func fuzzServiceRows(f *testing.F, of func(Row) bool, seeds ...string) {
 	fuzzTable(f, serviceTable, of, seeds)
 }

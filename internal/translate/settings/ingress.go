@@ -25,8 +25,7 @@ type Ingress struct {
 	faults []Fault
 }
 
-// Shared has the settings of one object for resources that several members of a stack share. All kinds of objects use this
-// type.
+// Shared has the settings of one object (Ingress, Service or Gateway) for resources that several members of a stack share.
 type Shared struct {
 	LoadBalancer
 	Listeners
@@ -38,7 +37,7 @@ type Shared struct {
 	Class Class
 }
 
-// LoadBalancer has the load-balancer-wide settings.
+// LoadBalancer has the settings of the load balancer as a whole.
 type LoadBalancer struct {
 	Name        Opt[string]
 	Scheme      Opt[model.Scheme]
@@ -176,8 +175,9 @@ func (f Frontend) Faults() []Fault {
 	return append(faultsOf(f), faultsOf(f.FrontendHealth)...)
 }
 
-// Class has the class parameters that replace single keys of an annotation, that have precedence over annotations of
-// Services too, or that have no annotation.
+// Class has the class parameters that do not replace the whole annotation of an Ingress. Tags and attributes have precedence
+// over the same keys in annotations. TargetType has precedence over the annotations of the Ingress and the Service. Capacity
+// and IPAMPool have precedence over annotations if the class is that of the first member of the stack.
 type Class struct {
 	Origin     finding.Origin
 	Tags       map[string]string

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// jsonTypes has the type into which an annotation with a JSON object is decoded, by the key of its row.
+// jsonTypes has the Go type into which the JSON of an annotation is decoded, by Row.Key.
 var jsonTypes = map[string]reflect.Type{
 	"actions.<name>":        reflect.TypeFor[actionJSON](),
 	networkActionsKey:       reflect.TypeFor[networkActionJSON](),
@@ -34,7 +34,7 @@ type unknownField struct {
 // maxUnknownFields is the maximum number of unknown fields that are reported for an object.
 const maxUnknownFields = 10
 
-// unknownFields returns the fields in the JSON of annotations that have no effect, because they are probably spelling
+// unknownFields returns at most maxUnknownFields fields in JSON annotations that no parser reads. They are probably spelling
 // mistakes. Annotations with invalid JSON are skipped, because their parsers report them.
 func (a Annotations) unknownFields(annotations map[string]string) []unknownField {
 	var out []unknownField
@@ -57,8 +57,8 @@ func (a Annotations) unknownFields(annotations map[string]string) []unknownField
 	return out
 }
 
-// collectUnknownFields calls found for each field of the JSON value raw that the type t, into which raw is decoded, does not
-// have. The second argument of found is the result of finding.DidYouMean.
+// collectUnknownFields calls found for each field of the JSON value raw that the type t does not have. raw is decoded into
+// t, and at is the path of raw. found gets the path of the field and the result of finding.DidYouMean.
 func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, meant string)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -86,7 +86,7 @@ func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, 
 	}
 }
 
-// findField returns the struct field into which encoding/json decodes a key.
+// findField returns the field of the struct type t into which encoding/json decodes key. The case of key does not matter.
 func findField(t reflect.Type, key string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
 		if f := t.Field(i); strings.EqualFold(jsonName(f), key) {

@@ -18,7 +18,7 @@ type ListenPort struct {
 	TLS          bool
 }
 
-// Protocol returns the protocol of the listener as in the API of AWS, such as HTTPS or TLS.
+// Protocol returns the protocol of the listener as in the AWS API, such as HTTPS or TLS.
 func (p ListenPort) Protocol() string {
 	l := model.Listener{BaseProtocol: p.BaseProtocol}
 	if p.TLS {

@@ -58,7 +58,6 @@ func ParseConditions(raw string) ([]model.Condition, error) {
 	return out, nil
 }
 
-// countValues returns the number of values of a condition.
 func (c conditionJSON) countValues() (n int) {
 	for _, v := range []*valuesJSON{c.HostHeaderConfig, c.PathConfig} {
 		if v != nil {

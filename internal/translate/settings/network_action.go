@@ -31,7 +31,7 @@ type NetworkTarget struct {
 	Decrypt *bool
 }
 
-// networkActionForm is a valid example of the annotation, for error messages.
+// networkActionForm is a valid example of an actions annotation of a Service. Error messages show it.
 const networkActionForm = `{"type":"forward","forwardConfig":{"baseServiceWeight":90,"targetGroups":[{"serviceName":"NAME","servicePort":80,"weight":10}]}}`
 
 type networkActionJSON struct {

@@ -65,7 +65,7 @@ type Fault struct {
 	Err    error
 }
 
-// consequenceByReach has the end of the message about a setting that is not valid, by what the fault blocks.
+// consequenceByReach has the end of the message about a setting that is not valid. The key is what the fault blocks.
 var consequenceByReach = map[finding.Reach]string{
 	finding.BlocksRule:     "; its rule stays unchanged in AWS",
 	finding.BlocksListener: "; its listener stays unchanged in AWS",
@@ -130,7 +130,7 @@ func NonNilFaults(checks ...*Fault) []Fault {
 	return out
 }
 
-// invalidValue returns the error of a parser with the value that is not valid before it. A long value is shortened.
+// invalidValue returns the error err of a parser with the value raw before it. A long value is shortened.
 func invalidValue(raw string, err error) error {
 	return fmt.Errorf("%s: %w", quoteValue(shortValue(raw)), err)
 }

@@ -44,25 +44,26 @@ func checkOrigins[S any](t *testing.T, what string, got S, want string) {
 	}
 }
 
-// checkOverlay checks each setting of a struct that has defaults: the setting in top has precedence, even if its value is
-// not valid, and the setting in base is used if top has none.
+// checkOverlay checks the function over for each setting of a struct: the setting in top has precedence, even if its value
+// is not valid, and the setting in base is used if top has none.
 func checkOverlay[S any](t *testing.T, over func(top, base S) S) {
 	t.Helper()
 	var none S
 	top, base := settingsWithFields[S](t, "top", nil), settingsWithFields[S](t, "base", nil)
-	checkOrigins(t, "both", overrideSettings(top, base), "top")
-	checkOrigins(t, "base alone", overrideSettings(none, base), "base")
-	checkOrigins(t, "top alone", overrideSettings(top, none), "top")
-	checkOrigins(t, "unreadable on top", overrideSettings(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
+	checkOrigins(t, "both", over(top, base), "top")
+	checkOrigins(t, "base alone", over(none, base), "base")
+	checkOrigins(t, "top alone", over(top, none), "top")
+	checkOrigins(t, "unreadable on top", over(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
 }
 
-// TestEachSettingIsOverlaid checks that a setting of a Service or of a class replaces each setting, including new ones.
+// TestEachSettingIsOverlaid checks that WithDefaults handles each setting, including settings that are added later.
 func TestEachSettingIsOverlaid(t *testing.T) {
 	checkOverlay(t, TargetGroup.WithDefaults)
 	checkOverlay(t, Auth.WithDefaults)
 }
 
-// checkFaultsOf checks that faults reports the fault of each setting in a struct, apart from a number of settings without.
+// checkFaultsOf checks that faults returns one fault for each setting of a struct in which no setting is valid. without is
+// the number of settings that faults does not check.
 func checkFaultsOf[S any](t *testing.T, faults func(S) []Fault, without int) {
 	t.Helper()
 	all := settingsWithFields[S](t, "bad", errors.New("bad"))

@@ -13,7 +13,7 @@ const (
 	mergePort  = "port"  // members on the same port that set the annotation must agree
 	mergeKey   = "key"   // the values are merged; members must agree on each key
 	mergeUnion = "union" // the values are merged
-	mergeOwn   = "own"   // the annotation affects only its own object
+	mergeOwn   = "own"   // the annotation affects only the object that has it
 )
 
 var (

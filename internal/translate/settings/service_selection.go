@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ServiceTypes are the values of annotation aws-load-balancer-type with which this controller serves a Service. The first
+// ServiceTypes are the values of annotation aws-load-balancer-type that select this controller for a Service. The first
 // value requires annotation aws-load-balancer-nlb-target-type too.
 var ServiceTypes = []string{typeExternal, typeNLBIP}
 

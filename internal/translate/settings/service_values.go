@@ -66,8 +66,8 @@ func parsePortNumbers(raw string) ([]int32, error) {
 	return out, nil
 }
 
-// addressListParser returns a parser for a list of addresses of one address family. The parser returns the addresses in
-// canonical form.
+// addressListParser returns a parser for a list of addresses of one address family. The function of reports whether an
+// address belongs to the family. The parser returns the addresses in canonical form.
 func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]string, error) {
 	return func(raw string) ([]string, error) {
 		items, _ := ParseList(raw)

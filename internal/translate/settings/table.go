@@ -15,7 +15,7 @@ type Row struct {
 	Key     string // without Prefix, unless it has another prefix; "<name>" stands for text that users choose
 	Type    string // string, bool, int, list, map, json, or the allowed values
 	Default string
-	Service bool   // a Service behind an Ingress can also have the annotation; it has precedence over that of the Ingress
+	Service bool   // a Service behind an Ingress can also have the annotation; its value has precedence over that of the Ingress
 	Merge   string // how the values of several members of a stack are merged: one, port, key, union, own
 	Doc     string
 	// Ignored reports whether only another controller reads the annotation.
@@ -44,7 +44,8 @@ type row[S any] struct {
 	holdsMember bool
 }
 
-// newTable returns the rows of all parts, and sets their fixedKey and hasName.
+// newTable returns the rows of all parts, with fixedKey and hasName set. It adds prefix to each key that has no other
+// prefix.
 func newTable[S any](prefix string, parts ...[]row[S]) []row[S] {
 	out := slices.Concat(parts...)
 	for i := range out {

@@ -32,7 +32,7 @@ type Options struct {
 }
 
 const (
-	// maxObjects is the maximum number of objects with the same class on which a fault of the class is reported.
+	// maxObjects is the maximum number of objects about which a fault of their class is reported, for each class.
 	maxObjects = 20
 
 	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
@@ -166,8 +166,8 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 		"use a class with spec.controller "+cluster.IngressControllerName+", or mark one as default")}
 }
 
-// gatewayClasses returns the names of the GatewayClasses of this controller, without subscribing to their changes: a tenant
-// can create any number of Gateways without a class, and each change would enqueue all of them.
+// gatewayClasses returns the names of the GatewayClasses of this controller. It does not subscribe to their changes: a
+// tenant can create any number of Gateways whose class does not exist, and each change would enqueue all of them.
 func gatewayClasses(v *cluster.View) (out []string) {
 	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {
 		if slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName) {

@@ -30,7 +30,7 @@ type fakeAPIServer struct {
 	// requested.
 	deniedVerb     string
 	deniedVerbUsed bool
-	// beforeWrite is called once before a write, so that another client's change can be made first.
+	// beforeWrite is called once, before the next write, so that a test can change objects like another client.
 	beforeWrite func()
 }
 
@@ -67,7 +67,6 @@ func (a *fakeAPIServer) hooksClient() admissionclient.AdmissionregistrationV1Int
 // httpMethods has the HTTP methods of the verbs for one object.
 var httpMethods = map[string]string{"create": http.MethodPost, "get": http.MethodGet, "patch": http.MethodPatch, "update": http.MethodPut}
 
-// put stores an object.
 func (a *fakeAPIServer) put(path string, obj map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

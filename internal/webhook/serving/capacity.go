@@ -7,9 +7,9 @@ import (
 )
 
 // capacity limits a quantity that all callers share, such as the bytes of requests. Any pod of the cluster can call the
-// webhooks, but an API server has few connections from few addresses. When the capacity is used up, the oldest reservation
-// of the address with the highest usage is therefore revoked. If the caller's own address would have the highest usage, the
-// caller waits.
+// webhooks. When the capacity is used up, the oldest reservation of the address with the highest usage is revoked. Such an
+// address is probably no API server, because API servers have few connections from few addresses. A caller waits if its
+// address would have the highest usage.
 type capacity struct {
 	total int
 

@@ -18,7 +18,7 @@ import (
 // controller can write while no webhook answers.
 const exemptionCondition = "not-by-the-controller"
 
-// currentUser returns the user of this process in the API server.
+// currentUser returns the name under which the API server knows the user of this process.
 func (k *CertificateKeeper) currentUser(ctx context.Context) (string, error) {
 	out, err := k.Users.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {

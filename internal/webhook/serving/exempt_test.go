@@ -13,7 +13,8 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-// createExemption creates webhook configurations whose webhooks have an exemption condition with this expression.
+// createExemption creates webhook configurations whose webhooks have a match condition exemptionCondition with the given
+// expression.
 func (a *fakeAPIServer) createExemption(expression string) {
 	webhook := func(service string) map[string]any {
 		return map[string]any{

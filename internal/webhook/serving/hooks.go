@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// certManagerAnnotation is the annotation with which cert-manager writes the CA bundle.
+// certManagerAnnotation is the annotation that causes cert-manager to write the CA bundle.
 const certManagerAnnotation = "cert-manager.io/inject-ca-from"
 
 // webhookConfiguration is a mutating or validating webhook configuration.
@@ -30,7 +30,7 @@ type webhookEntry struct {
 	conditions []admissionv1.MatchCondition
 }
 
-// usesService reports whether the API server calls the webhook through a Service.
+// usesService reports whether the API server calls the webhook through this Service.
 func (w webhookEntry) usesService(namespace, service string) bool {
 	s := w.client.Service
 	return s != nil && s.Namespace == namespace && s.Name == service

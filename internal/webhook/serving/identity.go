@@ -23,8 +23,8 @@ const maxAuthorities = 4
 // servingIdentity is a serving certificate with its key, and the CAs that clients have to trust, all in PEM.
 type servingIdentity struct{ CA, Cert, Key []byte }
 
-// newIdentity creates a CA and a certificate for some names. Valid CAs of the previous bundle stay in the new bundle, so
-// that replicas that serve the previous certificate are trusted until they serve the new one.
+// newIdentity creates a CA and a certificate for the host names. Valid CAs of the bundle previous stay in the new bundle,
+// because replicas serve the previous certificate until they read the new one.
 func newIdentity(names []string, previous []byte, now time.Time) (servingIdentity, error) {
 	ca := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "fulcrum-webhook-ca"}, IsCA: true, BasicConstraintsValid: true,
@@ -78,7 +78,7 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// parseAuthorities parses the valid certificates of a bundle.
+// parseAuthorities returns the certificates of a PEM bundle. It skips certificates that cannot be parsed.
 func parseAuthorities(bundle []byte) []*x509.Certificate {
 	var out []*x509.Certificate
 	for {
@@ -106,8 +106,7 @@ func (i servingIdentity) parse() (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// isUsable reports whether a certificate covers the names, does not expire soon, and is signed by a
-// CA of the bundle.
+// isUsable reports whether a certificate covers the names, does not expire soon, and is signed by a CA of the bundle.
 func (i servingIdentity) isUsable(c *tls.Certificate, names []string, now time.Time) bool {
 	// A certificate is replaced when less than a third of its lifetime remains.
 	if c.Leaf.NotAfter.Sub(now) < durations.CertificateLifetime/3 || now.Before(c.Leaf.NotBefore) {

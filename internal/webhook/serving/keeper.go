@@ -26,12 +26,12 @@ const (
 	caBundleKey    = "ca.crt"
 )
 
-// CertificateKeeper creates and renews the certificate of the controller. Replicas share it through a Secret of type
-// kubernetes.io/tls with the bundle of CAs under ca.crt. A Secret that the controller did not
-// create is served but never changed.
+// CertificateKeeper creates and renews the certificate of the webhook server. Replicas share it through a Secret of type
+// kubernetes.io/tls, whose key ca.crt has the bundle of CAs. The certificate of a Secret that the controller did not create
+// is served, but the Secret is never changed.
 //
-// The CA bundle is written into the webhook configurations before the certificate is served. So that an older bundle never
-// replaces a newer one, configurations are read before the Secret, and written only if they have not changed since.
+// The CA bundle is written into the webhook configurations before the certificate is served. Configurations are read before
+// the Secret, and are written only if they have not changed since. Therefore an older bundle never replaces a newer one.
 type CertificateKeeper struct {
 	// Secrets and Hooks are clients of the API server. If Secrets is nil, the certificate is in memory only, and the API
 	// server does not trust it.
@@ -40,7 +40,7 @@ type CertificateKeeper struct {
 	// Secret and Service are names in Namespace. Configuration is the name of both webhook configurations; the bundle is
 	// written only into their webhooks that use the Service.
 	Namespace, Secret, Service, Configuration string
-	// Users returns the user of this process in the API server; nil leaves match conditions unchanged.
+	// Users is the client that reads the name of the user of this process; nil leaves match conditions unchanged.
 	Users authenticationclient.SelfSubjectReviewInterface
 	Clock clock.PassiveClock
 	Log   logr.Logger
@@ -115,7 +115,7 @@ func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity
 		if missing {
 			have = &corev1.Secret{Type: corev1.SecretTypeTLS, ObjectMeta: metav1.ObjectMeta{
 				Name: k.Secret, Labels: map[string]string{managedByLabel: managedByValue},
-				// A Helm release that had a Secret of this name before would delete this Secret.
+				// Without this annotation, a Helm release that once had a Secret of this name would delete this Secret.
 				Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 			}}
 		}
@@ -192,8 +192,8 @@ func (k *CertificateKeeper) logOnce(topic, message string, values ...any) {
 	}
 }
 
-// ignoreMissingOrForbidden returns an error from reading a webhook configuration. It returns nil if the configuration does
-// not exist or the controller may not read it.
+// ignoreMissingOrForbidden returns nil if a webhook configuration was read, does not exist, or may not be read. It returns
+// other errors with a description.
 func (k *CertificateKeeper) ignoreMissingOrForbidden(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):

@@ -24,7 +24,8 @@ func (a *fakeAPIServer) newKeeper(clock clock.PassiveClock) *CertificateKeeper {
 	}
 }
 
-// createConfigurations creates webhook configurations with a webhook of the controller and one of another owner.
+// createConfigurations creates a mutating and a validating webhook configuration. Each has a webhook of the controller and a
+// webhook of another Service.
 func (a *fakeAPIServer) createConfigurations(annotations map[string]any) {
 	client := func(service string) map[string]any {
 		return map[string]any{"name": service + ".test", "clientConfig": map[string]any{"service": map[string]any{"name": service, "namespace": "ns"}}}
@@ -127,7 +128,7 @@ func TestRotationLeavesNoGap(t *testing.T) {
 }
 
 // TestADeletedSecretLeavesNoGap checks that a deleted Secret is created again, for example after a Helm release was deleted.
-// Replicas that still serve the previous certificate remain trusted.
+// Replicas that still serve the previous certificate remain trusted, and Helm does not delete the new Secret.
 func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	a := newFakeAPIServer(t)
 	a.createConfigurations(nil)

@@ -19,8 +19,8 @@ type limits struct {
 	readTimeout time.Duration // time to read a request with its body
 }
 
-// defaultLimits are far above the needs of API servers: each has one connection, sends without delay, and waits ten seconds
-// for the answer.
+// defaultLimits are far above the needs of API servers: an API server has one connection, sends without delay, and waits ten
+// seconds for the answer.
 var defaultLimits = limits{connections: 512, bodyBytes: 32 << 20, readTimeout: durations.AnswerTimeout}
 
 // The limits of a single connection or request, in bytes.
@@ -155,7 +155,7 @@ func (c *limitedConnection) Close() error {
 	return c.Conn.Close()
 }
 
-// hostOf returns the host of an address.
+// hostOf returns the host of a HOST:PORT; an address without a port is returned unchanged.
 func hostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

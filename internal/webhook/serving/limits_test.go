@@ -72,14 +72,14 @@ func acceptBody(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// usedCapacity returns the used part of the capacity.
 func (c *capacity) usedCapacity() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used
 }
 
-// awaitCondition waits until a condition is true, and fails the test after testTimeout.
+// awaitCondition calls the function is until it returns true. If that takes longer than testTimeout, the test fails with the
+// message in what.
 func awaitCondition(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(testTimeout); !is(); time.Sleep(time.Millisecond) {
@@ -90,7 +90,7 @@ func awaitCondition(t *testing.T, what string, is func() bool) {
 }
 
 // TestUnfinishedBodiesDoNotBlockTheAPIServer checks that sixty request bodies that never end use no more memory than the
-// limit, and requests of the API server are still served.
+// limit, and that requests of the API server are still answered.
 func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 	const most = 1 << 20
 	s, good, bad := startLimitedServer(t, limits{connections: 512, bodyBytes: most, readTimeout: time.Hour}, acceptBody)

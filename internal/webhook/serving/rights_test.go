@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 )
 
-// TestWithoutVerb checks that the log or an error names a verb that is missing in the webhook roles, and that a certificate
-// is still served.
+// TestWithoutVerb checks, for each verb in the webhook roles, that the log or an error reports the missing permission if the
+// API server denies the verb, and that a certificate is still served.
 func TestWithoutVerb(t *testing.T) {
 	for _, role := range rights.KubernetesRoles {
 		if role.File != "webhook.yaml" || role.Name == "fulcrum-target-control" {

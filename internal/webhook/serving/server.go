@@ -187,7 +187,8 @@ func (c *certificateSelector) getCertificate(hello *tls.ClientHelloInfo) (*tls.C
 	return nil, errors.New("there is no certificate yet")
 }
 
-// renew renews the certificate until the context ends.
+// renew keeps the certificate up to date until the context ends. It uses the files as soon as they exist; until then it
+// calls Sync of the keeper.
 func (c *certificateSelector) renew(ctx context.Context) {
 	var nextSync time.Time
 	tick := time.NewTicker(durations.ShortInterval)

@@ -61,7 +61,7 @@ func startServerWithHandler(t *testing.T, o Options, handle http.HandlerFunc) (a
 	return net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), s
 }
 
-// callServer sends a request as the API server does.
+// callServer sends a request over HTTP/2, like the API server.
 func callServer(t *testing.T, address string, c *tls.Config) (*http.Response, error) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true, DisableKeepAlives: true}}

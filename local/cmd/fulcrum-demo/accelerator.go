@@ -147,7 +147,7 @@ func (d acceleratorDemo) addresses(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// setEndpointARN replaces the endpoint IDs in the GlobalAccelerator of the example with an ARN.
+// setEndpointARN sets the ID of each endpoint of type EndpointID in a GlobalAccelerator to an ARN.
 func setEndpointARN(o *unstructured.Unstructured, arn string) error {
 	listeners, _, err := unstructured.NestedSlice(o.Object, "spec", "listeners")
 	if err != nil {

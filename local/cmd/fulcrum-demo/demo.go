@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
@@ -216,8 +217,11 @@ func (d *demo) cleanUp(ctx context.Context) error {
 	}
 	if err := await.Success(ctx, limitDelete, func(ctx context.Context) error {
 		for _, o := range d.objects {
-			if _, err := d.applier.Get(ctx, o); err == nil {
+			switch _, err := d.applier.Get(ctx, o); {
+			case err == nil:
 				return fmt.Errorf("%s is still there", manifest.Name(o))
+			case !apierrors.IsNotFound(err):
+				return err
 			}
 		}
 		return nil

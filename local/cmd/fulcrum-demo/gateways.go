@@ -133,7 +133,8 @@ func (d *demo) requestWeighted(ctx context.Context, hostname string) error {
 	return nil
 }
 
-// requestGRPC calls a method of the gRPC service with a route, and one of a service without a route.
+// requestGRPC calls a method of the gRPC service with a route, which must succeed, and a method of a service without a
+// route, which must fail.
 func (d *demo) requestGRPC(ctx context.Context, hostname string) error {
 	const method = "/store.Catalog/List"
 	st, pod, err := d.scenario.CallGRPC(ctx, hostname, catalogHost, method)

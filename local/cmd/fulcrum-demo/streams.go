@@ -71,7 +71,8 @@ func (d *demo) applyStreams(ctx context.Context) error {
 	return d.requestStreams(ctx)
 }
 
-// setCertificate sets the annotation of a Service to the certificate of the local world for example.com.
+// setCertificate sets the certificate annotation of a Service to the ARN of the certificate for example.com in the
+// local world.
 func (d *demo) setCertificate(o *unstructured.Unstructured) {
 	annotations := o.GetAnnotations()
 	annotations[certificateAnnotation] = d.world.Layout().Certificates["example.com"]
@@ -104,7 +105,7 @@ func (d *demo) requestStreams(ctx context.Context) error {
 	return nil
 }
 
-// requestTCP sends a line, which the pod must echo.
+// requestTCP sends a line, which the pod must echo, and returns a description of the result.
 func (d *demo) requestTCP(ctx context.Context, hostname string) (string, error) {
 	conn, err := d.world.Dialer(hostname)(ctx, "tcp", hostname+":5672")
 	if err != nil {
@@ -123,7 +124,7 @@ func (d *demo) requestTCP(ctx context.Context, hostname string) (string, error) 
 	return fmt.Sprintf("%s:5672 sends %q back", hostname, line), err
 }
 
-// requestUDP sends datagrams from new sockets until both pods have replied.
+// requestUDP sends datagrams from new sockets until both pods have replied, and returns a description of the result.
 func (d *demo) requestUDP(ctx context.Context, hostname string) (string, error) {
 	var pods []string
 	for range 40 {
@@ -147,7 +148,7 @@ func (d *demo) requestUDP(ctx context.Context, hostname string) (string, error) 
 	return "", fmt.Errorf("all of 40 datagrams were answered by %s", pods[0])
 }
 
-// requestTLS sends a request over TLS, which the load balancer terminates.
+// requestTLS sends a request over TLS, which the load balancer terminates, and returns a description of the result.
 func (d *demo) requestTLS(ctx context.Context, hostname string) (string, error) {
 	const url = "https://console.example.com/"
 	r, err := scenario.Get(ctx, d.world.HTTPClient(hostname), url, nil)

@@ -1,5 +1,5 @@
-// Package ec2names contains the names of EC2's members in requests and responses that differ from their names in Go. The
-// table is generated from the SDK's serializers; run go generate after an upgrade of the SDK.
+// Package ec2names has the names of EC2 members in requests and responses, where they differ from the default names. The
+// table is generated from the serializers of the SDK. Run go generate after an upgrade of the SDK.
 package ec2names
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed names.txt
 var namesText string
 
-// memberKey is a member of a type in one direction.
+// memberKey identifies a member of an SDK type in requests or in responses (direction).
 type memberKey struct {
 	direction   string
 	typ, member string
@@ -36,7 +36,7 @@ var nameTable = sync.OnceValue(func() map[memberKey]string {
 	return m
 })
 
-// Request returns the name of a member in a request.
+// Request returns the name of a member in requests. typ is the Go name of the structure. The default is the Go name.
 func Request(typ, member string) string {
 	if name, ok := nameTable()[memberKey{"request", typ, member}]; ok {
 		return name
@@ -44,7 +44,8 @@ func Request(typ, member string) string {
 	return member
 }
 
-// Response returns the name of a member in a response.
+// Response returns the name of a member in responses. typ is the Go name of the structure. The default is the Go name with a
+// lower-case first letter.
 func Response(typ, member string) string {
 	if name, ok := nameTable()[memberKey{"response", typ, member}]; ok {
 		return name
@@ -67,8 +68,8 @@ var (
 	responseMemberPattern  = regexp.MustCompile(`\bsv\.(\w+)\b`)
 )
 
-// Extract reads the SDK's serializers.go and deserializers.go and returns the
-// table of names that differ from the defaults of Request and Response.
+// Extract reads the SDK's serializers.go and deserializers.go. It returns the table of the names that differ from the
+// default names of Request and Response.
 func Extract(serializers, deserializers io.Reader) (string, error) {
 	var lines []string
 	var typ, member, name string

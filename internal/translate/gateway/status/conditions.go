@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// maxMessage is the maximum length of the message of a condition, in bytes; the API server accepts 32768.
+// maxMessage is the maximum length of the message of a condition, in bytes. The API server accepts at most 32768.
 const maxMessage = 32700
 
-// newCondition returns a condition. Characters in the message that are not printable, which may come from values of users,
-// are escaped.
+// newCondition returns a condition. It escapes characters in the message that are not printable, because they may come from
+// values of users, and cuts a message that is too long.
 func newCondition[T, R ~string](of T, status metav1.ConditionStatus, reason R, message string, generation int64) metav1.Condition {
 	message = finding.Printable(message)
 	if len(message) > maxMessage {
@@ -24,9 +24,9 @@ func newCondition[T, R ~string](of T, status metav1.ConditionStatus, reason R, m
 	return metav1.Condition{Type: string(of), Status: status, Reason: string(reason), Message: message, ObservedGeneration: generation}
 }
 
-// mergeConditions returns the desired conditions, followed by the existing conditions of other types. A condition keeps its
-// transition time if its status does not change. PartiallyInvalid is removed unless it is desired, because the Gateway API
-// does not permit status False for it.
+// mergeConditions returns the conditions in want, followed by the conditions of other types in have. A condition whose
+// status does not change keeps its transition time; other conditions get the time now. PartiallyInvalid is removed unless it
+// is in want, because the Gateway API does not permit status False for it.
 func mergeConditions(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
 	out := slices.Clone(want)
 	for i := range out {
@@ -59,7 +59,7 @@ func withoutTimes(all []metav1.Condition) []metav1.Condition {
 	return out
 }
 
-// mergeListeners returns the desired entries, with the transition times of the existing entries, and reports whether the two
+// mergeListeners returns the entries in want with the transition times of the entries in have, and reports whether the two
 // lists differ. The order of entries, and of kinds in an entry, does not matter.
 func mergeListeners(have, want []gwv1.ListenerStatus, now metav1.Time) (out []gwv1.ListenerStatus, differ bool) {
 	differ = len(have) != len(want)

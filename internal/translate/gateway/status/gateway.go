@@ -50,7 +50,6 @@ func (r *Status) GatewayPatch() cluster.Patch {
 	}}
 }
 
-// acceptedCondition returns the condition Accepted of the Gateway.
 func (r *Status) acceptedCondition() metav1.Condition {
 	const of = gwv1.GatewayConditionAccepted
 	generation := r.Gateway.Generation
@@ -97,8 +96,8 @@ func (r *Status) acceptedCondition() metav1.Condition {
 }
 
 // programmedCondition returns the condition Programmed of the Gateway. If it is True, its message is the ARN of the load
-// balancer, which a Gateway in front of this one reads. If the state of the load balancer is not known, it returns false, so
-// that the condition does not change.
+// balancer, which is read for a Gateway that has this Gateway as backend. If the state of the load balancer is not known,
+// programmedCondition returns false, and the condition must not be changed.
 func (r *Status) programmedCondition() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.liveLoadBalancer()
@@ -107,7 +106,7 @@ func (r *Status) programmedCondition() (metav1.Condition, bool) {
 	case unserved.Reason != "":
 		return newCondition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.Gateway.Generation), true
 	case live && r.IsBlocked() && r.isProgrammed():
-		return metav1.Condition{}, false // the load balancer serves an earlier generation, which the condition shows
+		return metav1.Condition{}, false // the load balancer serves an earlier generation; the condition already shows this
 	case live && lb.Active:
 		return newCondition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.Gateway.Generation), true
 	case live:
@@ -126,20 +125,20 @@ func (r *Status) programmedCondition() (metav1.Condition, bool) {
 	return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not created yet", r.Gateway.Generation), true
 }
 
-// isProgrammed reports whether the status of the Gateway shows a load balancer.
+// isProgrammed reports whether condition Programmed in the status of the Gateway is True.
 func (r *Status) isProgrammed() bool {
 	return slices.ContainsFunc(r.Gateway.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Type == string(gwv1.GatewayConditionProgrammed) && c.Status == metav1.ConditionTrue
 	})
 }
 
-// BecomesProgrammed reports whether the load balancer is active but the status does not show that yet.
+// BecomesProgrammed reports whether the load balancer is active, and the status of the Gateway does not show this yet.
 func (r *Status) BecomesProgrammed() bool {
 	lb, live := r.liveLoadBalancer()
 	return live && lb.Active && !r.IsBlocked() && !r.isProgrammed() && listenerReport{r}.nothingServedReason().Reason == ""
 }
 
-// countAttachedSets returns the number of ListenerSets with a valid listener; nil if ListenerSets are not read.
+// countAttachedSets returns the number of accepted ListenerSets with a valid listener; nil if ListenerSets are not read.
 func (r *Status) countAttachedSets() *int32 {
 	if !r.ListenerSets {
 		return nil

@@ -15,10 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// listenerResult has the problem of a listener for each of its conditions. A zero Problem means that there is none.
+// listenerResult has the problem of a listener for each of its conditions. The zero Problem means that there is no problem.
 type listenerResult struct {
 	accepted, resolved, programmed attach.Problem
-	// stopProblem is the reason why a listener is not served although it is accepted and its references are valid.
+	// stopProblem is the reason from a finding why the listener is not served although it is accepted and its references are
+	// valid.
 	stopProblem attach.Problem
 	// valid reports whether the listener is served, even if some of its references cannot be used.
 	valid bool
@@ -50,7 +51,7 @@ func (r *Status) evaluateListeners() {
 		l, v := &r.Attached.Listeners[i], &r.listeners[i]
 		v.accepted, v.resolved = l.Problem, l.RefProblem
 		if v.accepted.Reason == string(gwv1.ListenerReasonInvalidRouteKinds) {
-			v.accepted = attach.Problem{} // this is a problem of condition ResolvedRefs
+			v.accepted = attach.Problem{} // condition ResolvedRefs reports this problem
 		}
 		stops := listenerReport{r}.applyFindings(l, v)
 		v.valid = l.IsValid() && !stops
@@ -63,8 +64,8 @@ func (r *Status) evaluateListeners() {
 // listenerReport builds the status of listeners.
 type listenerReport struct{ *Status }
 
-// applyFindings adds the findings about a listener to the problems of its conditions, and reports whether a finding prevents
-// that the listener is served.
+// applyFindings adds the findings about a listener to the problems of its conditions. It reports whether the listener is not
+// served, because of a finding or because it has no certificate.
 func (r listenerReport) applyFindings(l *attach.Listener, v *listenerResult) (stops bool) {
 	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
 	for _, x := range r.found[l.Parent] {
@@ -75,7 +76,7 @@ func (r listenerReport) applyFindings(l *attach.Listener, v *listenerResult) (st
 		}
 		reason, ok := listenerReasons[x.Reason]
 		if !ok && x.Severity == finding.Error && strings.HasPrefix(rest, ".tls.certificateRefs") {
-			reason, ok = string(x.Reason), true // such as a quota, because of which a live certificate is not renewed
+			reason, ok = string(x.Reason), true // such as a reached quota, which prevents the renewal of a certificate
 		}
 		if ok && v.resolved.Reason == "" {
 			v.resolved = attach.Problem{Reason: reason, Message: x.Text()}
@@ -89,7 +90,8 @@ func (r listenerReport) applyFindings(l *attach.Listener, v *listenerResult) (st
 	return stops || r.hasNoCertificate(l)
 }
 
-// hasNoCertificate reports whether a listener may use none of the Secrets that it names, and has no other certificate.
+// hasNoCertificate reports whether a listener may use none of the Secrets in its certificateRefs, and has no other
+// certificate.
 func (r listenerReport) hasNoCertificate(l *attach.Listener) bool {
 	switch l.RefProblem.Reason {
 	case string(gwv1.ListenerReasonInvalidCertificateRef), string(gwv1.ListenerReasonRefNotPermitted):
@@ -110,16 +112,17 @@ func (r listenerReport) hasConfiguredCertificate(l *attach.Listener) bool {
 	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
 }
 
-// refusesConnections reports whether connections to a port of a network load balancer are refused because its routes have no
-// backend: AWS does not permit a listener without a target group. Such a port is reported as programmed, except for classes
-// of older controllers, which did not report it as programmed.
+// refusesConnections reports whether connections to a port of a network load balancer are refused because the routes of the
+// port have no backend: AWS does not permit a listener without a target group. Such a port is reported as programmed only
+// with controller name gateway.fulcrum.dev/aws. With the other names, it is reported as AWS Load Balancer Controller does,
+// as not programmed.
 func (r listenerReport) refusesConnections(port int32) bool {
 	lb := r.Outcome.Stack.LoadBalancer
 	return r.Controller == gatewayconfig.AnyController && r.Outcome.ID.Kind == model.NLBGateway && lb != nil &&
 		!slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port }) && !slices.Contains(r.ports, port)
 }
 
-// notProgrammedReason returns the reason why a listener is not served.
+// notProgrammedReason returns the reason why a listener is not served; the zero Problem if it is served.
 func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResult) attach.Problem {
 	lb, live := r.liveLoadBalancer()
 	switch {
@@ -140,7 +143,7 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResul
 	return attach.Problem{}
 }
 
-// firstError returns the message of the first error about the Gateway or about a route of the port. It is probably the
+// firstError returns the message of the first error about the Gateway or a route of the port. This error is probably the
 // reason why the load balancer does not listen on the port.
 func (r listenerReport) firstError(port int32) string {
 	refs := []finding.Ref{r.ref()}
@@ -161,14 +164,14 @@ func (r listenerReport) firstError(port int32) string {
 	return "see the events of the Gateway and the status of the routes"
 }
 
-// nothingServedReason returns the reason why no listener is served although the load balancer exists. It returns the zero
-// Problem if a listener is served, or if no listener has a route.
+// nothingServedReason returns the reason why no listener is served although the load balancer is active. It returns the zero
+// Problem if a listener is served, or if no listener has a problem.
 func (r listenerReport) nothingServedReason() attach.Problem {
 	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
 		return attach.Problem{}
 	}
 	for i, v := range r.listeners {
-		// By the Gateway API, a Gateway is programmed even if its listeners have references that cannot be used. The
+		// According to the Gateway API, a Gateway is programmed even if references of its listeners cannot be used. The
 		// conditions of the listeners report these references.
 		lacksReferenceOnly := r.Controller == gatewayconfig.AnyController && v.resolved.Reason != ""
 		if v.programmed.Reason != "" && !lacksReferenceOnly {
@@ -235,7 +238,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerResult) 
 	return out
 }
 
-// generationOf returns the generation of the Gateway or ListenerSet as it was read.
+// generationOf returns the generation that was read of a ListenerSet; for other parents, that of the Gateway.
 func (r *Status) generationOf(parent finding.Ref) int64 {
 	for _, s := range r.Attached.Sets {
 		if parent == ownership.RefOf(s.Object) {

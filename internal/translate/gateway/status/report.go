@@ -17,7 +17,7 @@ import (
 	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Report is the input for the status of a Gateway that is served.
+// Report is the input from which New builds the status of a Gateway that is served.
 type Report struct {
 	View       *cluster.View
 	Outcome    engine.Outcome
@@ -44,20 +44,20 @@ type Status struct {
 	Report
 	// ports are the ports on which the load balancer listens.
 	ports []int32
-	// found are the findings by object.
+	// found has the findings, by the object that they are about.
 	found map[finding.Ref]finding.List
 
 	listeners []listenerResult // by index in Attached.Listeners
 }
 
-// RouteAndSetEdits returns the patches for the status of routes and of ListenerSets.
+// RouteAndSetEdits returns the patches for the status of the routes and ListenerSets of the Gateway.
 func (r *Status) RouteAndSetEdits() []cluster.Patch {
 	return append(r.routeEdits(), r.listenerSetEdits()...)
 }
 
 func (r *Status) ref() finding.Ref { return ownership.RefOf(r.Gateway) }
 
-// liveLoadBalancer returns the load balancer of the Gateway; false if there is none, or if it is not known.
+// liveLoadBalancer returns the load balancer of the Gateway in AWS; false if there is none, or if it is not known.
 func (r *Status) liveLoadBalancer() (engine.LiveLoadBalancer, bool) {
 	lb, ok := r.Outcome.LiveLoadBalancers[model.LoadBalancerID]
 	return lb, ok
@@ -66,7 +66,7 @@ func (r *Status) liveLoadBalancer() (engine.LiveLoadBalancer, bool) {
 // blocksGateway reports whether a finding holds the whole Gateway and not only one listener.
 func blocksGateway(x finding.Finding) bool { return x.Blocks >= finding.BlocksMember && x.Port == 0 }
 
-// IsBlocked reports whether the Gateway is held as a whole, because its desired state cannot be determined.
+// IsBlocked reports whether the whole Gateway is held, because its desired state cannot be determined.
 func (r *Status) IsBlocked() bool {
 	return slices.ContainsFunc(r.found[r.ref()], blocksGateway)
 }
@@ -76,8 +76,9 @@ func (r *Status) IsRefused() bool {
 	return meta.IsStatusConditionFalse(r.Gateway.Status.Conditions, string(gwv1.GatewayConditionAccepted))
 }
 
-// Events returns the events about findings on the Gateway and about success. Findings on routes and ListenerSets have no
-// events, because their conditions report them.
+// Events returns the events about findings on the Gateway, and about success. source is the source of the events. programmed
+// reports whether the Gateway is now programmed for the first time. Findings on routes and ListenerSets have no events,
+// because their conditions report them.
 func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) []cluster.Patch {
 	if gw == nil {
 		return nil

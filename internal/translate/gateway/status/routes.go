@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// routeResult has the problem of a route for each of its conditions, apart from problems with a single parent. A zero
-// Problem means that there is none.
+// routeResult has the problem of a route for each of its conditions, without problems that concern only one parent. The zero
+// Problem means that there is no problem.
 type routeResult struct {
 	accepted, resolved attach.Problem
 	// partial is the reason why some rules are not served, if the route is accepted for its other rules.
@@ -29,8 +29,8 @@ type routeResult struct {
 	advice string
 }
 
-// resultOnPorts returns the problems of a route on listeners of the ports. A problem that exists only on some of the ports
-// is treated as advice if the route is served on another port.
+// resultOnPorts returns the problems of the route with index i in Attached.Routes, on listeners of the ports. A problem that
+// exists only on some of the ports is treated as advice if the route is served on another port.
 func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 	route := r.Attached.Routes[i].Object
 	found := r.found[ownership.RefOf(route)]
@@ -58,7 +58,7 @@ func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 	return out
 }
 
-// attachedPorts returns the ports of the listeners to which a parentRef attaches a route.
+// attachedPorts returns the port of each listener to which a parentRef attaches a route, in the order of p.Attachments.
 func (r *Status) attachedPorts(p attach.RouteParent) (out []int32) {
 	for _, a := range p.Attachments {
 		out = append(out, int32(r.Attached.Listeners[a.Listener].Spec.Port))
@@ -66,7 +66,6 @@ func (r *Status) attachedPorts(p attach.RouteParent) (out []int32) {
 	return out
 }
 
-// ruleCount returns the number of rules of a route.
 func ruleCount(route cluster.Object) int {
 	switch o := route.(type) {
 	case *gwv1.HTTPRoute:
@@ -77,8 +76,9 @@ func ruleCount(route cluster.Object) int {
 	return 1 // routes of other kinds have one rule
 }
 
-// acceptPartially accepts a route if only some of its rules have problems, as the Gateway API requires. It is not called for
-// classes of older controllers, which accept either the whole route or nothing.
+// acceptPartially accepts a route if only some of its rules have problems, as the Gateway API requires. rules is the number
+// of its rules. It is called only for controller name gateway.fulcrum.dev/aws. AWS Load Balancer Controller accepts either
+// the whole route or nothing.
 func (v *routeResult) acceptPartially(found finding.List, rules int) {
 	wrong := map[int]bool{}
 	for _, x := range found {
@@ -118,7 +118,7 @@ func routeResultOf(found finding.List) routeResult {
 	return out
 }
 
-// routeConditions returns the conditions of a route for one of its parents.
+// routeConditions returns the conditions of a route for its parent p. verdict has the problems of the route.
 func routeConditions(route attach.Route, p attach.RouteParent, verdict routeResult) []metav1.Condition {
 	generation := route.Object.GetGeneration()
 	accepted := newCondition(gwv1.RouteConditionAccepted, metav1.ConditionTrue, gwv1.RouteReasonAccepted, verdict.advice, generation)
@@ -170,7 +170,8 @@ func parentKeyOf(p gwv1.ParentReference, namespace string) parentKey {
 // routeEdits returns the patches that write the entries of the Gateway into the status of its routes, and remove the entries
 // of parentRefs that the routes no longer have.
 func (r *Status) routeEdits() []cluster.Patch {
-	// Another class of this controller may have served the Gateway before, and a ListenerSet may have named another Gateway.
+	// The Gateway may have had another class of this controller before, and its ListenerSets may have belonged to another
+	// Gateway.
 	own := entrySelector{gatewayconfig.Controllers, map[cluster.Ref]bool{cluster.RefOf(r.Gateway): true}}
 	for _, s := range r.Attached.Sets {
 		own.parents[cluster.RefOf(s.Object)] = true
@@ -218,7 +219,8 @@ type entrySelector struct {
 	parents     map[cluster.Ref]bool
 }
 
-// removalPatches returns patches that remove the selected entries from the status of all routes, except for those in except.
+// removalPatches returns patches that remove the selected entries from the status of all routes, except for the routes in
+// except. It adds these routes to except.
 func (own entrySelector) removalPatches(v *cluster.View, except map[cluster.Ref]bool) []cluster.Patch {
 	var out []cluster.Patch
 	for parent := range own.parents {
@@ -232,8 +234,8 @@ func (own entrySelector) removalPatches(v *cluster.View, except map[cluster.Ref]
 	return out
 }
 
-// editPatch returns a patch that replaces the selected entries in the status of a route by the desired ones. Other entries
-// stay unchanged.
+// editPatch returns a patch that replaces the selected entries in the status of a route by want. Other entries stay
+// unchanged.
 func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParentStatus) cluster.StatusEdit {
 	namespace, generation := route.GetNamespace(), route.GetGeneration()
 	return cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: func(obj cluster.Object, now metav1.Time) any {
@@ -252,7 +254,7 @@ func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParent
 			case i < 0 || used[i]:
 				differ = true
 			case len(h.Conditions) > 0 && h.Conditions[0].ObservedGeneration > generation:
-				used[i], out = true, append(out, h) // the entry is about a later generation of the route than the one that this run has read
+				used[i], out = true, append(out, h) // the entry is about a later generation than route, so it stays
 			default:
 				used[i] = true
 				w := want[i]
@@ -275,9 +277,9 @@ func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParent
 	}}
 }
 
-// RemovalPatches returns patches that remove the entries under previous controller names from the status of the routes of a
-// Gateway and of its ListenerSets. If no class of this controller serves the Gateway any more, the status of its
-// ListenerSets is reset to the initial status.
+// RemovalPatches returns patches that remove the entries with the previous controller names from the status of all routes of
+// a Gateway and of its ListenerSets. If unserved is true, because no class of this controller serves the Gateway any more,
+// the status of its ListenerSets is reset to the initial status.
 func RemovalPatches(v *cluster.View, gateway cluster.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
 	own := entrySelector{previous, map[cluster.Ref]bool{gateway: true}}
 	var out []cluster.Patch

@@ -83,8 +83,8 @@ func (r *Status) listenerSetConditions(s attach.ListenerSet) []metav1.Condition 
 	return out
 }
 
-// resetSetPatch returns a patch that resets the status of a ListenerSet to the initial status, because its Gateway is no
-// longer served.
+// resetSetPatch returns a patch that resets the status of a ListenerSet to the initial status. It is used when the Gateway
+// of the ListenerSet is no longer served.
 func resetSetPatch(set *gwv1.ListenerSet) cluster.StatusEdit {
 	edit := listenerSetEdit(set, attach.PendingSetConditions(), []gwv1.ListenerStatus{})
 	inner := edit.Edit

@@ -11,12 +11,12 @@ type conditionEffect int
 
 // The values of conditionEffect.
 const (
-	setsAcceptedFalse     conditionEffect = iota // condition Accepted is False
-	setsResolvedRefsFalse                        // condition ResolvedRefs is False
-	addsAdvice                                   // message of condition Accepted, which stays True
+	setsAcceptedFalse     conditionEffect = iota // sets condition Accepted to False
+	setsResolvedRefsFalse                        // sets condition ResolvedRefs to False
+	addsAdvice                                   // sets the message of condition Accepted, which stays True
 )
 
-// conditionRow is the condition that a finding changes, and the reason of the condition.
+// conditionRow is the effect of a finding on conditions, and the reason that the changed condition gets.
 type conditionRow struct {
 	effect conditionEffect
 	reason string
@@ -84,7 +84,7 @@ var listenerReasons = map[finding.Reason]string{
 }
 
 // conditionRowOf returns the effect of a finding on the conditions of a route or a listener. An error that is not in the
-// table sets Accepted to False, with the reason of the finding: AWS refused a change, and no reference is the cause.
+// table, for example because AWS refused a change, sets Accepted to False with the reason of the finding.
 func conditionRowOf(x finding.Finding) conditionRow {
 	row, ok := conditionTable[x.Reason]
 	switch {

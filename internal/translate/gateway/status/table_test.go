@@ -26,14 +26,15 @@ var gatewayOnlyReasons = []finding.Reason{
 	finding.DriftFound, finding.DriftRepaired, finding.ChangeNotKept, finding.ChangedTooOften,
 }
 
-// unchangedReasons are reasons of findings that conditions have unchanged, because the Gateway API has no reason for them.
+// unchangedReasons are reasons of findings that become reasons of conditions unchanged, because the Gateway API has no
+// reason for them.
 var unchangedReasons = []finding.Reason{
 	finding.GatewayTooLarge, finding.QuotaReached, finding.AccessDenied, finding.CallFailed, finding.NameTaken,
 	finding.CertificateNotFound, finding.CertificateMissing,
 }
 
-// TestEveryReasonHasARow checks that each reason that the frontend or its dependencies can report has a row in
-// conditionTable, or is listed here as needing none.
+// TestEveryReasonHasARow checks that each reason of a finding that the frontend or its dependencies can report has a row in
+// conditionTable, or is in one of the lists above.
 func TestEveryReasonHasARow(t *testing.T) {
 	known := map[string]finding.Reason{}
 	for _, e := range finding.Reasons {
@@ -87,7 +88,7 @@ func TestEveryReasonHasARow(t *testing.T) {
 	}
 }
 
-// TestConditionsOfFindings checks which condition and which reason a finding causes in the status.
+// TestConditionsOfFindings checks which effect a finding has on conditions, and with which reason.
 func TestConditionsOfFindings(t *testing.T) {
 	for _, c := range []struct {
 		reason   finding.Reason

@@ -1,4 +1,4 @@
-// Command gen writes the table of EC2's member names from the SDK's source.
+// Command gen extracts the table of EC2 member names from the source of the SDK, and writes it to names.txt.
 package main
 
 import (
