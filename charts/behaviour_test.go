@@ -31,7 +31,7 @@ func convertTo[T any](t *testing.T, u *unstructured.Unstructured) *T {
 	return out
 }
 
-// renderValues renders the chart with the given values and returns the objects. The default cluster name is "shop".
+// renderValues renders the chart with values, which are YAML, and returns the objects. The default cluster name is "shop".
 func renderValues(t *testing.T, values string, o renderOptions) []*unstructured.Unstructured {
 	t.Helper()
 	v := parseValues(t, values)
@@ -45,7 +45,8 @@ func hasKind(all []*unstructured.Unstructured, kind string) bool {
 	return slices.ContainsFunc(all, func(u *unstructured.Unstructured) bool { return u.GetKind() == kind })
 }
 
-// TestPodsAreRestricted checks that the default pods pass the level "restricted" of the Pod Security Standards.
+// TestPodsAreRestricted checks that the pods of each values file meet level "restricted" of the Pod Security Standards. It
+// skips values files that set hostNetwork, which this level forbids.
 func TestPodsAreRestricted(t *testing.T) {
 	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -64,8 +65,8 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestObjectsHaveReleaseLabels checks that every object has the labels of the release, and the labels of Helm only
-// if Helm creates the object.
+// TestObjectsHaveReleaseLabels checks that every object has the labels of the release. It has the labels of Helm unless the
+// value "creator" names another creator.
 func TestObjectsHaveReleaseLabels(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		values := readValues(t, name)
@@ -82,7 +83,7 @@ func TestObjectsHaveReleaseLabels(t *testing.T) {
 	}
 }
 
-// TestNamesDeriveFromReleaseName checks that names of objects derive from the release name as in the chart of
+// TestNamesDeriveFromReleaseName checks that the names of objects are derived from the release name as in the chart of
 // aws-load-balancer-controller.
 func TestNamesDeriveFromReleaseName(t *testing.T) {
 	for want, o := range map[string]struct{ release, values string }{
@@ -109,8 +110,8 @@ func TestNamesDeriveFromReleaseName(t *testing.T) {
 	}
 }
 
-// TestOldKubernetesGetsOnlyKnownObjects checks that the chart renders only API versions and fields that the version
-// of Kubernetes supports.
+// TestOldKubernetesGetsOnlyKnownObjects checks that old versions of Kubernetes get the API version autoscaling/v2beta2, and
+// get no match conditions of webhooks before version 1.28.
 func TestOldKubernetesGetsOnlyKnownObjects(t *testing.T) {
 	old := renderValues(t, "{autoscaling: {enabled: true}}", renderOptions{kubernetes: "v1.22.17"})
 	if v := findObject(t, old, "HorizontalPodAutoscaler", "").GetAPIVersion(); v != "autoscaling/v2beta2" {
@@ -127,8 +128,8 @@ func TestOldKubernetesGetsOnlyKnownObjects(t *testing.T) {
 	}
 }
 
-// TestMetricsAddressIsRendered checks that the address "0" disables everything about metrics, and that the port of
-// an IPv6 address is read correctly.
+// TestMetricsAddressIsRendered checks that the address "0" removes the container port, the pod annotations and the
+// ServiceMonitor of metrics. For other addresses, the chart renders the port of the address.
 func TestMetricsAddressIsRendered(t *testing.T) {
 	off := renderValues(t, `{metricsBindAddr: "0", serviceMonitor: {enabled: true}, networkPolicy: {enabled: true}}`, renderOptions{})
 	d := convertTo[appsv1.Deployment](t, findObject(t, off, "Deployment", ""))
@@ -143,8 +144,8 @@ func TestMetricsAddressIsRendered(t *testing.T) {
 	}
 }
 
-// TestDisruptionBudgetNeedsTwoReplicas checks that a PodDisruptionBudget is only rendered if there are always two
-// replicas, so that it never blocks a node drain.
+// TestDisruptionBudgetNeedsTwoReplicas checks that a PodDisruptionBudget is rendered only if there are always at least two
+// replicas. With one replica it would block node drains.
 func TestDisruptionBudgetNeedsTwoReplicas(t *testing.T) {
 	for values, want := range map[string]bool{
 		"{podDisruptionBudget: {maxUnavailable: 1}}":                                                                true,
@@ -159,8 +160,8 @@ func TestDisruptionBudgetNeedsTwoReplicas(t *testing.T) {
 	}
 }
 
-// TestValuesMayBeText checks that the chart also accepts maps and lists as text, and numbers and booleans as
-// strings.
+// TestValuesMayBeText checks that a map or a list may also be given as a string with commas, and a number or a boolean as a
+// string. Both forms render the same Deployment.
 func TestValuesMayBeText(t *testing.T) {
 	for a, b := range map[string]string{
 		"{serviceTargetENISGTags: {b: c, a: d}}":                      `{serviceTargetENISGTags: "a=d,b=c"}`,
@@ -197,7 +198,7 @@ func TestWebhooksCanBeDisabled(t *testing.T) {
 	}
 }
 
-// lookupClient answers the lookup function of templates from objects in memory.
+// lookupClient returns objects in memory for calls of the template function "lookup".
 type lookupClient struct{ dynamic.Interface }
 
 func (c lookupClient) GetClientFor(version, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
@@ -205,8 +206,8 @@ func (c lookupClient) GetClientFor(version, kind string) (dynamic.NamespaceableR
 	return c.Resource(gv.WithResource(strings.ToLower(kind) + "s")), true, err
 }
 
-// TestWebhookCertificateSource checks which certificate the webhooks serve: the one of the values, of an existing
-// Secret, of cert-manager, or of the controller.
+// TestWebhookCertificateSource checks where the certificate of the webhooks comes from: the values, an existing Secret,
+// cert-manager or the controller.
 func TestWebhookCertificateSource(t *testing.T) {
 	encoded := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	secret := func(labels, annotations map[string]string) *unstructured.Unstructured {
@@ -275,8 +276,8 @@ func TestWebhookCertificateSource(t *testing.T) {
 	}
 }
 
-// TestAcceleratorWebhookFollowsFeatureGate checks that the webhook for GlobalAccelerators is rendered only if the
-// feature gate is on, so that users can write GlobalAccelerators while the gate is off.
+// TestAcceleratorWebhookFollowsFeatureGate checks that the webhook for GlobalAccelerators is rendered only if the feature gate
+// is on. Users can therefore write GlobalAccelerators while the gate is off.
 func TestAcceleratorWebhookFollowsFeatureGate(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, `"true"`: true, `"1"`: true, "false": false, `"false"`: false, "null": false} {
 		all := renderValues(t, "{controllerConfig: {featureGates: {GlobalAcceleratorController: "+value+"}}}", renderOptions{})
@@ -287,8 +288,8 @@ func TestAcceleratorWebhookFollowsFeatureGate(t *testing.T) {
 	}
 }
 
-// TestWebhooksMatchConfig checks that the chart renders the same webhooks as config/webhook, so that tests of one
-// are also valid for the other.
+// TestWebhooksMatchConfig checks that the chart renders the webhooks of config/webhook. Tests of these files are therefore
+// also valid for the chart.
 func TestWebhooksMatchConfig(t *testing.T) {
 	all := renderValues(t, "{controllerConfig: {featureGates: {ALBTargetControlAgent: true, GlobalAcceleratorController: true}}}", renderOptions{})
 	var mutating []admissionv1.MutatingWebhook
@@ -327,7 +328,8 @@ func TestWebhooksMatchConfig(t *testing.T) {
 	}
 }
 
-// TestRightsMatchConfig checks that the chart grants each permission of config/rbac, and no other.
+// TestRightsMatchConfig checks that the chart grants each permission of config/rbac, and no other. It does not distinguish
+// Roles from ClusterRoles.
 func TestRightsMatchConfig(t *testing.T) {
 	all := renderValues(t, "{}", renderOptions{})
 	var granted, needed []string
@@ -362,7 +364,7 @@ func TestRightsMatchConfig(t *testing.T) {
 	}
 }
 
-// singleRights returns one line for each combination of verb, resource, API group and names.
+// singleRights returns one line for each combination of verb, resource and API group, with the resource names of the rule.
 func singleRights(rules []rbacv1.PolicyRule) []string {
 	var out []string
 	for _, r := range rules {

@@ -15,8 +15,8 @@ import (
 )
 
 // TestRenderedChartMatchesContract compares the rendered chart with the files in testdata/contract. These files are written
-// by hand: names, selectors, arguments and webhooks as in the chart of aws-load-balancer-controller, so that an upgrade
-// changes objects in place. The flag -update does not change them.
+// by hand, and the flag -update does not change them. They have the names, selectors, arguments and webhooks of the chart of
+// aws-load-balancer-controller, so that an upgrade from that chart changes objects in place.
 func TestRenderedChartMatchesContract(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -34,8 +34,8 @@ func TestRenderedChartMatchesContract(t *testing.T) {
 	}
 }
 
-// readContract reads the lines of a contract file. "like NAME" includes the lines of another file; "- PREFIX"
-// removes the lines with that prefix.
+// readContract returns the lines of a contract file. A line "like NAME" includes the lines of another file. A line "- PREFIX"
+// removes the included lines with that prefix.
 func readContract(t *testing.T, name string) []string {
 	t.Helper()
 	var out []string
@@ -61,7 +61,7 @@ func readContract(t *testing.T, name string) []string {
 	return out
 }
 
-// contractLines returns the parts of an object that the contract covers, one line for each.
+// contractLines returns one line for each part of an object that the contract covers.
 func contractLines(t *testing.T, u *unstructured.Unstructured) []string {
 	t.Helper()
 	name := u.GetName()
@@ -178,7 +178,7 @@ func parseArguments(args []string) (config.Config, error) {
 	return c, c.Validate()
 }
 
-// flagsWithoutValue has the flags that no value of the chart sets, with the reason.
+// flagsWithoutValue maps each flag of the controller that no value of the chart sets to the reason.
 var flagsWithoutValue = map[string]string{
 	"aws-vpc-tag-key":     "deprecated, without effect",
 	"webhook-name-prefix": "follows nameOverride",
@@ -186,7 +186,8 @@ var flagsWithoutValue = map[string]string{
 	"shadow-report":       "the same",
 }
 
-// TestEveryFlagHasAValue checks that each flag has a value in the chart, and that setting the value sets the flag.
+// TestEveryFlagHasAValue checks that each flag of the controller has a value in the chart, and that the flag is among the
+// arguments if the value is set. It compares the content of the flag only for maps.
 func TestEveryFlagHasAValue(t *testing.T) {
 	samples := map[string]string{
 		"default-target-type": "ip", "default-load-balancer-scheme": "internet-facing", "ingress-group-tenancy": "isolated",

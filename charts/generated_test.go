@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
 )
 
-// TestGenerated checks that the CRDs, roles and pages that are generated are up to date with their sources.
+// TestGenerated checks that the generated CRDs, rules and pages are up to date with their sources.
 func TestGenerated(t *testing.T) {
 	for path, content := range generatedFiles(t) {
 		checkGolden(t, path, content)
@@ -33,7 +33,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// generatedFiles returns the content of the generated files, by path.
+// generatedFiles returns the expected content of the generated files, by path.
 func generatedFiles(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{
@@ -84,8 +84,8 @@ func shippedRoles(t *testing.T) []role {
 	return out
 }
 
-// renderRoleRules renders the rules of the roles of a kind in config/rbac that have one of the names, or of all if no name is
-// given.
+// renderRoleRules returns, as YAML, the rules of the roles in config/rbac. It takes only roles of the given kind and names. If
+// no name is given, it takes all roles of the kind.
 func renderRoleRules(t *testing.T, kind string, names ...string) string {
 	t.Helper()
 	var all []rbacv1.PolicyRule
@@ -104,7 +104,7 @@ func renderRoleRules(t *testing.T, kind string, names ...string) string {
 	return string(b)
 }
 
-// flagRow is a line of files/flags.yaml.
+// flagRow is an entry of files/flags.yaml: a flag of the controller, with the value of the chart that sets the flag.
 type flagRow struct{ Value, Flag, Kind, Except string }
 
 func flagTable(t *testing.T) []flagRow {
@@ -116,11 +116,11 @@ func flagTable(t *testing.T) []flagRow {
 	return out
 }
 
-// documentedValue is a documented value of the chart.
+// documentedValue is a value of the chart that has a comment in values.yaml.
 type documentedValue struct{ path, defaultValue, description string }
 
-// documentedValues returns the values of values.yaml that have a comment, with their defaults. The values below a
-// commented value are part of its default.
+// documentedValues returns the values in values.yaml that have a comment. The values below a commented value are part of its
+// default. It fails the test if a value has no comment.
 func documentedValues(t *testing.T) []documentedValue {
 	t.Helper()
 	var doc yamlv3.Node
@@ -150,7 +150,7 @@ func documentedValues(t *testing.T) []documentedValue {
 	return out
 }
 
-// defaultText returns a default value on one line.
+// defaultText returns a default value as Markdown code on one line. It returns "" for an empty value.
 func defaultText(t *testing.T, n *yamlv3.Node) string {
 	t.Helper()
 	if n.Kind == yamlv3.ScalarNode {
@@ -218,10 +218,10 @@ func valuesPage(t *testing.T) string {
 	return out
 }
 
-// alertTable is the part of docs/metrics.md that shows the alerts.
+// alertTable matches the part of docs/metrics.md with the table of alerts.
 var alertTable = regexp.MustCompile(`(?s)(## What to alert on\n\n).*?(\n\nA finding alone)`)
 
-// metricsPage returns docs/metrics.md with the alerts of the chart.
+// metricsPage returns the content of docs/metrics.md with the current alerts of the chart.
 func metricsPage(t *testing.T) string {
 	t.Helper()
 	rows := "`charts/fulcrum` installs these alerts with the value `prometheusRule.enabled`, and a Grafana dashboard with `grafanaDashboard.enabled`.\n\n" +

@@ -47,8 +47,8 @@ func readAlerts(t *testing.T) []alertRule {
 	return file.Groups[0].Rules
 }
 
-// TestAlertsAreValid checks that Prometheus accepts the alerts, and that each alert says what is wrong and what to
-// do.
+// TestAlertsAreValid checks that Prometheus accepts the alerts, that each alert has a severity and texts about the problem and
+// its fix, and that the chart installs these alerts.
 func TestAlertsAreValid(t *testing.T) {
 	groups, faults := rulefmt.Parse(readFile(t, "fulcrum/files/alerts.yaml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	for _, f := range faults {
@@ -103,7 +103,7 @@ type dashboard struct {
 	}
 }
 
-// TestDashboardIsValid checks that panels do not overlap and that their expressions use metrics that exist.
+// TestDashboardIsValid checks that panels of one row do not overlap, and that their expressions use metrics that exist.
 func TestDashboardIsValid(t *testing.T) {
 	rendered := parseObjects(t, render(t, readValues(t, "service-monitor"), renderOptions{}))
 	text := fieldAt[string](t, findObject(t, rendered, "ConfigMap", "aws-load-balancer-controller-dashboard").Object, "data", "fulcrum.json")
@@ -134,7 +134,8 @@ func TestDashboardIsValid(t *testing.T) {
 	}
 }
 
-// checkMetrics checks that an expression only uses metrics and labels of the controller.
+// checkMetrics checks that an expression selects only metrics of the controller. For metrics that docs/metrics.md lists, it
+// also checks the labels in selectors. where is the name of the alert or panel.
 func checkMetrics(t *testing.T, where, expr string) {
 	t.Helper()
 	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
@@ -168,7 +169,7 @@ func checkMetrics(t *testing.T, where, expr string) {
 	})
 }
 
-// documentedMetric is a row of docs/metrics.md. A test of internal/controller checks that the first table of the
+// documentedMetric is a row of a table in docs/metrics.md. A test of internal/controller checks that the first table of the
 // page matches the metrics that the controller registers.
 type documentedMetric struct {
 	isHistogram bool
@@ -193,8 +194,8 @@ func documentedMetrics(t *testing.T) map[string]*documentedMetric {
 	return out
 }
 
-// isRegistered reports whether the libraries of the controller register a metric: registering another metric of the
-// same name fails, or the Go or process collector has the metric.
+// isRegistered reports whether a library of the controller registers a metric. This is so if another metric with the same name
+// cannot be registered, or if the Go collector or the process collector has the metric.
 func isRegistered(name string) bool {
 	probe := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "a probe of the test"})
 	if err := metrics.Registry.Register(probe); err != nil {

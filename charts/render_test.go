@@ -33,8 +33,8 @@ const (
 	kubernetesVersion = "v1.37.0"
 )
 
-// valuesFiles returns the names of the values files in testdata/values. Each describes a different kind of
-// installation.
+// valuesFiles returns the names, without extension, of the values files in testdata/values. Each file describes a different
+// kind of installation.
 func valuesFiles(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/values/*.yaml")
@@ -83,15 +83,15 @@ func loadChart(t *testing.T) *chart.Chart {
 	return c
 }
 
-// renderOptions are the options of a rendering. The zero value is a first installation in a cluster of the default
-// version.
+// renderOptions are the Kubernetes version, the release name and the objects that the template function "lookup" finds. The
+// zero value is a first installation with releaseName in a cluster of version kubernetesVersion.
 type renderOptions struct {
 	kubernetes string
 	release    string
 	lookup     engine.ClientProvider
 }
 
-// renderManifests renders the chart as "helm template" does, and returns all documents in the order of their files.
+// renderManifests renders the chart as "helm template" does. It returns all documents in ascending order of file name.
 func renderManifests(t *testing.T, values map[string]any, o renderOptions) (string, error) {
 	t.Helper()
 	if o.kubernetes == "" {
@@ -138,7 +138,7 @@ func renderManifests(t *testing.T, values map[string]any, o renderOptions) (stri
 	return out.String(), nil
 }
 
-// render returns the manifests, and fails the test on an error.
+// render is like renderManifests, but fails the test on an error.
 func render(t *testing.T, values map[string]any, o renderOptions) string {
 	t.Helper()
 	out, err := renderManifests(t, values, o)
@@ -167,7 +167,8 @@ func parseObjects(t *testing.T, rendered string) []*unstructured.Unstructured {
 	return out
 }
 
-// findObject returns the only object of a kind and name; "" takes any name.
+// findObject returns the only object with a kind and a name. If name is "", any name matches. It fails the test unless exactly
+// one object matches.
 func findObject(t *testing.T, all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	var found []*unstructured.Unstructured
@@ -182,7 +183,7 @@ func findObject(t *testing.T, all []*unstructured.Unstructured, kind, name strin
 	return found[0]
 }
 
-// fieldAt returns the field at a path. Numbers in the path are list indices.
+// fieldAt returns the field at a path. Strings in the path are keys of maps, and numbers are indices of lists.
 func fieldAt[T any](t *testing.T, from any, path ...any) T {
 	t.Helper()
 	for i, step := range path {
@@ -208,7 +209,7 @@ func fieldAt[T any](t *testing.T, from any, path ...any) T {
 	return out
 }
 
-// checkGolden compares a text with a golden file; with -update it writes the file.
+// checkGolden compares a text with a golden file. With the flag -update it writes the text to the file.
 func checkGolden(t *testing.T, path, got string) {
 	t.Helper()
 	want, err := os.ReadFile(path)

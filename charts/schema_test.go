@@ -11,7 +11,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// TestInvalidValuesAreRefused checks that a mistake in the values is refused with a message that names the value.
+// TestInvalidValuesAreRefused checks that invalid values are refused with a message that names the value.
 func TestInvalidValuesAreRefused(t *testing.T) {
 	for values, names := range map[string][]string{
 		`{clustername: shop}`:                                                                  {"clustername", "not allowed"},
@@ -68,7 +68,8 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 	}
 }
 
-// TestSchemaAndValuesAgree checks that values.yaml and the schema have the same keys.
+// TestSchemaAndValuesAgree checks that values.yaml and the schema have the same keys, except for "global" and "enabled", which
+// a parent chart may set. The schema allows no other keys.
 func TestSchemaAndValuesAgree(t *testing.T) {
 	var schema schemaNode
 	if err := json.Unmarshal(readFile(t, "fulcrum/values.schema.json"), &schema); err != nil {
@@ -107,8 +108,8 @@ type schemaNode struct {
 	AdditionalProperties any
 }
 
-// TestEmptyValuesAreAccepted checks that every value without a default may be null or empty, because tools write
-// values that are not set in this way.
+// TestEmptyValuesAreAccepted checks that top-level values without a default may be null, and that some of them may be "". Some
+// tools write a value that is not set in one of these ways.
 func TestEmptyValuesAreAccepted(t *testing.T) {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(readFile(t, "fulcrum/values.yaml"), &doc); err != nil {

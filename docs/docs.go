@@ -1,5 +1,5 @@
-// Package docs embeds the pages that tests of packages compare with the program. Go takes the result of a test from its
-// cache in each clone only if the test opens no file of the module.
+// Package docs embeds the pages that tests compare with the program. The tests do not open the files of the pages, because Go
+// then could not reuse cached test results in another clone of the repository.
 package docs
 
 import _ "embed"

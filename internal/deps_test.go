@@ -15,43 +15,46 @@ import (
 
 const modulePath = "github.com/fulcrum-lb/fulcrum/"
 
-// layer has the packages that a package may import; imports of tests are not checked.
+// layer has the rules for the imports of a package. Imports of tests are not checked.
 type layer struct {
-	// ownPackages are patterns of packages of this module. A package with api may also import the API types below api/.
-	ownPackages  []string
+	// ownPackages are patterns of the packages of this module that the package may import.
+	ownPackages []string
+	// mayImportAPI reports whether the package may also import the API types below api/.
 	mayImportAPI bool
-	// isPure packages do no input or output, do not log, and do not read the clock.
+	// isPure reports whether the package must do no input or output, write no log, and not read the clock.
 	isPure bool
-	// libraries lists the entries of clientLibraries that the package may import.
+	// libraries lists the libraries among clientLibraries that the package may import.
 	libraries []string
 }
 
-// clientLibraries are libraries that only packages that list them may import.
+// clientLibraries are the libraries that a package may import only if its layer lists them.
 var clientLibraries = []string{
 	"github.com/aws/", "k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/",
 	"go.uber.org/zap", "github.com/prometheus/", "github.com/spf13/",
 }
 
-// impureImports may not be imported by pure packages.
+// impureImports are the packages of the standard library that a pure package must not import.
 var impureImports = []string{"net/http", "os", "os/exec", "log", "log/slog", "math/rand", "math/rand/v2", "net"}
 
 var corePackages = []string{"internal/finding", "internal/model", "internal/observed", "internal/naming", "internal/plan/network", "internal/plan"}
 
-// frontendLayer has the packages that the translation of one kind of object may import.
+// frontendLayer is the layer of packages that translate one kind of object.
 var frontendLayer = layer{isPure: true, mayImportAPI: true,
 	ownPackages: append([]string{"internal/translate/assemble", "internal/translate/attach", "internal/cluster", "internal/engine", "internal/translate/gatewayconfig", "internal/translate/members", "internal/cluster/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/translate/report", "internal/translate/settings"}, corePackages...)}
 
-// stagePackages are the packages for the stages of a run (view, translate, observe, plan, apply, report) and their composition.
+// stagePackages are patterns of the packages for the stages of a reconciliation (view, translate, observe, plan, apply, report)
+// and for their combination.
 var stagePackages = []string{"internal/*", "internal/cloud/drift", "internal/cloud/services", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
 
-// layers has the allowed imports of each package. A package that is not listed is an error, so that its author has to
-// decide on its layer.
+// layers has the layer of each package or pattern of packages. A package without a layer is an error, so that the author of a
+// new package must choose its layer.
 var layers = map[string]layer{
 	"internal/finding":         {isPure: true},
 	"internal/finding/failure": {isPure: true, ownPackages: corePackages[:1]},
 	"internal/engine/repeat":   {isPure: true},
 	"internal/engine/refused":  {isPure: true, ownPackages: append([]string{"internal/finding/failure"}, corePackages...)},
-	"internal/model":           {isPure: true, ownPackages: corePackages[:1]},
+	"internal/model/glob":      {isPure: true},
+	"internal/model":           {isPure: true, ownPackages: append([]string{"internal/model/glob"}, corePackages[:1]...)},
 	"internal/observed":        {isPure: true, ownPackages: corePackages[:2]},
 	"internal/naming":          {isPure: true, ownPackages: corePackages[:3]},
 	"internal/version":         {isPure: true},
@@ -63,10 +66,10 @@ var layers = map[string]layer{
 	// controller-runtime defines the interface of all Kubernetes objects; the imported package makes no connection.
 	"internal/cluster": {isPure: true, mayImportAPI: true, ownPackages: []string{"internal/finding", "internal/naming"}, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
-	// Parts of the plan; each may import only parts above it.
+	// Parts of the plan. Each part may import only parts that are listed before it.
 	"internal/plan/durations":      {isPure: true},
 	"internal/plan/equal":          {isPure: true, ownPackages: corePackages[:3]},
-	"internal/plan/overlap":        {isPure: true, ownPackages: corePackages[:2]},
+	"internal/plan/overlap":        {isPure: true, ownPackages: append([]string{"internal/model/glob"}, corePackages[:2]...)},
 	"internal/plan/draft":          {isPure: true, ownPackages: planPackages("equal")},
 	"internal/plan/resolved":       {isPure: true, ownPackages: planPackages("draft", "equal", "overlap")},
 	"internal/plan/authority":      {isPure: true, ownPackages: planPackages("equal")},
@@ -133,7 +136,7 @@ var layers = map[string]layer{
 		libraries: []string{"github.com/aws/"}},
 	"internal/cloud/targets": {ownPackages: append([]string{"internal/finding/failure", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit", "internal/cloud/sdk",
 		"internal/engine/bindings"}, corePackages...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/facts": {ownPackages: append([]string{"internal/finding/failure", "internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/enis", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk",
+	"internal/cloud/facts": {ownPackages: append([]string{"internal/model/glob", "internal/finding/failure", "internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/enis", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk",
 		"internal/cloud/targets"}, corePackages...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud/accelerators": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk", "internal/finding/failure"}, corePackages...),
 		libraries: []string{"github.com/aws/"}},
@@ -150,8 +153,8 @@ var layers = map[string]layer{
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/"}},
 	"internal/controller": {mayImportAPI: true, ownPackages: append([]string{"internal/controller/*", "internal/webhook/serving"}, stagePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
-	// The command line: each package may import only packages above it. Packages that read input and write output do
-	// not import the commands.
+	// The command line. Each package may import only packages that are listed before it. Packages that read input or write
+	// output do not import the commands.
 	"internal/cli/output": {ownPackages: append([]string{"internal/cluster"}, corePackages...), libraries: []string{"github.com/spf13/"}},
 	"internal/cli/input": {ownPackages: append([]string{"internal/cli/output", "internal/cloud", "internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cluster", "internal/cluster/ownership", "internal/controller", "internal/controller/config",
 		"internal/engine", "internal/engine/bindings", "internal/finding/failure", "internal/kube", "internal/plan/bindingplan", "internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report", "internal/translate/settings", "internal/translate/unserved"}, corePackages...),
@@ -171,7 +174,7 @@ var layers = map[string]layer{
 	"internal/cli": {ownPackages: append([]string{"internal/cli/*", "internal/cloud/sdk", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/bindingplan", "internal/plan/document", "internal/version"}, corePackages...),
 		libraries: []string{"sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
-	// The package webhook makes no call to AWS and reads no Secret; its subpackages have Kubernetes clients.
+	// Package webhook makes no call to AWS and reads no Secret. Its subpackages have Kubernetes clients.
 	"internal/webhook": {mayImportAPI: true, ownPackages: append([]string{"internal/translate/accelerator/rules", "internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
 		"internal/translate/ingress", "internal/translate/settings", "internal/plan/targets"}, corePackages...), libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
 	"internal/webhook/*": {mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/kube", "internal/webhook"}, corePackages...),
@@ -185,11 +188,11 @@ var layers = map[string]layer{
 
 	"internal/cli/reference": {isPure: true, ownPackages: []string{"config/crd", "internal/controller/config", "internal/finding", "internal/translate/settings", "internal/model"}, libraries: []string{"github.com/spf13/"}},
 
-	// Only tests use it.
+	// Only tests use these packages.
 	"internal/test/plantest":   {isPure: true, ownPackages: corePackages},
 	"internal/test/enginetest": {ownPackages: append([]string{"internal/finding/failure", "internal/cluster", "internal/engine", "internal/test/goldentest", "internal/kube", "internal/test/plantest", "internal/test/testclock"}, corePackages...)},
 
-	// Only tests use these packages, which combine all parts.
+	// Only tests use these packages. Some of them may import all parts of the program.
 	"internal/test/goldentest": {},
 	"internal/test/cases":      {mayImportAPI: true, ownPackages: []string{"internal/*", "internal/*/*", "internal/test/cases/testdata"}, libraries: []string{"github.com/aws/"}},
 	"internal/test/reference":  {mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/plan/document"}, corePackages...), libraries: []string{"github.com/aws/"}},
@@ -202,14 +205,14 @@ var layers = map[string]layer{
 	"internal/test/harness":    {mayImportAPI: true, ownPackages: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 
-// durationTables are the packages that declare durations, with the packages that may use them.
+// durationTables maps each package that declares durations to patterns of the packages that may import it.
 var durationTables = map[string][]string{
 	"internal/cloud/durations": {"internal/cloud", "internal/cloud/*", "internal/controller"},
 	"internal/plan/durations":  {"internal/plan", "internal/plan/*", "internal/engine", "internal/engine/*", "internal/translate/unserved"},
 	"internal/kube/durations":  {"internal/kube", "internal/controller", "internal/controller/*", "internal/webhook", "internal/webhook/*", "internal/cli", "internal/cli/*"},
 }
 
-// planPackages returns core and the given packages below internal/plan.
+// planPackages returns corePackages and the given packages below internal/plan.
 func planPackages(below ...string) []string {
 	out := slices.Clone(corePackages)
 	for _, p := range below {

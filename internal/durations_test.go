@@ -19,11 +19,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// maxDurations is the maximum number of durations in the product. Before adding a duration, use one of the tables if
-// it fits.
+// maxDurations is the maximum number of durations in the program. Before you add a duration, check whether an existing one
+// fits.
 const maxDurations = 70
 
-// TestDurationsAreDeclaredInTables checks that durations are declared in the documented tables, and how many there are at most.
+// TestDurationsAreDeclaredInTables checks that durations are declared only in durationTables, and are at most maxDurations.
 func TestDurationsAreDeclaredInTables(t *testing.T) {
 	n, faults, err := durationFaults("..", slices.Sorted(maps.Keys(durationTables)))
 	if err != nil {
@@ -37,8 +37,8 @@ func TestDurationsAreDeclaredInTables(t *testing.T) {
 	}
 }
 
-// durationFaults counts the durations in the tables. It returns as faults the durations that the product declares
-// elsewhere, that have no comment, or that have the name of another duration with a different value.
+// durationFaults counts the durations in the tables. A fault is a duration that the program declares elsewhere, that has no
+// comment, that is not a product of numbers and a unit, or that has the same name as a duration with another value.
 func durationFaults(root string, tables []string) (count int, faults []string, err error) {
 	values := map[string]time.Duration{}
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
@@ -99,8 +99,8 @@ func durationFaults(root string, tables []string) (count int, faults []string, e
 	return count, faults, err
 }
 
-// declaresDuration reports whether a declaration, except in function literals, contains a duration with a unit of
-// package time, or declares a constant from a duration of a table.
+// declaresDuration reports whether a declaration contains a unit of package time outside of function literals, or declares a
+// constant from a duration of a table.
 func declaresDuration(tok token.Token, v *ast.ValueSpec) (is bool) {
 	for _, e := range v.Values {
 		ast.Inspect(e, func(n ast.Node) bool {

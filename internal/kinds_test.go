@@ -14,11 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// kindIndependentPackages are the packages that process all kinds of stacks. They use properties of a kind
-// (internal/model/kind.go) and name no kind, so that a new kind needs only a row in that table and a frontend.
+// kindIndependentPackages are the folders of packages that process all kinds of stacks. They use properties of a kind
+// (internal/model/kind.go) and name no kind. A new kind therefore needs only a row in that table, and a package that translates
+// its objects.
 var kindIndependentPackages = []string{"cli", "engine", "plan", "translate/assemble"}
 
-// kindSpecificPackages are subpackages of these that handle certain kinds.
+// kindSpecificPackages are the packages below kindIndependentPackages that may name kinds.
 var kindSpecificPackages = []string{
 	"cli/doctor",  // observes AWS for an invented stack, and counts certificates by the flag of their kind
 	"cli/migrate", // translates Ingresses and Services to Gateways
@@ -52,7 +53,7 @@ func TestStagesDoNotCompareKindsByName(t *testing.T) {
 	}
 }
 
-// kindNames returns the positions at which a file names a kind of stack.
+// kindNames returns the position and the name of each kind of stack that a file names, such as "a.go:2:41: model.Service".
 func kindNames(fset *token.FileSet, file *ast.File) (out []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)

@@ -21,16 +21,16 @@ import (
 // exceeds it.
 const minTimeLimit = time.Minute
 
-// brief is the name of a duration that may be shorter: the time that a test waits for an event that must not or need
-// not happen. On a slow machine such a test does not fail.
+// brief is the name of a constant that may be shorter than minTimeLimit. A test waits for that time to check that an event does
+// not happen, or for an event that may or may not happen. Such a test does not fail on a slow machine.
 const brief = "brief"
 
-// virtualTimePackages are the packages in which all tests run in virtual time. In other packages, tests of files that import
-// synctest do.
+// virtualTimePackages are the packages in which all tests run in virtual time. In other packages, the tests in files that
+// import testing/synctest run in virtual time.
 var virtualTimePackages = []string{"internal/test/adversary", "internal/test/harness"}
 
-// TestNoTestDependsOnTheSpeedOfTheMachine checks that time limits in tests are in virtual time, or are so long that
-// only a hang exceeds them. A test with a shorter limit could fail on a slow machine without a fault of the program.
+// TestNoTestDependsOnTheSpeedOfTheMachine checks that time limits in tests are in virtual time, or are at least minTimeLimit.
+// With a shorter limit, a test could fail on a slow machine although the program is correct.
 func TestNoTestDependsOnTheSpeedOfTheMachine(t *testing.T) {
 	folders := map[string][]*ast.File{}
 	fset := token.NewFileSet()
@@ -73,8 +73,8 @@ func TestNoTestDependsOnTheSpeedOfTheMachine(t *testing.T) {
 	}
 }
 
-// The limits of "await" in scripts are long enough for a slow machine too. "! await" and "hold" are not checked: their
-// times are how long an event must not happen.
+// TestNoScriptDependsOnTheSpeedOfTheMachine checks that the limits of "await -for=TIME" in scripts are at least minTimeLimit.
+// It does not check "! await" and "hold", whose times are how long an event must not happen.
 func TestNoScriptDependsOnTheSpeedOfTheMachine(t *testing.T) {
 	err := filepath.WalkDir("../local", func(p string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(p, ".txtar") {
@@ -135,7 +135,7 @@ func importsPackage(file *ast.File, name string) bool {
 	return slices.ContainsFunc(file.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(name) })
 }
 
-// constantValues returns the expressions of the constants of a package, by name.
+// constantValues returns the expressions of all constants in the files, by name.
 func constantValues(files []*ast.File) map[string]ast.Expr {
 	out := map[string]ast.Expr{}
 	for _, file := range files {
@@ -159,12 +159,13 @@ func constantValues(files []*ast.File) map[string]ast.Expr {
 // limitCheck finds time limits in the files of a package.
 type limitCheck struct{ consts map[string]ast.Expr }
 
-// durationArgument has the functions that take a time limit, and the index of this argument.
+// durationArgument maps the names of functions that take a time limit to the index of that argument.
 var durationArgument = map[string]int{
 	"WithTimeout": 1, "WithTimeoutCause": 1, "After": 0, "NewTimer": 0, "DialTimeout": 2, "Eventually": 1, "eventually": 1,
 }
 
-// tooShortLimits returns the time limits in a node, not in its children, that are too short.
+// tooShortLimits returns a message for each time limit in a node that is shorter than minTimeLimit. It does not examine the
+// children of the node.
 func (c limitCheck) tooShortLimits(n ast.Node) (out []string) {
 	report := func(what string, e ast.Expr) {
 		if _, bare := e.(*ast.BasicLit); bare {
@@ -217,7 +218,7 @@ func (c limitCheck) tooShortLimits(n ast.Node) (out []string) {
 	return out
 }
 
-// calledName returns the name of the function or method that an expression calls.
+// calledName returns the name of the function or method that e calls, or "" if e is not a call by name.
 func calledName(e ast.Expr) string {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -232,7 +233,7 @@ func calledName(e ast.Expr) string {
 	return ""
 }
 
-// durationFromNow returns the argument of time.Now().Add(duration).
+// durationFromNow returns the argument of time.Now().Add(duration), or nil if e is another expression.
 func durationFromNow(e ast.Expr) ast.Expr {
 	add, ok := e.(*ast.CallExpr)
 	if !ok || calledName(add) != "Add" || len(add.Args) != 1 {
@@ -244,7 +245,7 @@ func durationFromNow(e ast.Expr) ast.Expr {
 	return add.Args[0]
 }
 
-// isTimeout reports whether a field or variable is a timeout.
+// isTimeout reports whether the name of a field or variable shows that it is a timeout.
 func isTimeout(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -259,7 +260,7 @@ var durationUnits = map[string]time.Duration{
 	"Nanosecond": 1, "Microsecond": time.Microsecond, "Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour,
 }
 
-// duration evaluates a constant duration. It returns false for computed durations and for the constant brief.
+// duration returns the value of a constant expression. It returns false for other expressions and for the constant brief.
 func (c limitCheck) duration(e ast.Expr) (time.Duration, bool) {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

@@ -16,11 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// maxLocks is the maximum number of types with a mutex, not counting those of packages cloud and kube, which cache the
-// state of AWS and Kubernetes.
+// maxLocks is the maximum number of types with a mutex. Types of packages cloud and kube, which cache the state of AWS and
+// Kubernetes, are not counted.
 const maxLocks = 20
 
-// TestLocksAreListed: ARCHITECTURE.md lists every type that has a mutex, and no other.
+// TestLocksAreListed checks that ARCHITECTURE.md lists every type with a mutex and no other type, and that there are at most
+// maxLocks of them.
 func TestLocksAreListed(t *testing.T) {
 	got, err := mutexTypes(".")
 	if err != nil {
@@ -40,8 +41,8 @@ func TestLocksAreListed(t *testing.T) {
 	}
 }
 
-// documentedMutexTypes returns the types in the table of ARCHITECTURE.md, sorted. A name without a package belongs to the
-// package of the name before it.
+// documentedMutexTypes returns, sorted, the types in the table "What is locked" of ARCHITECTURE.md. A name without a package
+// belongs to the package of the name before it.
 func documentedMutexTypes(text string) (out []string) {
 	_, text, _ = strings.Cut(text, "\n## What is locked\n")
 	text, _, _ = strings.Cut(text, "\n## ")
@@ -65,7 +66,8 @@ func documentedMutexTypes(text string) (out []string) {
 	return out
 }
 
-// mutexTypes returns the types of the product that have a mutex, sorted.
+// mutexTypes returns, sorted, the types below root that have a field of type sync.Mutex or sync.RWMutex. It omits the emulator
+// and tests.
 func mutexTypes(root string) (out []string, err error) {
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -14,17 +14,17 @@ import (
 	"testing"
 )
 
-// declarations are the names that the packages of the repository declare, and the comments that may mention them.
+// declarations has the names that the packages of the repository declare, and the comments of the packages.
 type declarations struct {
-	// byPackage has the package-level names of a package, and the names of its fields and methods, by the last element of the
-	// directory. Packages with equal last elements are one entry.
+	// byPackage has the package-level names, fields and methods of a package. The key is the last element of its directory.
+	// Packages with the same last element share an entry.
 	byPackage map[string]map[string]bool
-	// functionsAndTypes has the names of the functions, methods and types of a directory.
+	// functionsAndTypes has the names of functions, methods and types, by directory.
 	functionsAndTypes map[string]map[string]bool
 	comments          []sourceComment
 }
 
-// sourceComment is the comment of a declaration, or another comment without names.
+// sourceComment is a comment in a Go file. If it is a doc comment, names has the names that it documents.
 type sourceComment struct {
 	directory, position, text string
 	names                     []string
@@ -109,7 +109,7 @@ func isMixedCase(word string) bool {
 	return len(word) > 1 && strings.ToLower(word[1:]) != word[1:] && token.IsIdentifier(word)
 }
 
-// readDeclarations reads all Go files of the repository once.
+// readDeclarations returns the declarations of all Go files of the repository. It reads the files only at the first call.
 var readDeclarations = sync.OnceValues(func() (declarations, error) {
 	d := declarations{byPackage: map[string]map[string]bool{}, functionsAndTypes: map[string]map[string]bool{}}
 	fset := token.NewFileSet()

@@ -18,13 +18,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sizeLimits are the maximum sizes of a package, a file and a type. Larger ones have several subjects and should be split.
+// sizeLimits are the maximum sizes of a package, a file and a type. A larger one has several subjects and should be split.
 type sizeLimits struct {
 	maxMethods      int // of a type, including methods in its tests
 	maxFileLines    int // lines of a file that is neither a test nor generated
 	maxPackageLines int // lines of all such files in a directory, including comments
-	// exceptions has the sizes of types and packages that exceed the maximum and are still to be split. They may only
-	// become smaller. Remove an entry once its size is within the maximum.
+	// exceptions has the size limits of packages ("DIRECTORY") and types ("DIRECTORY: type PACKAGE.TYPE") that exceed the
+	// maximum. Only lower these limits, and remove an entry when its size is within the maximum.
 	exceptions map[string]int
 }
 
@@ -60,7 +60,8 @@ func TestTypesAndFilesStaySmall(t *testing.T) {
 	}
 }
 
-// tooLarge returns the types with too many methods, and the files and packages with too many lines.
+// tooLarge returns a message for each type with too many methods and each file or package with too many lines, and for each
+// entry of exceptions that is not needed.
 func (b sizeLimits) tooLarge(root string) ([]string, error) {
 	var faults []string
 	methods := map[string]int{}  // by directory, package and receiver
@@ -112,7 +113,8 @@ func (b sizeLimits) tooLarge(root string) ([]string, error) {
 	return faults, err
 }
 
-// oversizeFaults returns a fault for each size that exceeds both the maximum and the size in exceptions.
+// oversizeFaults returns a message for each size that exceeds both most and its limit in exceptions. what is the unit of the
+// sizes.
 func (b sizeLimits) oversizeFaults(sizes map[string]int, most int, what string) (faults []string) {
 	for _, of := range slices.Sorted(maps.Keys(sizes)) {
 		if n, most := sizes[of], max(most, b.exceptions[of]); n > most {

@@ -17,13 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// oddWord has the replacement for a word, and where the word is not allowed.
+// oddWord has the replacement for a word that is not allowed.
 type oddWord struct {
 	replacement string
 	inComments  bool // also in comments and in names of tests; otherwise only in other declared names
 }
 
-// readWords reads testdata/words.txt.
+// readWords parses the content of testdata/words.txt, and returns its words.
 func readWords(text string) (map[string]oddWord, error) {
 	words := map[string]oddWord{}
 	for line := range strings.Lines(text) {
@@ -63,8 +63,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// oddWords finds words in the names of Go files, in declared names, in comments, and in the last column of the
-// glossary.
+// oddWords returns a message for each word in a name of a Go file, in a declared name or in a comment. It also returns a
+// message for each entry in the last column of the glossary in ARCHITECTURE.md.
 func oddWords(root string, words map[string]oddWord) ([]string, error) {
 	var faults []string
 	find := func(at, what, name string, sentence bool) {
@@ -129,7 +129,7 @@ func oddWords(root string, words map[string]oddWord) ([]string, error) {
 	return faults, nil
 }
 
-// glossaryRow matches a table row with three columns. The third column of the glossary has other names for the term.
+// glossaryRow matches a table row with three columns. The third column of the glossary has other names that the code uses.
 var glossaryRow = regexp.MustCompile(`^\| ([^|]+) \|[^|]*\|([^|]*)\|$`)
 
 // declaredNames returns the names that a node declares.
@@ -162,7 +162,7 @@ func assignedNames(tok token.Token, left ...ast.Expr) []*ast.Ident {
 	return names
 }
 
-// splitWords returns the words of a text in lower case. An upper-case letter after a lower-case letter begins a word.
+// splitWords returns the words of a text in lower case. Words in names such as "plainText" and "AWSRegion" are separated.
 func splitWords(s string) []string {
 	var words []string
 	var word []rune

@@ -13,15 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// The exit codes of compare are those of diff. A resource that only changes its state at another time than in AWS
-// is not a difference.
+// The exit codes of compare are those of diff. If a resource only changes its state at another time than in AWS, this is not
+// a difference.
 const (
 	exitSame      = 0
 	exitDifferent = 1
 	exitFailed    = 2
 )
 
-// runCompare runs "fulcrum-aws compare" and returns its exit code.
+// runCompare runs "fulcrum-aws compare" and returns its exit code. It writes results to out, and errors to messages.
 func runCompare(ctx context.Context, args []string, out, messages io.Writer) int {
 	different, err := compareFiles(ctx, args, out, messages)
 	switch {
@@ -36,8 +36,7 @@ func runCompare(ctx context.Context, args []string, out, messages io.Writer) int
 	return exitSame
 }
 
-// compareFiles compares recordings with the emulator, prints the results, and reports whether there are
-// differences.
+// compareFiles compares recordings with the emulator, prints the results to out, and reports whether there are differences.
 func compareFiles(ctx context.Context, args []string, out, usage io.Writer) (different bool, err error) {
 	flags := flag.NewFlagSet("fulcrum-aws compare", flag.ContinueOnError)
 	flags.SetOutput(usage)
@@ -75,7 +74,7 @@ func compareFiles(ctx context.Context, args []string, out, usage io.Writer) (dif
 	return different, nil
 }
 
-// compareFile compares a recording with the emulator.
+// compareFile compares the recording in a file with the emulator.
 func compareFile(ctx context.Context, file string) (*compare.Result, error) {
 	f, err := os.Open(file)
 	if err != nil {

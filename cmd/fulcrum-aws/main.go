@@ -1,9 +1,8 @@
-// Command fulcrum-aws serves the AWS emulator: the APIs, the instance metadata and the admin paths under /_fulcrum/
-// on one address. The initial state is that of a new account with a default VPC.
+// Command fulcrum-aws serves the AWS emulator: the AWS APIs, the instance metadata service, and the admin API below
+// /_fulcrum/, all on one address. The initial state is that of a new account with a default VPC.
 //
 // "fulcrum-aws compare RECORDING" replays recorded calls to AWS (see "make acceptance") against a new emulator and
 // lists the responses that differ.
-// the answers that differ.
 package main
 
 import (
@@ -79,7 +78,7 @@ func run(ctx context.Context, args []string) error {
 	return serve(ctx, em, *listen)
 }
 
-// restoreState sets the state of the emulator to an exported one.
+// restoreState sets the state of the emulator to the exported state in a file.
 func restoreState(em *emulator.Emulator, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -110,7 +109,7 @@ func serve(ctx context.Context, em *emulator.Emulator, address string) error {
 	return server.Shutdown(shutdownContext)
 }
 
-// partitionNames returns the names of the AWS partitions that the emulator supports.
+// partitionNames returns the names of the AWS partitions that the emulator supports, as a text such as "a, b or c".
 func partitionNames() string {
 	var names []string
 	for _, p := range store.AWSPartitions {

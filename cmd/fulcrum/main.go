@@ -1,5 +1,5 @@
-// Command fulcrum is the controller that creates AWS load balancers for Kubernetes objects. Its other commands show
-// what the controller would do.
+// Command fulcrum is the controller that creates AWS load balancers for Kubernetes objects. Its subcommands, such as plan and
+// doctor, show what the controller would do and what it needs.
 package main
 
 import (
@@ -21,7 +21,7 @@ func main() {
 	}))
 }
 
-// terminalWidth returns the width of the terminal, 0 if it is unknown.
+// terminalWidth returns the width of the terminal in columns, or 0 if it is unknown.
 func terminalWidth() int {
 	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// definition is a custom resource definition, with all fields that the definitions of the controller may have.
+// definition is a CustomResourceDefinition with all fields that the definitions in config/crd may have.
 type definition struct {
 	APIVersion, Kind string
 	Metadata         struct {
@@ -61,9 +61,8 @@ type schema struct {
 	Rules                                    []map[string]string `json:"x-kubernetes-validations"`
 }
 
-// TestSchemaMatchesContract checks that the definitions match the golden file: each field with all validation of
-// the API server, and each printed column. Clusters have objects of these kinds, so a change of the golden file
-// breaks the contract with them.
+// TestSchemaMatchesContract compares the definitions with a golden file, which has each field with its validation, and each
+// printed column. Clusters have objects of these kinds, so a change of the golden file can break existing objects.
 func TestSchemaMatchesContract(t *testing.T) {
 	docs, err := crd.Documents()
 	if err != nil {
@@ -94,7 +93,8 @@ func TestSchemaMatchesContract(t *testing.T) {
 	goldentest.Page(t, "testdata/schema.txt", out.String())
 }
 
-// writeFields writes one line for each field, in order of path.
+// writeFields writes one line for the field at path, unless path is "", and then one line for each field below it, sorted by
+// name. The line has the type and the validation of the field.
 func writeFields(out *strings.Builder, path string, s schema, required bool) {
 	var say []string
 	add := func(format string, v any) {

@@ -12,23 +12,24 @@ var files embed.FS
 //go:embed policy.json
 var Policy []byte
 
-// OptionalPolicy has the additional permissions of features. Each statement is named after its feature.
+// OptionalPolicy has the additional permissions that optional features need. Each statement is named after its feature.
 //
 //go:embed optional.json
 var OptionalPolicy []byte
 
-// TargetsPolicy has the permissions of an installation that creates no load balancers, and only registers targets in target
-// groups of TargetGroupBindings.
+// TargetsPolicy has the permissions for an installation that creates no load balancers, and only registers targets in the
+// target groups of TargetGroupBindings.
 //
 //go:embed targets.json
 var TargetsPolicy []byte
 
-// AcceleratorsPolicy has the additional permissions for GlobalAccelerators, in the only partition that has the service.
+// AcceleratorsPolicy has the additional permissions for GlobalAccelerators in partition "aws", the only partition with AWS
+// Global Accelerator.
 //
 //go:embed accelerators.json
 var AcceleratorsPolicy []byte
 
-// PolicyOf returns the policy that every installation in an AWS partition needs.
+// PolicyOf returns the policy that every installation in an AWS partition needs, or an error for an unknown partition.
 func PolicyOf(partition string) ([]byte, error) {
 	if partition == "aws" {
 		return Policy, nil

@@ -10,7 +10,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// User is the user name of the service account in the files, in the form of the API server.
+// User is the name by which the API server identifies the service account in the files.
 const User = "system:serviceaccount:kube-system:fulcrum"
 
 // Documents returns the YAML of every file, in order of file name. A file may have several objects.

@@ -3,11 +3,12 @@ package rights
 // GateAccelerators is the flag that enables GlobalAccelerators.
 const GateAccelerators = "--feature-gates=GlobalAcceleratorController=true"
 
-// ScenarioAccelerators is the scenario in which the controller creates, changes and deletes an accelerator.
+// ScenarioAccelerators is the scenario in which the controller creates, changes and deletes an accelerator. The value is the
+// package and the name of the test.
 const ScenarioAccelerators Scenario = "internal/test/harness TestWithoutPermissionOfAccelerators"
 
-// The conditions on the cluster tag of accelerators. Listeners and endpoint groups have no tags; the tags of their
-// accelerator apply.
+// The conditions on the tag that all accelerators of the controller have. Listeners and endpoint groups cannot have tags, so
+// the tags of their accelerator apply.
 var (
 	requestHasAcceleratorTag  = Condition{"StringEquals", "aws:RequestTag/aga.k8s.aws/resource", []string{"GlobalAccelerator"}}
 	resourceHasAcceleratorTag = Condition{"StringEquals", "aws:ResourceTag/aga.k8s.aws/resource", []string{"GlobalAccelerator"}}
@@ -19,8 +20,8 @@ var (
 	acceleratorParts = append(acceleratorResources[:1:1], acceleratorResources[0]+"/listener/*", acceleratorResources[0]+"/listener/*/endpoint-group/*")
 )
 
-// AcceleratorStatements is the table of further permissions in AWS for GlobalAccelerators. They are in a separate policy,
-// because the service exists in one partition only. The controller does not use them while the feature gate is off.
+// AcceleratorStatements is the table of additional AWS permissions for GlobalAccelerators. They are in a separate policy,
+// because AWS Global Accelerator exists in only one partition. The controller does not use them while the feature gate is off.
 var AcceleratorStatements = []Statement{
 	{
 		Sid: "AcceleratorServiceLinkedRole", Feature: GateAccelerators,
@@ -77,8 +78,8 @@ var AcceleratorStatements = []Statement{
 // AcceleratorsFile is the name of the file in config/iam with AcceleratorPolicy.
 const AcceleratorsFile = "accelerators.json"
 
-// AcceleratorPolicy returns the IAM policy of the table AcceleratorStatements without one permission, or of the whole table
-// if sid is empty. The policy is for the only partition that has the service.
+// AcceleratorPolicy returns the IAM policy of the table AcceleratorStatements, without the given action in the statement sid.
+// If sid is empty, the policy is complete. It is for partition "aws", the only partition with AWS Global Accelerator.
 func AcceleratorPolicy(sid, action string) []byte {
 	return renderPolicy(AcceleratorStatements, Partitions[0], func(Statement) bool { return true }, func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }

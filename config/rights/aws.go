@@ -1,6 +1,6 @@
 package rights
 
-// The scenarios in which the permissions in AWS are used.
+// The scenarios in which the controller uses the AWS permissions. Each is a part of a test of internal/test/harness.
 const (
 	ScenarioIngress         Scenario = "an Ingress from its creation to its deletion"
 	ScenarioSettings        Scenario = "an Ingress whose settings change"
@@ -24,11 +24,11 @@ const (
 	ScenarioFirstGeneration Scenario = "resources that alb-ingress-controller v1 has created"
 	ScenarioTagging         Scenario = "resources that the tagging API finds"
 	ScenarioOtherAccounts   Scenario = "a target group of another account"
-	// ScenarioDoctor is the scenario of the permissions that only a command of the CLI uses. Its test is in internal/cli.
+	// ScenarioDoctor is for the permission that only the command doctor uses. Its test is in internal/cli.
 	ScenarioDoctor Scenario = "internal/cli TestDoctorSimulatesPolicies"
 )
 
-// The features that need further permissions.
+// The flags, fields and older resources that need additional permissions.
 const (
 	gateCertificates = "--feature-gates=EnableCertificateManagement=true"
 	flagImports      = "--import-tls-secrets"
@@ -37,10 +37,10 @@ const (
 	fieldRole        = "spec.iamRoleArnToAssume of a TargetGroupBinding"
 )
 
-// DoctorCommand is the CLI command with a separate statement. The controller does not need the statement.
+// DoctorCommand is the feature of a statement that only the user of the command doctor needs, not the controller.
 const DoctorCommand = "fulcrum doctor"
 
-// The conditions on the tag of the cluster.
+// The conditions on the cluster tag of a request or of a resource, and on the cluster tag of alb-ingress-controller v1.
 var (
 	requestHasClusterTag   = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"false"}}
 	requestLacksClusterTag = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"true"}}
@@ -64,8 +64,8 @@ var (
 	targetGroups = targetGroupsAndLoadBalancers[:1]
 )
 
-// targetActions are the actions for targets of TargetGroupBindings and for the security group rules that admit traffic to
-// these targets.
+// targetActions are the actions on targets of TargetGroupBindings, and on the security group rules that admit traffic to these
+// targets.
 var targetActions = []string{
 	"ec2:AuthorizeSecurityGroupIngress",
 	"ec2:DescribeInstances",
@@ -79,7 +79,7 @@ var targetActions = []string{
 	"elasticloadbalancing:RegisterTargets",
 }
 
-// AWSStatements is the table of permissions in AWS.
+// AWSStatements is the table of AWS permissions, except those for GlobalAccelerators. Statements without a feature come first.
 var AWSStatements = []Statement{
 	{
 		Sid:       "ServiceLinkedRole",

@@ -4,29 +4,29 @@ import "slices"
 
 // Role is a Role or ClusterRole that is bound to the service account of the controller.
 type Role struct {
-	// File is the file in config/rbac with the role. Roles in a file have the order of the table.
+	// File is the name of the file in config/rbac with the role. The roles of a file are in the order of KubernetesRoles.
 	File string
 	Name string
 	// Namespaced reports whether the role is a Role in the namespace of the controller, not a ClusterRole.
 	Namespaced bool
-	// Feature is the feature that needs the role, empty if every installation needs the role. Reason is the comment before
+	// Feature is the feature that needs the role, or empty if every installation needs the role. Reason is the comment above
 	// the role in the file.
 	Feature, Reason string
 	Rules           []Rule
 }
 
-// Rule has verbs on resources of one API group.
+// Rule allows verbs on resources of one API group.
 type Rule struct {
 	Group     string
 	Resources []string
-	// Names are the names of the objects of the rule, nil for all objects.
+	// Names are the names of the objects to which the rule applies, or nil for all objects.
 	Names []string
 	Verbs []string
 	// Reason is the purpose of the verbs, as the end of the sentence "It is needed to …".
 	Reason string
 }
 
-// Namespace and ServiceAccount are the namespace and the service account of the controller in config/rbac.
+// Namespace and ServiceAccount are the namespace and the name of the controller's service account in config/rbac.
 const (
 	Namespace      = "kube-system"
 	ServiceAccount = "fulcrum"
@@ -35,7 +35,7 @@ const (
 // crdResource is the resource name of CustomResourceDefinitions.
 const crdResource = "customresourcedefinitions"
 
-// TestName returns the name of the test that fails if a rule of the role lacks a verb.
+// TestName returns the package and the name of the test that fails if rule, a rule of the role, lacks a verb on a resource.
 func (r Role) TestName(rule Rule, resource, verb string) string {
 	switch {
 	case verb == "list" || verb == "watch":
@@ -56,9 +56,9 @@ func (r Role) TestName(rule Rule, resource, verb string) string {
 	return "internal/test/harness TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
 }
 
-// KubernetesRoles is the table of permissions in Kubernetes. The permissions of the ClusterRole fulcrum and of the
-// lease are a subset of the permissions of other controllers of AWS load balancers, so that their roles suffice for
-// a migration.
+// KubernetesRoles is the table of Kubernetes permissions. The permissions of ClusterRole "fulcrum" and on the Lease are a
+// subset of those of other controllers for AWS load balancers. The roles of such a controller therefore suffice for a
+// migration.
 var KubernetesRoles = []Role{
 	{
 		File: "clusterrole.yaml", Name: "fulcrum",
@@ -178,7 +178,7 @@ func RoleFiles() []string {
 	return out
 }
 
-// WithoutVerb returns the table KubernetesRoles without one verb on a resource in one role.
+// WithoutVerb returns a copy of KubernetesRoles in which the role with the given name lacks one verb on a resource.
 func WithoutVerb(role, resource, verb string) []Role {
 	out := slices.Clone(KubernetesRoles)
 	for i, r := range out {
@@ -201,7 +201,7 @@ func WithoutVerb(role, resource, verb string) []Role {
 	return out
 }
 
-// Allows reports whether roles allow a verb on an object. The namespace of a cluster-scoped object is empty.
+// Allows reports whether one of the roles allows a verb on an object. The namespace of a cluster-scoped object is empty.
 func Allows(roles []Role, group, resource, verb, namespace, name string) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool {
 		return (!r.Namespaced || namespace == Namespace) && slices.ContainsFunc(r.Rules, func(rule Rule) bool {

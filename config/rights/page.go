@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// PermissionTables returns the part of docs/permissions.md that lists the permissions.
+// PermissionTables returns the part of docs/permissions.md with the tables of permissions, as Markdown.
 func PermissionTables() string {
 	var b strings.Builder
 	b.WriteString("## Permissions in AWS\n\nThe controller needs each row of the tables. The last column names the part of the test that fails without the permission; the full name is " +
@@ -34,8 +34,8 @@ func PermissionTables() string {
 	return b.String()
 }
 
-// writeStatements writes a table for each statement, with a title for each feature. file is the name of the policy file with
-// the statements of the features.
+// writeStatements writes a heading for each feature, and a table for each statement. file is the policy file with the
+// statements that have a feature.
 func writeStatements(b *strings.Builder, table []Statement, file string) {
 	feature := "none"
 	for _, s := range table {
@@ -54,7 +54,7 @@ func writeStatements(b *strings.Builder, table []Statement, file string) {
 	}
 }
 
-// resourcesText returns a description of the resources of a statement.
+// resourcesText returns the resources of a statement as Markdown: the last part of each ARN, or "every resource".
 func (s Statement) resourcesText() string {
 	if s.Resources == nil {
 		return "every resource"
@@ -66,7 +66,7 @@ func (s Statement) resourcesText() string {
 	return strings.Join(out, ", ")
 }
 
-// conditionsText returns a description of the conditions of a statement.
+// conditionsText returns the conditions of a statement as Markdown that follows resourcesText, or "" if there are none.
 func (s Statement) conditionsText() string {
 	out := ""
 	for _, c := range s.Condition {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// policyDocument is the JSON of an IAM policy, with fields in the usual order.
+// policyDocument is an IAM policy. Its JSON has the fields in the usual order.
 type policyDocument struct {
 	Version   string
 	Statement []policyStatement
@@ -20,7 +20,7 @@ type policyStatement struct {
 	Condition map[string]map[string]stringOrList `json:",omitempty"`
 }
 
-// stringOrList is a list of strings. In JSON, a list of one string is a plain string.
+// stringOrList is a list of strings. Its JSON is a string if the list has one element, and an array otherwise.
 type stringOrList []string
 
 // MarshalJSON implements [json.Marshaler].
@@ -36,14 +36,14 @@ func Policy(partition string) []byte {
 	return renderPolicy(AWSStatements, partition, func(s Statement) bool { return s.Feature == "" }, nil)
 }
 
-// OptionalPolicy returns the IAM policy with the statements of the features. Each statement is named after its feature. The
-// policy has no ARN, so it is the same in every partition.
+// OptionalPolicy returns the IAM policy with the statements that only certain features need. Each statement is named after its
+// feature. No ARN in the policy names a partition, so the policy is the same in every partition.
 func OptionalPolicy() []byte {
 	return renderPolicy(AWSStatements, Partitions[0], func(s Statement) bool { return s.Feature != "" }, nil)
 }
 
-// TargetsPolicy returns the IAM policy of an installation that creates no load balancers, and only registers targets in target
-// groups of TargetGroupBindings.
+// TargetsPolicy returns the IAM policy for an installation that creates no load balancers, and only registers targets in the
+// target groups of TargetGroupBindings.
 func TargetsPolicy(partition string) []byte {
 	return renderPolicy(AWSStatements, partition, func(s Statement) bool { return s.Feature == "" },
 		func(_ Statement, a Action) bool { return !slices.Contains(targetActions, a.Name) })
@@ -55,15 +55,15 @@ func TargetActions() []string { return slices.Clone(targetActions) }
 // TargetsFile is the name of the file in config/iam with TargetsPolicy.
 const TargetsFile = "targets.json"
 
-// PolicyWithout returns the IAM policy of a partition without one permission, or the whole policy if sid is empty. The policy
-// has the statements that every installation needs and those of the given features.
+// PolicyWithout returns an IAM policy with the statements that every installation needs and those of the given features,
+// without the given action in the statement sid. If sid is empty, the policy is complete.
 func PolicyWithout(partition, sid, action string, features ...string) []byte {
 	return renderPolicy(AWSStatements, partition, func(s Statement) bool { return s.Feature == "" || slices.Contains(features, s.Feature) },
 		func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }
 
-// renderPolicy returns an IAM policy with the statements of a table for which in is true, except for the actions for
-// which without is true. If without is nil, the policy has all actions.
+// renderPolicy returns, as JSON, the IAM policy with the statements of a table for which in returns true. It omits the actions
+// for which without returns true. If without is nil, it omits no action.
 func renderPolicy(table []Statement, partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
 	d := policyDocument{Version: "2012-10-17"}
 	for _, s := range table {

@@ -1,28 +1,28 @@
 // Package rights has the tables of the controller's permissions in AWS and in Kubernetes: each permission
-// with its purpose and the test that fails without it. go generate writes the policies in config/iam, the
-// roles in config/rbac and docs/permissions.md from the tables.
+// with its purpose and the test that fails without it. From these tables, go generate writes the policies in
+// config/iam, the roles in config/rbac, and docs/permissions.md.
 //
-// The controller has no other permissions. Each permission has a scenario that uses it, and tests of
-// internal/test/harness show that the scenario fails without it.
+// The controller needs no other permissions. Each AWS permission has a scenario that uses it. Tests show that the
+// scenario fails without the permission; most of these tests are in internal/test/harness.
 package rights
 
 import "strings"
 
-// Partitions are the AWS partitions with a policy. The controller needs the same permissions in each of
-// them.
+// Partitions are the AWS partitions for which config/iam has a policy. The controller needs the same permissions in
+// each partition. The first partition is "aws".
 var Partitions = []string{"aws", "aws-cn", "aws-us-gov", "aws-eusc", "aws-iso", "aws-iso-b", "aws-iso-e", "aws-iso-f"}
 
-// clusterTag is the key of the tag with the cluster's name. All resources that the controller creates have this
-// tag.
+// clusterTag is the key of the tag with the name of the cluster. The controller sets this tag on the resources that it
+// creates.
 const clusterTag = "elbv2.k8s.aws/cluster"
 
 // Statement is a statement of an IAM policy: actions with the same resources and conditions.
 type Statement struct {
 	Sid string
-	// Feature is the feature gate, flag or field that needs the statement, empty for statements that
-	// every installation needs.
+	// Feature is the feature gate, flag, field or command that needs the statement. It is empty if every
+	// installation needs the statement.
 	Feature string
-	// Resources are ARNs without "arn:" and partition, nil for "*".
+	// Resources are ARNs without "arn:" and partition, or nil for "*".
 	Resources []string
 	Condition []Condition
 	Actions   []Action
@@ -39,11 +39,12 @@ type Action struct {
 	Name string
 	// Reason is the purpose of the permission, as the end of the sentence "It is needed to …".
 	Reason string
-	// Scenario is the part of the test that uses the permission.
+	// Scenario is the scenario in which the controller uses the permission.
 	Scenario Scenario
 }
 
-// Example returns values of condition keys, by key, with which the conditions of a statement are true for a cluster.
+// Example returns values with which all conditions of the statement are true, by condition key. The tag of the cluster has the
+// given cluster name. A key that must be missing has no value.
 func (s Statement) Example(cluster string) map[string]string {
 	out := map[string]string{}
 	for _, c := range s.Condition {
@@ -59,8 +60,8 @@ func (s Statement) Example(cluster string) map[string]string {
 	return out
 }
 
-// ExampleResources returns ARNs that match the resources of a statement but do not exist, or one empty string if the
-// statement is for all resources.
+// ExampleResources returns an ARN that does not exist for each resource of the statement. If the statement is for all
+// resources, it returns one empty string.
 func (s Statement) ExampleResources(partition, region, account string) []string {
 	if len(s.Resources) == 0 {
 		return []string{""}
@@ -76,11 +77,12 @@ func (s Statement) ExampleResources(partition, region, account string) []string 
 	return out
 }
 
-// Scenario is the name of a part of a test that runs the controller with the permissions of the table, see
+// Scenario is the name of a part of a test that runs the controller with only the permissions of the tables. See
 // internal/test/harness/permissions_test.go.
 type Scenario string
 
-// TestName returns the name of the test that fails without an action of a statement.
+// TestName returns the package and the name of the test that fails without an action of the statement. It is wrong for
+// AcceleratorStatements, whose test is ScenarioAccelerators.
 func (s Statement) TestName(a Action) string {
 	return "internal/test/harness TestWithoutPermission/" + s.Sid + "/" + a.Name
 }

@@ -18,7 +18,7 @@ import (
 
 //go:generate go test -run TestFilesAreUpToDate . -update
 
-// generatedFiles returns the content of the generated files, by relative path.
+// generatedFiles returns the expected content of the generated files, by relative path.
 func generatedFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{"../iam/optional.json": rights.OptionalPolicy(), "../iam/" + rights.TargetsFile: rights.TargetsPolicy("aws"), "../rbac/serviceaccount.yaml": rights.ServiceAccountFile(),
@@ -60,8 +60,8 @@ func TestFilesAreUpToDate(t *testing.T) {
 	}
 }
 
-// TestPoliciesFitSizeLimit checks that each policy fits the limit of a managed policy: 6,144 characters without
-// white space.
+// TestPoliciesFitSizeLimit checks that the policies of the partitions and of accelerators fit the limit of a managed policy:
+// 6,144 characters without white space.
 func TestPoliciesFitSizeLimit(t *testing.T) {
 	all := map[string][]byte{"accelerators": rights.AcceleratorPolicy("", "")}
 	for _, p := range rights.Partitions {
@@ -78,8 +78,8 @@ func TestPoliciesFitSizeLimit(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfPartitionsAreEqual checks that the policies of the partitions differ only in the partition of their
-// ARNs.
+// TestPoliciesOfPartitionsAreEqual checks that the policies of the partitions differ only in the partition of their ARNs, and
+// that no ARN in the optional policy names a partition.
 func TestPoliciesOfPartitionsAreEqual(t *testing.T) {
 	arn := regexp.MustCompile(`"arn:([a-z-]+):`)
 	plain := func(p string) string {
@@ -100,7 +100,8 @@ func TestPoliciesOfPartitionsAreEqual(t *testing.T) {
 	}
 }
 
-// TestTargetsPageListsPolicy checks that docs/targets-only.md lists the actions of TargetsPolicy.
+// TestTargetsPageListsPolicy checks that docs/targets-only.md lists exactly the actions of rights.TargetActions, and that
+// rights.TargetsPolicy has these actions.
 func TestTargetsPageListsPolicy(t *testing.T) {
 	text, err := os.ReadFile("../../docs/targets-only.md")
 	if err != nil {

@@ -3,7 +3,7 @@ package webhook
 
 import _ "embed"
 
-// Manifests is config/webhook/manifests.yaml: the webhook configurations and the Service of the webhooks.
+// Manifests is the YAML of config/webhook/manifests.yaml: the webhook configurations, and the Service of the webhooks.
 //
 //go:embed manifests.yaml
 var Manifests []byte

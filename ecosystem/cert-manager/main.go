@@ -1,5 +1,5 @@
-// Command cert-manager runs the controllers of cert-manager that issue certificates of a CA for Ingresses. Its own
-// command is in a module that is not published; these are its packages, unmodified.
+// Command cert-manager runs the controllers of cert-manager that issue certificates of a CA for Ingresses. It imports the
+// unmodified packages of cert-manager, because the module with the command of cert-manager is not published.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/ca"
 )
 
-// controllers are those to run.
+// controllers are the names of the controllers of cert-manager that the command runs.
 var controllers = []string{
 	issuers.ControllerName, shim.ControllerName, trigger.ControllerName, keymanager.ControllerName, requestmanager.ControllerName,
 	approver.ControllerName, requests.CRControllerName, issuing.ControllerName, readiness.ControllerName, revisionmanager.ControllerName,

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestCommandsShowSharedAccelerators checks commands about an accelerator that two clusters share: they show the
-// endpoint groups of the other cluster and plan no step for them. Each line of commands.txt is a cluster and a command.
+// TestCommandsShowSharedAccelerators compares the output of commands about an accelerator that two clusters share with golden
+// files. Each line of commands.txt has a cluster ("owner" or "guest") and a command. The commands must not change AWS.
 func TestCommandsShowSharedAccelerators(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/shared_accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		objects, vpcs := map[string]string{}, map[string]string{}

@@ -15,11 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ageText matches the last word of each line of the output of get.
+// ageText matches the last word of each line in the output of get, which is the age.
 var ageText = regexp.MustCompile(`(?m) +\S+$`)
 
-// TestCommandsShowAccelerators checks the output of commands for accelerators that the controller created and whose
-// objects were edited (edit.yaml) or deleted (delete.txt) afterwards. Each line of commands.txt is a command.
+// TestCommandsShowAccelerators compares the output of commands about accelerators with golden files. The controller creates
+// the accelerator; then the objects are edited (edit.yaml) or deleted (delete.txt). Each line of commands.txt is a command.
 func TestCommandsShowAccelerators(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
@@ -58,7 +58,8 @@ func TestCommandsShowAccelerators(t *testing.T) {
 	})
 }
 
-// acceleratorAddressReplacer replaces the DNS name and the first address of the only accelerator by DNSNAME and ADDRESS.
+// acceleratorAddressReplacer replaces DNSNAME and ADDRESS by the DNS name and the first IPv4 address of the only accelerator. It
+// replaces nothing if there is no accelerator.
 func acceleratorAddressReplacer(w clusterState) *strings.Replacer {
 	if a := onlyAccelerator(w.em); a != nil {
 		return strings.NewReplacer("DNSNAME", a.DNSName, "ADDRESS", a.IPv4[0].String())
@@ -66,7 +67,7 @@ func acceleratorAddressReplacer(w clusterState) *strings.Replacer {
 	return strings.NewReplacer()
 }
 
-// onlyAccelerator returns the only accelerator in AWS, nil if there is none.
+// onlyAccelerator returns the only accelerator in the emulator, or nil if there is none.
 func onlyAccelerator(em *emulator.Emulator) *store.Accelerator {
 	s := em.Store()
 	s.Lock()
@@ -77,7 +78,7 @@ func onlyAccelerator(em *emulator.Emulator) *store.Accelerator {
 	return nil
 }
 
-// TestOrphansHaveAccelerators checks that the command orphans lists an accelerator whose object does not exist any more.
+// TestOrphansHaveAccelerators checks that the command orphans lists an accelerator whose object does not exist.
 func TestOrphansHaveAccelerators(t *testing.T) {
 	w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 		r.Apply(edgeYAML)
@@ -96,8 +97,8 @@ metadata: {name: edge, namespace: shop, uid: shop-edge}
 spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}]}]}
 `
 
-// TestCommandsSayThatAcceleratorsAreOff checks that the commands print why they show no accelerators if the feature gate is
-// off, for files and for a cluster.
+// TestCommandsSayThatAcceleratorsAreOff checks that tree, get and explain print that they show no accelerators because the
+// feature gate is off. It checks this for objects in files and in a cluster.
 func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
 	_, flags := startEmulator(t)
 	const why = "feature gate GlobalAcceleratorController is off, so that GlobalAccelerators are not looked at; set --feature-gates=GlobalAcceleratorController=true on the controller"
@@ -114,8 +115,8 @@ func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
 	}
 }
 
-// TestAcceleratorsAreRecorded checks that the commands tree, explain and get show an accelerator from a recording of tree,
-// without AWS.
+// TestAcceleratorsAreRecorded checks that tree, explain and get show an accelerator from a recording that tree made. They do not
+// need AWS then.
 func TestAcceleratorsAreRecorded(t *testing.T) {
 	w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 		r.Apply(classYAML, strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1), ingressYAML, strings.Replace(edgeYAML, "toPort: 80}]}", "toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}", 1))

@@ -28,10 +28,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// apiServer is a fake API server. It fails the test on any write request.
+// apiServer is a fake API server. It fails the test if a request is not GET.
 type apiServer struct {
 	t                  *testing.T
-	objects            map[schema.GroupVersion]map[string][]cluster.Object // by plural name
+	objects            map[schema.GroupVersion]map[string][]cluster.Object // by plural name of the kind
 	kinds              map[schema.GroupVersion][]metav1.APIResource
 	forbiddenResources map[string]bool // plural names of the kinds that may not be read
 	onlyNamespace      string          // the only namespace that may be read; all if empty
@@ -39,8 +39,8 @@ type apiServer struct {
 	reads              map[string]int
 }
 
-// serveCluster starts an API server with the objects in text, and returns a kubeconfig for this server. The kubeconfig has
-// the context "shop", with the namespace shop, and the context "other", whose cluster does not answer.
+// serveCluster starts an API server with the objects in text, and returns the server and the path of a kubeconfig for it. The
+// kubeconfig also has the context "shop" with namespace "shop", and the context "other", whose API server does not answer.
 func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	t.Helper()
 	a := &apiServer{t: t, objects: map[schema.GroupVersion]map[string][]cluster.Object{}, kinds: map[schema.GroupVersion][]metav1.APIResource{}, reads: map[string]int{}}
@@ -128,7 +128,7 @@ func (a *apiServer) apiGroups() metav1.APIGroupList {
 	return out
 }
 
-// serveVersion answers a request for an API version. rest is the part of the path after the version.
+// serveVersion answers a request for an API version. rest has the elements of the path after the version.
 func (a *apiServer) serveVersion(w http.ResponseWriter, gv schema.GroupVersion, rest []string) {
 	namespace := ""
 	if len(rest) >= 3 && rest[0] == "namespaces" {
@@ -178,7 +178,8 @@ func (a *apiServer) kindOf(gv schema.GroupVersion, name string) string {
 	return ""
 }
 
-// addEvent adds an event about an object to the API server.
+// addEvent adds an event about an object to the API server. class is Normal or Warning, and last is the time of the last
+// occurrence in RFC 3339 format.
 func (a *apiServer) addEvent(namespace, kind, name, class, reason, message, last string, count int32) {
 	at, err := time.Parse(time.RFC3339, last)
 	if err != nil {
@@ -210,7 +211,8 @@ func (a *apiServer) addManifest(t *testing.T, text string) {
 	a.objects[gv][name] = append(a.objects[gv][name], o)
 }
 
-// addWebhooks adds two webhook configurations whose CA expires at the given time, and the endpoints of their Service.
+// addWebhooks adds a mutating and a validating webhook configuration with a CA that expires at the given time. It also adds an
+// EndpointSlice of their Service with one endpoint, which is ready if ready is true.
 func (a *apiServer) addWebhooks(t *testing.T, expires time.Time, ready bool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
-// unreachableEnvironment returns environment variables with addresses for AWS and Kubernetes, and fails the test if a
-// client connects to these addresses.
+// unreachableEnvironment returns environment variables with an address for AWS and Kubernetes. It fails the test if a client
+// connects to this address.
 func unreachableEnvironment(t *testing.T) map[string]string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,8 +37,8 @@ func unreachableEnvironment(t *testing.T) map[string]string {
 	return map[string]string{"KUBECONFIG": config, "AWS_ENDPOINT_URL": url}
 }
 
-// TestPlanWorksOffline checks that plan with --offline needs no AWS, cluster or flags, prints its assumptions, and exits
-// with a code for errors.
+// TestPlanWorksOffline checks that plan --offline connects to neither AWS nor a cluster, and prints its assumptions. It exits
+// with output.ExitObjectErrors if a finding is an error.
 func TestPlanWorksOffline(t *testing.T) {
 	env := unreachableEnvironment(t)
 	const everything = `apiVersion: networking.k8s.io/v1

@@ -95,8 +95,8 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 	}
 }
 
-// TestExplainKnowsReasonsOfManyFindings checks that the command explain also accepts the reasons of events and conditions
-// that many findings share, with text, JSON and YAML output.
+// TestExplainKnowsReasonsOfManyFindings checks that explain accepts each reason of events and conditions that several findings
+// share, with text, JSON and YAML output.
 func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
 	for word, means := range explain.SharedReasons {
 		for _, form := range []string{"-o=text", "-o=json", "-o=yaml"} {
@@ -108,8 +108,8 @@ func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
 	}
 }
 
-// TestClusterNameIsReadFromEnvironment checks that commands read the cluster name from the environment; the controller does
-// not.
+// TestClusterNameIsReadFromEnvironment checks that the command plan reads the cluster name from FULCRUM_CLUSTER_NAME if
+// --cluster-name is not set.
 func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
@@ -137,8 +137,8 @@ func TestVersionFlagEqualsVersionCommand(t *testing.T) {
 	}
 }
 
-// TestHelpShowsDefaultsOfCommands checks that the help of a command shows the defaults of commands for kubeconfig and
-// cluster name, which differ from those of the controller.
+// TestHelpShowsDefaultsOfCommands checks that the help of plan shows its defaults for --kubeconfig and --cluster-name. The
+// controller has other defaults, so its help does not show them.
 func TestHelpShowsDefaultsOfCommands(t *testing.T) {
 	_, of, _ := run(t, "plan", "--help")
 	_, controller, _ := run(t, "--help")

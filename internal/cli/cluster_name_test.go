@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// tagSubnets gives each subnet of an emulator the tag of a cluster.
+// tagSubnets adds the tag kubernetes.io/cluster/NAME of a cluster to each subnet of an emulator.
 func tagSubnets(em *emulator.Emulator, cluster string) {
 	w := em.Store()
 	w.Lock()
@@ -24,8 +24,8 @@ func tagSubnets(em *emulator.Emulator, cluster string) {
 	}
 }
 
-// TestWrongClusterNameIsReported checks that the output begins with a warning about the cluster name if no subnet has a tag
-// with this name.
+// TestWrongClusterNameIsReported checks that commands print one warning about --cluster-name if no subnet has the tag of that
+// cluster, and none otherwise.
 func TestWrongClusterNameIsReported(t *testing.T) {
 	em, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")

@@ -17,8 +17,8 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// TestCommands runs the command lines of commands.txt in order, with the objects of cluster.yaml. With a file live.txt
-// the controller first creates the load balancers; drift.txt and edit.yaml are applied after that.
+// TestCommands compares the output of the commands in commands.txt with golden files. The objects are in cluster.yaml. If a case
+// has a file live.txt, the controller first creates the load balancers, and then drift.txt and edit.yaml are applied.
 func TestCommands(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/commands/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, flags := startEmulator(t)
@@ -52,7 +52,7 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// splitCommand splits a command line at spaces, but not within quotation marks.
+// splitCommand splits a command line at spaces, but not within single quotation marks.
 func splitCommand(line string) []string {
 	var out []string
 	for i, part := range strings.Split(line, "'") {

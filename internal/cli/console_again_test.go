@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// TestConsoleRunsFullRefresh checks that a full refresh that a page requests shows a change in AWS at once, although cached
-// facts are less than a minute old. It makes no mutating call.
+// TestConsoleRunsFullRefresh checks that the console runs a full refresh when a page requests one. The refresh shows a change in
+// AWS although cached facts are less than a minute old, and it makes no mutating call.
 func TestConsoleRunsFullRefresh(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -72,8 +72,8 @@ func TestConsoleRunsFullRefresh(t *testing.T) {
 	})
 }
 
-// TestTreeShowsReplacedLoadBalancer checks that tree shows the name of the replaced load balancer for the resources that a
-// replacement creates or deletes, and not for other changes.
+// TestTreeShowsReplacedLoadBalancer checks that tree shows, for each resource that a replacement creates or deletes, the name of
+// the load balancer that is replaced. It does not show this name for other resources.
 func TestTreeShowsReplacedLoadBalancer(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/edit.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)

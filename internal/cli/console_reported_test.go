@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestConsoleShowsWarningsOfController checks that the page shows warnings that the controller reported before the page was
-// opened, and an error if events cannot be read.
+// TestConsoleShowsWarningsOfController checks that the console sends to the page the warnings that the controller reported
+// before the page was opened. If events cannot be read, it sends an error.
 func TestConsoleShowsWarningsOfController(t *testing.T) {
 	_, flags := startEmulator(t)
 	reported := func(t *testing.T, denied bool) (text string, failed string) {

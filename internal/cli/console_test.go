@@ -18,14 +18,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// pageClient is a client of a console that sends requests as a browser does.
+// pageClient sends requests to a console as the page in a browser does.
 type pageClient struct {
 	t     *testing.T
 	url   string
 	token string
 }
 
-// startConsole serves a console until the test ends.
+// startConsole runs the command console until the test ends, and returns a client for its page.
 func startConsole(t *testing.T, args ...string) pageClient {
 	t.Helper()
 	out, in := io.Pipe()
@@ -53,7 +53,8 @@ func startConsole(t *testing.T, args ...string) pageClient {
 	return pageClient{t, strings.TrimSuffix(at, "/"), token}
 }
 
-// sendRequest sends a request as the page does; change may modify the request.
+// sendRequest sends a GET request as the page does, and returns the status code, the header and the body. change, if not nil,
+// modifies the request. For /api/looks it returns only the data of the first event.
 func (p pageClient) sendRequest(path string, change func(*http.Request)) (int, http.Header, string) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
@@ -87,7 +88,7 @@ func (p pageClient) sendRequest(path string, change func(*http.Request)) (int, h
 	return resp.StatusCode, resp.Header, string(body)
 }
 
-// TestMigrateConsoleOpensItsPage checks that the link that migrate console prints opens the page about the migration.
+// TestMigrateConsoleOpensItsPage checks that "migrate console" prints a link to the page about the migration.
 func TestMigrateConsoleOpensItsPage(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -109,8 +110,8 @@ func TestMigrateConsoleOpensItsPage(t *testing.T) {
 	}
 }
 
-// TestConsoleShowsDocumentsOfCommands checks that the page gets the same documents that the commands print, and no other
-// documents.
+// TestConsoleShowsDocumentsOfCommands checks that the console sends to the page the documents that the commands print as JSON.
+// If the console cannot run a command, it sends the reason.
 func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -164,11 +165,11 @@ func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 				t.Errorf("%s: the page shows the command %q", path, a.Command)
 			}
 		}
-		// The console reads files here, which do not show which controller owns a load balancer.
+		// This console reads files, but the status of a migration needs a cluster.
 		if code, _, body := p.sendRequest("/api/command/status", nil); code != http.StatusBadRequest || !strings.Contains(body, "start it without --filename") {
 			t.Errorf("status of files: %d: %s", code, body)
 		}
-		// If a command fails, the page gets its error message as the answer.
+		// If a command fails, the answer has its error message.
 		if _, _, body := p.sendRequest("/api/command/orphans", nil); !strings.Contains(body, "leave them out to compare the cluster with AWS") {
 			t.Errorf("orphans of files: %s", body)
 		}
@@ -184,8 +185,8 @@ func decodeDocument(t *testing.T, text string) (out any) {
 	return out
 }
 
-// TestConsoleAcceptsOnlyRequestsOfItsPage checks that requests from another site, and requests for another host name that
-// resolves to this machine, are refused.
+// TestConsoleAcceptsOnlyRequestsOfItsPage checks that the console refuses requests from other sites, for other host names, and
+// without the token or the header of the page. Every response has the security headers.
 func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 	const path = "/api/command/orphans"
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
@@ -242,7 +243,8 @@ func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 	}
 }
 
-// TestConsoleShowsReasonOfFailedRefresh checks that the page shows the error of a refresh without a cluster name.
+// TestConsoleShowsReasonOfFailedRefresh checks that the console sends to the page why a refresh failed, here because no cluster
+// name is set.
 func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
@@ -256,7 +258,8 @@ func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	}
 }
 
-// TestObjectNamesAreNotParsedAsFlags checks that object names in requests of a page are never parsed as flags or by a shell.
+// TestObjectNamesAreNotParsedAsFlags checks that requests with kinds, names or namespaces that look like flags or shell commands
+// fail, and that the command line that the page shows quotes them.
 func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)

@@ -18,7 +18,8 @@ import (
 
 const acceleratorGate = "--feature-gates=GlobalAcceleratorController=true"
 
-// createAccelerator creates an accelerator with the given number of listeners, which has been in progress for an hour.
+// createAccelerator creates an accelerator with the tag of a cluster and the given number of listeners. The status of the
+// accelerator has been IN_PROGRESS for an hour.
 func createAccelerator(t *testing.T, em *emulator.Emulator, cluster string, listeners int32) {
 	t.Helper()
 	cfg := harness.AWSConfig(em)
@@ -43,7 +44,8 @@ func createAccelerator(t *testing.T, em *emulator.Emulator, cluster string, list
 	a.Modified, a.Deployed = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 }
 
-// checkDoctorOfAccelerators runs doctor in a healthy cluster and checks its output.
+// checkDoctorOfAccelerators runs doctor for a cluster with the CustomResourceDefinitions and the given objects. It checks that
+// the output has the texts of want and none of not. edit, if not nil, changes the CustomResourceDefinition of GlobalAccelerators.
 func checkDoctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []string, edit func(definition string) string, want, not []string, objects ...string) {
 	t.Helper()
 	server, config := serveCluster(t, strings.Join(append([]string{classYAML}, objects...), "\n---\n"))
@@ -74,7 +76,8 @@ func checkDoctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []stri
 	}
 }
 
-// TestDoctorChecksAccelerators checks that doctor reports accelerators and their quotas with the feature gate on.
+// TestDoctorChecksAccelerators checks that doctor reports slow changes of accelerators, their quotas, defaults and permissions
+// if the feature gate is on. It does not name accelerators of another cluster, and changes nothing in AWS.
 func TestDoctorChecksAccelerators(t *testing.T) {
 	em, flags := startEmulator(t)
 	createAccelerator(t, em, harness.ClusterName, 9)
@@ -96,7 +99,8 @@ func TestDoctorChecksAccelerators(t *testing.T) {
 	}, []string{"of-other"})
 }
 
-// TestDoctorNamesEndpointsByID checks that doctor reports endpoints by ARN or ID, with the flag that limits them.
+// TestDoctorNamesEndpointsByID checks that doctor lists GlobalAccelerators that name endpoints by ARN or ID, and the flag that
+// limits these endpoints.
 func TestDoctorNamesEndpointsByID(t *testing.T) {
 	em, flags := startEmulator(t)
 	const object = `
@@ -112,7 +116,7 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 	checkDoctorOfAccelerators(t, em, flags, nil, nil, []string{"by ARN or id"})
 }
 
-// TestDoctorSkipsAcceleratorsWithoutFeatureGate checks that doctor makes no call about accelerators with the feature gate
+// TestDoctorSkipsAcceleratorsWithoutFeatureGate checks that doctor neither lists nor reports accelerators if the feature gate is
 // off.
 func TestDoctorSkipsAcceleratorsWithoutFeatureGate(t *testing.T) {
 	em, flags := startEmulator(t)
@@ -124,8 +128,8 @@ func TestDoctorSkipsAcceleratorsWithoutFeatureGate(t *testing.T) {
 	}
 }
 
-// TestDoctorComparesDefaultsOfAccelerators checks that doctor reports a CustomResourceDefinition whose defaults differ from
-// those of this version.
+// TestDoctorComparesDefaultsOfAccelerators checks that doctor warns if defaults in the CustomResourceDefinition of
+// GlobalAccelerators differ from those of this version.
 func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
 	em, flags := startEmulator(t)
 	checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), func(definition string) string {
@@ -133,8 +137,8 @@ func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
 	}, []string{"warning definitions  defaults of GlobalAccelerators differ from those of this version: v1beta1.spec.ipAddressType has none, v1beta1.spec.listeners.endpointGroups.endpoints.weight has 100; run \"kubectl apply -f config/crd\"\n"}, nil)
 }
 
-// TestDoctorChecksPermissionsForAccelerators checks that doctor reports each missing permission with the policy that
-// contains it.
+// TestDoctorChecksPermissionsForAccelerators checks that doctor reports missing permissions for accelerators: to read, to
+// change, and to set tags.
 func TestDoctorChecksPermissionsForAccelerators(t *testing.T) {
 	for name, c := range map[string]struct {
 		sid, action string
@@ -153,8 +157,8 @@ func TestDoctorChecksPermissionsForAccelerators(t *testing.T) {
 	}
 }
 
-// TestDoctorReportsPartitionsWithoutAccelerators checks that the feature gate has no effect in a partition without Global
-// Accelerator, and that no call is made there.
+// TestDoctorReportsPartitionsWithoutAccelerators checks that doctor warns about the feature gate in a partition without AWS
+// Global Accelerator, and reports no permission for accelerators there.
 func TestDoctorReportsPartitionsWithoutAccelerators(t *testing.T) {
 	for partition, region := range map[string]string{"aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"} {
 		em := emulator.New(emulator.Options{Partition: partition})

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestDoctorNamesTheFlagThatRenewsCertificates checks that doctor reports how many imported certificates are not renewed
-// because the flag is not set.
+// TestDoctorNamesTheFlagThatRenewsCertificates checks that doctor reports how many imported certificates are not renewed, and
+// that --import-tls-secrets would renew them.
 func TestDoctorNamesTheFlagThatRenewsCertificates(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)

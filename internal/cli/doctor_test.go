@@ -40,14 +40,15 @@ func emulatorState(t *testing.T, em *emulator.Emulator) string {
 	return string(data)
 }
 
-// runDoctor runs doctor against a cluster and returns its exit code and output.
+// runDoctor runs doctor with the kubeconfig at path config. It returns the exit code, and the output to standard output and
+// standard error.
 func runDoctor(t *testing.T, config string, flags []string, more ...string) (code int, out string) {
 	t.Helper()
 	code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor"}, more, flags)...)
 	return code, out + stderr
 }
 
-// addHealthyCluster adds the objects of a cluster in which doctor finds no error.
+// addHealthyCluster adds the CustomResourceDefinitions of this version, and a Lease that was just renewed.
 func (a *apiServer) addHealthyCluster(t *testing.T) {
 	t.Helper()
 	docs, err := crd.Documents()
@@ -96,8 +97,8 @@ func TestDoctorReportsNoErrorForHealthyCluster(t *testing.T) {
 	}
 }
 
-// TestDoctorReportsAnOutage checks that doctor reports an outage while AWS does not answer or fails, and that it does not
-// advise changing credentials or permissions.
+// TestDoctorReportsAnOutage checks that doctor reports that AWS does not answer if connections are refused, hang, or return
+// status 503. It does not advise changing credentials, permissions or flags.
 func TestDoctorReportsAnOutage(t *testing.T) {
 	const brief = 50 * time.Millisecond // short, because no call is answered within any timeout
 	for name, outage := range map[string]fault.Action{
@@ -130,7 +131,8 @@ func TestDoctorReportsAnOutage(t *testing.T) {
 	}
 }
 
-// TestDoctorReportsFaults checks that doctor reports each fault in one line with its fix.
+// TestDoctorReportsFaults checks that doctor reports each problem of a cluster and its permissions with a fix, and that text and
+// JSON have the same number of errors.
 func TestDoctorReportsFaults(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -178,8 +180,8 @@ func TestDoctorReportsFaults(t *testing.T) {
 	}
 }
 
-// TestDoctorNamesAMissingRightOnce checks that a missing permission is reported once with its fix, and other checks that
-// need the permission refer to that line.
+// TestDoctorNamesAMissingRightOnce checks that doctor reports each missing permission once with its fix. Other checks that need
+// the same permission only refer to that area.
 func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -215,8 +217,8 @@ func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	}
 }
 
-// TestDoctorReportsAFailureOfSubnetsOnce checks that a failure of AWS that affects the subnets of both schemes is reported
-// once.
+// TestDoctorReportsAFailureOfSubnetsOnce checks that doctor reports a failed DescribeSubnets call once, although it needs
+// subnets for two schemes.
 func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -229,8 +231,7 @@ func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
 	}
 }
 
-// TestDoctorReportsUnreachableAPIServerAndAWS checks that doctor reports that neither the API server nor AWS answers, and
-// then exits.
+// TestDoctorReportsUnreachableAPIServerAndAWS checks that doctor reports both if neither the API server nor AWS answers.
 func TestDoctorReportsUnreachableAPIServerAndAWS(t *testing.T) {
 	_, flags := startEmulator(t)
 	config := filepath.Join(writeTempFiles(t, map[string]string{"config": kubeconfigOf(unusedAddress(t))}), "config")
@@ -243,7 +244,7 @@ func TestDoctorReportsUnreachableAPIServerAndAWS(t *testing.T) {
 	}
 }
 
-// restrictCredentials replaces the full permissions of the credentials with the given policies.
+// restrictCredentials replaces the permissions of access key harness.AccessKey with the given IAM policies.
 func restrictCredentials(t *testing.T, em *emulator.Emulator, policies ...[]byte) {
 	t.Helper()
 	var who store.Principal
@@ -259,8 +260,8 @@ func restrictCredentials(t *testing.T, em *emulator.Emulator, policies ...[]byte
 	em.Store().PutPrincipal(harness.AccessKey, who)
 }
 
-// TestDoctorSimulatesPolicies checks that doctor simulates the actions that change AWS if it may simulate policies, with few
-// calls of IAM.
+// TestDoctorSimulatesPolicies checks that doctor simulates the actions that change AWS if its user may simulate policies. The
+// number of calls to IAM is limited.
 func TestDoctorSimulatesPolicies(t *testing.T) {
 	const simulation = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:SimulatePrincipalPolicy","Resource":"*"}]}`
 	for name, c := range map[string]struct {
@@ -299,7 +300,7 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 	}
 }
 
-// subnetsOf returns the private subnets of an emulator.
+// subnetsOf returns the IDs of the private subnets of an emulator.
 func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
 	t.Helper()
 	list, err := ec2.NewFromConfig(harness.AWSConfig(em)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{
@@ -314,8 +315,8 @@ func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
 	return out
 }
 
-// TestDoctorShowsQuotas checks that each quota has a line with the resource that uses most of it, and a warning if 80
-// percent or more are used.
+// TestDoctorShowsQuotas checks that doctor prints one line for each quota, with the resource that uses most of it. The line is
+// an error if the quota is used up.
 func TestDoctorShowsQuotas(t *testing.T) {
 	em, flags := startEmulator(t)
 	em.Store().Lock()
@@ -359,8 +360,8 @@ func TestDoctorShowsQuotas(t *testing.T) {
 	}
 }
 
-// TestDoctorShowsQuotasWhileResourcesAreDeleted checks that quotas are shown even if the controller deletes resources while
-// doctor reads them.
+// TestDoctorShowsQuotasWhileResourcesAreDeleted checks that doctor shows quotas even if load balancers and target groups are
+// deleted while doctor reads them.
 func TestDoctorShowsQuotasWhileResourcesAreDeleted(t *testing.T) {
 	em, flags := startEmulator(t)
 	api := elb.NewFromConfig(harness.AWSConfig(em))
@@ -392,8 +393,8 @@ func TestDoctorShowsQuotasWhileResourcesAreDeleted(t *testing.T) {
 	}
 }
 
-// TestDoctorNamesIngressesThatAreNotServed checks that doctor reports Ingresses without a class or with a mistyped class,
-// and limits how many it names.
+// TestDoctorNamesIngressesThatAreNotServed checks that doctor reports Ingresses whose class does not exist or has a mistyped
+// controller name. It limits how many Ingresses it names.
 func TestDoctorNamesIngressesThatAreNotServed(t *testing.T) {
 	_, flags := startEmulator(t)
 	docs := []string{classYAML, strings.NewReplacer("{name: alb}", "{name: near}", "ingress.k8s.aws/alb", "ingress.k8s.aws/abl").Replace(classYAML), ingressYAML,
@@ -425,8 +426,8 @@ spec: {controller: k8s.io/ingress-nginx}
 	}
 }
 
-// TestDoctorNamesClassesThatAreMissing checks that doctor reports a Gateway whose class does not exist, and that no
-// IngressClass of the controller exists, which no controller reports.
+// TestDoctorNamesClassesThatAreMissing checks that doctor warns about a Gateway whose class does not exist, and if no
+// IngressClass has the controller name of this controller.
 func TestDoctorNamesClassesThatAreMissing(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, `apiVersion: gateway.networking.k8s.io/v1
@@ -446,8 +447,7 @@ spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}
 	}
 }
 
-// TestDoctorIgnoresLeaseWithoutLeaderElection checks that doctor does not warn about a missing Lease if leader election is
-// off.
+// TestDoctorIgnoresLeaseWithoutLeaderElection checks that doctor does not check the Lease if leader election is off.
 func TestDoctorIgnoresLeaseWithoutLeaderElection(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// startEmulator starts an emulator with a VPC and subnets, and returns it with the command flags for it.
+// startEmulator starts an emulator with a VPC and subnets. It returns the emulator, and the flags with which commands use it.
 func startEmulator(t *testing.T) (*emulator.Emulator, []string) {
 	t.Helper()
 	em := emulator.New(emulator.Options{})
@@ -29,7 +29,8 @@ func startEmulator(t *testing.T) (*emulator.Emulator, []string) {
 	return em, emulatorFlags(t, em, seeded.VPC)
 }
 
-// emulatorFlags serves an emulator, and returns the command flags for it.
+// emulatorFlags serves an emulator over HTTP, and sets environment variables with credentials for it. It clears the call log of
+// the emulator, and returns the flags with which commands use the emulator.
 func emulatorFlags(t *testing.T, em *emulator.Emulator, vpc string) []string {
 	t.Helper()
 	url := serveEmulator(t, em)
@@ -56,8 +57,8 @@ func serveEmulator(t *testing.T, em *emulator.Emulator) string {
 	return server.URL
 }
 
-// createOtherTargetGroup creates a target group of another owner with the fixed ARN that golden files name; the API
-// would choose another ARN.
+// createOtherTargetGroup adds a target group of another owner to the emulator state. It has the fixed ARN that golden files
+// name, which the API would not choose.
 func createOtherTargetGroup(em *emulator.Emulator) {
 	w := em.Store()
 	w.Lock()

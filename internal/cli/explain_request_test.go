@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestExplainRequestShowsSourceOfHost checks that the command explain request shows the object that names the host of the
-// request. Load balancers for any host share one line.
+// TestExplainRequestShowsSourceOfHost checks that "explain request" shows which object names the host of the request. Load
+// balancers that accept any host share one line.
 func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 	_, flags := startEmulator(t)
 	service := strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1)
@@ -48,8 +48,8 @@ func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 	}
 }
 
-// TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort checks that explain request shows the redirect of a port without
-// rules if the load balancer has rules for the host on another port. A port that redirects to another port has no rules.
+// TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort checks a request for a port that only redirects to HTTPS and has no
+// rules. "explain request" shows the redirect if the load balancer has a rule for the host on the HTTPS port.
 func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
 	_, flags := startEmulator(t)
 	objects := []string{classYAML, serviceYAML, strings.NewReplacer("  defaultBackend: {service: {name: web, port: {number: 80}}}",
@@ -69,8 +69,8 @@ func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
 	}
 }
 
-// TestExplainRequestNamesTheHeldIngressOfTheHost checks that the command explain request reports a held Ingress if the
-// Ingress names the host of the request.
+// TestExplainRequestNamesTheHeldIngressOfTheHost checks that "explain request" reports a held Ingress only if that Ingress names
+// the host of the request.
 func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
 	_, flags := startEmulator(t)
 	held := func(name, host string) string {
@@ -85,9 +85,9 @@ func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
 	}
 }
 
-// TestExplainRequestReportsUnservedHostFirst checks the output if no rule names the host of a request: it begins with the
-// objects that name the host and why they are not served, and the answers of other load balancers follow. A rule for the
-// host with another path counts as a rule for the host.
+// TestExplainRequestReportsUnservedHostFirst checks the output of "explain request" if no rule names the host. It begins with
+// the objects that name the host and why they are not served. The answers of other load balancers follow. A rule for the host
+// with another path counts as a rule for the host.
 func TestExplainRequestReportsUnservedHostFirst(t *testing.T) {
 	_, flags := startEmulator(t)
 	ingress := func(name, class, host, path string) string {

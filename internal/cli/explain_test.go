@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestRefusedSubnetsAreExplained checks that the command explain shows a subnet that was not chosen, with the reason.
+// TestRefusedSubnetsAreExplained checks that explain shows the reason why a subnet was not chosen.
 func TestRefusedSubnetsAreExplained(t *testing.T) {
 	em, flags := startEmulator(t)
 	client := ec2.NewFromConfig(harness.AWSConfig(em))
@@ -52,8 +52,8 @@ func TestRefusedSubnetsAreExplained(t *testing.T) {
 	}
 }
 
-// TestWarningsOfTheControllerAreShown checks that the command explain shows events and conditions of the controller, such as
-// the last error of AWS.
+// TestWarningsOfTheControllerAreShown checks that explain shows the warnings in the events and conditions of an object, newest
+// first.
 func TestWarningsOfTheControllerAreShown(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, `apiVersion: gateway.networking.k8s.io/v1

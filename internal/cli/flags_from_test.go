@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// leaseYAML returns the Lease of a controller. flags is the value of the annotation with the flags; if it is empty, the
-// Lease has no annotation.
+// leaseYAML returns the Lease of a controller in namespace "ingress". flags is the value of the annotation with the flags of the
+// controller. If flags is empty, the Lease has no annotation.
 func leaseYAML(flags string) string {
 	annotations := "{}"
 	if flags != "" {
@@ -34,8 +34,8 @@ spec: {template: {spec: {containers: [{name: sidecar}, {name: aws-load-balancer-
 `
 }
 
-// TestCommandsUseFlagsOfController checks that commands use the flags of the controller, which they read from the Lease or
-// from the Deployment. Flags on the command line override these flags, and a warning is printed if no controller is found.
+// TestCommandsUseFlagsOfController checks that plan uses the flags of the controller, which it reads from the Lease or the
+// Deployment. Flags on the command line override them. A note is printed about the flags in use, and if none were found.
 func TestCommandsUseFlagsOfController(t *testing.T) {
 	const ip, instance = "type: ip", "type: instance"
 	published := func(flags ...string) string {
@@ -107,8 +107,8 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 	}
 }
 
-// TestEveryCommandUsesFlagsOfController checks that each command that reads a cluster takes the cluster name and the VPC
-// from the flags of the controller.
+// TestEveryCommandUsesFlagsOfController checks that plan, tree, orphans, doctor and explain read the cluster name, the region and
+// the VPC from the flags of the controller.
 func TestEveryCommandUsesFlagsOfController(t *testing.T) {
 	_, flags := startEmulator(t)
 	var theirs, mine []string

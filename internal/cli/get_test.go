@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestGetListsLoadBalancers checks that the command get prints one line for each load balancer of all kinds, also for load
-// balancers that do not exist in AWS yet.
+// TestGetListsLoadBalancers checks that get prints one line for each load balancer, including load balancers that do not exist
+// in AWS yet.
 func TestGetListsLoadBalancers(t *testing.T) {
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(sharedServiceYAML("web", "public", 443, 0), sharedServiceYAML("mail", "public", 25, 1), sharedServiceYAML("dns", "", 53, 2))
@@ -68,8 +68,8 @@ Service shop/group.public   NAME       active    2/2 healthy   -          26h
 	}
 }
 
-// TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother checks that get counts for each of two load balancers only
-// the targets that the load balancer forwards to, while one replaces the other.
+// TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother checks get while one load balancer replaces another. For each of
+// the two, it counts only the targets to which this load balancer forwards.
 func TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother(t *testing.T) {
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(sharedServiceYAML("mail", "", 25, 1))

@@ -7,7 +7,8 @@ import (
 	"unicode"
 )
 
-// TestManifestsCannotSendControlCharactersToTerminal checks that control sequences in a manifest never reach the terminal.
+// TestManifestsCannotSendControlCharactersToTerminal checks that commands do not print control characters from a manifest, except
+// line feeds.
 func TestManifestsCannotSendControlCharactersToTerminal(t *testing.T) {
 	_, flags := startEmulator(t)
 	bad := `"x\e[2J\e]0;owned\a\r\u009b31m"`

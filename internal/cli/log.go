@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// newLogger returns a logger that writes lines of JSON or text, and its level, which can be changed while the logger is
-// in use. level and format are values of the flags --log-level and --log-format.
+// newLogger returns a logger that writes lines of JSON or text to w, and the level of the logger, which may be changed at any
+// time. level and format are values of the flags --log-level and --log-format.
 func newLogger(w io.Writer, level, format string) (logr.Logger, zap.AtomicLevel) {
 	enabled := zap.NewAtomicLevelAt(zapcore.InfoLevel)
 	if level == config.DebugLevel {
@@ -32,7 +32,7 @@ func newLogger(w io.Writer, level, format string) (logr.Logger, zap.AtomicLevel)
 	return ctrlzap.New(ctrlzap.WriteTo(w), ctrlzap.Level(enabled), ctrlzap.StacktraceLevel(zapcore.PanicLevel), encoder), enabled
 }
 
-// levelHandler answers GET with the log level, and PUT by setting the level in the body of the request: info or debug.
+// levelHandler answers GET with the log level. It answers PUT by setting the level in the request body: info or debug.
 func levelHandler(enabled zap.AtomicLevel, log logr.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
@@ -58,14 +58,14 @@ func levelHandler(enabled zap.AtomicLevel, log logr.Logger) http.Handler {
 	})
 }
 
-// setLibraryLoggers makes controller-runtime and client-go write to the logger. Messages of controller-runtime at level
-// info are written at level debug, because they report its routine work.
+// setLibraryLoggers sets log as the logger of controller-runtime and client-go. Info messages of controller-runtime are written
+// at level debug, because they report routine work.
 func setLibraryLoggers(log logr.Logger) {
 	ctrllog.SetLogger(log.WithSink(demotingSink{log.GetSink()}))
 	klog.SetLogger(log)
 }
 
-// demotingSink lowers the level of each message by one, for example from info to debug. Errors stay errors.
+// demotingSink lowers the level of each message by one, so that info messages become debug messages. Errors remain errors.
 type demotingSink struct{ logr.LogSink }
 
 // Enabled implements logr.LogSink.

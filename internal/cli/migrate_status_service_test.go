@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// mailGatewayYAML is a Gateway that adopts the load balancer of Service shop/mail.
+// mailGatewayYAML has a Gateway that names Service "shop/mail" as the owner of the load balancer that it adopts, and the objects
+// that the Gateway needs. The Gateway is in dry-run mode.
 const mailGatewayYAML = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -33,8 +34,8 @@ metadata: {name: mail, namespace: shop}
 spec: {parentRefs: [{name: mail}], rules: [{backendRefs: [{name: mail, port: 25}]}]}
 `
 
-// TestMigrateStatusOfAService checks that migrate status shows the load balancer of a Service if a Gateway names the
-// Service. The commands that release the load balancer do not delete the Service, because routes need it.
+// TestMigrateStatusOfAService checks that "migrate status" shows the state of the load balancer of a Service that a Gateway
+// adopts. The command for the next step changes the type of the Service but does not delete it, because routes need it.
 func TestMigrateStatusOfAService(t *testing.T) {
 	service := strings.Replace(sharedServiceYAML("mail", "", 25, 1), "aws-load-balancer-nlb-target-type: ip", "aws-load-balancer-nlb-target-type: ip, fulcrum.dev/adopted-by: mail", 1)
 	for name, tc := range map[string]struct {
@@ -71,8 +72,8 @@ func TestMigrateStatusOfAService(t *testing.T) {
 	}
 }
 
-// TestMigrateStatusShowsOnlyNamedObjects checks that migrate status shows the load balancers of the named objects, whether a
-// Service, an Ingress or a Gateway owns them.
+// TestMigrateStatusShowsOnlyNamedObjects checks that "migrate status" shows only the load balancers of the selected namespace or
+// object. The object may be an Ingress, or the Gateway that adopts the load balancer of the Ingress.
 func TestMigrateStatusShowsOnlyNamedObjects(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {

@@ -26,7 +26,7 @@ const (
 	classicWAFAnnotation = "    alb.ingress.kubernetes.io/waf-acl-id: classic\n"
 )
 
-// inPlaceManifests returns the Ingresses of the storefront, and their translation by migrate --in-place.
+// inPlaceManifests returns the objects of storefrontYAML without the WAF annotation, and their translation by migrate --in-place.
 func inPlaceManifests(t *testing.T) (ingresses, gateways string) {
 	t.Helper()
 	ingresses = classYAML + "---\n" + strings.ReplaceAll(storefrontYAML, classicWAFAnnotation, "")
@@ -41,7 +41,7 @@ func inPlaceManifests(t *testing.T) (ingresses, gateways string) {
 	return ingresses, made
 }
 
-// editGateway changes the annotations of all Gateways.
+// editGateway calls edit with the annotations of each Gateway, and stores the result.
 func editGateway(t *testing.T, r *harness.Harness, edit func(annotations map[string]string)) {
 	t.Helper()
 	for _, obj := range r.Store.All(cluster.KindGateway) {
@@ -55,7 +55,8 @@ func editGateway(t *testing.T, r *harness.Harness, edit func(annotations map[str
 	}
 }
 
-// addGroupTags adds the tags of the IngressGroup to the load balancer, as in the middle of a handover.
+// addGroupTags adds the tags of stack id to the first load balancer in AWS. The load balancer then has the tags of two stacks, as
+// during a handover.
 func addGroupTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
 	t.Helper()
 	client := elb.NewFromConfig(harness.AWSConfig(em))
@@ -73,8 +74,8 @@ func addGroupTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
 	}
 }
 
-// TestMigrateStatusShowsEachStateOfHandover checks that migrate status shows each state of a handover with its obstacles and
-// the command for the next step. If the state cannot be determined, it shows the reason.
+// TestMigrateStatusShowsEachStateOfHandover checks that "migrate status" shows each state of a handover, with obstacles and the
+// command for the next step. If the state cannot be determined, it shows the reason.
 func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	settle := func(t *testing.T, r *harness.Harness) { r.Settle(10 * time.Minute) }
@@ -100,9 +101,9 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 	for name, tc := range map[string]struct {
 		through func(*testing.T, *harness.Harness)
 		server  func(*apiServer)
-		flags   []string // in addition to those of the controller
+		flags   []string // additional flags
 		aws     func(flags []string) []string
-		rows    int // number of rows; one if zero
+		rows    int // number of rows; zero means one
 		state   handover.State
 		code    int
 		shows   []string
@@ -219,7 +220,7 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 	}
 }
 
-// TestMigrateStatusRefusesFiles checks that migrate status refuses files, because it needs the cluster and AWS.
+// TestMigrateStatusRefusesFiles checks that "migrate status" refuses --filename, because it needs the cluster and AWS.
 func TestMigrateStatusRefusesFiles(t *testing.T) {
 	t.Parallel()
 	if code, _, stderr := run(t, "migrate", "status", "-f", "a.yaml"); code != 1 || !strings.Contains(stderr, "--filename is not read by status") {

@@ -36,7 +36,7 @@ kind: Ingress
 metadata: {namespace: shop, name: nginx, annotations: {kubernetes.io/ingress.class: nginx}}
 `
 
-// TestMigrateFiles checks the exit codes, files and reports of migrate.
+// TestMigrateFiles checks the exit codes, the written files and the reports of migrate for manifests in files.
 func TestMigrateFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -117,8 +117,8 @@ metadata: {namespace: blog, name: blog}
 spec: {ports: [{port: 80}]}
 `
 
-// TestMigrateNamesTLSSecrets checks that the listener of the translation names the TLS Secrets of the Ingresses, and a
-// ReferenceGrant permits a Secret of another namespace. The content of Secrets is not copied.
+// TestMigrateNamesTLSSecrets checks that the listeners of the translated Gateway name the TLS Secrets of the Ingresses. A
+// ReferenceGrant allows the Gateway to use a Secret in another namespace.
 func TestMigrateNamesTLSSecrets(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")
@@ -146,7 +146,8 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 	}
 }
 
-// TestMigrateRefusesFlags checks that the error message for each wrong combination of flags names the flag and the fix.
+// TestMigrateRefusesFlags checks that migrate refuses each wrong flag or combination of flags with its own error message, and
+// prints no manifests.
 func TestMigrateRefusesFlags(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, says string }{
@@ -170,8 +171,8 @@ func TestMigrateRefusesFlags(t *testing.T) {
 	}
 }
 
-// TestMigrateNotesConfiguredServices checks that an existing TargetGroupConfiguration is noted for the load balancers
-// that forward to its Service, and for no other load balancer of the namespace.
+// TestMigrateNotesConfiguredServices checks that the report has a note about an existing TargetGroupConfiguration for the
+// IngressGroup that forwards to its Service, and for no other IngressGroup of the namespace.
 func TestMigrateNotesConfiguredServices(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")

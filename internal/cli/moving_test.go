@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// sharedServiceYAML returns a Service with a pod. If group is not empty, the Service shares a load balancer.
+// sharedServiceYAML returns a Service of type LoadBalancer with a pod and an EndpointSlice. If group is not empty, all Services
+// with this group share a load balancer. pod is the index of the node of the pod.
 func sharedServiceYAML(name, group string, port, pod int) string {
 	annotations := "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip"
 	if group != "" {
@@ -42,11 +43,11 @@ endpoints: [{addresses: [10.0.%[4]d.10], conditions: {ready: true}, targetRef: {
 `, name, annotations, port, 132+16*pod)
 }
 
-// TestCommandsShowThatALeavingServiceIsStillServed checks that plan and tree show no deletion before the deletion delay has
-// passed, and show each port once, while a Service leaves a shared load balancer.
+// TestCommandsShowThatALeavingServiceIsStillServed checks plan and tree while a Service moves away from a shared load balancer.
+// They show the deletion of its listener only after the deletion delay, and show the listener once.
 func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 	for name, tc := range map[string]struct {
-		// after is the time from the edit until the controller stops, and later the time from that until the command runs.
+		// after is the time from the edit until the controller stops. later is the time from then until the command runs.
 		after, later time.Duration
 		reported     string
 		deletes      bool

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCommandsWorkWithRightsInOneNamespace checks that a user with rights in one namespace gets the output for this
-// namespace, and a note about what could not be read.
+// TestCommandsWorkWithRightsInOneNamespace checks that a user who may read only one namespace gets the output for this namespace,
+// and notes about what could not be read.
 func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"), nlbYAML}, "---\n"))
@@ -53,8 +53,8 @@ func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 	}
 }
 
-// TestMigrateReportsKindsThatMayNotBeListed checks that migrate reports what the user may not read, and does not translate
-// only some of the members of an IngressGroup.
+// TestMigrateReportsKindsThatMayNotBeListed checks that migrate reports which kinds the user may not list, and that an
+// IngressGroup may have members in namespaces that the user may not read.
 func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	grouped := strings.Replace(replaceNames(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
 	for name, tt := range map[string]struct{ ingress, want string }{
@@ -70,8 +70,8 @@ func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	}
 }
 
-// TestUnreadableObjectsAreNotReportedAsMissing checks that objects that may not be read, or that the controller does not
-// watch, are not reported as missing.
+// TestUnreadableObjectsAreNotReportedAsMissing checks the error about a named object. It distinguishes objects that do not exist,
+// objects that the user may not read, and objects in namespaces that the controller does not watch.
 func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML, "bank", "pay")}, "---\n"))
@@ -96,8 +96,8 @@ func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
 	}
 }
 
-// TestCommandsShowWatchedNamespace checks that commands refuse a namespace that the controller does not watch, for objects
-// of the cluster and of files.
+// TestCommandsShowWatchedNamespace checks that, with --watch-namespace, commands show only objects in that namespace, from a
+// cluster and from files. They refuse another namespace.
 func TestCommandsShowWatchedNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = append(flags, "--flags-from=none", "--watch-namespace=bank")
@@ -133,7 +133,8 @@ func TestCommandsShowWatchedNamespace(t *testing.T) {
 	}
 }
 
-// TestOrphansRequiresRightToListOwners checks that load balancers of kinds that may not be read are not reported as orphans.
+// TestOrphansRequiresRightToListOwners checks that orphans fails if the user may not list Ingresses, Services or Gateways. It
+// would otherwise report their load balancers as orphans.
 func TestOrphansRequiresRightToListOwners(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestOrphansRefusesFiles checks that the command orphans refuses input with only a part of the cluster, because it would
-// report all other load balancers as orphans.
+// TestOrphansRefusesFiles checks that orphans refuses --filename and --observed. Files may have only a part of the cluster, so
+// all other load balancers would be reported as orphans.
 func TestOrphansRefusesFiles(t *testing.T) {
 	_, flags := startEmulator(t)
 	for _, more := range []string{"--filename=/nonexistent", "--observed=/nonexistent"} {
@@ -26,8 +26,8 @@ func TestOrphansRefusesFiles(t *testing.T) {
 	}
 }
 
-// TestOrphansListsOnlyOrphansOfNamespace checks that the command orphans lists for one namespace only the load balancers of
-// objects of that namespace. It lists no load balancers of IngressGroups, because their members may be in other namespaces.
+// TestOrphansListsOnlyOrphansOfNamespace checks that orphans -n lists only load balancers whose tags name an object of that
+// namespace. It lists no load balancers of IngressGroups, because their members may be in other namespaces.
 func TestOrphansListsOnlyOrphansOfNamespace(t *testing.T) {
 	em, flags := startEmulator(t)
 	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), subnetsOf(t, em)

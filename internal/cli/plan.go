@@ -121,8 +121,8 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// showSteps prints the plan of a stack. repeated are the steps that were printed with an earlier stack, because they change
-// resources that several load balancers share. unshown is the plan without them.
+// showSteps prints the plan of a stack with its findings and leaving members. repeated are the steps that were printed with an
+// earlier stack, because they change resources that load balancers share. unshown is the plan without the repeated steps.
 func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.StepID, leaving []tree.LeavingMember) {
 	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)
@@ -138,8 +138,8 @@ func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.S
 	fmt.Fprintln(w, unshown.TextWith(plan.ResourceNamesOf(d.Have)))
 }
 
-// showSummary prints the number of steps and of findings of all stacks. program is the command line that help names, such
-// as "kubectl fulcrum".
+// showSummary prints the numbers of steps and findings of all stacks. program is the name of the root command, such as "fulcrum"
+// or "kubectl fulcrum".
 func showSummary(w io.Writer, doc PlanDocument, program string) {
 	if len(doc.Stacks) == 0 {
 		if len(doc.Bindings) == 0 {

@@ -20,7 +20,7 @@ type PlanDocument struct {
 	Stacks []planStack `json:"stacks"`
 	// Bindings has the steps of each TargetGroupBinding that exists.
 	Bindings []input.BindingDocument `json:"bindings"`
-	// Rules are the steps for rules of the security groups of nodes and pods. They serve all bindings together.
+	// Rules are the steps for rules of the security groups of nodes and pods. All bindings share these rules.
 	Rules []output.Step `json:"rules"`
 	// Targets counts the steps of Bindings and Rules.
 	Targets targetsSummary `json:"targets"`
@@ -31,7 +31,7 @@ type PlanDocument struct {
 	// Warnings counts the findings of all stacks with severity warning.
 	Warnings int `json:"warnings"`
 
-	// shared has the steps of the stacks so far that change resources which load balancers share.
+	// shared has the IDs of the steps, in all stacks so far, that change resources that load balancers share.
 	shared map[plan.StepID]bool
 }
 
@@ -43,20 +43,21 @@ type planStack struct {
 	ID       string           `json:"id"`
 	Findings []output.Finding `json:"findings"`
 	Steps    []output.Step    `json:"steps"`
-	// Joins has, for each id in "after" that stands for several steps, these steps.
+	// Joins maps each ID in "after" that stands for several steps to these steps.
 	Joins   map[plan.StepID][]plan.StepID `json:"joins,omitempty"`
 	Summary plan.Summary                  `json:"summary"`
-	// Leaving are members that move to another load balancer and are still served by this one.
+	// Leaving are the members that move to another load balancer, and that this load balancer still serves.
 	Leaving []tree.LeavingMember `json:"leaving,omitempty"`
 	// Others are the endpoint groups of an accelerator that other objects or users have added. No step changes them.
 	Others []tree.OtherEndpointGroup `json:"others,omitempty"`
-	// Result is the desired state of the load balancer, in the form of the annotation that feature gate
-	// IngressPlanAnnotation enables. It is null if the desired state cannot be determined; the findings then have the
+	// Result is the desired state of the load balancer, in the format of the annotation that feature gate
+	// IngressPlanAnnotation enables. It is null if the desired state cannot be determined. The findings then have the
 	// reason.
 	Result *document.Document `json:"result"`
 }
 
-// addStack adds the plan of a stack. It returns the plan without the steps that an earlier stack shares, and their ids.
+// addStack adds the plan of a stack to the document. It returns the plan without the steps that an earlier stack has too, and
+// the IDs of these steps.
 func (doc *PlanDocument) addStack(d engine.Draft, leaving []tree.LeavingMember) (unshown plan.Plan, repeated []plan.StepID) {
 	names := plan.ResourceNamesOf(d.Have)
 	s := planStack{
@@ -93,8 +94,8 @@ func (doc *PlanDocument) addStack(d engine.Draft, leaving []tree.LeavingMember) 
 	return unshown, repeated
 }
 
-// withoutRepeatedSteps returns a plan without the steps for the shared backend security group that the plan of an earlier
-// stack has too, and the ids of these steps.
+// withoutRepeatedSteps returns a plan without the steps for the shared backend security group that an earlier stack has too, and
+// the IDs of these steps.
 func (doc *PlanDocument) withoutRepeatedSteps(p plan.Plan) (unshown plan.Plan, repeated []plan.StepID) {
 	unshown = p
 	unshown.Steps = nil

@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// showBindings prints the plans of bindings that have steps or findings, then the steps for rules of security groups.
+// showBindings prints the notes, the plans of bindings that have steps or findings, the steps for rules of the security groups of
+// nodes and pods, and a summary.
 func showBindings(w io.Writer, p input.BindingPlans) {
 	for _, n := range p.Notes {
 		fmt.Fprintf(w, "# %s\n", finding.Printable(n))
@@ -31,7 +32,7 @@ func showBindings(w io.Writer, p input.BindingPlans) {
 	}
 }
 
-// planOrNoChanges returns the text of a plan, or "no changes" for a plan without steps.
+// planOrNoChanges returns the text of a plan, or "no changes" if text is empty.
 func planOrNoChanges(text string) string {
 	if text == "" {
 		return "no changes\n"
@@ -39,7 +40,7 @@ func planOrNoChanges(text string) string {
 	return text
 }
 
-// targetsSummary counts the steps of the plans of bindings.
+// targetsSummary counts the steps of all bindings.
 type targetsSummary struct {
 	// Register counts targets that are registered.
 	Register int `json:"register"`
@@ -53,7 +54,7 @@ type targetsSummary struct {
 	Other int `json:"other"`
 }
 
-// countItems counts the items of a plan.
+// countItems adds the items of a plan to the counts.
 func (s *targetsSummary) countItems(items []bindingplan.PlanItem) {
 	for _, i := range items {
 		switch i.Verb {
@@ -71,13 +72,13 @@ func (s *targetsSummary) countItems(items []bindingplan.PlanItem) {
 	}
 }
 
-// String returns the summary in one line.
+// String returns the counts, except Other, in one line.
 func (s targetsSummary) String() string {
 	return fmt.Sprintf("targets: %d to register, %d to deregister; rules of nodes and pods: %d to authorize, %d to revoke",
 		s.Register, s.Deregister, s.Authorize, s.Revoke)
 }
 
-// countTargets returns the summary of the plans of all bindings.
+// countTargets counts the steps of all bindings, and the steps for security group rules.
 func countTargets(p input.BindingPlans) (s targetsSummary) {
 	for _, b := range p.Bindings {
 		s.countItems(b.Items)
@@ -86,7 +87,7 @@ func countTargets(p input.BindingPlans) (s targetsSummary) {
 	return s
 }
 
-// addBindings adds the plans of bindings to a document.
+// addBindings adds the plans of bindings and their counts to the document.
 func (doc *PlanDocument) addBindings(p input.BindingPlans) {
 	doc.Targets = countTargets(p)
 	for _, b := range p.Bindings {

@@ -23,12 +23,12 @@ import (
 // kubectlPlugin is the file name of the binary that kubectl runs for "kubectl fulcrum".
 const kubectlPlugin = "kubectl-fulcrum"
 
-// isNamed reports whether a program was started under a file name. program is its path, on Windows with ".exe".
+// isNamed reports whether the file name of a program, without ".exe", is name. program is the path of the program.
 func isNamed(program, name string) bool {
 	return strings.TrimSuffix(filepath.Base(program), ".exe") == name
 }
 
-// Run executes the command line of an environment and returns the exit code.
+// Run runs the command line in env.Args and returns the exit code. It prints an error to env.Stderr.
 func Run(ctx context.Context, env output.Environment) int {
 	env.Version = version.Current().Version
 	if isNamed(env.Program, lbcMigrate) {
@@ -58,8 +58,8 @@ func Run(ctx context.Context, env output.Environment) int {
 	return output.ExitFailed
 }
 
-// newRootCommand returns the command "fulcrum", which runs the controller, with all other commands below it. Under the name of
-// the kubectl plugin it prints its help instead.
+// newRootCommand returns the command "fulcrum" with all subcommands. It runs the controller, or prints its help if the program
+// was started under the name of the kubectl plugin.
 func newRootCommand(env output.Environment) *cobra.Command {
 	cfg := config.Default()
 	root := &cobra.Command{

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
 
-// runController runs the controller until the context ends. It logs a failure and returns output.ErrReported.
+// runController runs the controller until the context ends. If it fails, it logs the error and returns output.ErrReported.
 func runController(ctx context.Context, env output.Environment, cfg config.Config) error {
 	log, level := newLogger(env.Stderr, cfg.LogLevel, cfg.LogFormat)
 	setLibraryLoggers(log)

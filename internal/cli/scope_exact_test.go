@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// otherClassYAML has an IngressClass of another controller and an Ingress with this class.
+// otherClassYAML has an IngressClass of another controller, and an Ingress with this class.
 const otherClassYAML = `apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: nginx}
@@ -21,9 +21,9 @@ metadata: {name: theirs, namespace: shop}
 spec: {ingressClassName: nginx, defaultBackend: {service: {name: web, port: {number: 80}}}}
 `
 
-// brokenObjectsYAML returns objects of namespace bank whose translation lists all objects of a kind: an Ingress whose
-// class does not exist, an Ingress and a Service that left their load balancers, Ingresses of a class that another
-// controller serves now, and an Ingress without a class.
+// brokenObjectsYAML returns objects of namespace "bank" that have no load balancer any more or cannot get one: an Ingress whose
+// class does not exist, an Ingress whose class is of another controller, an Ingress without a class, a Service that is not of
+// type LoadBalancer any more, and three Ingresses of a class that another controller serves now.
 func brokenObjectsYAML() string {
 	claimed := func(text string) string {
 		return strings.Replace(text, "namespace: bank", "namespace: bank, finalizers: [ingress.k8s.aws/resources]", 1)
@@ -41,8 +41,8 @@ func brokenObjectsYAML() string {
 	return strings.Join(out, "---\n")
 }
 
-// TestBrokenObjectsOutsideScopeAreIgnored checks that a command shows findings about a broken object only if its scope
-// includes the object.
+// TestBrokenObjectsOutsideScopeAreIgnored checks that plan, tree and explain show an object of brokenObjectsYAML only if the
+// object is selected.
 func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 	_, flags := startEmulator(t)
 	own := strings.Replace(replaceNames(ingressYAML, "shop", "moved"), "ingressClassName: alb", "ingressClassName: taken", 1)
@@ -93,8 +93,8 @@ func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 	}
 }
 
-// TestCommandsShowWhatAMassRemovalHolds checks that the controller holds Ingresses whose class changed its controller and
-// that were not edited since, and that commands show them as held. The time of the last edit is read from the cluster.
+// TestCommandsShowWhatAMassRemovalHolds checks that plan shows Ingresses as held if the controller of their class has changed and
+// the Ingresses were not edited since then. The time of the last edit is in metadata.managedFields.
 func TestCommandsShowWhatAMassRemovalHolds(t *testing.T) {
 	_, flags := startEmulator(t)
 	objects := []string{"apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb, creationTimestamp: \"2025-06-01T00:00:00Z\"}\nspec: {controller: example.com/other}\n"}

@@ -15,12 +15,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
-// replaceNames replaces the namespace and the name in an example manifest.
+// replaceNames replaces namespace "shop" and name "web" in a manifest.
 func replaceNames(text, namespace, name string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "name: web", "name: "+name, "{name: web,", "{name: "+name+",").Replace(text)
 }
 
-// plannedStacks returns the stacks in the JSON output of plan.
+// plannedStacks returns the kind and the ID of each stack in the JSON output of plan.
 func plannedStacks(t *testing.T, out string) []string {
 	t.Helper()
 	var doc PlanDocument
@@ -45,7 +45,7 @@ kind: Namespace
 metadata: {name: none}
 `
 
-// TestANamespaceThatDoesNotExistIsAnError checks that commands about a namespace that does not exist fail.
+// TestANamespaceThatDoesNotExistIsAnError checks that commands fail if the namespace of -n does not exist.
 func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaceYAML}, "---\n"))
@@ -75,8 +75,8 @@ func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 	}
 }
 
-// TestPlanIsLimitedToRequestedObjects checks that a plan has only the selected stacks. If files are given, it has only the
-// stacks that the files affect.
+// TestPlanIsLimitedToRequestedObjects checks that a plan has only the stacks of the selected namespace or objects. If files are
+// given, it has only the stacks that the files affect, unless -A is set.
 func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	a, b := serviceYAML+"---\n"+ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
@@ -131,7 +131,7 @@ func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 	}
 }
 
-// TestYAMLAndJSONOutputAreEqual checks that the JSON and the YAML output have the same content.
+// TestYAMLAndJSONOutputAreEqual checks that the JSON and the YAML output of plan and tree have the same content.
 func TestYAMLAndJSONOutputAreEqual(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -155,7 +155,8 @@ func TestYAMLAndJSONOutputAreEqual(t *testing.T) {
 	}
 }
 
-// TestOnlyTerminalsGetColours checks that output is coloured only on a terminal.
+// TestOnlyTerminalsGetColours checks that text output is coloured only on a terminal, and not if NO_COLOR is set or TERM is
+// "dumb". Colours do not change the text.
 func TestOnlyTerminalsGetColours(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -190,7 +191,8 @@ func TestOnlyTerminalsGetColours(t *testing.T) {
 	}
 }
 
-// TestProgramRunsAsKubectlPlugin checks that the program never starts the controller when it runs as a kubectl plugin.
+// TestProgramRunsAsKubectlPlugin checks that a program with the name of the kubectl plugin prints its help instead of starting
+// the controller. Help and errors name the command "kubectl fulcrum".
 func TestProgramRunsAsKubectlPlugin(t *testing.T) {
 	plugged := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
@@ -208,7 +210,7 @@ func TestProgramRunsAsKubectlPlugin(t *testing.T) {
 	}
 }
 
-// TestShellCompletionWorks checks that shell completion completes kinds, names, namespaces, contexts and reasons.
+// TestShellCompletionWorks checks shell completion of kinds, object names, namespaces, contexts, output formats and reasons.
 func TestShellCompletionWorks(t *testing.T) {
 	_, config := serveCluster(t, strings.Join([]string{classYAML, ingressYAML, replaceNames(ingressYAML, "bank", "pay"),
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"}, "---\n"))
@@ -243,8 +245,8 @@ func TestShellCompletionWorks(t *testing.T) {
 	}
 }
 
-// TestLinesAreWrappedAtTheWidthOfTheTerminal checks that lines on a terminal are wrapped at spaces and indented. Piped
-// output is not wrapped, and text that users copy is not broken.
+// TestLinesAreWrappedAtTheWidthOfTheTerminal checks that lines are wrapped at spaces on a terminal, and that words do not change.
+// Output to a pipe is not wrapped.
 func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -272,7 +274,8 @@ func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 	}
 }
 
-// TestSharedResourcesArePlannedOnce checks that resources that several load balancers share are shown and counted once.
+// TestSharedResourcesArePlannedOnce checks that plan shows the steps for a resource that several load balancers share once. For
+// other load balancers, it refers to these steps.
 func TestSharedResourcesArePlannedOnce(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.Replace(ingressYAML, "{name: web,", "{name: other,", 1)}, "---\n")

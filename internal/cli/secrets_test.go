@@ -26,8 +26,8 @@ metadata: {name: sign-in, namespace: shop}
 data: {clientID: c2hvcA==, clientSecret: aHVzaC1odXNo}
 `
 
-// TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported checks that a Secret that an Ingress names is read if the user may
-// read it. A Secret that was not read is not reported as missing.
+// TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported checks that plan reads a Secret that an Ingress names, does not list the
+// Secrets of the cluster, and does not print secret values. It does not report a Secret that it could not read as missing.
 func TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported(t *testing.T) {
 	const missing, unavailable = "does not exist", "was not looked at"
 	objects := strings.Join([]string{classYAML, serviceYAML, signInYAML}, "---\n")

@@ -25,8 +25,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestCommandsShowResourcesInAWS checks that commands show the state of a load balancer that the controller created and that
-// changed afterwards, in AWS (drift.txt) or by an edit of its objects (edit.yaml).
+// TestCommandsShowResourcesInAWS compares the output of tree and plan for a load balancer in AWS with golden files. The controller
+// creates the load balancer; then AWS (drift.txt) or its objects (edit.yaml) are changed.
 func TestCommandsShowResourcesInAWS(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -53,7 +53,8 @@ func TestCommandsShowResourcesInAWS(t *testing.T) {
 	})
 }
 
-// checkRecording checks that the commands print the same output from a recording of tree as from AWS.
+// checkRecording checks that the commands print from a recording of tree the same output as from AWS. want has the outputs from
+// AWS; the name of each file begins with its command.
 func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.File) {
 	t.Helper()
 	rec := filepath.Join(dir, "aws.json")
@@ -69,8 +70,8 @@ func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.
 	}
 }
 
-// runCase runs the controller for the objects of a case and applies the changes of the case. It returns an emulator
-// whose clock is stopped, its VPC, and a file with the objects of the cluster.
+// runCase runs the controller for the objects of a case, and applies the changes of the case. It returns an emulator whose clock
+// is stopped, the ID of its VPC, and the path of a file with the objects of the cluster.
 func runCase(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects string) {
 	t.Helper()
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
@@ -89,20 +90,21 @@ func runCase(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objec
 	return w.em, w.vpc, filepath.Join(writeTempFiles(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
 }
 
-// clusterState is the state of a cluster and its emulator at one virtual time; the clock of the emulator is stopped.
+// clusterState is the state of a cluster and its emulator at the virtual time now, at which the clock of the emulator is stopped.
+// objects is YAML.
 type clusterState struct {
 	em           *emulator.Emulator
 	vpc, objects string
 	now          time.Time
 }
 
-// runScenario runs the controller while through changes objects and AWS.
+// runScenario runs the controller while function through changes objects and AWS. It returns the state afterwards.
 func runScenario(t *testing.T, through func(*testing.T, *harness.Harness)) clusterState {
 	t.Helper()
 	return runScenarioWith(t, harness.Options{}, through)
 }
 
-// runScenarioWith runs the controller with options while through changes objects and AWS.
+// runScenarioWith is like runScenario, with options of the test harness.
 func runScenarioWith(t *testing.T, opt harness.Options, through func(*testing.T, *harness.Harness)) clusterState {
 	t.Helper()
 	var out clusterState
@@ -132,7 +134,8 @@ func runScenarioWith(t *testing.T, opt harness.Options, through func(*testing.T,
 	return out
 }
 
-// applyDrift makes a change in AWS as another user would.
+// applyDrift makes a change in AWS as another user would. words are the kind of change and its parameters, as in a line of
+// drift.txt. It does nothing if words is empty.
 func applyDrift(t *testing.T, em *emulator.Emulator, words []string) {
 	t.Helper()
 	if len(words) == 0 {
@@ -199,7 +202,7 @@ func applyDrift(t *testing.T, em *emulator.Emulator, words []string) {
 	must(err)
 }
 
-// managedSecurityGroup returns the id of the only managed security group of a stack.
+// managedSecurityGroup returns the ID of the only managed security group of a load balancer.
 func managedSecurityGroup(t *testing.T, em *emulator.Emulator) string {
 	t.Helper()
 	out, err := ec2.NewFromConfig(harness.AWSConfig(em)).DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{

@@ -45,8 +45,8 @@ spec:
 `, i)
 }
 
-// otherControllerRun has the state of an emulator before and after the controller creates the last of twelve load
-// balancers.
+// otherControllerRun has the emulator state and the objects before and after the last of twelve Ingresses gets its load balancer.
+// A test can restore either state, as if the controller had created the load balancer during the test.
 type otherControllerRun struct {
 	em                                  *emulator.Emulator
 	vpc                                 string
@@ -54,6 +54,7 @@ type otherControllerRun struct {
 	objectsWithoutLast, objectsWithLast string // objects without and with the last Ingress
 }
 
+// runTwelveIngresses creates the load balancers of twelve Ingresses, and then restores the state before the last of them.
 func runTwelveIngresses(t *testing.T) otherControllerRun {
 	t.Helper()
 	var out otherControllerRun
@@ -99,12 +100,14 @@ func (o otherControllerRun) restoreState(t *testing.T, state []byte) {
 	}
 }
 
-// watchOutput is the output of a watch after each refresh, with the number of calls to AWS of the refresh.
+// watchOutput has, for each refresh of a watch, its output and its number of calls to AWS.
 type watchOutput struct {
 	outputs []string
 	calls   []int
 }
 
+// runWatch runs "tree --watch" for the objects in a file until it has refreshed looks times. after, if not nil, is called with the
+// number of refreshes so far after each of them except the last.
 func (o otherControllerRun) runWatch(t *testing.T, objects string, looks int, after func(look int)) watchOutput {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -134,7 +137,7 @@ func (o otherControllerRun) runWatch(t *testing.T, objects string, looks int, af
 	return got
 }
 
-// TestWatchShowsChangesOfOthersWithinAMinute checks that a watch shows a load balancer within a minute after the controller
+// TestWatchShowsChangesOfOthersWithinAMinute checks that "tree --watch" shows a load balancer about a minute after the controller
 // has created it.
 func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 	o := runTwelveIngresses(t)
@@ -159,7 +162,8 @@ func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 	}
 }
 
-// TestADifferenceReadsWhatDiffersAlone checks that a changed object causes only its own load balancer to be read again.
+// TestADifferenceReadsWhatDiffersAlone checks that "tree --watch" reads only the load balancer of a new Ingress from AWS when the
+// Ingress is added, not all load balancers.
 func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithoutLast}) + "/objects.yaml"
@@ -180,8 +184,8 @@ func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 	}
 }
 
-// TestUnchangedLoadBalancersAreReadRarely checks that stacks without changes are cached for longer if a full refresh needs
-// many calls. New load balancers are still shown after a minute.
+// TestUnchangedLoadBalancersAreReadRarely checks that load balancers without steps are read again only at the maximum cache age,
+// here five minutes. A new load balancer is still shown after a minute.
 func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithLast}) + "/objects.yaml"

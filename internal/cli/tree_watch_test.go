@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestWatchShowsChanges checks that a watch prints the tree only when it has changed, ends without an error, and makes few
-// calls to AWS.
+// TestWatchShowsChanges checks that "tree --watch" prints the tree once and then only its changes, exits without an error, and
+// makes few calls to AWS.
 func TestWatchShowsChanges(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -38,7 +38,7 @@ func TestWatchShowsChanges(t *testing.T) {
 				switch len(shown) {
 				case 2:
 					applyDrift(t, em, []string{"deregister", "10.0.132.10"})
-					// The rule is shown with the deregistration, although cached rules are not a minute old.
+					// The deleted rule is shown at the same time, although cached rules are less than a minute old.
 					applyDrift(t, em, []string{"delete-rule", "80", "1"})
 					em.Calls().Reset()
 				case 4:
@@ -81,8 +81,8 @@ Ingress shop/web
 	}
 }
 
-// TestExplainShowsSourceOfRetainedScheme checks that explain shows that a scheme was retained from AWS if no object sets it.
-// The default scheme differs, and is not shown as the source.
+// TestExplainShowsSourceOfRetainedScheme checks the source that explain shows for a scheme that no object sets. The source is the
+// load balancer in AWS if its scheme differs from the default, and the default otherwise.
 func TestExplainShowsSourceOfRetainedScheme(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)

@@ -13,7 +13,7 @@ import (
 type VersionDocument struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
-	// Built is the time of the commit, or of the build of a release.
+	// Built is the time of the commit. For a release, it is the time of the build.
 	Built string `json:"built"`
 }
 

@@ -29,7 +29,8 @@ spec:
     - {region: us-east-1, trafficDialPercentage: 0}
 `
 
-// TestAcceleratorsAreRead checks that a GlobalAccelerator has the defaults of its CRD, and no fields that Reduce removes.
+// TestAcceleratorsAreRead checks that a GlobalAccelerator gets the defaults of its CRD and is found by its finalizer. Reduce
+// keeps the spec and removes labels and unused annotations.
 func TestAcceleratorsAreRead(t *testing.T) {
 	m, err := MemoryFromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
@@ -62,9 +63,9 @@ func TestAcceleratorsAreRead(t *testing.T) {
 	}
 }
 
-// TestTheStatusOfAnAcceleratorIsASubresource checks that a write to the object does not change the status, and a change of
-// the status does not increment the generation. A change of the status is an event, because another client may have written
-// it.
+// TestTheStatusOfAnAcceleratorIsASubresource checks that a write to the object does not change the status, and that a write
+// to the status does not increment the generation. A change of the status counts as a change of content, because another
+// client may have written it.
 func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 	m, err := MemoryFromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
@@ -94,8 +95,9 @@ func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersOfOtherControllersAreRead checks that Reduce retains the load balancer address in the status of a
-// Service, because the load balancer of another controller may be an endpoint of an accelerator.
+// TestLoadBalancersOfOtherControllersAreRead checks that Reduce keeps the load balancer in the status of a Service of type
+// LoadBalancer, and removes the rest of the status. The load balancer may be an endpoint of an accelerator, even if another
+// controller created it.
 func TestLoadBalancersOfOtherControllersAreRead(t *testing.T) {
 	shown := func(of corev1.ServiceType) *corev1.Service {
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api"}, Spec: corev1.ServiceSpec{Type: of}}

@@ -5,26 +5,27 @@ import (
 	"slices"
 )
 
-// Definition describes the CustomResourceDefinition of a kind.
+// Definition describes the CustomResourceDefinition (CRD) of a kind.
 type Definition struct {
 	// MissingOrDeleting reports whether the CRD does not exist, or is being deleted together with all objects of the kind.
 	MissingOrDeleting bool
-	// SpecFields are the fields of spec in the schema; nil: all fields are kept, or the schema is not known.
+	// SpecFields are the fields of spec in the schema of the CRD; nil if the API server keeps all fields, or if the schema
+	// is not known.
 	SpecFields []string
 }
 
-// DropsSpecField reports whether the API server drops a field of spec, because the schema lacks it.
+// DropsSpecField reports whether the API server drops a field of spec, because the schema does not have it.
 func (d Definition) DropsSpecField(field string) bool {
 	return d.SpecFields != nil && !slices.Contains(d.SpecFields, field)
 }
 
-// DefinitionSource is a Source that reads the CustomResourceDefinitions of kinds.
+// DefinitionSource is a Source that can also read the CRDs of kinds.
 type DefinitionSource interface {
 	Definition(kind Kind) (Definition, error)
 }
 
-// Definition returns the CustomResourceDefinition of a kind. It reads it from the source each time, because a change of the
-// CustomResourceDefinition causes no event.
+// Definition returns the CRD of a kind, or the zero value if the source cannot read CRDs. It reads the CRD from the source
+// each time, because a change of a CRD causes no event. Err returns a failure of the read.
 func (v *View) Definition(kind Kind) Definition {
 	d, ok := v.source.(DefinitionSource)
 	if !ok || v.err != nil {
@@ -52,8 +53,8 @@ func (m *Memory) Definition(kind Kind) (Definition, error) {
 	return m.definitions[kind], nil
 }
 
-// SetDefinition sets the CustomResourceDefinition of a kind. If it is being deleted, SetDefinition deletes all objects of
-// the kind.
+// SetDefinition sets the CRD of a kind. If the CRD is missing or being deleted, SetDefinition deletes all objects of the
+// kind.
 func (m *Memory) SetDefinition(kind Kind, d Definition) error {
 	m.mu.Lock()
 	if m.definitions == nil {

@@ -12,7 +12,8 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// ClassAnnotation is the deprecated annotation with the class of an Ingress; spec.ingressClassName replaces it.
+// ClassAnnotation is the deprecated annotation that names the class of an Ingress. The field spec.ingressClassName replaces
+// it.
 const ClassAnnotation = "kubernetes.io/ingress.class"
 
 // IngressControllerName is the spec.controller of the IngressClasses of this controller.
@@ -24,7 +25,7 @@ const (
 	targetTypeAnnotation  = servicePrefix + "aws-load-balancer-nlb-target-type"
 )
 
-// Fields as the API server writes them into metadata.managedFields:
+// Fields as they appear in metadata.managedFields:
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
 var (
 	classFields = [][]byte{
@@ -36,18 +37,20 @@ var (
 	statusFields    = [][]byte{[]byte(`"f:loadBalancer"`), []byte(`"f:addresses"`)}
 )
 
-// ClassEditedAt returns when a field manager that owns the fields which select the controller of an object, such as its
-// class, last edited the object. These fields have not changed since then. It is zero if that time is not recorded.
+// ClassEditedAt returns the time of the last edit by a field manager that owns a field which selects the controller of the
+// object, such as the class. These fields did not change after that time. It returns the zero time if no such edit is
+// recorded.
 func ClassEditedAt(obj Object) time.Time { return lastEditTime(obj, classFields) }
 
-// FinalizersEditedAt returns when a field manager of finalizers last edited the object; zero if that time is not recorded.
+// FinalizersEditedAt returns the time of the last edit by a field manager that owns finalizers of the object; zero if no
+// such edit is recorded.
 func FinalizersEditedAt(obj Object) time.Time { return lastEditTime(obj, finalizerFields) }
 
-// StatusEditedAt returns when the field manager that owns the load balancer in the status last edited the status; zero if
-// that time is not recorded.
+// StatusEditedAt returns the time of the last edit by a field manager that owns the load balancer or the addresses in the
+// status; zero if no such edit is recorded.
 func StatusEditedAt(obj Object) time.Time { return lastEditTime(obj, statusFields) }
 
-// lastEditTime returns the time of the latest entry of managedFields that has one of the fields.
+// lastEditTime returns the time of the latest entry in managedFields that has one of the fields; zero if there is none.
 func lastEditTime(obj Object, fields [][]byte) time.Time {
 	var last time.Time
 	for _, e := range obj.GetManagedFields() {
@@ -58,13 +61,14 @@ func lastEditTime(obj Object, fields [][]byte) time.Time {
 	return last
 }
 
-// hasAnyField reports whether the JSON of a managedFields entry has one of the fields.
+// hasAnyField reports whether the JSON of an entry in managedFields has one of the fields.
 func hasAnyField(raw []byte, fields [][]byte) bool {
 	return slices.ContainsFunc(fields, func(f []byte) bool { return bytes.Contains(raw, f) })
 }
 
-// reduceManagedFields reduces the managed fields of an object to the times at which class, finalizers and status were
-// edited. It keeps these for Ingresses, and for other objects with a finalizer of a stack.
+// reduceManagedFields reduces the managed fields of an object to the times at which class, finalizers and status were last
+// edited. It keeps these times for Ingresses, and for other objects that have a finalizer of the controller. It removes all
+// managed fields of any other object.
 func reduceManagedFields(obj Object) {
 	var kept []metav1.ManagedFieldsEntry
 	if _, ok := obj.(*networkingv1.Ingress); ok || len(finalizerValues(obj)) > 0 {
@@ -73,7 +77,8 @@ func reduceManagedFields(obj Object) {
 	obj.SetManagedFields(kept)
 }
 
-// managedFieldsOfEdits returns managed fields with one entry for each time that is not zero.
+// managedFieldsOfEdits returns managed fields with the times at which class, finalizers and status (shown) were last edited.
+// It omits zero times.
 func managedFieldsOfEdits(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	note := func(at time.Time, fields []byte) {
@@ -87,7 +92,8 @@ func managedFieldsOfEdits(class, finalizers, shown time.Time) []metav1.ManagedFi
 	return out
 }
 
-// updateManagedFields updates the managed fields of an object in Memory, as the API server does. cur is nil for a new object.
+// updateManagedFields sets the managed fields of next, as the API server does when it changes cur to next. cur is nil for a
+// new object. It does nothing for kinds without fields that select the controller.
 func updateManagedFields(cur, next Object, now time.Time) {
 	selects, ok := controllerFields(next)
 	if !ok {
@@ -111,8 +117,8 @@ func updateManagedFields(cur, next Object, now time.Time) {
 	next.SetManagedFields(managedFieldsOfEdits(class, finalizers, shown))
 }
 
-// controllerFields returns the values of the fields that select the controller of an object; false for kinds without such
-// fields.
+// controllerFields returns the values of the fields that select the controller of an object. It returns false for kinds
+// without such fields.
 func controllerFields(obj Object) ([4]string, bool) {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:

@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// TestUnusedFieldsOfGatewayKindsAreNoEvent is TestUnusedFieldsAreNoEvent for the kinds of the Gateway API.
+// TestUnusedFieldsOfGatewayKindsAreNoEvent checks, for the optional kinds, such as those of the Gateway API, that a change
+// of a field that the controller reads counts as a change of content after Reduce. A change of any other field does not.
 func TestUnusedFieldsOfGatewayKindsAreNoEvent(t *testing.T) {
 	set := func(key string) func(Object) {
 		return func(o Object) { o.SetAnnotations(map[string]string{key: "v"}) }

@@ -29,11 +29,12 @@ const (
 	legacyReadinessGatePrefix    = "target-health.alb.ingress.k8s.aws/"
 )
 
-// stackLabelPrefixes are the prefixes of the stack labels of TargetGroupBindings, one for each kind of stack.
+// stackLabelPrefixes are the prefixes of the labels that identify the stack of a TargetGroupBinding: for Ingresses,
+// Services, and Gateways with an ALB or an NLB.
 var stackLabelPrefixes = []string{"ingress.k8s.aws", "service.k8s.aws", "gateway.k8s.aws.alb", "gateway.k8s.aws.nlb"}
 
-// IndexValues returns the values under which an index lists an object, without duplicates. There are none if the index is for
-// objects of another kind.
+// IndexValues returns the values under which an index lists an object, sorted and without duplicates. It returns nil if the
+// index is for objects of another kind.
 func IndexValues(index Index, obj Object) []string {
 	if index == ByFinalizer {
 		return finalizerValues(obj)
@@ -70,7 +71,8 @@ func IndexValues(index Index, obj Object) []string {
 	return gatewayValues(index, obj)
 }
 
-// finalizerValues returns the finalizers of stacks that an object has.
+// finalizerValues returns the finalizers that this controller has added to an object because of a stack, sorted. It omits
+// all other finalizers.
 func finalizerValues(obj Object) []string {
 	var of func(finalizer string) bool
 	switch obj.(type) {
@@ -96,8 +98,9 @@ func finalizerValues(obj Object) []string {
 	return sortedUnique(out)
 }
 
-// sharedLoadBalancerValues returns "namespace/name" of the load balancers that a Service shares by its annotation or a
-// finalizer, and additionally "" if it has a finalizer of a shared load balancer.
+// sharedLoadBalancerValues returns "namespace/name" of each shared load balancer that a Service names in its annotation or
+// in a finalizer. If the Service has such a finalizer, the result also has "", so that one query can list all these
+// Services.
 func sharedLoadBalancerValues(o *corev1.Service) []string {
 	var out []string
 	if name, ok := o.Annotations[LoadBalancerGroupAnnotation]; ok {
@@ -111,8 +114,8 @@ func sharedLoadBalancerValues(o *corev1.Service) []string {
 	return sortedUnique(out)
 }
 
-// QualifiedLoadBalancerName returns "namespace/name" of the shared load balancer that a Service of a namespace names. A name
-// without namespace is in the namespace of the Service.
+// QualifiedLoadBalancerName returns "namespace/name" of a shared load balancer. name is the value of
+// LoadBalancerGroupAnnotation. If name has no namespace, the load balancer is in namespace, the namespace of the Service.
 func QualifiedLoadBalancerName(namespace, name string) string {
 	if strings.Contains(name, "/") {
 		return name
@@ -120,7 +123,7 @@ func QualifiedLoadBalancerName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// ingressValues returns the values of an Ingress in the indexes of Ingresses.
+// ingressValues is IndexValues for an Ingress.
 func ingressValues(index Index, o *networkingv1.Ingress) []string {
 	switch index {
 	case IngressByGroupName:
@@ -136,7 +139,7 @@ func ingressValues(index Index, o *networkingv1.Ingress) []string {
 	return nil
 }
 
-// bindingValues returns the values of a TargetGroupBinding in the indexes of TargetGroupBindings.
+// bindingValues is IndexValues for a TargetGroupBinding.
 func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 	switch index {
 	case BindingByService:
@@ -158,7 +161,8 @@ func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 	return nil
 }
 
-// TargetGroupName returns the name of the target group of a binding, which may be given by its ARN: "…/name/id".
+// TargetGroupName returns the name of the target group of a TargetGroupBinding. If the TargetGroupBinding has an ARN, the
+// name is part of the ARN: "…/name/id".
 func TargetGroupName(o *elbv2.TargetGroupBinding) string {
 	if o.Spec.TargetGroupARN == "" {
 		return o.Spec.TargetGroupName
@@ -166,7 +170,7 @@ func TargetGroupName(o *elbv2.TargetGroupBinding) string {
 	return path.Base(path.Dir(o.Spec.TargetGroupARN))
 }
 
-// EndpointSlicesOf selects the EndpointSlices of a Service.
+// EndpointSlicesOf returns the query for the EndpointSlices of a Service.
 func EndpointSlicesOf(namespace, service string) Query {
 	return Query{Kind: KindEndpointSlice, Namespace: namespace, Index: EndpointSliceByService, Value: namespace + "/" + service}
 }
@@ -180,7 +184,7 @@ func StackValue(prefix, namespace, name string) string {
 	return prefix + "|" + namespace + "/" + name
 }
 
-// readinessGateValues returns "namespace/binding" of the readiness gates of a pod.
+// readinessGateValues returns "namespace/name" of each TargetGroupBinding that a readiness gate of a pod names.
 func readinessGateValues(o *corev1.Pod) []string {
 	var out []string
 	for _, g := range o.Spec.ReadinessGates {
@@ -193,8 +197,9 @@ func readinessGateValues(o *corev1.Pod) []string {
 	return sortedUnique(out)
 }
 
-// addressValues returns the addresses that a pod uses. A finished pod uses none, although its status still lists them. For
-// pods in the host network the value has the namespace, because they all share the address of their node.
+// addressValues returns the values of a pod in the PodByAddress index. It returns nil for a finished pod, because another
+// pod may get its addresses. A pod in the host network has the address of its node, like all other such pods on the node, so
+// its values also have the namespace.
 func addressValues(o *corev1.Pod) []string {
 	if IsPodFinished(o) {
 		return nil
@@ -208,7 +213,8 @@ func addressValues(o *corev1.Pod) []string {
 	return sortedUnique(out)
 }
 
-// HostAddressValue returns the value of the PodByAddress index for pods of a namespace in the host network of a node.
+// HostAddressValue returns the value of the PodByAddress index for pods of a namespace that have the address ip of their
+// node, because they use the host network.
 func HostAddressValue(namespace, ip string) string { return namespace + "/" + ip }
 
 // IsPodFinished reports whether all containers of a pod have terminated and are not restarted.
@@ -239,7 +245,7 @@ func CanonicalIP(s string) string {
 	return s
 }
 
-// sortedUnique sorts texts, and removes duplicates.
+// sortedUnique sorts strings in place, and returns them without duplicates.
 func sortedUnique(s []string) []string {
 	slices.Sort(s)
 	return slices.Compact(s)

@@ -9,18 +9,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// ParentRef returns the object, by default a Gateway, that a parentRef of a route in a namespace names.
+// ParentRef returns the reference of the object that a parentRef of a route names. If the parentRef has no kind, the object
+// is a Gateway. If it has no namespace, the object is in namespace, the namespace of the route.
 func ParentRef(namespace string, p gwv1.ParentReference) Ref {
 	return Ref{Kind: kindOrDefault(p.Kind, KindGateway), Namespace: namespaceOrDefault(p.Namespace, namespace), Name: string(p.Name)}
 }
 
-// ListenerSetParentRef returns the object, by default a Gateway, that the parentRef of a ListenerSet names.
+// ListenerSetParentRef returns the reference of the object that the parentRef of a ListenerSet names. If the parentRef has
+// no kind, the object is a Gateway.
 func ListenerSetParentRef(s *gwv1.ListenerSet) Ref {
 	p := s.Spec.ParentRef
 	return Ref{Kind: kindOrDefault(p.Kind, KindGateway), Namespace: namespaceOrDefault(p.Namespace, s.Namespace), Name: string(p.Name)}
 }
 
-// RoutesOf returns the routes with a Gateway or a ListenerSet in a parentRef, or in an entry of their status.
+// RoutesOf returns the routes that name parent, a Gateway or a ListenerSet, in a parentRef or in an entry of their status.
 func RoutesOf(v *View, parent Ref) []Object {
 	var out []Object
 	for _, kind := range RouteKinds {
@@ -29,7 +31,8 @@ func RoutesOf(v *View, parent Ref) []Object {
 	return out
 }
 
-// BackendValue returns the value of the RouteByBackend and TargetConfigurationByReference indexes for a Service or a Gateway.
+// BackendValue returns the value of the RouteByBackend and TargetConfigurationByReference indexes for a backend, such as a
+// Service.
 func BackendValue(kind Kind, namespace, name string) string {
 	return string(kind) + " " + namespace + "/" + name
 }
@@ -64,8 +67,8 @@ func gatewayValues(index Index, obj Object) []string {
 	return routeValues(index, obj)
 }
 
-// adoptedStackValues returns the value of the stack that a Gateway takes over, none if it names none. Without a namespace in
-// the annotation, the stack is in the namespace of the Gateway.
+// adoptedStackValues returns the value of a Gateway in the GatewayByAdoptedStack index. It returns nil if the Gateway has no
+// valid naming.AdoptAnnotation.
 func adoptedStackValues(o *gwv1.Gateway) []string {
 	id, err := naming.ParseAdoptAnnotation(o.Namespace, o.Annotations[naming.AdoptAnnotation])
 	if err != nil {
@@ -74,7 +77,7 @@ func adoptedStackValues(o *gwv1.Gateway) []string {
 	return []string{naming.AdoptAnnotationValue(id)}
 }
 
-// gatewayClassValues returns the values of a GatewayClass in the indexes of GatewayClasses.
+// gatewayClassValues is IndexValues for a GatewayClass.
 func gatewayClassValues(index Index, o *gwv1.GatewayClass) []string {
 	switch p := o.Spec.ParametersRef; {
 	case index == GatewayClassByController:
@@ -85,7 +88,7 @@ func gatewayClassValues(index Index, o *gwv1.GatewayClass) []string {
 	return nil
 }
 
-// routeValues returns the values of a route in the indexes of routes.
+// routeValues is IndexValues for a route. It returns nil for other objects.
 func routeValues(index Index, obj Object) []string {
 	parents, status := RouteParents(obj)
 	var out []string
@@ -111,7 +114,7 @@ func routeValues(index Index, obj Object) []string {
 	return sortedUnique(out)
 }
 
-// namespaceOrDefault returns the namespace of a reference, or a default if it has none.
+// namespaceOrDefault returns the namespace of a reference, or the default if it is nil or empty.
 func namespaceOrDefault(n *gwv1.Namespace, or string) string {
 	if n == nil {
 		return or
@@ -119,7 +122,7 @@ func namespaceOrDefault(n *gwv1.Namespace, or string) string {
 	return cmp.Or(string(*n), or)
 }
 
-// kindOrDefault returns the kind of a reference, or a default if it has none.
+// kindOrDefault returns the kind of a reference, or the default if it is nil or empty.
 func kindOrDefault[K ~string](k *K, or Kind) Kind {
 	if k == nil {
 		return or
@@ -127,7 +130,7 @@ func kindOrDefault[K ~string](k *K, or Kind) Kind {
 	return cmp.Or(Kind(*k), or)
 }
 
-// RouteParents returns the parents that a route names, and the entries of its status; none for other objects.
+// RouteParents returns the parentRefs of a route, and the entries of its status. It returns nil for other objects.
 func RouteParents(obj Object) ([]gwv1.ParentReference, []gwv1.RouteParentStatus) {
 	switch o := obj.(type) {
 	case *gwv1.HTTPRoute:
@@ -144,7 +147,7 @@ func RouteParents(obj Object) ([]gwv1.ParentReference, []gwv1.RouteParentStatus)
 	return nil, nil
 }
 
-// RouteBackends returns the backends of all rules of a route, in order; none for other objects.
+// RouteBackends returns the backends of all rules of a route, in order. It returns nil for other objects.
 func RouteBackends(obj Object) []gwv1.BackendRef {
 	var out []gwv1.BackendRef
 	switch o := obj.(type) {
@@ -176,7 +179,8 @@ func RouteBackends(obj Object) []gwv1.BackendRef {
 	return out
 }
 
-// routeExtensions returns the objects that filters of a route's rules name.
+// routeExtensions returns the objects that the ExtensionRef filters in the rules of a route name. It returns nil for other
+// objects.
 func routeExtensions(obj Object) []gwv1.LocalObjectReference {
 	var out []gwv1.LocalObjectReference
 	switch o := obj.(type) {

@@ -37,21 +37,22 @@ const (
 // RouteKinds are the kinds of routes of the Gateway API.
 var RouteKinds = []Kind{KindHTTPRoute, KindGRPCRoute, KindTCPRoute, KindUDPRoute, KindTLSRoute}
 
-// IngressPlanAnnotation is the annotation of an Ingress with the plan of its load balancer. The controller writes the
-// annotation and never reads it, so a change of its value is ignored.
+// IngressPlanAnnotation is the annotation in which the controller writes the plan of the load balancer of an Ingress. The
+// controller never reads it, so a change of its value is ignored.
 const IngressPlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
 
 // Annotations that the controller writes to a Gateway.
 const (
-	// GatewayPlanAnnotation is the annotation with the plan of a Gateway with naming.DryRunAnnotation. The controller never
-	// reads it.
+	// GatewayPlanAnnotation is the annotation in which the controller writes the plan of a Gateway that has
+	// naming.DryRunAnnotation. The controller never reads it.
 	GatewayPlanAnnotation = "gateway.k8s.aws/dry-run-plan"
-	// AddonAnnotationPrefix is the prefix of annotations that report whether an add-on of the load balancer is used. It is
-	// followed by the name of the add-on.
+	// AddonAnnotationPrefix is the prefix of the annotations that report whether the load balancer uses an add-on. The rest
+	// of the key is the name of the add-on.
 	AddonAnnotationPrefix = "gateway.k8s.aws.addon."
 )
 
-// Annotations of a GatewayClass that aws-load-balancer-controller reads after a take-over.
+// Annotations of a GatewayClass with the versions of its configuration that were processed last, and the time.
+// aws-load-balancer-controller reads them if it takes over the GatewayClass.
 const (
 	ProcessedConfigAnnotation   = "elbv2.k8s.aws/last-processed-config"
 	ProcessedConfigAtAnnotation = "elbv2.k8s.aws/last-processed-config-timestamp"
@@ -63,60 +64,64 @@ const fulcrumAnnotationPrefix = "fulcrum.dev/"
 // LoadBalancerGroupAnnotation is the annotation of a Service with the name of the load balancer that the Service shares.
 const LoadBalancerGroupAnnotation = fulcrumAnnotationPrefix + "load-balancer-group"
 
-// Index is the name of an index, by which objects are listed by a value. IndexValues returns the values of an object.
+// Index is the name of an index. An index lists objects under values, so that a Query can select the objects with one value.
+// IndexValues returns the values of an object.
 type Index string
 
 // The indexes, each with the values under which it lists an object.
 const (
-	// ByFinalizer: each finalizer of a stack that an object has. The kinds with this index are those of RootKinds.
+	// ByFinalizer lists an object under each finalizer that this controller has added to it because of a stack. The kinds in
+	// RootKinds have this index.
 	ByFinalizer Index = "finalizer"
-	// IngressByGroupName: value of the group.name annotation.
+	// IngressByGroupName lists Ingresses under the value of their group.name annotation.
 	IngressByGroupName Index = "group"
-	// IngressByClass: spec.ingressClassName, or "" if unset.
+	// IngressByClass lists Ingresses under spec.ingressClassName, or under "" if it is not set.
 	IngressByClass Index = "class"
-	// ClassByParams: name of the IngressClassParams that an IngressClass names.
+	// ClassByParams lists IngressClasses under the name of their IngressClassParams.
 	ClassByParams Index = "params"
-	// ParamsByGroupName: spec.group.name of IngressClassParams.
+	// ParamsByGroupName lists IngressClassParams under spec.group.name.
 	ParamsByGroupName Index = "paramsGroup"
-	// ServiceBySharedLoadBalancer: "namespace/name" of each load balancer that a Service shares, by the
-	// LoadBalancerGroupAnnotation or a finalizer; "" for each Service with a finalizer of a shared load balancer.
+	// ServiceBySharedLoadBalancer lists Services under "namespace/name" of each load balancer that they share according to
+	// LoadBalancerGroupAnnotation or a finalizer. Services with such a finalizer are also listed under "".
 	ServiceBySharedLoadBalancer Index = "loadBalancerGroup"
-	// EndpointSliceByService: "namespace/service" of an EndpointSlice.
+	// EndpointSliceByService lists EndpointSlices under "namespace/name" of their Service.
 	EndpointSliceByService Index = "service"
-	// BindingByService: "namespace/service" of a TargetGroupBinding.
+	// BindingByService lists TargetGroupBindings under "namespace/name" of their Service.
 	BindingByService Index = "bindingService"
-	// BindingByStack: "prefix|stack id" from the stack labels of a TargetGroupBinding.
+	// BindingByStack lists TargetGroupBindings under the StackValue of the stack that their labels name.
 	BindingByStack Index = "stack"
-	// BindingByTargetGroup: name of the target group of a TargetGroupBinding, which may name it by its ARN.
+	// BindingByTargetGroup lists TargetGroupBindings under the result of TargetGroupName.
 	BindingByTargetGroup Index = "targetGroup"
-	// PodByReadinessGate: "namespace/binding" of each readiness gate of a Pod that the controller sets.
+	// PodByReadinessGate lists Pods under "namespace/name" of each TargetGroupBinding that a readiness gate names.
 	PodByReadinessGate Index = "gate"
-	// PodByAddress: each address that a Pod uses, in canonical form; "namespace/address" for a Pod in the host network. A
-	// finished Pod uses none.
+	// PodByAddress lists Pods under each address in canonical form, and Pods in the host network under "namespace/address".
+	// It does not list finished Pods.
 	PodByAddress Index = "address"
 
-	// GatewayByClass: name of the GatewayClass of a Gateway.
+	// GatewayByClass lists Gateways under the name of their GatewayClass.
 	GatewayByClass Index = "gatewayClass"
-	// GatewayByAdoptedStack: naming.AdoptAnnotationValue of the stack that a Gateway takes over.
+	// GatewayByAdoptedStack lists Gateways under naming.AdoptAnnotationValue of the stack whose load balancer they take
+	// over.
 	GatewayByAdoptedStack Index = "adopted"
-	// GatewayByConfiguration: name of the LoadBalancerConfiguration, of its namespace, that a Gateway names.
-	GatewayByConfiguration Index = "gatewayConfiguration"
-	// GatewayClassByConfiguration: "namespace/name" of the LoadBalancerConfiguration that a GatewayClass names.
-	GatewayClassByConfiguration Index = "classConfiguration"
-	// GatewayClassByController: name of the controller of a GatewayClass.
-	GatewayClassByController Index = "controller"
-	// ListenerSetByGateway: "namespace/name" of the Gateway of a ListenerSet.
-	ListenerSetByGateway Index = "setGateway"
-	// RouteByParent: the text of the Ref of each parent that a route names, or that its status has an entry for.
-	RouteByParent Index = "parent"
-	// RouteByBackend: BackendValue of each backend of a route.
-	RouteByBackend Index = "backend"
-	// RouteByConfiguration: name of each ListenerRuleConfiguration that a rule of the route names; it is of the same
+	// GatewayByConfiguration lists Gateways under the name of their LoadBalancerConfiguration, which is in the same
 	// namespace.
+	GatewayByConfiguration Index = "gatewayConfiguration"
+	// GatewayClassByConfiguration lists GatewayClasses under "namespace/name" of their LoadBalancerConfiguration.
+	GatewayClassByConfiguration Index = "classConfiguration"
+	// GatewayClassByController lists GatewayClasses under spec.controllerName.
+	GatewayClassByController Index = "controller"
+	// ListenerSetByGateway lists ListenerSets under "namespace/name" of the Gateway in their parentRef.
+	ListenerSetByGateway Index = "setGateway"
+	// RouteByParent lists routes under Ref.String of each parent in their parentRefs and in their status.
+	RouteByParent Index = "parent"
+	// RouteByBackend lists routes under the BackendValue of each backend.
+	RouteByBackend Index = "backend"
+	// RouteByConfiguration lists routes under the name of each ListenerRuleConfiguration that their rules name. It is in the
+	// same namespace.
 	RouteByConfiguration Index = "routeConfiguration"
-	// ConfigurationByDefaultTargetGroup: name of the TargetGroupConfiguration that a LoadBalancerConfiguration has as its
-	// default; it is of the same namespace.
+	// ConfigurationByDefaultTargetGroup lists LoadBalancerConfigurations under the name of their default
+	// TargetGroupConfiguration. It is in the same namespace.
 	ConfigurationByDefaultTargetGroup Index = "defaultConfiguration"
-	// TargetConfigurationByReference: BackendValue of the object that a TargetGroupConfiguration refers to.
+	// TargetConfigurationByReference lists TargetGroupConfigurations under the BackendValue of their targetReference.
 	TargetConfigurationByReference Index = "targetReference"
 )

@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// Memberships records which finalizers of stacks the objects of root kinds have, and which they had before. `kubectl
-// replace` with a manifest without finalizers removes them. Nothing in the cluster then indicates that the object has a load
-// balancer. An object has left a stack if a writer other than this process removed its finalizer. Memberships is safe for
-// concurrent use.
+// Memberships records which finalizers of stacks the objects of the root kinds (RootKinds) have, and which they had until a
+// client removed them. For example, `kubectl replace` with a manifest without finalizers removes them, and nothing in the
+// cluster then shows that the object has a load balancer. An object has left a stack if a client other than this process
+// removed the finalizer of the stack. Memberships is safe for concurrent use.
 type Memberships struct {
 	mu       sync.Mutex
 	byObject map[Ref]map[string]membership // state of each finalizer of each object
-	// leftByFinalizer are the objects that have left a stack, by finalizer.
+	// leftByFinalizer has the objects that have left a stack, by the finalizer of the stack.
 	leftByFinalizer setsByKey[string, Ref]
 	// changed reports whether Text may differ from the text that was last stored.
 	changed bool
-	// urgentChange reports whether a change must be stored before the process ends, because the objects in the cluster do
-	// not contain it.
+	// urgentChange reports whether a change must be stored before the process ends, because the next process cannot read it
+	// from the objects in the cluster.
 	urgentChange bool
 }
 
@@ -30,18 +30,19 @@ type membership int
 const (
 	finalizerPresent        membership = iota // the object has the finalizer
 	finalizerRemoving                         // this process is removing the finalizer
-	finalizerRemovedByOther                   // another writer has removed the finalizer
+	finalizerRemovedByOther                   // another client has removed the finalizer
 	finalizerAdding                           // this process is adding the finalizer
-	finalizerReadding                         // this process is adding the finalizer to an object that has left
+	finalizerReadding                         // this process is adding the finalizer to an object that has left the stack
 )
 
-// NewMemberships returns Memberships that record no object yet.
+// NewMemberships returns Memberships without objects.
 func NewMemberships() *Memberships {
 	return &Memberships{byObject: map[Ref]map[string]membership{}, leftByFinalizer: setsByKey[string, Ref]{}}
 }
 
-// RecordChange records a change of an object. old is nil for a new object, new for a deleted one. The changes of an object
-// must be recorded in their order.
+// RecordChange records a change of an object. old is nil for a new object, and new is nil for a deleted object. The changes
+// of an object must be recorded in the order in which they happened. RecordChange ignores objects that are not of a root
+// kind.
 func (m *Memberships) RecordChange(old, new Object) {
 	obj := new
 	if obj == nil {
@@ -77,7 +78,7 @@ func (m *Memberships) RecordChange(old, new Object) {
 }
 
 // recordDeletion records that an object does not exist any more. An object that had its finalizer and was not being deleted
-// has not left its stack: it may be missing because the cluster was restored from a backup.
+// has not left its stack: it may be missing because the cluster was restored from a backup. The caller holds the lock.
 func (m *Memberships) recordDeletion(ref Ref, old Object) {
 	for f, is := range m.byObject[ref] {
 		switch {
@@ -92,8 +93,9 @@ func (m *Memberships) recordDeletion(ref Ref, old Object) {
 	}
 }
 
-// BeginClaim records that this process is about to add a finalizer to an object. The events of this write, and of another
-// writer that removes the finalizer again, may arrive before the answer of the API server.
+// BeginClaim records that this process is about to add a finalizer to an object. It must be called before the write, because
+// events may arrive before the answer of the API server: that of the write itself, and that of another client that removes
+// the finalizer again.
 func (m *Memberships) BeginClaim(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +107,7 @@ func (m *Memberships) BeginClaim(ref Ref, finalizer string) {
 	}
 }
 
-// EndClaim records whether a finalizer was added after BeginClaim.
+// EndClaim records that the write after BeginClaim is over. added reports whether it added the finalizer.
 func (m *Memberships) EndClaim(ref Ref, finalizer string, added bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,8 +122,8 @@ func (m *Memberships) EndClaim(ref Ref, finalizer string, added bool) {
 	m.urgentChange = m.urgentChange || added && m.changed // the event of the added finalizer may have arrived before this call
 }
 
-// BeginRelease records that this process is about to remove a finalizer, so that the event is not treated as an edit of
-// another writer.
+// BeginRelease records that this process is about to remove a finalizer. It must be called before the write, so that the
+// event of the write is not treated as an edit by another client.
 func (m *Memberships) BeginRelease(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,8 +132,8 @@ func (m *Memberships) BeginRelease(ref Ref, finalizer string) {
 	}
 }
 
-// EndRelease records whether a finalizer was removed after BeginRelease. If it was, EndRelease also forgets that the object
-// had left the stack.
+// EndRelease records that the write after BeginRelease is over. removed reports whether it removed the finalizer. If so, the
+// object does not count as having left the stack any more.
 func (m *Memberships) EndRelease(ref Ref, finalizer string, removed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,7 +146,7 @@ func (m *Memberships) EndRelease(ref Ref, finalizer string, removed bool) {
 	}
 }
 
-// ObjectsThatLeft returns the objects that have left the stack with this finalizer, sorted.
+// ObjectsThatLeft returns the objects that have left the stack with this finalizer, sorted. They need not exist any more.
 func (m *Memberships) ObjectsThatLeft(finalizer string) []Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,14 +167,14 @@ func (m *Memberships) FinalizersLeftBy(ref Ref) []string {
 	return out
 }
 
-// Restore loads the memberships that an earlier process has stored, and compares them with the objects that exist now:
-//   - An object that was stored as having left a stack and does not exist any more is returned in gone, because no event
-//     reports its deletion.
-//   - An object that was stored with its finalizer and does not exist any more is dropped, because a user may have removed
-//     the finalizer to keep the load balancer.
-//   - An object that this process does not watch is dropped.
+// Restore loads the memberships that an earlier process has stored, and compares them with now, the objects that exist:
+//   - An object that had left a stack and does not exist any more is returned in gone, because no event reports its
+//     deletion.
+//   - An object that had its finalizer and does not exist any more is dropped, because a user may have removed the
+//     finalizer to keep the load balancer.
+//   - An object for which watched returns false is dropped.
 //
-// leftOut is the number of lines that could not be parsed.
+// leftOut is the number of lines of text that could not be parsed.
 func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object) (gone []Ref, leftOut int) {
 	m.mu.Lock()
 	stored, leftOut := parseMemberships(text)
@@ -198,15 +200,15 @@ func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object)
 	return gone, leftOut
 }
 
-// Text returns the text to be stored, and whether it has changed since it was last stored. The text begins with the objects
-// that have left a stack. It is cut after the last line that fits into one object.
+// Text returns the memberships as a text to be stored, and whether it may differ from the text that was stored last. The
+// text begins with the objects that have left a stack. Lines that would make it longer than maxMembershipsBytes are omitted.
 func (m *Memberships) Text() (text string, changed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.text(), m.changed
 }
 
-// text returns the text to be stored. The caller holds the lock.
+// text is Text without the lock, which the caller holds.
 func (m *Memberships) text() string {
 	var b strings.Builder
 	for _, which := range []membership{finalizerRemovedByOther, finalizerReadding, finalizerPresent, finalizerRemoving} {
@@ -228,14 +230,15 @@ func (m *Memberships) text() string {
 // maxMembershipsBytes is the maximum length of the text in bytes. The API server accepts 1 MiB for one object.
 const maxMembershipsBytes = 900 << 10
 
-// HasUrgentChange reports whether there is a change to store that the objects in the cluster do not contain.
+// HasUrgentChange reports whether a change must be stored before the process ends, because the next process cannot read it
+// from the objects in the cluster.
 func (m *Memberships) HasUrgentChange() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.urgentChange
 }
 
-// RecordStored records that a result of Text was stored.
+// RecordStored records that text, a result of Text, was stored.
 func (m *Memberships) RecordStored(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -243,7 +246,7 @@ func (m *Memberships) RecordStored(text string) {
 	m.urgentChange = m.urgentChange && m.changed
 }
 
-// parseMemberships parses a stored text. leftOut is the number of lines that could not be parsed.
+// parseMemberships parses the result of Memberships.Text. leftOut is the number of lines that could not be parsed.
 func parseMemberships(text string) (out map[Ref]map[string]membership, leftOut int) {
 	out = map[Ref]map[string]membership{}
 	for line := range strings.Lines(text) {
@@ -278,7 +281,8 @@ func objectText(ref Ref) string {
 	return string(ref.Kind) + ":" + text
 }
 
-// parseObjectText parses the result of objectText; false for a kind that is not a root kind.
+// parseObjectText parses the result of objectText. It returns false if the text is invalid, or if the kind is not a root
+// kind.
 func parseObjectText(text string) (Ref, bool) {
 	kind, rest, named := strings.Cut(text, ":")
 	if !named {

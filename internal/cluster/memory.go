@@ -24,7 +24,7 @@ type Memory struct {
 	serial        int64
 	objects       map[Ref]Object
 	sortedObjects map[Kind][]storedObject // ascending by namespace and name
-	cachedLists   map[Kind][]Object       // lists of all objects that were made since the last change
+	cachedLists   map[Kind][]Object       // all objects of a kind, if List has been called since the last change of one of them
 	refsByIndex   setsByKey[indexKey, Ref]
 	definitions   map[Kind]Definition
 
@@ -46,7 +46,8 @@ type watcher struct {
 
 type event struct{ old, new Object }
 
-// NewMemory returns an empty store. clock gives creation and deletion times; nil: a clock that is stopped.
+// NewMemory returns an empty store. clock provides the times of creations and deletions. If clock is nil, the time never
+// changes.
 func NewMemory(clock clock.PassiveClock) (*Memory, error) {
 	s, err := sharedScheme()
 	if err != nil {
@@ -67,7 +68,7 @@ func (stoppedClock) Now() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, t
 // Since implements clock.PassiveClock.
 func (s stoppedClock) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 
-// Scheme returns the types that the store can hold. All stores share it, so it must not be changed.
+// Scheme returns the scheme with the types that the store can hold. All stores share it, so it must not be changed.
 func (m *Memory) Scheme() *runtime.Scheme { return m.scheme }
 
 // Get implements Source.
@@ -96,14 +97,15 @@ func (m *Memory) List(q Query) ([]Object, error) {
 	return out, nil
 }
 
-// All returns all objects of a kind, also of a kind without Type, such as Event.
+// All returns all objects of a kind, including kinds for which TypeOf returns false, such as Event.
 func (m *Memory) All(kind Kind) []Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.objectsInNamespace(kind, ""))
 }
 
-// objectsInNamespace returns the objects of a kind in a namespace, or in all. The caller holds the lock.
+// objectsInNamespace returns the objects of a kind in a namespace, or in all namespaces if namespace is empty. The caller
+// must not change the slice. The caller holds the lock.
 func (m *Memory) objectsInNamespace(kind Kind, namespace string) []Object {
 	if out, ok := m.cachedLists[kind]; ok && namespace == "" {
 		return out
@@ -121,8 +123,8 @@ func (m *Memory) objectsInNamespace(kind Kind, namespace string) []Object {
 }
 
 // Watch calls notify after each change, in the order of the changes. The call is made before the write returns, unless
-// another goroutine is notifying watchers at that time: that goroutine then makes the call. old is nil for a new object, new
-// for a deleted one. notify may write. stop ends the watch.
+// another goroutine is notifying watchers at that time: that goroutine then makes the call. old is nil for a new object, and
+// new is nil for a deleted object. notify may write to the store. stop ends the watch.
 func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +138,8 @@ func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 	}
 }
 
-// storeObject replaces an object, or removes it if obj is nil, and records the event. The caller holds the lock.
+// storeObject stores an object, or removes the stored one if obj is nil, and adds the event to pendingEvents. The caller
+// holds the lock.
 func (m *Memory) storeObject(ref Ref, obj Object) {
 	old, had := m.objects[ref]
 	m.reindex(ref, old, obj)
@@ -165,7 +168,8 @@ func compareNames(a, b Ref) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// deliverEvents sends the pending events to the watchers. The caller does not hold the lock.
+// deliverEvents sends the pending events to the watchers. It returns immediately if another goroutine is sending them. The
+// caller does not hold the lock.
 func (m *Memory) deliverEvents() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,14 +187,15 @@ func (m *Memory) deliverEvents() {
 			}
 			func() {
 				m.mu.Unlock()
-				defer m.mu.Lock() // deferred, because a failing test ends the goroutine of its watcher
+				defer m.mu.Lock() // deferred, because a test that fails in notify ends the goroutine
 				w.notify(e.old, e.new)
 			}()
 		}
 	}
 }
 
-// refAndResource returns the reference and resource of an object of any kind in the scheme.
+// refAndResource returns the reference of an object, and its resource as the errors of the API server name it. It returns an
+// error if the scheme does not have the type of the object.
 func (m *Memory) refAndResource(obj Object) (Ref, schema.GroupResource, error) {
 	gvks, _, err := m.scheme.ObjectKinds(obj)
 	if err != nil {

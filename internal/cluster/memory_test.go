@@ -281,8 +281,8 @@ func TestLastListMatchesList(t *testing.T) {
 	}
 }
 
-// TestPutKeepsManagedFields checks that objects that are copied from another cluster retain the times of edits in
-// managedFields.
+// TestPutKeepsManagedFields checks that Put retains the edit times in managedFields of objects that were copied from another
+// cluster.
 func TestPutKeepsManagedFields(t *testing.T) {
 	l, err := LoadYAML([]byte(`apiVersion: v1
 kind: Service

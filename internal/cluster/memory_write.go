@@ -23,8 +23,9 @@ const (
 	StatusPart             // the status subresource
 )
 
-// Put stores objects as they are, with status, managed fields and deletion timestamp. It fills in UID, generation, creation
-// time and managed fields if they are missing.
+// Put stores copies of objects as they are, with status, managed fields and deletion timestamp. It replaces objects with the
+// same names. It sets a new resourceVersion. If UID, generation, creation time, managed fields or the initial conditions of
+// a Gateway API object are missing, Put adds them.
 func (m *Memory) Put(objs ...Object) error {
 	for _, obj := range objs {
 		ref, _, err := m.refAndResource(obj)
@@ -44,8 +45,9 @@ func (m *Memory) Put(objs ...Object) error {
 	return nil
 }
 
-// Apply creates an object, or changes it like kubectl apply does: finalizers and status are kept. The status of pods and nodes
-// is replaced, because there is no kubelet to write it. An object with another UID replaces the stored one.
+// Apply creates an object, or changes the stored object as kubectl apply does: finalizers and status are retained. The
+// status of pods and nodes is replaced, because there is no kubelet to write it. If the object has another UID than the
+// stored object, Apply replaces the stored object completely (Put).
 func (m *Memory) Apply(obj Object) error {
 	ref, _, err := m.refAndResource(obj)
 	if err != nil {
@@ -69,7 +71,8 @@ func (m *Memory) Apply(obj Object) error {
 	return err
 }
 
-// Create adds an object, and returns it as it is stored. It fails with AlreadyExists if an object of that name exists.
+// Create stores a new object, and returns it as it is stored. As in the API server, its status, UID and times are ignored.
+// Create fails with AlreadyExists if an object with that name exists.
 func (m *Memory) Create(obj Object) (Object, error) {
 	o := obj.DeepCopyObject().(Object)
 	m.mu.Lock()
@@ -115,14 +118,15 @@ func (m *Memory) fillNewObject(o Object) {
 	}
 }
 
-// Update changes a part of an object, and returns it as it is stored. A resourceVersion in the object must be the stored one.
-// A write that changes nothing causes no event. An object that is being deleted is removed with its last finalizer.
+// Update changes a part of the stored object, and returns the object as it is stored. If obj has a resourceVersion or UID,
+// it must be that of the stored object. A write that changes nothing causes no event. An object that is being deleted is
+// removed with its last finalizer.
 func (m *Memory) Update(obj Object, part Part) (Object, error) {
 	return m.updatePart(obj, part, func(Object) (Object, error) { return obj.DeepCopyObject().(Object), nil })
 }
 
-// Patch applies a JSON merge patch or a strategic merge patch to a part of the stored object with the kind and name of obj. A
-// uid or resourceVersion in the patch must be the stored one.
+// Patch applies a JSON merge patch or a strategic merge patch to a part of the stored object with the kind and name of obj.
+// If the patch has a resourceVersion or UID, it must be that of the stored object.
 func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte) (Object, error) {
 	return m.updatePart(obj, part, func(cur Object) (Object, error) {
 		before, err := json.Marshal(cur)
@@ -151,7 +155,8 @@ func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte)
 	})
 }
 
-// updatePart replaces a part of a stored object by the one that make returns.
+// updatePart replaces a part of the stored object with the kind and name of obj. make returns an object that has the new
+// part; cur is the stored object.
 func (m *Memory) updatePart(obj Object, part Part, make func(cur Object) (Object, error)) (Object, error) {
 	ref, res, err := m.refAndResource(obj)
 	if err != nil {
@@ -187,7 +192,9 @@ func (m *Memory) updatePart(obj Object, part Part, make func(cur Object) (Object
 	return stored, err
 }
 
-// replaceObject stores next in place of cur, if they differ. The caller holds the lock.
+// replaceObject stores next in place of cur, if they differ, and returns the stored object. It copies the fields that
+// clients cannot change, such as the UID, from cur. It removes an object that is being deleted and has no finalizer left.
+// The caller holds the lock.
 func (m *Memory) replaceObject(ref Ref, cur, next Object) Object {
 	next.SetUID(cur.GetUID())
 	next.SetResourceVersion(cur.GetResourceVersion())
@@ -214,7 +221,7 @@ func (m *Memory) replaceObject(ref Ref, cur, next Object) Object {
 	return next
 }
 
-// Delete removes an object, or marks it as being deleted while it has finalizers.
+// Delete removes an object. If the object has finalizers, Delete only sets its deletion timestamp.
 func (m *Memory) Delete(ref Ref) error {
 	err := func() error {
 		m.mu.Lock()
@@ -240,7 +247,7 @@ func (m *Memory) Delete(ref Ref) error {
 	return err
 }
 
-// Read copies the stored object of the same kind and name into obj. It fails with NotFound.
+// Read copies the stored object with the kind and name of obj into obj. It returns a NotFound error if there is none.
 func (m *Memory) Read(obj Object) error {
 	ref, res, err := m.refAndResource(obj)
 	if err != nil {
@@ -259,7 +266,7 @@ func (m *Memory) Read(obj Object) error {
 	return json.Unmarshal(data, obj)
 }
 
-// Remove deletes the object of the same kind and name.
+// Remove is Delete for the object with the kind and name of obj.
 func (m *Memory) Remove(obj Object) error {
 	ref, _, err := m.refAndResource(obj)
 	if err != nil {

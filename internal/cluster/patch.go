@@ -3,13 +3,13 @@ package cluster
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Patch is a write that a run makes to Kubernetes: a status, an annotation, a finalizer or an event. The types below
-// implement it.
+// implement Patch.
 type Patch interface{ patch() }
 
 // ObjectStatus sets fields of the status of an object. Other fields are retained. A list is replaced as a whole.
 type ObjectStatus struct {
 	Ref Ref
-	// Fields is encoded as JSON with the field names of the status.
+	// Fields has the new values. It is encoded as JSON, with the field names of the status.
 	Fields any
 }
 
@@ -22,8 +22,8 @@ type StatusEdit struct {
 	Edit func(obj Object, now metav1.Time) any
 }
 
-// Annotation sets an annotation of an object that only users and other programs read; an empty value removes it. Errors are
-// logged, and do not end the run.
+// Annotation sets an annotation of an object. The controller does not depend on the annotation, which is only for users and
+// other programs. A failed write is therefore logged, and does not end the run. An empty Value removes the annotation.
 type Annotation struct {
 	Ref        Ref
 	Key, Value string
@@ -35,7 +35,7 @@ type Annotation struct {
 	TooLarge Event
 }
 
-// Finalizer adds a finalizer to an object that is not a root, or removes it.
+// Finalizer adds a finalizer to an object that is not of a root kind (RootKinds), or removes the finalizer.
 type Finalizer struct {
 	Ref    Ref
 	Name   string
@@ -47,18 +47,18 @@ type Finalizer struct {
 type Event struct {
 	Ref     Ref
 	Warning bool
-	// Fault is set if the warning is about something that is held, refused or removed, and not just advice.
+	// Fault is set if the warning reports that something is held, refused or removed. It is not set for advice.
 	Fault bool
 	// Once is set for a normal event that, like a warning, is written only once while it is repeated.
 	Once bool
-	// Source is the source component of the event. Empty means that of the kind of object.
+	// Source is the source component of the event. If it is empty, it depends on the kind of the object.
 	Source  string
 	Reason  string
 	Message string
 }
 
-// LastingWarnings marks the warnings among the patches of a run as all warnings that exist about a subject. Their events are
-// emitted again periodically, until a later run has other warnings about the subject.
+// LastingWarnings declares that the warnings in the same list of patches are all current warnings about a subject. Their
+// events are emitted again periodically, until a later list with the same subject has other warnings.
 type LastingWarnings struct {
 	// Subject identifies the subject of the warnings, such as the ID of a stack.
 	Subject string

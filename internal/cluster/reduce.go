@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Annotations that are read, besides those with annotationPrefix.
+// Prefixes of the annotations that the controller reads, and other annotations that it reads.
 const (
 	annotationPrefix       = "alb.ingress.kubernetes.io/"
 	servicePrefix          = "service.beta.kubernetes.io/"
@@ -27,13 +27,14 @@ const (
 	quicAnnotation         = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
 )
 
-// largeAnnotationBytes is the length in bytes from which an annotation is retained, although the controller does not read
-// it: its removal must be an event, because an annotation of the controller may fit then.
+// largeAnnotationBytes is the length in bytes above which Reduce retains an annotation of an Ingress or Gateway that the
+// controller does not read. The removal of such an annotation must cause an event, because the plan annotation of the
+// controller may then fit into the object.
 const largeAnnotationBytes = 4 << 10
 
-// Reduce removes the fields of an object that the controller does not read, so that a cache stays small, and so that changes
-// of these fields cause no events. It is idempotent, and changes its argument. quicEnv is the environment variable of
-// containers that is retained; all others are removed.
+// Reduce removes the fields of an object that the controller does not read, and returns the result. A cache thus stays
+// small, and changes of these fields cause no events. Reduce is idempotent. It may change obj. quicEnv is the name of the
+// environment variable that is retained in containers that serve QUIC; all others are removed.
 func Reduce(obj Object, quicEnv string) Object {
 	reduceManagedFields(obj)
 	switch o := obj.(type) {
@@ -87,7 +88,8 @@ func isMistypedPrefix(annotation, prefix string) bool {
 	return finding.NearestWord(has+"/", []string{prefix}) != ""
 }
 
-// reduceMeta returns metadata with the given labels, and with the annotations for which read returns true.
+// reduceMeta returns the metadata that the controller reads, with the given labels and with the annotations for which read
+// returns true. If read is nil, it returns no annotations.
 func reduceMeta(m metav1.ObjectMeta, labels map[string]string, read func(key string) bool) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
@@ -148,7 +150,7 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 	return &corev1.Pod{TypeMeta: p.TypeMeta, ObjectMeta: meta, Spec: spec, Status: status}
 }
 
-// intern returns the shared copy of a text that many objects have.
+// intern returns a copy of s that all objects with the same text share, to save memory.
 func intern[T ~string](s T) T { return unique.Make(s).Value() }
 
 // isReadinessGate reports whether the type of a readiness gate or pod condition is one that the controller sets.
@@ -156,8 +158,8 @@ func isReadinessGate(t corev1.PodConditionType) bool {
 	return strings.HasPrefix(string(t), readinessGatePrefix) || strings.HasPrefix(string(t), legacyReadinessGatePrefix)
 }
 
-// reduceContainer returns a container with its named ports. For a pod that serves QUIC, it returns all ports and the
-// variable of the server ID. It reports whether the result has a port or a variable.
+// reduceContainer returns a container with its named ports. If quic is true, it returns all ports, and the environment
+// variable quicEnv, which has the server ID. It also reports whether the result has a port or a variable.
 func reduceContainer(c corev1.Container, quic bool, quicEnv string) (corev1.Container, bool) {
 	out := corev1.Container{RestartPolicy: c.RestartPolicy}
 	for _, p := range c.Ports {
@@ -207,8 +209,8 @@ func reduceEndpointSlice(s *discoveryv1.EndpointSlice) {
 	}
 }
 
-// SameContent reports whether two states of an object are equal, apart from their resource version and from annotations that
-// the controller writes and never reads. Both must be results of Reduce.
+// SameContent reports whether two states of an object are equal, apart from the resourceVersion, managed fields, and
+// annotations that the controller writes and never reads. Both must be results of Reduce.
 func SameContent(a, b Object) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

@@ -10,15 +10,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// isRelevantGatewayAnnotation reports whether the controller reads an annotation of a Gateway, or compares it before it
-// writes it.
+// isRelevantGatewayAnnotation reports whether the controller reads an annotation of a Gateway, or compares its value before
+// it writes the annotation.
 func isRelevantGatewayAnnotation(key string) bool {
 	return key == naming.DryRunAnnotation || key == naming.AdoptAnnotation || key == GatewayPlanAnnotation || strings.HasPrefix(key, AddonAnnotationPrefix)
 }
 
-// reduceOptionalKind is Reduce for the optional kinds. It reports whether the kind of an object is optional. It removes all
-// labels, and retains only annotations that the controller shares with users or with other controllers. It retains the
-// status, because the controller compares it before it writes it.
+// reduceOptionalKind is Reduce for the optional kinds (Type.Optional). It reports whether the kind of obj is optional; if
+// not, it changes nothing. It removes all labels, and retains only annotations that the controller shares with users or with
+// other controllers. It retains the status, because the controller compares the status before it writes it.
 func reduceOptionalKind(obj Object) bool {
 	kind, _ := KindOf(obj)
 	if typ, ok := TypeOf(kind); !ok || !typ.Optional() {

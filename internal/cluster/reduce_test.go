@@ -18,8 +18,8 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// TestUnusedFieldsAreNoEvent checks which fields of the kinds that many stacks read are ignored when they change, and
-// which are not.
+// TestUnusedFieldsAreNoEvent checks, for the kinds with the most objects, that SameContent ignores a change of a field that
+// the controller does not read, and reports a change of a field that it reads.
 func TestUnusedFieldsAreNoEvent(t *testing.T) {
 	set := func(key, value string) func(Object) {
 		return func(o Object) {
@@ -125,8 +125,8 @@ func withPodCondition(typ corev1.PodConditionType, message string) func(Object) 
 	}
 }
 
-// TestReducedDoesNotModifyItsSource checks that ReducedSource returns reduced objects; the objects in the source retain all
-// their fields.
+// TestReducedDoesNotModifyItsSource checks that ReducedSource returns a reduced object, and that the object in the source
+// retains all its fields.
 func TestReducedDoesNotModifyItsSource(t *testing.T) {
 	m, err := NewMemory(clock.RealClock{})
 	if err != nil {
@@ -255,8 +255,8 @@ func heapSize() uint64 {
 	return m.HeapAlloc
 }
 
-// TestClassEditedAtOfReducedServices checks that Reduce retains the managedFields entry with the time at which the class was
-// edited.
+// TestClassEditedAtOfReducedServices checks that Reduce retains the edit times of class and finalizers if a Service has a
+// finalizer of a stack, and removes all managedFields otherwise.
 func TestClassEditedAtOfReducedServices(t *testing.T) {
 	at := func(s int64) *metav1.Time { return &metav1.Time{Time: time.Unix(s, 0)} }
 	svc := func(finalizers ...string) Object {

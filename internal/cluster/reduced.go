@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ReducedSource is a source that returns the objects of another source as informers do: it omits finished pods, and reduces
-// all other objects.
+// ReducedSource is a Source that returns the objects of another Source as informers return them: it omits finished pods, and
+// applies Reduce to other objects.
 type ReducedSource struct {
 	Source  Source
 	QUICEnv string
@@ -43,7 +43,8 @@ func (r *ReducedSource) List(q Query) ([]Object, error) {
 // Installed implements InstalledChecker.
 func (r *ReducedSource) Installed(kind Kind) bool { return isInstalled(r.Source, kind) }
 
-// Reduce returns the reduced copy of an object, nil for a finished pod. It does not change its argument.
+// Reduce returns the reduced copy of an object, or nil for a finished pod. It does not change its argument. It caches the
+// copy until the source has another state of the object.
 func (r *ReducedSource) Reduce(obj Object) Object {
 	if p, ok := obj.(*corev1.Pod); obj == nil || ok && IsPodFinished(p) {
 		return nil

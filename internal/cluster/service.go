@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ServicePortNumber returns the number of the port of a Service that has a number or name; false if the Service has no such
-// port.
+// ServicePortNumber returns the number of the port that port names by number or by name. It returns false if the Service
+// does not exist or has no such port.
 func ServicePortNumber(v *View, namespace, service string, port intstr.IntOrString) (int32, bool) {
 	svc, ok := Get[*corev1.Service](v, KindService, namespace, service)
 	if !ok {
@@ -22,7 +22,8 @@ func ServicePortNumber(v *View, namespace, service string, port intstr.IntOrStri
 	return 0, false
 }
 
-// ServicePortText returns the number of a port as a text, or port unchanged if the Service has no such port.
+// ServicePortText returns the number of a port of a Service as text. If the Service has no such port, it returns the text of
+// port.
 func ServicePortText(v *View, namespace, service string, port intstr.IntOrString) string {
 	if n, ok := ServicePortNumber(v, namespace, service, port); ok {
 		return strconv.Itoa(int(n))

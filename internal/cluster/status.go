@@ -10,11 +10,10 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// StatusOf returns a pointer to the status of an object; nil for an object of a kind without status.
+// StatusOf returns a pointer to the status of an object, or nil if objects of its kind have no status.
 func StatusOf(obj Object) any { return pointerTo(obj, "Status") }
 
-// pointerTo returns a pointer to a field of an object, which has the same name in the Go types of all kinds; nil if the kind
-// does not have the field.
+// pointerTo returns a pointer to the field of an object with this name in its Go type, or nil if the type has no such field.
 func pointerTo(obj Object, field string) any {
 	f := reflect.ValueOf(obj).Elem().FieldByName(field)
 	if !f.IsValid() {
@@ -23,7 +22,7 @@ func pointerTo(obj Object, field string) any {
 	return f.Addr().Interface()
 }
 
-// copyStatus sets the status of dst to that of src, which is of the same kind, or to an empty one if src is nil.
+// copyStatus sets the status of dst to that of src, an object of the same kind. If src is nil, it clears the status.
 func copyStatus(dst, src Object) {
 	to := reflect.ValueOf(dst).Elem().FieldByName("Status")
 	switch {
@@ -35,8 +34,8 @@ func copyStatus(dst, src Object) {
 	}
 }
 
-// specOf returns the part of an object whose changes increment the generation; nil for an object of a kind whose objects keep
-// their generation.
+// specOf returns the part of an object whose changes increment metadata.generation, or nil for a kind whose generation never
+// changes.
 func specOf(obj Object) any {
 	switch o := obj.(type) {
 	case *corev1.Service, *corev1.Node, *corev1.Namespace:
@@ -47,7 +46,7 @@ func specOf(obj Object) any {
 	return pointerTo(obj, "Spec")
 }
 
-// StatusHostname returns the first host name in the status of an Ingress, Service or Gateway, "" if there is none.
+// StatusHostname returns the first host name in the status of an Ingress, Service or Gateway, or "" if there is none.
 func StatusHostname(obj Object) string {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -72,10 +71,12 @@ func StatusHostname(obj Object) string {
 	return ""
 }
 
-// ClearedStatus returns the fields, in the form of ObjectStatus.Fields, that remove a load balancer from the status of an
-// object whose finalizer is about to be removed. It returns nil if the status must be retained, because DNS records depend
-// on it: the status of an object with another finalizer of a stack contains another load balancer, and a status that this
-// controller would not write was written by a controller that has taken over the object.
+// ClearedStatus returns the fields, in the form of ObjectStatus.Fields, that remove the load balancer from the status of an
+// object. finalizer is the finalizer that is about to be removed from the object. ClearedStatus returns nil if the status
+// must be retained, because DNS records depend on it:
+//
+//   - The object has another finalizer of a stack. The status then contains the load balancer of that stack.
+//   - The status is not one that this controller writes. Another controller has then taken over the object.
 func ClearedStatus(obj Object, finalizer string) any {
 	hasLoadBalancer := false
 	switch o := obj.(type) {

@@ -8,8 +8,8 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// clearedGatewayStatus returns the fields that reset the status of a Gateway to that of a new object, apart from conditions
-// of other controllers.
+// clearedGatewayStatus returns the fields that reset the status of a Gateway to that of a new Gateway. It retains the
+// conditions that other controllers have added.
 func clearedGatewayStatus(o *gwv1.Gateway) any {
 	conditions := initialConditions(gwv1.GatewayConditionAccepted, gwv1.GatewayConditionProgrammed)
 	for _, c := range o.Status.Conditions {
@@ -20,7 +20,7 @@ func clearedGatewayStatus(o *gwv1.Gateway) any {
 	return map[string]any{"addresses": nil, "listeners": nil, "attachedListenerSets": nil, "conditions": conditions}
 }
 
-// initialConditions returns the conditions that the API server sets in a new object.
+// initialConditions returns the conditions that the API server sets in a new object of the Gateway API.
 func initialConditions[T ~string](types ...T) []metav1.Condition {
 	var out []metav1.Condition
 	for _, t := range types {
@@ -32,7 +32,8 @@ func initialConditions[T ~string](types ...T) []metav1.Condition {
 	return out
 }
 
-// fillGatewayStatus sets the conditions that the API server sets in a new object.
+// fillGatewayStatus sets the conditions of a GatewayClass, Gateway or ListenerSet that has none, as the API server does for
+// a new object.
 func fillGatewayStatus(obj Object) {
 	switch o := obj.(type) {
 	case *gwv1.GatewayClass:

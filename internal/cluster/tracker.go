@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Tracker records the reads of the last view of each consumer, such as a stack, and finds the consumers that an event
-// affects. It is safe for concurrent use.
+// Tracker records what each consumer, such as a stack, has read in its last run. It finds the consumers that an event
+// affects. K is the type of the keys of consumers. Tracker is safe for concurrent use.
 type Tracker[K comparable] struct {
 	mu             sync.Mutex
 	seq            uint64
-	recordingOrder map[K]uint64 // order of first recording, in which consumers are returned
+	recordingOrder map[K]uint64 // number of each consumer in the order in which they were first recorded
 	reads          map[K]viewReads
 	byRef          setsByKey[Ref, K]
 	byQuery        setsByKey[Query, K]
@@ -33,11 +33,12 @@ func NewTracker[K comparable]() *Tracker[K] {
 	}
 }
 
-// Record replaces the reads of a consumer by those of the view of its last run. It forgets a consumer whose view has none.
+// Record replaces the reads of a consumer with those of v, the view of its last run. If v has no reads, Record removes the
+// consumer.
 func (t *Tracker[K]) Record(k K, v *View) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// Most runs repeat the reads of the last run. Repeated reads are not removed and added again.
+	// Most runs read the same as the last run. The index entries of repeated reads are not removed and added again.
 	t.forget(k, v)
 	if len(v.refs) == 0 && len(v.queries) == 0 {
 		delete(t.recordingOrder, k)
@@ -67,7 +68,7 @@ func (t *Tracker[K]) Forget(k K) {
 	delete(t.recordingOrder, k)
 }
 
-// forget removes the reads of a consumer from the indexes, except those that the view repeats. The caller holds the lock.
+// forget removes the reads of a consumer from the indexes, except those that the view v repeats. The caller holds the lock.
 func (t *Tracker[K]) forget(k K, v *View) {
 	q := t.reads[k]
 	for _, r := range q.refs {
@@ -84,8 +85,8 @@ func (t *Tracker[K]) forget(k K, v *View) {
 }
 
 // Affected returns the consumers that a change of an object affects: those that read it by name, and those with a query that
-// selects its old or new state. old is nil for a new object, new for a deleted one. The result is in the order of first
-// recording.
+// selects its old or new state. old is nil for a new object, and new is nil for a deleted object. The result is in the order
+// in which the consumers were first recorded.
 func (t *Tracker[K]) Affected(old, new Object) []K {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,12 +107,12 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 	return t.sortConsumers(affected)
 }
 
-// sortConsumers returns consumers in the order of first recording. The caller holds the lock.
+// sortConsumers returns consumers in the order in which they were first recorded. The caller holds the lock.
 func (t *Tracker[K]) sortConsumers(affected map[K]struct{}) []K {
 	return slices.SortedFunc(maps.Keys(affected), func(a, b K) int { return cmp.Compare(t.recordingOrder[a], t.recordingOrder[b]) })
 }
 
-// ConsumersOf returns the consumers that read an object by name, in the order of first recording.
+// ConsumersOf returns the consumers that read an object by name, in the order in which they were first recorded.
 func (t *Tracker[K]) ConsumersOf(r Ref) []K {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +121,7 @@ func (t *Tracker[K]) ConsumersOf(r Ref) []K {
 	return t.sortConsumers(affected)
 }
 
-// IsRead reports whether a consumer reads an object by name.
+// IsRead reports whether any consumer has read an object by name in its last run.
 func (t *Tracker[K]) IsRead(r Ref) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +164,6 @@ func (q Query) Selects(obj Object) bool {
 	return q.Index == "" || slices.Contains(IndexValues(q.Index, obj), q.Value)
 }
 
-// addAll adds keys to a set.
 func addAll[K comparable](into map[K]struct{}, from iter.Seq[K]) {
 	for k := range from {
 		into[k] = struct{}{}

@@ -95,8 +95,9 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	}
 }
 
-// readIngressWithReferences reads an Ingress, and then the objects that the Ingress references, so that later reads depend
-// on earlier results as in a translation.
+// readIngressWithReferences lists the Ingresses of IngressGroups in a namespace, or in all if ns is empty, and reads the
+// Services that they name. Its later reads thus depend on earlier results, as in a run. It returns the names and versions of
+// the objects that it has read.
 func readIngressWithReferences(v *View, ns string) string {
 	var seen []string
 	note := func(o Object) { seen = append(seen, RefOf(o).String()+"@"+o.GetResourceVersion()) }
@@ -121,8 +122,8 @@ func readIngressWithReferences(v *View, ns string) string {
 	return fmt.Sprint(seen)
 }
 
-// TestTrackerFindsAffectedConsumers changes objects at random. Each consumer whose result changes must be reported as
-// affected, and each affected consumer must have read the object.
+// TestTrackerFindsAffectedConsumers changes objects at random. It checks that each consumer whose result changes is reported
+// as affected, and that each affected consumer has read the object or a list with it.
 func TestTrackerFindsAffectedConsumers(t *testing.T) {
 	for seed := range int64(200) {
 		rnd := rand.New(rand.NewSource(seed))

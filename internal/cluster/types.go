@@ -41,7 +41,7 @@ func (t Type) New() Object { return t.emptyObject.DeepCopyObject().(Object) }
 // NewList returns an empty list of objects of the kind.
 func (t Type) NewList() client.ObjectList { return t.emptyList.DeepCopyObject().(client.ObjectList) }
 
-// Types returns the types of all kinds, in the order of the constants.
+// Types returns the types of all kinds, in the order of the Kind constants.
 func Types() []Type { return slices.Clone(kindTable) }
 
 var (
@@ -102,13 +102,14 @@ var (
 	}
 )
 
-// Optional reports whether the kind need not be installed. The kinds of the Gateway API and GlobalAccelerator are optional.
+// Optional reports whether the CRD of the kind need not be installed. The kinds of the Gateway API and GlobalAccelerator are
+// optional.
 func (t Type) Optional() bool {
 	return slices.Contains([]string{gwV1.Group, gwconfig.GroupVersion.Group, aga.GroupVersion.Group}, t.GVK.Group)
 }
 
-// RootKinds returns the kinds of root objects: those from which load balancers or accelerators are created, and which have
-// finalizers of stacks.
+// RootKinds returns the kinds of root objects: those for which the controller creates load balancers or accelerators. A root
+// object has a finalizer for each of its stacks.
 func RootKinds() []Kind {
 	var out []Kind
 	for _, t := range kindTable {
@@ -119,7 +120,7 @@ func RootKinds() []Kind {
 	return out
 }
 
-// TypeOf returns the type of a kind; false for a kind that translators do not read.
+// TypeOf returns the type of a kind. It returns false for a kind that the controller does not read.
 func TypeOf(k Kind) (Type, bool) {
 	for _, t := range kindTable {
 		if t.Kind == k {
@@ -138,24 +139,25 @@ var kindByType = func() map[reflect.Type]Kind {
 	return out
 }()
 
-// KindOf returns the kind of an object by its Go type; false for objects that translators do not read.
+// KindOf returns the kind of an object by its Go type. It returns false for an object of a kind that the controller does not
+// read.
 func KindOf(obj Object) (Kind, bool) {
 	k, ok := kindByType[reflect.TypeOf(obj)]
 	return k, ok
 }
 
-// RefOf returns the reference of an object. The kind is empty for objects that translators do not read.
+// RefOf returns the reference of an object. Its Kind is empty if the controller does not read objects of the kind.
 func RefOf(obj Object) Ref {
 	k, _ := KindOf(obj)
 	return Ref{Kind: k, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// RefFromFinding returns the reference of the object of a finding.
+// RefFromFinding converts the reference of an object in a finding to a Ref.
 func RefFromFinding(r finding.Ref) Ref {
 	return Ref{Kind: Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
-// FindingRef returns the reference in the form of findings.
+// FindingRef converts the reference to the type that findings use.
 func (r Ref) FindingRef() finding.Ref {
 	return finding.Ref{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
@@ -182,5 +184,6 @@ func NewScheme() (*runtime.Scheme, error) {
 	return s, nil
 }
 
-// sharedScheme is the scheme of all stores and decoders, created once because that is slow. No types may be added to it.
+// sharedScheme returns the scheme of all stores and decoders. It is created only once, because that is slow. No types may be
+// added to it.
 var sharedScheme = sync.OnceValues(NewScheme)

@@ -1,6 +1,7 @@
-// Package cluster provides the Kubernetes objects that translators read. A View records the objects and lists that a run
-// reads, so that an event of an object triggers exactly the stacks that depend on the object. The package has no client.
-// Informers and YAML files implement the interface Source.
+// Package cluster provides Kubernetes objects to the code that translates them. A View records the objects and lists that a
+// run reads, so that an event of an object triggers exactly the stacks that depend on the object. The package makes no calls
+// to an API server: it reads from a Source, such as the informers of package kube, or Memory, which can be filled from YAML
+// files.
 package cluster
 
 import (
@@ -24,8 +25,8 @@ type Ref struct {
 	Name      string
 }
 
-// Query selects all objects of a kind that have a value in an index, and are in a namespace if it is set. An empty
-// Index selects all objects of the kind.
+// Query selects the objects of a kind that have a value in an index. If Index is empty, it selects all objects of the kind.
+// If Namespace is not empty, it selects only objects in this namespace.
 type Query struct {
 	Kind      Kind
 	Namespace string
@@ -36,37 +37,41 @@ type Query struct {
 // Source provides the objects that a View reads. Implementations must be safe for concurrent use. Callers must not change the
 // returned objects.
 type Source interface {
-	// Get returns an object, nil if it does not exist.
+	// Get returns an object, or nil if it does not exist.
 	Get(ref Ref) (Object, error)
-	// List returns the objects in ascending order of namespace and name. The list must not be changed.
+	// List returns the objects that a query selects, in ascending order of namespace and name. Callers must not change the
+	// list.
 	List(q Query) ([]Object, error)
 }
 
-// InstalledChecker is a Source for kinds that need not be installed. A kind that is not installed has no objects.
+// InstalledChecker is an optional interface of a Source whose kinds need not all be installed in the cluster. A kind that is
+// not installed has no objects.
 type InstalledChecker interface {
 	// Installed reports whether a kind is installed and read.
 	Installed(kind Kind) bool
 }
 
-// Confirmer is a Source whose objects may be older than those of the API server.
+// Confirmer is an optional interface of a Source whose objects may be older than those of the API server.
 type Confirmer interface {
 	// Confirm returns StaleError if the API server has another state of an object.
 	Confirm(obj Object) error
 }
 
-// ReferenceFinder is a Source that asks the API server for a referenced object that its cache does not have.
+// ReferenceFinder is an optional interface of a Source that can read objects from the API server that its cache does not
+// have.
 type ReferenceFinder interface {
-	// Find returns an object, nil if it does not exist or if its kind is not looked up.
+	// Find reads an object from the API server. It returns nil if the object does not exist, or if the source does not read
+	// objects of its kind in this way.
 	Find(ref Ref) (Object, error)
 }
 
-// LookupSource is a Source that asks the API server for objects that its cache does not have.
+// LookupSource is an optional interface of a Source that reads objects from the API server if its cache does not have them.
 type LookupSource interface {
 	// CacheOnly returns a source that reads the same cache, and sends no requests to the API server.
 	CacheOnly() Source
 }
 
-// StaleError is the error of a view that has read an object which has changed in the API server. The source will have the
+// StaleError reports that an object that a view has read from a cache has changed in the API server. The cache will have the
 // new state soon.
 type StaleError struct{ Ref Ref }
 
@@ -76,17 +81,17 @@ func (s StaleError) Error() string { return s.Ref.String() + " has changed since
 // RetryAfter returns how long to wait for the new state. The event of the new state may trigger a run earlier.
 func (s StaleError) RetryAfter() time.Duration { return time.Second }
 
-// View reads from a Source, and subscribes to each object and query that it reads, also if they return nothing. An event that
-// changes a result triggers the next run. Subscribe and SubscribeList subscribe without reading; reads of a view from
-// Unsubscribed do not subscribe. After the first error of the source, reads return nothing, and the caller checks Err at the
-// end.
+// View reads from a Source, and subscribes to each object and query that it reads, also if they return nothing. An event
+// that changes a result triggers the next run. Subscribe and SubscribeList subscribe without reading. A view that
+// Unsubscribed returns reads without subscribing. After the first error of the source, all reads return nothing. Callers
+// check Err after the last read.
 type View struct {
 	source      Source
 	refs        map[Ref]struct{} // refs and queries are nil in a view that does not subscribe
 	queries     map[Query]struct{}
 	err         error
 	memberships *Memberships // nil: without memberships
-	// confirmed are the resource versions of the objects that Confirm has found unchanged.
+	// confirmed has the resource versions of the objects for which Confirm has returned no error.
 	confirmed map[Ref]string
 }
 
@@ -95,16 +100,16 @@ func NewView(src Source) *View {
 	return &View{source: src, refs: map[Ref]struct{}{}, queries: map[Query]struct{}{}}
 }
 
-// WithMemberships sets the memberships that ObjectsThatLeft and FinalizersLeftBy read, and returns the view.
+// WithMemberships sets the memberships that ObjectsThatLeft and FinalizersLeftBy read, and returns v.
 func (v *View) WithMemberships(m *Memberships) *View {
 	v.memberships = m
 	return v
 }
 
-// Unsubscribed returns a view of the same source that does not subscribe, and has its own error.
+// Unsubscribed returns a new view of the same source. It does not subscribe, and its errors do not affect v.
 func (v *View) Unsubscribed() *View { return &View{source: v.source, memberships: v.memberships} }
 
-// CacheOnly returns a view like Unsubscribed that sends no requests to the API server.
+// CacheOnly returns a new view like Unsubscribed that also sends no requests to the API server.
 func (v *View) CacheOnly() *View {
 	out := v.Unsubscribed()
 	if asker, ok := v.source.(LookupSource); ok {
@@ -131,7 +136,7 @@ func (v *View) SubscribeList(q Query) {
 // for all objects of the kind, and for all Gateways and GatewayClasses.
 func (v *View) Installed(kind Kind) bool { return isInstalled(v.source, kind) }
 
-// isInstalled reports whether a source reads a kind; true if the source is no InstalledChecker.
+// isInstalled reports whether a source reads a kind. It returns true if the source is not an InstalledChecker.
 func isInstalled(src Source, kind Kind) bool {
 	i, ok := src.(InstalledChecker)
 	return !ok || i.Installed(kind)
@@ -154,8 +159,8 @@ func (v *View) FinalizersLeftBy(ref Ref) []string {
 	return v.memberships.FinalizersLeftBy(ref)
 }
 
-// Err returns the first error of the source, nil if there was none. The result of a translation must not be used if the view
-// has an error.
+// Err returns the first error of the source, or nil. If the view has an error, results that were computed from its reads
+// must not be used.
 func (v *View) Err() error { return v.err }
 
 // Refs returns the objects to which the view has subscribed, sorted.
@@ -171,7 +176,7 @@ func (v *View) Queries() []Query {
 	})
 }
 
-// Get reads an object, and subscribes to it; false if it does not exist, or if the view has an error.
+// Get reads an object, and subscribes to it. It returns false if the object does not exist, or if the view has an error.
 func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	var none T
 	v.Subscribe(kind, namespace, name)
@@ -193,8 +198,8 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	return t, ok
 }
 
-// GetReferenced reads an object that another one references, as Get does. It asks the API server for an object that the
-// cache of the source does not have. If the object does not exist, it calls Confirm for the referrer.
+// GetReferenced reads an object that referrer names, as Get does. If the cache of the source does not have the object, it
+// reads the object from the API server. If the object does not exist there either, it calls Confirm for referrer.
 func GetReferenced[T Object](v *View, referrer Object, kind Kind, namespace, name string) (T, bool) {
 	t, ok := Get[T](v, kind, namespace, name)
 	if f, asks := v.source.(ReferenceFinder); asks && !ok && v.err == nil {
@@ -211,9 +216,9 @@ func GetReferenced[T Object](v *View, referrer Object, kind Kind, namespace, nam
 	return t, ok
 }
 
-// Confirm sets the error of the view if objects have changed in the API server. Before an object is reported as missing,
-// Confirm must be called for the objects that reference it: each kind has its own watch, so the deletion of an object may
-// arrive before the edit that removed a reference to it.
+// Confirm sets the error of the view if one of the objects has changed in the API server. It must be called for the objects
+// that reference a missing object, before the missing object is reported: each kind has its own watch, so the deletion of an
+// object may arrive before the edit that removed a reference to it.
 func (v *View) Confirm(objs ...Object) {
 	source, ok := v.source.(Confirmer)
 	if !ok {
@@ -233,10 +238,11 @@ func (v *View) Confirm(objs ...Object) {
 	}
 }
 
-// List reads all objects that a query selects, and subscribes to them, in ascending order of namespace and name.
+// List reads the objects that a query selects, in ascending order of namespace and name, and subscribes to the query. It
+// returns nil if the view has an error.
 func List[T Object](v *View, q Query) []T { return convertSelected[T](v, q, v.list(q)) }
 
-// list is List for objects of any type.
+// list is List without the conversion to a type.
 func (v *View) list(q Query) []Object {
 	v.SubscribeList(q)
 	if v.err != nil {
@@ -250,7 +256,8 @@ func (v *View) list(q Query) []Object {
 	return objs
 }
 
-// convertSelected converts the objects that a query has selected to their type.
+// convertSelected converts objs, the result of query q, to type T. If an object has another type, it sets the error of the
+// view and returns nil.
 func convertSelected[T Object](v *View, q Query, objs []Object) []T {
 	if v.err != nil {
 		return nil
@@ -267,8 +274,8 @@ func convertSelected[T Object](v *View, q Query, objs []Object) []T {
 	return out
 }
 
-// LastListCache caches the last result of a query, so that the objects are not converted again while the source returns the
-// same list. It is safe for concurrent use.
+// LastListCache caches the last result of a query. As long as the source returns the same list, its objects are not
+// converted again. It is safe for concurrent use.
 type LastListCache[T Object] struct {
 	last atomic.Pointer[convertedList[T]]
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// confirmRecorder is a source that records the versions that Confirm is called with.
+// confirmRecorder is a source that records the resource versions of the objects that Confirm is called with.
 type confirmRecorder struct {
 	Source
 	confirmedVersions []string
@@ -18,7 +18,8 @@ func (v *confirmRecorder) Confirm(obj Object) error {
 	return nil
 }
 
-// TestEachVersionIsConfirmed checks that Confirm is called again for a newer version of an object that a view reads later.
+// TestEachVersionIsConfirmed checks that View.Confirm calls Confirm of the source once for each resource version of an
+// object.
 func TestEachVersionIsConfirmed(t *testing.T) {
 	t.Parallel()
 	src := &confirmRecorder{}

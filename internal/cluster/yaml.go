@@ -24,7 +24,7 @@ import (
 // LoadedObjects are the objects of a YAML or JSON stream.
 type LoadedObjects struct {
 	Objects []Object
-	// Skipped are the documents of kinds that translators do not read, as "apiVersion Kind name".
+	// Skipped has the documents of kinds that the controller does not read, as "apiVersion Kind name".
 	Skipped []string
 }
 
@@ -37,9 +37,9 @@ var strictDecoder = sync.OnceValues(func() (runtime.Decoder, error) {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(), nil
 })
 
-// LoadYAML reads the objects of a YAML or JSON stream, which may have several documents and lists of objects.
-// Unknown and repeated fields are errors, except in kinds that are skipped. Namespaced objects without a
-// namespace get the namespace "default". LoadYAML sets the defaults of the API server that translators depend on.
+// LoadYAML reads the objects of a YAML or JSON stream, which may have several documents and lists of objects. Unknown and
+// repeated fields are errors, except in kinds that are skipped. Namespaced objects without a namespace get the namespace
+// "default". LoadYAML sets those defaults of the API server that the controller depends on.
 func LoadYAML(data []byte) (LoadedObjects, error) {
 	decode, err := strictDecoder()
 	if err != nil {
@@ -61,7 +61,7 @@ func LoadYAML(data []byte) (LoadedObjects, error) {
 	}
 }
 
-// addDocument decodes a document and adds its objects.
+// addDocument decodes a document, and adds its objects to Objects, or its name to Skipped.
 func (l *LoadedObjects) addDocument(decode runtime.Decoder, doc []byte) error {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -131,7 +131,7 @@ func (l *LoadedObjects) addDocument(decode runtime.Decoder, doc []byte) error {
 	return nil
 }
 
-// fillDefaults sets the defaults of the API server that translators depend on.
+// fillDefaults sets those defaults of the API server that the controller depends on.
 func fillDefaults(obj Object) {
 	switch o := obj.(type) {
 	case *corev1.Service:

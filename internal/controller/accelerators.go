@@ -13,8 +13,8 @@ func servesAccelerators(c config.Config) bool {
 	return c.Gates.IsEnabled(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
 }
 
-// enqueueOrphanAccelerators enqueues the orphaned accelerators. No event enqueues them after a start, although the owner of
-// an endpoint may have withdrawn its consent.
+// enqueueOrphanAccelerators calls enqueue for each accelerator among the orphans. No event enqueues them after a start,
+// because they have no object. They need a run, because the owner of an endpoint may have withdrawn its consent.
 func enqueueOrphanAccelerators(found []Orphan, enqueue func(model.StackID)) {
 	for _, o := range found {
 		if o.ID.Kind.HasAccelerator() {

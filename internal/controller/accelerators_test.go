@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// TestAcceleratorsHaveTheirOwnMaximumBackOff checks that accelerators use the maximum back-off of their own flag; stacks of
-// other kinds do not.
+// TestAcceleratorsHaveTheirOwnMaximumBackOff checks that the back-off of accelerators starts at 5 seconds and ends at
+// AcceleratorMaxBackoff. The back-off of other stacks starts at 5 milliseconds and ignores AcceleratorMaxBackoff.
 func TestAcceleratorsHaveTheirOwnMaximumBackOff(t *testing.T) {
 	c := config.Default()
 	c.Workers.AcceleratorMaxBackoff = time.Minute
@@ -40,8 +40,8 @@ func TestAcceleratorsHaveTheirOwnMaximumBackOff(t *testing.T) {
 	}
 }
 
-// TestAcceleratorErrorCategories checks that the error categories in metrics of accelerators are those that existing
-// dashboards use.
+// TestAcceleratorErrorCategories checks that the error categories and stages in the metrics of accelerators are those that
+// existing dashboards use.
 func TestAcceleratorErrorCategories(t *testing.T) {
 	broken := errors.New("broken")
 	step := func(kind plan.ResourceKind, do plan.Action, c failure.Class) engine.FailedStep {
@@ -83,8 +83,8 @@ func TestAcceleratorErrorCategories(t *testing.T) {
 	}
 }
 
-// TestOrphanAcceleratorsAreEnqueued checks that the orphan search enqueues orphan accelerators, because they have no object
-// that a start lists.
+// TestOrphanAcceleratorsAreEnqueued checks that enqueueOrphanAccelerators enqueues the accelerators among the orphans, and
+// no other stacks.
 func TestOrphanAcceleratorsAreEnqueued(t *testing.T) {
 	t.Parallel()
 	orphan := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// TestAgentConfigurationWithoutRight checks that if the permission to read the configuration of the target control agent is
-// missing, an error is returned. If the configuration does not exist, no error is returned.
+// TestAgentConfigurationWithoutRight checks that AgentConfig returns a Forbidden error if the controller has no permission
+// to read the configuration of the target control agent, and no Forbidden error if the configuration does not exist.
 func TestAgentConfigurationWithoutRight(t *testing.T) {
 	t.Parallel()
 	const resource = "albtargetcontrolconfigs"

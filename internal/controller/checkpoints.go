@@ -13,34 +13,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// TextStore stores a text for the next process.
+// TextStore stores a text that the next process reads.
 type TextStore interface {
 	Read(ctx context.Context) (string, error)
 	Write(ctx context.Context, text string) error
 }
 
-// Checkpoints stores a checkpoint.Book for the next process. A failed read costs calls to AWS, and a failed write may delay
-// the comparison of a stack with AWS. Therefore Checkpoints logs the first of several failures, and repeats a failed write
-// with a back-off.
+// Checkpoints stores the checkpoints of stacks (checkpoint.Book) for the next process. Without them, the next process
+// compares all stacks with AWS at the start. A failed write may also delay such a comparison. Therefore Checkpoints logs the
+// first of several failures in a row, and repeats a failed write with a back-off.
 type Checkpoints struct {
 	Book  *checkpoint.Book
 	Store TextStore
-	// Fence, if not nil, keeps a process that has lost its lease from overwriting the state of the next leader.
+	// Fence, if not nil, prevents a process that has lost its lease from overwriting the checkpoints of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
 	// ActiveRuns is the number of current runs of stacks. If nil, Start does not wait for runs when ctx ends.
 	ActiveRuns *atomic.Int32
 
-	// lastWriteFailed reports whether the last write failed. The writes of the book never overlap.
+	// lastWriteFailed reports whether the last write failed. It needs no lock, because writes never overlap.
 	lastWriteFailed bool
 	limiter         writeLimiter
-	// retryTimer is the timer that requests another write retryDelay after a failed one.
+	// retryTimer requests another write when retryDelay is over after a failed write.
 	retryTimer *time.Timer
 	retryDelay time.Duration
 }
 
-// Load reads the book. It must be called after this process has become the leader, because the previous leader writes until
-// then, and before the first stack is reconciled.
+// Load reads the stored checkpoints into Book. It must be called after this process has become the leader, because the
+// previous leader writes until then, and before the first stack is reconciled.
 func (c *Checkpoints) Load(ctx context.Context) {
 	text, err := c.Store.Read(ctx)
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *Checkpoints) Load(ctx context.Context) {
 	}
 }
 
-// Save writes the book if it has changed. If the write fails, or the fence refuses it, another write is requested after a
-// back-off: runs may wait for the write.
+// Save writes the checkpoints if they have changed. If the write fails, or if the fence refuses it, Save requests another
+// write after a back-off, because runs may wait for the write.
 func (c *Checkpoints) Save(ctx context.Context) {
 	if c.retryTimer != nil {
 		c.retryTimer.Stop()
@@ -69,7 +69,7 @@ func (c *Checkpoints) Save(ctx context.Context) {
 	c.retryTimer = time.AfterFunc(c.retryDelay, c.Book.RequestWrite)
 }
 
-// save writes the book if it has changed and the fence permits it.
+// save writes the checkpoints if they have changed and the fence permits it.
 func (c *Checkpoints) save(ctx context.Context) error {
 	return c.Book.Save(func(text string) error {
 		if c.Fence != nil {
@@ -87,16 +87,16 @@ func (c *Checkpoints) save(ctx context.Context) error {
 	})
 }
 
-// Start saves the book at an interval, earlier before a stack is changed in AWS, and for the last time when ctx ends. It
-// implements manager.Runnable and runs while this process leads.
+// Start saves the checkpoints periodically, and as soon as possible when a run is about to change a stack in AWS. When ctx
+// ends, it saves them until the last run is over. It implements manager.Runnable and runs while this process leads.
 func (c *Checkpoints) Start(ctx context.Context) error {
 	err := saveUntil(ctx, c.Save, c.Book.WriteRequests(), &c.limiter)
 	c.saveForLastRuns(context.WithoutCancel(ctx))
 	return err
 }
 
-// saveForLastRuns saves the book whenever a run requests it after the process has begun to stop. It returns when the last run
-// has ended, or when the time after which runs are cancelled is over. The manager releases the lease after that.
+// saveForLastRuns saves the checkpoints whenever a run requests it after the process has begun to stop. It returns when the
+// last run has ended, or when the time after which runs are cancelled is over. The manager releases the lease after that.
 func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
 	if c.ActiveRuns == nil {
 		return
@@ -113,8 +113,8 @@ func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
 	saveSoon(ctx, c.Save, &writeLimiter{}, durations.BriefWait)
 }
 
-// saveUntil calls save at an interval, after a value of urgent as soon as limiter admits a write, and for the last time when
-// ctx ends.
+// saveUntil calls save periodically, and a last time when ctx ends. When it receives a value from urgent, it calls save as
+// soon as limiter admits a write.
 func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan struct{}, limiter *writeLimiter) error {
 	tick := time.NewTicker(durations.RequestTimeout)
 	defer tick.Stop()
@@ -133,7 +133,7 @@ func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan st
 	}
 }
 
-// saveSoon calls save as soon as limiter admits a write. The write takes at most limit.
+// saveSoon calls save as soon as limiter admits a write. The context of save ends after limit.
 func saveSoon(ctx context.Context, save func(context.Context), limiter *writeLimiter, limit time.Duration) {
 	if pause(ctx, limiter.delay()) {
 		ctx, cancel := context.WithTimeout(ctx, limit)

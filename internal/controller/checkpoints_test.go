@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestShutdownWaitsForRunsForALimitedTime stops the process during a run that changes a stack a second later. The
-// changed checkpoint is stored, and a run that does not end does not prevent Start from returning.
+// TestShutdownWaitsForRunsForALimitedTime checks that Checkpoints.Start waits for a run after its context has ended, and
+// stores the checkpoint that the run changes one second later. If the run does not end, Start returns after a limited time.
 func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 	for name, ends := range map[string]bool{"the run ends": true, "the run does not end": false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 	}
 }
 
-// TestAFencedCheckpointWriteDelaysNoRun checks that when the fence refuses a write that a run waits for, as after the
-// lease is lost, the run continues and nothing is written.
+// TestAFencedCheckpointWriteDelaysNoRun checks that a run does not wait any longer for a checkpoint to be written after the
+// fence has refused the write, for example because the lease is lost. Nothing is written then.
 func TestAFencedCheckpointWriteDelaysNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}

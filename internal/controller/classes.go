@@ -23,11 +23,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
-// classController is the name of the controller of GatewayClasses and configurations of Gateways.
+// classController is the name of the controller of GatewayClasses and configurations of Gateways, in logs and metrics.
 const classController = "aws-lbc-gateway-class-controller"
 
-// classReconciler reconciles the objects of the Gateway API that are not load balancers, and reports objects that are not
-// served because their class is mistyped.
+// classReconciler reconciles GatewayClasses, the configurations of Gateways, and ListenerSets. It also reports objects that
+// no controller serves because the name of their class is mistyped.
 type classReconciler struct {
 	cluster  *kube.Cluster
 	options  gatewayclass.Options
@@ -39,12 +39,12 @@ type classReconciler struct {
 	versions *Versions
 
 	mu sync.Mutex
-	// statusCleared is when the status of each ListenerSet was last removed.
+	// statusCleared has the time at which the status of each ListenerSet was last cleared.
 	statusCleared map[cluster.Ref]time.Time
 }
 
-// ClassLine returns the controller of GatewayClasses and of the configurations of Gateways. clock gives the times of their
-// conditions. versions are the versions of the installed Gateway API.
+// ClassLine returns the controller of GatewayClasses and of the configurations of Gateways. clock provides the times in
+// their conditions. versions are the versions of the installed Gateway API CRDs.
 func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) queue.Line[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, clock, versions)
 	return queue.Line[cluster.Ref]{
@@ -77,7 +77,7 @@ func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fenc
 	return s
 }
 
-// ClassKinds returns the kinds that the controller of ClassLine reads.
+// ClassKinds returns the kinds that the controller of GatewayClasses and configurations reads.
 func ClassKinds() []cluster.Kind {
 	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService, cluster.KindIngress, cluster.KindIngressClass}, gatewayKinds()...)
 }
@@ -97,7 +97,8 @@ func (s *classReconciler) Items(v *cluster.View, obj cluster.Object) []cluster.R
 	return out
 }
 
-// eventsOf returns the events of the findings about an object. They are repeated while the findings last.
+// eventsOf returns events for the findings about an object. The events are emitted again periodically while the findings
+// remain.
 func eventsOf(ref cluster.Ref, found finding.List) []cluster.Patch {
 	var out []cluster.Patch
 	for _, f := range found.Sorted() {
@@ -106,7 +107,7 @@ func eventsOf(ref cluster.Ref, found finding.List) []cluster.Patch {
 	return append(out, cluster.LastingWarnings{Subject: "unserved " + ref.String()})
 }
 
-// Reconcile writes the status and events of one object.
+// Reconcile implements queue.Reconciler. It writes the status and the events of one object.
 func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue.NextRun, error) {
 	v := s.cluster.View()
 	opt := s.options
@@ -120,7 +121,7 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 		return queue.NextRun{}, err
 	}
 	if obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name); obj == nil && err == nil {
-		s.triggers.Forget(ref) // a route whose status still names a deleted ListenerSet enqueues the ListenerSet again
+		s.triggers.Forget(ref) // if the status of a route still names a deleted ListenerSet, the route enqueues it again
 	} else {
 		s.triggers.RecordReads(ref, v)
 	}
@@ -150,8 +151,9 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 	return queue.NextRun{After: wait}, nil
 }
 
-// withoutRepeatedClear leaves out the patch that removes the status of a ListenerSet if that was done less than
-// durations.LongInterval ago, and returns the time until the patch is due.
+// withoutRepeatedClear returns patches without the patch that clears the status of a ListenerSet, if the status was cleared
+// less than durations.LongInterval ago. It also returns the time until the omitted patch may be written, or 0 if it has
+// omitted none. Another controller may restore the status each time.
 func (s *classReconciler) withoutRepeatedClear(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Patch, time.Duration) {
 	if ref.Kind != cluster.KindListenerSet {
 		return patches, 0
@@ -174,7 +176,7 @@ func (s *classReconciler) withoutRepeatedClear(ref cluster.Ref, patches []cluste
 	return patches, 0
 }
 
-// forgetCleared forgets when the status of a ListenerSet was removed, so that the removal is repeated after a failure.
+// forgetCleared forgets when the status of a ListenerSet was cleared, so that a failed clear is repeated.
 func (s *classReconciler) forgetCleared(ref cluster.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -113,7 +113,7 @@ kind: ListenerRuleConfiguration
 metadata: {namespace: shop, name: unused}
 `
 
-// classHarness runs the reconciler of Gateway API classes with objects in memory.
+// classHarness runs a classReconciler with objects in memory.
 type classHarness struct {
 	*testing.T
 	store      *cluster.Memory
@@ -231,7 +231,7 @@ func TestClassesAreAccepted(t *testing.T) {
 		t.Errorf("%d rounds wrote without a change", n)
 	}
 
-	// The cause is removed; the condition that did not change retains its transition time.
+	// The missing LoadBalancerConfiguration is created. Conditions that do not change retain their transition time.
 	l, err := cluster.LoadYAML([]byte("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {namespace: infra, name: none}\n"))
 	if err == nil {
 		err = w.store.Put(l.Objects...)
@@ -370,9 +370,8 @@ func TestSupportedVersion(t *testing.T) {
 	}
 }
 
-// TestListenerSetStatusIsNotWrittenRepeatedly checks that the controller removes conditions from the status of a ListenerSet
-// only a few times per hour while another controller restores them after each removal, so that the two do not overwrite each
-// other without end.
+// TestListenerSetStatusIsNotWrittenRepeatedly checks that the controller clears the status of a ListenerSet at most six
+// times per hour if another controller restores it after each time.
 func TestListenerSetStatusIsNotWrittenRepeatedly(t *testing.T) {
 	w := newClassHarness(t, "GatewayListenerSet=true")
 	ref := cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}

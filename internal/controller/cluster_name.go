@@ -14,8 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// clusterNameCheck compares the cluster name with the tags of the first subnets that a run reads. It makes no calls of its
-// own. With a wrong cluster name the controller would not find its resources, and would create them again.
+// clusterNameCheck is an engine.Cloud that compares the cluster name with the tags of the first subnets that a run reads. It
+// makes no additional calls. With a wrong cluster name the controller would not find its resources, and would create them
+// again.
 type clusterNameCheck struct {
 	engine.Cloud
 	clusterName string

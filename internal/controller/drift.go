@@ -11,20 +11,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// DriftReader reads the resources of the cluster in AWS again to find drift.
+// DriftReader reads the AWS resources of the cluster again to find drift.
 type DriftReader interface {
 	drift.AWSSource
-	// SetDriftNotifier makes the inventory call changes for each stack that has drifted.
+	// SetDriftNotifier sets the notifier that is called for each stack that has drifted.
 	SetDriftNotifier(changes drift.Notifier)
 }
 
-// DriftWatch returns the watch that reads load balancers, targets and rules in AWS again on a rolling schedule, with a small
-// share of the calls.
+// DriftWatch returns the watch that reads load balancers, targets and rules in AWS again on a rolling schedule. It uses only
+// a small part of the call rate that AWS admits.
 func DriftWatch(aws DriftReader, r *bindings.Reconciler, log logr.Logger) *drift.Watch {
 	return &drift.Watch{AWS: aws, OtherSources: []drift.Source{bindingChecks{r}}, Log: log}
 }
 
-// bindingChecks are the checks of the targets of bindings, and of the security group rules for them.
+// bindingChecks is the source of drift checks of targets, and of the security group rules for targets.
 type bindingChecks struct{ reconciler *bindings.Reconciler }
 
 // Checks implements drift.Source.
@@ -41,8 +41,8 @@ func (c bindingChecks) Checks() []drift.Check {
 	return out
 }
 
-// ChangedOutside implements drift.Notifier. It enqueues a stack that has drifted, unless this process has not compared it
-// yet: the difference may then be older than the last change of the stack.
+// ChangedOutside implements drift.Notifier. It enqueues a stack that has drifted. It ignores a stack that this process has
+// not compared with AWS yet, because the difference may be older than the last change of the stack.
 func (s *stackReconciler) ChangedOutside(id model.StackID) {
 	if s.engine.IsConverged(id) {
 		s.enqueuer.Enqueue(id)

@@ -11,8 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// findings collects the current findings of all load balancers and bindings. The next run of an item replaces its findings.
-// A finding that several items have, such as an error of a Service that two of them use, counts once.
+// findings is the collector of fulcrum_findings. It has the current findings of all stacks and bindings. The next run of an
+// item replaces the findings of the item. A finding that several items have, such as an error of a Service that two stacks
+// use, counts once.
 type findings struct {
 	mu     sync.Mutex
 	byItem map[any]finding.List // by model.StackID or bindings.Key
@@ -25,7 +26,8 @@ var findingsDesc = prometheus.NewDesc("fulcrum_findings",
 // maxSeries is the maximum number of series that name an object, because tenants can create any number of faulty objects.
 const maxSeries = 200
 
-// otherSeriesName is the name in the series of all objects without a series of their own. No object can have this name.
+// otherSeriesName is the value of the labels namespace and name in the series that count the findings without a series of
+// their object. No object can have this name.
 const otherSeriesName = "_other"
 
 func newFindings() *findings { return &findings{byItem: map[any]finding.List{}} }
@@ -73,8 +75,9 @@ func (l findingLabels) compare(o findingLabels) int {
 	return cmp.Or(cmp.Compare(l.severity, o.severity), l.object.Compare(o.object), cmp.Compare(l.reason, o.reason))
 }
 
-// limitSeries keeps at most limit series and adds the others up under otherSeriesName. Each namespace in turn gets one
-// series, errors first, so that a namespace with many faulty objects does not hide the findings of others.
+// limitSeries returns at most limit of the series unchanged, and adds up the others under otherSeriesName. The namespaces
+// take turns, and errors come first, so that a namespace with many faulty objects does not hide the findings of others. It
+// may change counts.
 func limitSeries(counts map[findingLabels]int, limit int) map[findingLabels]int {
 	if len(counts) <= limit {
 		return counts

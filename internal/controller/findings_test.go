@@ -53,8 +53,8 @@ func TestCurrentFindingsAreCounted(t *testing.T) {
 	}
 }
 
-// TestSeriesOfFindingsAreBounded checks that a namespace with thousands of invalid objects creates a bounded number of
-// metric series, and does not hide the findings of other namespaces.
+// TestSeriesOfFindingsAreBounded checks that a namespace with thousands of invalid objects causes a limited number of metric
+// series, and does not hide the findings of other namespaces.
 func TestSeriesOfFindingsAreBounded(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics()

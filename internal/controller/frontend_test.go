@@ -27,8 +27,9 @@ type desiredState struct {
 	findings finding.List
 }
 
-// TestChangedIngressStacksAreEnqueued checks with real Ingresses that, after any change in the cluster, every load balancer
-// whose desired state or findings change is enqueued. For comparison, the test translates all load balancers again.
+// TestChangedIngressStacksAreEnqueued checks with random Ingresses that, after any change in the cluster, every stack whose
+// desired state or findings change is enqueued. For comparison, the test translates all known stacks again after each
+// change.
 func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 	seeds := int64(60)
 	if testing.Short() {
@@ -68,7 +69,7 @@ func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 				tr.RecordReads(id, v)
 				tr.End(id)
 			}
-			// A stack that was never enqueued is missing in known.
+			// A stack that was never enqueued is not in known.
 			for _, o := range m.All(cluster.KindIngress) {
 				for _, id := range front.Stacks(view(), o) {
 					if _, ok := known[id]; !ok {

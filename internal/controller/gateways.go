@@ -19,8 +19,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// addOptionalKinds starts reading the installed kinds of the Gateway API, and GlobalAccelerators, and adds the watch that
-// starts and stops reading when CRDs are installed or removed later.
+// addOptionalKinds starts reading the optional kinds that are enabled and installed: GlobalAccelerators and the kinds of the
+// Gateway API. It adds a runnable to the manager that starts and stops reading these kinds when their CRDs are installed or
+// removed later.
 func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager, source *kube.Source) error {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -43,8 +44,8 @@ func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager
 	})})
 }
 
-// addVersions reads the versions of the Gateway API into versions, because the status of GatewayClasses depends on them, and
-// adds the watch that reads them again.
+// addVersions reads the versions of the Gateway API CRDs into versions, and adds a runnable to the manager that reads them
+// again periodically. The status of GatewayClasses depends on the versions.
 func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source, versions *Versions) error {
 	c, err := metadata.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -65,7 +66,7 @@ func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube
 	return mgr.Add(allReplicasRunnable{manager.RunnableFunc(w.run)})
 }
 
-// gatewayFeature is a feature with its feature gate and the kinds that it needs.
+// gatewayFeature is a feature gate with the kinds that must be installed for the feature.
 type gatewayFeature struct {
 	gate  config.Gate
 	kinds []cluster.Kind
@@ -85,7 +86,7 @@ var (
 	acceleratorFeature = gatewayFeature{config.GlobalAcceleratorController, []cluster.Kind{cluster.KindGlobalAccelerator}}
 )
 
-// optionalKinds returns all kinds that are read only if they are installed.
+// optionalKinds returns all kinds that need not be installed.
 func optionalKinds() []cluster.Kind {
 	var out []cluster.Kind
 	for _, t := range cluster.Types() {
@@ -96,20 +97,19 @@ func optionalKinds() []cluster.Kind {
 	return out
 }
 
-// gatewayKinds returns the optional kinds without GlobalAccelerators.
+// gatewayKinds returns the optional kinds except GlobalAccelerator.
 func gatewayKinds() []cluster.Kind {
 	return slices.DeleteFunc(optionalKinds(), func(k cluster.Kind) bool { return slices.Contains(acceleratorFeature.kinds, k) })
 }
 
-// servesGateways reports whether a feature gate for Gateways is on, so that Gateways are served if their kinds are
-// installed.
+// servesGateways reports whether a feature gate for Gateways is on. Gateways are then served if their kinds are installed.
 func servesGateways(g config.Gates) bool {
 	return g.IsEnabled(config.ALBGatewayAPI) || g.IsEnabled(config.NLBGatewayAPI)
 }
 
-// acceleratorKinds returns the kinds that GlobalAccelerators need, or use if they are installed. The kind Gateway is among
-// them only if Gateways are not served: a served Gateway is only read together with its GatewayClass, without which it would
-// count as an orphan.
+// acceleratorKinds returns the kinds that GlobalAccelerators need, or use if they are installed. It includes Gateway only if
+// Gateways are not served: a served Gateway must be read together with its GatewayClass, because it would otherwise count as
+// an orphan.
 func acceleratorKinds(g config.Gates) []cluster.Kind {
 	out := append([]cluster.Kind{cluster.KindReferenceGrant}, acceleratorFeature.kinds...)
 	if !servesGateways(g) {
@@ -118,7 +118,7 @@ func acceleratorKinds(g config.Gates) []cluster.Kind {
 	return out
 }
 
-// wantedKinds returns the optional kinds that the configuration asks for.
+// wantedKinds returns the optional kinds that the configuration enables, sorted.
 func wantedKinds(g config.Gates, withAccelerators bool) []cluster.Kind {
 	var out []cluster.Kind
 	if withAccelerators {
@@ -131,7 +131,7 @@ func wantedKinds(g config.Gates, withAccelerators bool) []cluster.Kind {
 	return slices.Compact(out)
 }
 
-// wantedGatewayKinds returns the kinds of the Gateway API that the feature gates ask for.
+// wantedGatewayKinds returns the kinds of the Gateway API that the feature gates enable, perhaps with duplicates.
 func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	out := []cluster.Kind{cluster.KindReferenceGrant}
 	for _, f := range []gatewayFeature{albGatewayFeature, nlbGatewayFeature, listenerSetFeature} {
@@ -142,9 +142,9 @@ func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	return out
 }
 
-// usableKinds returns the kinds to read if those of found are installed. The error names the features whose feature gate the
-// operator has set to true although their kinds are not installed. It does not name GlobalAccelerators, because their
-// feature gate is off by default.
+// usableKinds returns the enabled optional kinds that can be read, sorted. found has the kinds that are installed. The error
+// names the feature gates that the operator has set to true although their kinds are not installed. It does not name
+// GlobalAcceleratorController, because this feature gate is off by default.
 func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation) ([]cluster.Kind, error) {
 	var out []cluster.Kind
 	var err error
@@ -158,7 +158,8 @@ func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation)
 	return slices.Compact(out), err
 }
 
-// usableGatewayKinds returns the kinds of the Gateway API to read. A feature is off if one of its kinds is not installed.
+// usableGatewayKinds is usableKinds for the kinds of the Gateway API. A feature is off if one of its kinds is not installed.
+// ListenerSets are read only if ALB Gateways or NLB Gateways are served.
 func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind, error) {
 	var out []cluster.Kind
 	var errs []error
@@ -185,10 +186,10 @@ func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind
 	return out, errors.Join(errs...)
 }
 
-// kindFinder returns which of the kinds are installed.
+// kindFinder is a function that determines which of the kinds are installed.
 type kindFinder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error)
 
-// kindReader starts and stops reading kinds.
+// kindReader starts and stops reading kinds. kube.Source implements it.
 type kindReader interface {
 	Installed(kind cluster.Kind) bool
 	StartKinds(ctx context.Context, kinds, again []cluster.Kind) error
@@ -198,12 +199,12 @@ type kindReader interface {
 // kindsWatch starts reading optional kinds when they are installed, and stops when they are removed.
 type kindsWatch struct {
 	gates            config.Gates
-	withAccelerators bool // GlobalAccelerators are served if they are installed
+	withAccelerators bool // serve GlobalAccelerators if their CRD is installed
 	findKinds        kindFinder
 	source           kindReader
 	log              logr.Logger
 
-	loggedState string // the state that was logged last
+	loggedState string // the argument state of the last call of logOnChange that logged
 }
 
 func (w *kindsWatch) wanted() []cluster.Kind { return wantedKinds(w.gates, w.withAccelerators) }
@@ -223,12 +224,12 @@ func (w *kindsWatch) startInstalledKinds(ctx context.Context) error {
 	return w.source.StartKinds(ctx, kinds, nil)
 }
 
-// classDependentKinds are the kinds whose events are repeated when other kinds are installed or removed, because their
-// acceptance depends on the installed kinds.
+// classDependentKinds are the kinds whose objects are enqueued again when other kinds are installed or removed, because
+// their acceptance depends on the installed kinds.
 var classDependentKinds = []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway}
 
-// updateKinds starts reading kinds that were installed, stops reading kinds that were removed, and reports whether all are
-// read.
+// updateKinds starts reading wanted kinds that were installed, and stops reading kinds that were removed. It reports whether
+// all wanted kinds are read.
 func (w *kindsWatch) updateKinds(ctx context.Context) (bool, error) {
 	wanted := w.wanted()
 	missing := func(k cluster.Kind) bool { return !w.source.Installed(k) }
@@ -266,7 +267,7 @@ func (w *kindsWatch) stopUnservedKinds(ctx context.Context, wanted []cluster.Kin
 	return err
 }
 
-// run updates the kinds until ctx ends: often until all are read, and rarely after that.
+// run waits for synced, and then calls updateKinds until ctx ends: often until all kinds are read, and rarely after that.
 func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
@@ -289,7 +290,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	}
 }
 
-// logFeatures logs which features are served and which are not, if that has changed.
+// logFeatures logs which features are served and which are not, if this has changed.
 func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) {
 	var on, off []string
 	for _, f := range []gatewayFeature{albGatewayFeature, nlbGatewayFeature, listenerSetFeature, acceleratorFeature} {
@@ -305,7 +306,7 @@ func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) 
 	w.logOnChange(strings.Join(on, ",")+"|"+strings.Join(off, ","), func() { w.log.Info("found optional kinds", "served", on, "notServed", off) })
 }
 
-// logOnChange calls log if the state differs from the one that was logged last.
+// logOnChange calls log if state differs from the state that was logged last.
 func (w *kindsWatch) logOnChange(state string, log func()) {
 	if state != w.loggedState {
 		w.loggedState = state

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// kindMemory is a source with the kinds that it watches (read) and the kinds that have objects (used).
+// kindMemory is a kindReader. read has the kinds that are watched, and used has the kinds that have objects.
 type kindMemory struct{ read, used map[cluster.Kind]bool }
 
 func (k kindMemory) Installed(kind cluster.Kind) bool { return k.read[kind] }
@@ -33,7 +33,8 @@ func (k kindMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]clu
 }
 
 // TestRemovedKindsAreWatchedAfterReinstallation checks that kinds whose CRD is removed are no longer watched, and are
-// watched again after the CRD is reinstalled. A kind that temporarily cannot be listed is not treated as removed.
+// watched again after the CRD is reinstalled. A kind that temporarily cannot be listed, or that still has objects, is not
+// treated as removed.
 func TestRemovedKindsAreWatchedAfterReinstallation(t *testing.T) {
 	gates := config.Default().Gates
 	found := kube.Installation{ServedKinds: map[cluster.Kind]bool{}, DeniedKinds: map[cluster.Kind]error{}}

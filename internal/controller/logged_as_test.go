@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestEachKindHasItsOwnControllerNameInTheLog checks that each kind has its own controller name in the log, although one
-// queue reconciles the load balancers of all kinds of objects.
+// TestEachKindHasItsOwnControllerNameInTheLog checks that log lines about Ingresses, Services, ALB Gateways and NLB Gateways
+// have different controller names, although one queue reconciles all these load balancers.
 func TestEachKindHasItsOwnControllerNameInTheLog(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) }, funcr.Options{})

@@ -12,13 +12,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Memberships stores the stacks to which each object belongs or has belonged, so that the next process can read them. The
-// stack of an object is stored before resources are created for the object. Otherwise an object could lose its finalizer
-// while no process runs, and its stack would become an orphan.
+// Memberships stores, for the next process, the stacks to which each object belongs or has belonged. The stack of an object
+// is stored before resources are created for the object. Otherwise, if the object lost its finalizer while no process runs,
+// its stack would become an orphan.
 type Memberships struct {
 	Memory *cluster.Memberships
 	Store  TextStore
-	// Fence, if not nil, keeps a process that has lost its lease from overwriting the state of the next leader.
+	// Fence, if not nil, prevents a process that has lost its lease from overwriting the memberships of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
 
@@ -28,8 +28,9 @@ type Memberships struct {
 	limiter writeLimiter
 }
 
-// Load loads the state of the previous process, and compares it with the objects that exist. It returns the objects that
-// have left a stack and do not exist any more. watched reports whether this process watches an object.
+// Load loads the memberships that the previous process has stored, and compares them with the existing objects of all root
+// kinds, which are in ingresses. It returns the objects that have left a stack and do not exist any more. watched reports
+// whether this process watches an object.
 func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watched func(cluster.Ref) bool) []cluster.Ref {
 	text, err := m.Store.Read(ctx)
 	if err != nil {
@@ -43,8 +44,8 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	return gone
 }
 
-// Persist stores urgent changes (cluster.Memberships.HasUrgentChange) before the run of a stack continues. After a failed
-// write it leaves them to Start.
+// Persist stores urgent changes (cluster.Memberships.HasUrgentChange). A run calls it before it continues. If a write fails,
+// Persist returns, and Start repeats the write.
 func (m *Memberships) Persist(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, durations.AnswerTimeout)
 	defer cancel()
@@ -91,6 +92,6 @@ func (m *Memberships) save(ctx context.Context) {
 	m.limiter.countWrite(len(text))
 }
 
-// Start saves the memberships from time to time, and for the last time when ctx ends. It implements manager.Runnable and
-// runs while this process leads.
+// Start saves the memberships periodically, and a last time when ctx ends. It implements manager.Runnable and runs while
+// this process leads.
 func (m *Memberships) Start(ctx context.Context) error { return saveUntil(ctx, m.Save, nil, nil) }

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// memoryStore is a store that records each write.
+// memoryStore is a TextStore that records each write. Write returns err.
 type memoryStore struct {
 	mu           sync.Mutex
 	writtenTexts []string
@@ -32,8 +32,8 @@ func (s *memoryStore) Write(_ context.Context, text string) error {
 	return s.err
 }
 
-// TestConcurrentClaimsShareWrites checks that a run that claims an Ingress continues only after the claim is stored. Many
-// concurrent claims cause few writes, with few bytes.
+// TestConcurrentClaimsShareWrites checks that Persist returns only after the claim of an Ingress is stored. Many concurrent
+// claims cause few writes, with few bytes.
 func TestConcurrentClaimsShareWrites(t *testing.T) {
 	for _, was := range []int{0, 2000} {
 		t.Run(fmt.Sprintf("beside %d", was), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestConcurrentClaimsShareWrites(t *testing.T) {
 	}
 }
 
-// TestAClaimThatCannotBeStoredBlocksNoRun checks that if the store cannot be written, runs continue without waiting for it.
+// TestAClaimThatCannotBeStoredBlocksNoRun checks that runs continue without waiting if the store cannot be written.
 func TestAClaimThatCannotBeStoredBlocksNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memoryStore{err: errors.New("denied")}

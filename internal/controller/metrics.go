@@ -105,7 +105,7 @@ var throttleCodes = map[string]bool{
 	"SlowDown": true, "PriorRequestNotComplete": true, "EC2ThrottledException": true,
 }
 
-// CountCall counts a call. A call without an answer counts only in fulcrum_aws_calls_total.
+// CountCall counts a call. A call with status "0", which has no answer, counts only in fulcrum_aws_calls_total.
 func (m *Metrics) CountCall(c Call) {
 	if m.countCause(c); c.Status == "0" {
 		return
@@ -170,7 +170,7 @@ var synthesizerLabels = map[plan.ResourceKind]string{
 	plan.EndpointGroup:       "*aga.endpointGroupSynthesizer",
 }
 
-// countStep counts a step that was carried out or failed.
+// countStep counts a step by its result: done, failed, or later for a transient failure.
 func (m *Metrics) countStep(kind model.Kind, f engine.FailedStep) {
 	result := "done"
 	switch {
@@ -216,12 +216,13 @@ func (m *Metrics) countDrift(kind string, mode engine.DriftMode) {
 	m.drift.WithLabelValues(kind, string(mode)).Inc()
 }
 
-// recordPhase records the duration of a phase of a run, under its stage.
+// recordPhase records the duration of a phase of a run, under the stage of the phase.
 func (m *Metrics) recordPhase(controller, phase string, took time.Duration) {
 	m.stageTime.WithLabelValues(controller, stageOf(controller, phase)).Observe(took.Seconds())
 }
 
-// stageOf returns the stage of a phase of a run, or the name of the phase if it has no stage.
+// stageOf returns the value of the label reconcile_stage for a phase of a run: that of existing dashboards, or else the name
+// of the phase.
 func stageOf(controller, phase string) string {
 	if s, ok := stageLabels[controller][phase]; ok {
 		return s

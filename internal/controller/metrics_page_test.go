@@ -16,7 +16,8 @@ import (
 
 //go:generate go test -run TestMetricsPageIsUpToDate . -update
 
-// collectorRecorder records the collectors that are registered, also those of metrics that have no series yet.
+// collectorRecorder is a prometheus.Registerer that records all collectors, including those whose metrics have no series
+// yet.
 type collectorRecorder struct{ collectors []prometheus.Collector }
 
 func (r *collectorRecorder) Register(c prometheus.Collector) error {
@@ -30,7 +31,8 @@ func (r *collectorRecorder) MustRegister(cs ...prometheus.Collector) {
 
 func (r *collectorRecorder) Unregister(prometheus.Collector) bool { return false }
 
-// descriptionPattern matches the text of a prometheus.Desc, which is the only way to read its name.
+// descriptionPattern matches the result of prometheus.Desc.String. A Desc has no other way to read its name, help text and
+// labels.
 var descriptionPattern = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}\}$`)
 
 // metricsTable returns the table of docs/metrics.md.

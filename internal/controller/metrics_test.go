@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// readMetrics returns the samples as "name{label=value,...} number", without histograms.
+// readMetrics returns the values of counters and gauges by "name{label=value,...}". It omits histograms.
 func readMetrics(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()

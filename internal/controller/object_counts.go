@@ -48,7 +48,8 @@ func (c objectCounts) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// collectTargetGroups collects one series for each target group of the bindings that the controller has created.
+// collectTargetGroups collects one series for each namespace, Service and target group in the TargetGroupBindings that the
+// controller has created.
 func (c objectCounts) collectTargetGroups(ch chan<- prometheus.Metric, objs []cluster.Object) {
 	seen := map[[3]string]bool{}
 	for _, o := range objs {

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// syncedMemory is a store that always reports that its caches are synced.
+// syncedMemory is a syncedSource whose cache is always complete.
 type syncedMemory struct{ *cluster.Memory }
 
 // Synced implements syncedSource.

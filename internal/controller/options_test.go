@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// TestFlagsReachTheOptionsOfEachKind checks that the flags --disable-restricted-sg-rules and
-// --allowed-certificate-authority-arns apply to each kind of object.
+// TestFlagsReachTheOptionsOfEachKind checks that --disable-restricted-sg-rules applies to Ingresses, Services and Gateways,
+// and that --allowed-certificate-authority-arns applies to plans.
 func TestFlagsReachTheOptionsOfEachKind(t *testing.T) {
 	c := config.Default()
 	for _, on := range []bool{false, true} {

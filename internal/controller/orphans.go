@@ -13,23 +13,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Orphan is a stack with AWS resources that no object of the cluster owns. They are never deleted without an object, because
-// a user may have removed the finalizer to keep the load balancer.
+// Orphan is a stack with AWS resources that no object of the cluster owns. The resources are never deleted without an
+// object, because a user may have removed the finalizer of the object to keep the load balancer.
 type Orphan struct {
 	ID        model.StackID
 	Resources []string // ARNs and IDs, in the order of the inventory
 }
 
-// OrphanFix is the text in messages about orphans that describes how to correct the cause.
+// OrphanFix is the part of messages about orphans that explains what users can do.
 const OrphanFix = "delete the resources in AWS; or, to have the controller delete them, create an object of that kind and name, or an Ingress of that IngressGroup, and delete it"
 
-// OwnedLister lists the AWS resources of the cluster for a kind of stacks, by stack.
+// OwnedLister lists the AWS resources of the cluster for one kind of stacks, by stack.
 type OwnedLister interface {
 	Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error)
 }
 
-// FindOrphans returns the stacks with AWS resources that no object of the cluster owns. only, if not empty, is the only
-// namespace that is watched. IngressGroups are then omitted, because they may have members in other namespaces.
+// FindOrphans returns the stacks with AWS resources that no object of the cluster owns, sorted. If only is not empty, it is
+// the only namespace that is watched. IngressGroups are then omitted, because they may have members in other namespaces.
 func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View, frontends engine.Frontends, only string) ([]Orphan, error) {
 	var out []Orphan
 	for kind, f := range frontends {
@@ -63,7 +63,8 @@ func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View
 	return out, nil
 }
 
-// unusedResources returns the resources of a stack that its object does not use; none if the frontend cannot determine them.
+// unusedResources returns the resources of a stack that the object of the stack does not use. It returns nil if the frontend
+// cannot determine them.
 func unusedResources(v *cluster.View, f engine.Frontend, id model.StackID, resources []string) []string {
 	if s, ok := f.(interface {
 		SurplusResources(v *cluster.View, id model.StackID, resources []string) []string
@@ -73,7 +74,8 @@ func unusedResources(v *cluster.View, f engine.Frontend, id model.StackID, resou
 	return nil
 }
 
-// watchOrphans looks for orphans from time to time until ctx ends, logs each of them once, and sets their number in metrics.
+// watchOrphans searches for orphans periodically until ctx ends. It logs each orphan once, and sets the number of orphaned
+// resources in metrics.
 func watchOrphans(ctx context.Context, synced func(context.Context) error, find func(context.Context) ([]Orphan, error), m *Metrics, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping

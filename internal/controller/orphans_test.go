@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestOrphansAreLoggedOnceAndCounted checks that each search for orphans counts all of them, but an orphan is logged only
-// once.
+// TestOrphansAreLoggedOnceAndCounted checks that the metric has the resources of all orphans after each search, and that
+// each orphan is logged only once.
 func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// pause waits for a time, and reports whether it has passed; false if ctx ended before.
+// pause waits for the duration d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -17,7 +17,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// RepeatEvents calls repeat at a fixed interval until ctx ends.
+// RepeatEvents calls repeat every minute until ctx ends.
 func RepeatEvents(ctx context.Context, repeat func(context.Context)) error {
 	for pause(ctx, durations.MinuteInterval) {
 		repeat(ctx)

@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// addPersistence adds runnables that store the checkpoints, and the stacks that objects of the root kinds belong to, while
-// this process leads. Nothing is stored without a namespace, which a process outside of a cluster may lack if leader
-// election is disabled.
+// addPersistence adds runnables to the manager that store checkpoints and memberships while this process leads, and sets
+// line.Preparer to load them. It also sets cl.Store and line.ActiveRuns. It does nothing if no namespace for the Secrets is
+// known, as in a process outside of a cluster without leader election.
 func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Book,
 	fence engine.Fence, roots []cluster.Kind, line *queue.Line[model.StackID]) error {
 	log := s.Log.WithName("checkpoints")
@@ -44,7 +44,7 @@ func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *ku
 	return mgr.Add(m)
 }
 
-// persistedState loads the state that the previous process has stored about stacks. It implements queue.Preparer.
+// persistedState loads the checkpoints and memberships that the previous process has stored. It implements queue.Preparer.
 type persistedState struct {
 	checkpoints    *Checkpoints
 	memberships    *Memberships
@@ -55,16 +55,17 @@ type persistedState struct {
 	log            logr.Logger
 }
 
-// Prepare loads the stored state, and returns the stacks that objects have left while no process ran.
+// Prepare implements queue.Preparer. It loads the stored state, and returns the stacks that deleted objects have left.
 func (k *persistedState) Prepare(ctx context.Context) []model.StackID {
 	k.checkpoints.Load(ctx)
 	gone := k.deletedRootObjects(ctx)
 	return slices.DeleteFunc(ownership.DepartedStacks(k.cluster.View().Unsubscribed(), gone), func(id model.StackID) bool {
-		return !slices.Contains(k.rootKinds, ownership.RootKind(id.Kind)) // the process that stored it had a frontend that this process does not have
+		return !slices.Contains(k.rootKinds, ownership.RootKind(id.Kind)) // the previous process served a kind of stacks that this process does not serve
 	})
 }
 
-// deletedRootObjects returns the objects of the root kinds that have left a stack and do not exist any more.
+// deletedRootObjects loads the memberships, and returns the objects of the root kinds that have left a stack and do not
+// exist any more.
 func (k *persistedState) deletedRootObjects(ctx context.Context) []cluster.Ref {
 	var now []cluster.Object
 	for _, kind := range k.rootKinds {

@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// Probes answers liveness and readiness probes from the start of the process, before AWS and the API server are reached, so
-// that the kubelet does not restart a process that takes a long time to start.
+// Probes answers liveness and readiness probes from the start of the process, before AWS and the API server are reached.
+// Otherwise the kubelet would restart a process that takes a long time to start.
 type Probes struct {
 	readinessChecks atomic.Pointer[map[string]healthz.Checker]
-	// LogLevel, if not nil, returns and changes the log level. It only answers clients on the same host.
+	// LogLevel, if not nil, serves the path /log-level, at which clients on the same host read and change the log level.
 	LogLevel http.Handler
 }
 
-// errStarting is the error of readiness until the first check is added.
+// errStarting is the error of the readiness probe until the first check is added.
 var errStarting = errors.New("the controller is starting: AWS or the API server has not answered yet")
 
 // AddReadinessCheck adds a readiness check. Once there is a check, the process is ready if all added checks succeed.
@@ -59,7 +59,8 @@ func (p *Probes) Handler() http.Handler {
 	return mux
 }
 
-// refuseOtherHosts refuses clients on other hosts. Requests by kubectl port-forward come from the same host.
+// refuseOtherHosts returns a handler that refuses clients on other hosts. Requests of kubectl port-forward come from the
+// same host.
 func refuseOtherHosts(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at, err := netip.ParseAddrPort(r.RemoteAddr)

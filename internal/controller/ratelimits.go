@@ -36,5 +36,6 @@ func (r *rateLimits) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// SetRateLimitReader sets the function that returns the current rates, each service and expression of operations once.
+// SetRateLimitReader sets the function that returns the current rates. It must return each pair of service and operations at
+// most once.
 func (m *Metrics) SetRateLimitReader(read func() []RateLimit) { m.rateLimits.read.Store(&read) }

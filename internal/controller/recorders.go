@@ -76,7 +76,7 @@ func (r bindingRecorder) RecordDrift(kind string, mode engine.DriftMode) {
 	r.metrics.countDrift(kind, mode)
 }
 
-// shadowRecorder records the reads of the plans of a shadow, so that a change of an object triggers a new plan.
+// shadowRecorder records what plans in shadow mode have read, so that a change of an object triggers a new plan.
 type shadowRecorder struct {
 	engine.NoRecorder
 	triggers *queue.Triggers[model.StackID]

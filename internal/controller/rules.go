@@ -11,11 +11,12 @@ import (
 	plandurations "github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// syncRulesPeriodically compares the security group rules of nodes and pods with AWS after the start, and then once an hour.
-// The first comparison removes the rules whose last binding was deleted while no process ran. A rule that remains, because
-// AWS did not list it or an external actor added it again, prevents the deletion of the shared security group, and all
-// bindings whose runs would remove the rule may have been deleted. syncRulesPeriodically waits until the cache is complete,
-// because an incomplete cache lacks bindings that need rules.
+// syncRulesPeriodically calls sync, which compares the security group rules of nodes and pods with AWS, after the start and
+// then once an hour. After a failure it calls sync again with back-off. The first comparison removes rules whose last
+// binding was deleted while no process ran. Later ones remove rules that AWS did not list before, or that an external actor
+// has added again: such a rule prevents the deletion of the shared security group, and no run of a binding removes it if its
+// bindings are deleted. syncRulesPeriodically waits until the cache is complete, because bindings that need rules are
+// missing in an incomplete cache.
 func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
@@ -37,8 +38,8 @@ func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Contex
 	}
 }
 
-// afterStartup returns a function that waits for the cache and then for the settle window, because changed items are
-// reconciled first after a start, and surplus rules are harmless until then.
+// afterStartup returns a function that waits for the cache and then for the settle window. After a start, changed items are
+// reconciled first, and surplus rules are harmless until then.
 func afterStartup(synced func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := synced(ctx); err != nil {
@@ -51,8 +52,7 @@ func afterStartup(synced func(context.Context) error) func(context.Context) erro
 	}
 }
 
-// withEndpointKind returns the kinds with Endpoints in place of EndpointSlices if the configuration disables
-// EndpointSlices.
+// withEndpointKind returns kinds. If the configuration disables EndpointSlices, the kind Endpoints replaces EndpointSlice.
 func withEndpointKind(c config.Config, kinds []cluster.Kind) []cluster.Kind {
 	out := make([]cluster.Kind, 0, len(kinds))
 	for _, k := range kinds {

@@ -26,11 +26,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AWS is the access of the controller to AWS.
+// AWS has the interfaces through which the controller calls AWS.
 type AWS struct {
 	Stacks  engine.Cloud
 	Targets bindings.Cloud
-	// Silence reports calls that AWS does not answer (engine.Config.Silence).
+	// Silence watches for calls that AWS does not answer (engine.Config.Silence).
 	Silence     engine.SilenceWatcher
 	Region, VPC string
 }
@@ -53,10 +53,10 @@ type Setup struct {
 
 // Connector connects the controller to AWS.
 type Connector interface {
-	// Connect connects to AWS. fence must be checked before every attempt of a mutating call. Calls must be counted by the
-	// metrics.
+	// Connect connects to AWS. The implementation checks fence before every attempt of a mutating call, and counts all calls
+	// in m.
 	Connect(ctx context.Context, fence engine.Fence, m *Metrics) (AWS, error)
-	// IsUnreached reports whether Connect failed because AWS did not answer, so that it should be tried again.
+	// IsUnreached reports whether Connect failed because AWS did not answer. Connect is then called again.
 	IsUnreached(err error) bool
 }
 
@@ -206,7 +206,7 @@ func Run(ctx context.Context, s Setup) error {
 	return mgr.Start(ctx)
 }
 
-// connections are the connections to AWS and the API server that a controller and a shadow read from.
+// connections has the connections to AWS and the API server, both for a controller and for shadow mode.
 type connections struct {
 	aws     AWS
 	mgr     manager.Manager
@@ -214,7 +214,8 @@ type connections struct {
 	secrets *kube.Secrets
 }
 
-// connect connects to AWS and the API server, and adds their readers to the manager.
+// connect connects to AWS and the API server. It creates the manager and the source of objects, and adds the metric of
+// object counts and the readiness check.
 func connect(ctx context.Context, s Setup, fence engine.Fence, lease *kube.Lease, probes *Probes, metrics *Metrics) (c connections, err error) {
 	if c.aws, err = connectAWS(ctx, s, fence, metrics); err != nil {
 		return c, err
@@ -266,7 +267,7 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// newSource returns the informers, and the watches of Secrets.
+// newSource returns the source of objects, which reads from informers, and the watches of Secrets.
 func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source, *kube.Secrets, error) {
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -295,7 +296,7 @@ func addProbes(p *Probes, source *kube.Source) {
 	})
 }
 
-// dropUnusedSecrets ends the watches of Secrets that no item reads any more, from time to time until ctx ends.
+// dropUnusedSecrets ends the watches of Secrets for which isRead returns false, periodically until ctx ends.
 func dropUnusedSecrets(ctx context.Context, source *kube.Source, secrets *kube.Secrets, isRead func(cluster.Ref) bool) error {
 	if err := source.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping

@@ -21,13 +21,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// ErrShadowWrite is the error of each write of a shadow, to Kubernetes or AWS.
+// ErrShadowWrite is the error of any attempt to write to Kubernetes or AWS in shadow mode.
 var ErrShadowWrite = errors.New("shadow mode writes nothing")
 
-// ShadowFence is the fence of a shadow. A shadow makes no writes; the fence is a second safeguard.
+// ShadowFence is the fence in shadow mode. Shadow mode makes no writes; the fence is a second safeguard.
 var ShadowFence = engine.ReadOnly{Err: ErrShadowWrite}
 
-// Shadow makes the plans that the controller would carry out, and keeps their steps for metrics and the report.
+// Shadow implements shadow mode: it makes the plans that the controller would carry out, and stores their steps for metrics
+// and the report.
 type Shadow struct {
 	engine   *engine.Engine
 	bindings *bindings.Reconciler
@@ -38,16 +39,17 @@ type Shadow struct {
 	reportChanged bool
 }
 
-// shadowKey identifies the item of a plan.
+// shadowKey identifies an item that was planned in shadow mode. kind is a model.Kind or one of the kinds below.
 type shadowKey struct{ kind, name string }
 
-// The kinds of items that are not stacks.
+// The values of shadowKey.kind for items that are not stacks.
 const (
 	shadowBindingKind = "TargetGroupBinding"
 	shadowRulesKind   = "rules of nodes and pods"
 )
 
-// NewShadow returns a shadow of the controller with these settings, and its lines. It replaces their fences by ShadowFence.
+// NewShadow returns a Shadow that plans with the settings sc and bc of a controller, and the work queues that plan its
+// stacks and bindings. It uses ShadowFence instead of their fences.
 func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue.Line[model.StackID], queue.Line[bindings.Key]) {
 	s := &Shadow{metrics: m, items: map[shadowKey]ShadowItem{}}
 	m.shadow.Store(s)
@@ -67,7 +69,7 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue
 		}
 }
 
-// shadowStackReconciler is the reconciler of stacks of a shadow.
+// shadowStackReconciler is the reconciler of stacks in shadow mode.
 type shadowStackReconciler struct {
 	stackDescriber
 	shadow   *Shadow
@@ -104,7 +106,7 @@ func shadowStep(step plan.Step) ShadowStep {
 	return out
 }
 
-// shadowBindingReconciler is the reconciler of TargetGroupBindings of a shadow.
+// shadowBindingReconciler is the reconciler of TargetGroupBindings in shadow mode.
 type shadowBindingReconciler struct {
 	bindingDescriber
 	shadow   *Shadow
@@ -157,8 +159,8 @@ func shadowRuleStep(i bindingplan.PlanItem) ShadowStep {
 // maxErrorText is how many characters of an error the report shows.
 const maxErrorText = 500
 
-// noteFailure records that no plan could be made, and returns the error. The failure is not recorded if a stale object was
-// read.
+// noteFailure records that no plan could be made for an item, and returns err. It does not record an error about a stale
+// object.
 func (s *Shadow) noteFailure(ctx context.Context, key shadowKey, err error) error {
 	if errors.As(err, new(cluster.StaleError)) {
 		return err // the plan is made again when the change has arrived
@@ -167,7 +169,7 @@ func (s *Shadow) noteFailure(ctx context.Context, key shadowKey, err error) erro
 	return err
 }
 
-// notePlan records a plan, and logs it if it differs from the previous one.
+// notePlan records the plan of an item. If it differs from the previous plan, it logs the number of steps.
 func (s *Shadow) notePlan(ctx context.Context, key shadowKey, item ShadowItem) {
 	item.Kind, item.ID = key.kind, key.name
 	s.mu.Lock()
@@ -189,7 +191,7 @@ func (s *Shadow) forget(key shadowKey) {
 	}
 }
 
-// shadowMetrics collects the metrics of a shadow; none without a shadow.
+// shadowMetrics collects the metrics of shadow mode. It collects none if no Shadow is set.
 type shadowMetrics struct{ atomic.Pointer[Shadow] }
 
 var (

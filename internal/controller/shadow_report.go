@@ -18,15 +18,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// The limits of a report, which is kept in memory and written to a file.
+// The limits of the size of a report, which is held in memory and written to a file.
 const (
 	maxShadowSteps   = 20  // maximum number of steps of one item
 	maxShadowChanges = 5   // maximum number of changes of one step
 	maxShadowItems   = 200 // maximum number of items with steps or an error
-	maxShadowText    = 200
+	maxShadowText    = 200 // maximum number of characters of a text
 )
 
-// ShadowReport is the document with the steps that the controller would carry out.
+// ShadowReport is the report of shadow mode: the steps that the controller would carry out.
 type ShadowReport struct {
 	// Written is the time at which the report was made.
 	Written time.Time `json:"written"`
@@ -39,7 +39,7 @@ type ShadowReport struct {
 	Omitted int          `json:"omitted"`
 }
 
-// ShadowItems is the number of load balancers or TargetGroupBindings of one kind with the same state of their plans.
+// ShadowItems is the number of items of one kind whose plans have the same state.
 type ShadowItems struct {
 	Kind string `json:"kind"`
 	// Plan is none, changes or failed.
@@ -47,14 +47,15 @@ type ShadowItems struct {
 	Count int    `json:"count"`
 }
 
-// ShadowSteps is the number of planned steps for one kind of resource with the same impact on traffic.
+// ShadowSteps is the number of planned steps on one kind of resource with the same impact on traffic.
 type ShadowSteps struct {
 	Kind   string      `json:"kind"`
 	Impact plan.Impact `json:"impact"`
 	Count  int         `json:"count"`
 }
 
-// ShadowItem is a load balancer or TargetGroupBinding with its planned steps.
+// ShadowItem is an item with its planned steps: a load balancer, a TargetGroupBinding, or the security group rules of nodes
+// and pods.
 type ShadowItem struct {
 	Kind     string `json:"kind"`
 	ID       string `json:"id"`
@@ -85,7 +86,7 @@ type shadowStepKey struct {
 	impact plan.Impact
 }
 
-// addStep counts a step, and keeps it if there are fewer than maxShadowSteps.
+// addStep counts a step, and adds it to Steps if there are fewer than maxShadowSteps. It truncates long texts.
 func (i *ShadowItem) addStep(s ShadowStep) {
 	if i.kinds == nil {
 		i.kinds = map[shadowStepKey]int{}
@@ -124,7 +125,7 @@ func (i ShadowItem) planState() string {
 	return "none"
 }
 
-// Report returns the report of the current plans.
+// Report returns the report of the current plans. now is the time of the report.
 func (s *Shadow) Report(now time.Time) ShadowReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +157,8 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 	return out
 }
 
-// WriteReportPeriodically writes the report to a file when it has changed, and otherwise every durations.LongInterval, until
-// ctx ends.
+// WriteReportPeriodically writes the report to a file when the report has changed, and otherwise every
+// durations.LongInterval, until ctx ends.
 func (s *Shadow) WriteReportPeriodically(ctx context.Context, file, cluster string, log logr.Logger) error {
 	var written time.Time
 	for {
@@ -179,7 +180,7 @@ func (s *Shadow) WriteReportPeriodically(ctx context.Context, file, cluster stri
 	}
 }
 
-// write replaces a file by a rename, so that a reader never sees an incomplete report.
+// write writes the report to a file by a rename, so that a reader never sees an incomplete report.
 func (r ShadowReport) write(file string) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

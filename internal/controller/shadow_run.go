@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// runShadow runs a shadow, which reads and plans beside the controller that manages the load balancers of the cluster. It
-// acquires no lease, and has neither webhooks nor checkpoints.
+// runShadow runs the process in shadow mode: it reads and plans, while another controller manages the load balancers of the
+// cluster. It acquires no lease, and has neither webhooks nor checkpoints. It returns when ctx ends, or with an error.
 func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) error {
 	c, err := connect(ctx, s, ShadowFence, nil, probes, metrics)
 	if err != nil {
@@ -60,7 +60,8 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	return mgr.Start(ctx)
 }
 
-// PlanRulesPeriodically plans the security group rules of nodes and pods every durations.LongInterval, until ctx ends.
+// PlanRulesPeriodically waits for synced. Then it plans the security group rules of nodes and pods every
+// durations.LongInterval, until ctx ends.
 func (s *Shadow) PlanRulesPeriodically(ctx context.Context, synced func(context.Context) error) error {
 	if synced(ctx) != nil {
 		return nil // the process is stopping

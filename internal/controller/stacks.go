@@ -30,7 +30,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// Frontends returns the frontends that the configuration switches on.
+// Frontends returns an engine.Frontend for each kind of stack that the configuration enables. A Frontend translates the
+// objects of a kind to stacks.
 func Frontends(c config.Config) engine.Frontends {
 	out := engine.Frontends{model.Ingress: ingress.New(ingressOptions(c))}
 	if c.Gates.IsEnabled(config.EnableServiceController) {
@@ -47,8 +48,8 @@ func Frontends(c config.Config) engine.Frontends {
 	return out
 }
 
-// acceleratorOptions returns the options of accelerators, whose endpoints are load balancers of the
-// frontends.
+// acceleratorOptions returns the options for GlobalAccelerators. frontends translate the load balancers that can be
+// endpoints of an accelerator.
 func acceleratorOptions(c config.Config, frontends engine.Frontends) accelerator.Options {
 	return accelerator.Options{
 		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLowPriority: c.Gates.IsEnabled(config.EnableDefaultTagsLowPriority),
@@ -131,7 +132,7 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 	}
 }
 
-// stackReconciler implements queue.Reconciler for stacks, by an engine.Engine.
+// stackReconciler implements queue.Reconciler for stacks, with an engine.Engine.
 type stackReconciler struct {
 	stackDescriber
 	engine   *engine.Engine
@@ -141,7 +142,8 @@ type stackReconciler struct {
 	enqueuer *queue.Enqueuer[model.StackID]
 }
 
-// StackLine returns the controller of stacks. It sets the recorder of the engine.
+// StackLine returns the controller of stacks. It replaces the recorder in cfg, and adds a check of the cluster name to the
+// cloud in cfg.
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
 	s := &stackReconciler{cluster: cl, metrics: m, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl, cfg.Frontends, cl.Members)
@@ -157,13 +159,13 @@ func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	}
 }
 
-// StackKinds returns the kinds that stacks are translated from.
+// StackKinds returns the kinds of objects that the translation of stacks reads.
 func StackKinds() []cluster.Kind {
 	return slices.Concat([]cluster.Kind{cluster.KindSecret}, watchedKinds, optionalKinds())
 }
 
-// StackTriggers returns the triggers of the stacks of all frontends. members, if not nil, records the stacks to which objects
-// belong.
+// StackTriggers returns the triggers of the stacks of all frontends. If members is not nil, it records the stacks to which
+// objects belong.
 func StackTriggers(cl queue.Cluster, frontends engine.Frontends, members *cluster.Memberships) *queue.Triggers[model.StackID] {
 	return queue.NewTriggers(cl, rootKindsOf(frontends), stackChanges{frontends, members})
 }
@@ -186,8 +188,8 @@ func (c stackChanges) NoteRootChange(old, new cluster.Object) {
 	}
 }
 
-// Ignores implements queue.Changes. It reports whether a change is only the checkpoint of a binding, which changes with each
-// replaced pod and does not affect the stack.
+// Ignores implements queue.Changes. It ignores a change of a TargetGroupBinding that only changes its checkpoint: the
+// checkpoint changes with each replaced pod and does not affect the stack.
 func (stackChanges) Ignores(old, new cluster.Object) bool {
 	a, ok := old.(*elbv2.TargetGroupBinding)
 	b, ok2 := new.(*elbv2.TargetGroupBinding)
@@ -208,7 +210,7 @@ func rootKindsOf(frontends engine.Frontends) []cluster.Kind {
 func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.NextRun, error) {
 	s.metrics.topConsumers.countRun(id.Kind.ConsumerName(), id.Namespace, id.Name)
 	if s.cluster.Store != nil {
-		s.cluster.Store.Persist(ctx) // stores which stacks objects have left, before the run acts on it
+		s.cluster.Store.Persist(ctx) // stores that objects have left stacks, before the run depends on it
 	}
 	began := time.Now()
 	out, err := s.engine.Reconcile(ctx, id)
@@ -258,7 +260,7 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 	return queue.NextRun{After: out.RetryAfter, Idle: out.Idle}, nil
 }
 
-// countErrors returns the number of findings that are errors: parts of the desired state that are held.
+// countErrors returns the number of findings with the severity Error. Each of them holds a part of the desired state.
 func countErrors(l finding.List) (n int) {
 	for _, f := range l {
 		if f.Severity == finding.Error {
@@ -268,8 +270,8 @@ func countErrors(l finding.List) (n int) {
 	return n
 }
 
-// errorCategories returns the values of the label error_category for a run, each once. An error of users counts as an error of
-// the build, as dashboards expect, although it does not stop the run.
+// errorCategories returns the values of the label error_category for a run, sorted and each once. A finding that blocks a
+// part of the desired state counts as an error of the build, as dashboards expect, although it does not stop the run.
 func errorCategories(kind model.Kind, out engine.Outcome) []string {
 	found := map[string]bool{}
 	failed := func(phase string) { found[stageOf(kind.ControllerName(), phase)+"_error"] = true }
@@ -304,7 +306,8 @@ func errorCategories(kind model.Kind, out engine.Outcome) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// isTransientFailure reports whether a failed step is not counted as an error in metrics, because a later run carries it out.
+// isTransientFailure reports whether metrics do not count a failed step as an error, because a later run is expected to
+// carry it out.
 func isTransientFailure(f engine.FailedStep) bool {
 	switch f.Class {
 	case failure.Gone, failure.Conflict, failure.InUse, failure.NotReady:
@@ -313,14 +316,14 @@ func isTransientFailure(f engine.FailedStep) bool {
 	return false
 }
 
-// isFenced reports whether this process must not write now. A failed run is then not reported as an error: the fence has
-// stopped it, or the new leader will repeat it.
+// isFenced reports whether this process may not write now. A failed run is then not reported as an error: the fence has
+// stopped the run, or the new leader will repeat it.
 func (s *stackReconciler) isFenced() bool { return s.engine.Fence.Fence() != nil }
 
 // stackDescriber implements the methods of queue.Reconciler that describe stacks.
 type stackDescriber struct{}
 
-// Tenant implements queue.Reconciler. The tenant is the namespace, or the IngressGroup if its members are in several.
+// Tenant implements queue.Reconciler. The tenant is the namespace of the stack, or the IngressGroup, which has no namespace.
 func (stackDescriber) Tenant(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }
 
 // Controller implements queue.Reconciler. Each kind of stack has its own name.

@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// retryUntilReached repeats try with back-off until it succeeds, fails with an error that is not transient, or ctx ends.
+// retryUntilReached calls try with back-off until it succeeds, fails with an error for which transient returns false, or ctx
+// ends. what is the name of the called service in log lines.
 func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), transient func(error) bool) (T, error) {
 	for wait := durations.BriefWait / 2; ; wait = min(2*wait, durations.RequestTimeout) {
 		out, err := try(ctx)
@@ -29,7 +30,7 @@ func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string,
 	}
 }
 
-// connectAWS connects to AWS, and waits for the API server.
+// connectAWS connects to AWS, and then waits until the API server answers.
 func connectAWS(ctx context.Context, s Setup, fence engine.Fence, m *Metrics) (AWS, error) {
 	log := s.Log.WithName("setup")
 	aws, err := retryUntilReached(ctx, log, "AWS", func(ctx context.Context) (AWS, error) { return s.AWS.Connect(ctx, fence, m) },
@@ -43,7 +44,7 @@ func connectAWS(ctx context.Context, s Setup, fence engine.Fence, m *Metrics) (A
 	return aws, nil
 }
 
-// awaitAPI waits until the API server answers.
+// awaitAPI waits until the API server answers. It returns nil if the answer is a client error, such as 401.
 func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = durations.ShortInterval
@@ -61,8 +62,8 @@ func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	return nil // other errors are handled by the first request that needs the answer
 }
 
-// isTransient reports whether the API server cannot be reached or is overloaded: any error other than a client error in the
-// answer.
+// isTransient reports whether the API server cannot be reached or is overloaded. It returns false only if the API server has
+// answered with a client error other than 429.
 func isTransient(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

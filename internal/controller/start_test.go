@@ -18,7 +18,7 @@ import (
 )
 
 // TestProbesAnswerDuringStartup checks that the liveness probe succeeds from the start. The readiness probe succeeds only
-// after the readiness checks are set.
+// after a readiness check was added and succeeds.
 func TestProbesAnswerDuringStartup(t *testing.T) {
 	p := &Probes{}
 	h := p.Handler()
@@ -95,8 +95,8 @@ func TestServeStops(t *testing.T) {
 	}
 }
 
-// TestRetryUntilReached checks that if a service does not answer at startup, the call is retried with back-off until the
-// service answers.
+// TestRetryUntilReached checks that a call is repeated with back-off until it succeeds, and that it is not repeated after an
+// error that is not transient or after ctx has ended.
 func TestRetryUntilReached(t *testing.T) {
 	passes := errors.New("no answer")
 	synctest.Test(t, func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestRetryUntilReached(t *testing.T) {
 	})
 }
 
-// TestAwaitAPI checks that the controller waits for an API server that does not answer or is starting. If the API server
-// refuses the request, the controller does not wait.
+// TestAwaitAPI checks that awaitAPI repeats its request to an API server that is starting. It also checks which errors
+// isTransient accepts.
 func TestAwaitAPI(t *testing.T) {
 	if !isTransient(&net.OpError{Err: errors.New("connection refused")}) || !isTransient(apierrors.NewServiceUnavailable("starting")) ||
 		!isTransient(apierrors.NewTooManyRequests("busy", 1)) || isTransient(apierrors.NewUnauthorized("who?")) {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// logStep logs a step that was called. A failure is logged as an error the first time. Transient and repeated failures are
+// logStep logs the result of a step. The first failure of a step is logged as an error. Transient and repeated failures are
 // logged at the debug level.
 func logStep(log logr.Logger, id model.StackID, r plan.StepResult, f engine.FailedStep) {
 	s := f.Step
@@ -51,7 +51,7 @@ func logStep(log logr.Logger, id model.StackID, r plan.StepResult, f engine.Fail
 // maxLoggedObjects is the maximum number of objects that a log line names.
 const maxLoggedObjects = 10
 
-// objectNames returns the names of objects, and the number of those beyond maxLoggedObjects.
+// objectNames returns the names of the first objects, and the number of the others if there are more than maxLoggedObjects.
 func objectNames(refs []finding.Ref) (out []string) {
 	for i, r := range refs {
 		if i == maxLoggedObjects {
@@ -73,7 +73,7 @@ func completedStepMessages(s plan.Step) []string {
 	return []string{map[plan.Verb]string{plan.Create: "created ", plan.Update: "changed ", plan.Delete: "deleted "}[s.Verb] + changedPartText(s)}
 }
 
-// textsOfParts returns the text of each part that is not empty: first if n is above zero, second if m is.
+// textsOfParts returns first if n is above zero, and second if m is above zero.
 func textsOfParts(n int, first string, m int, second string) (out []string) {
 	if n > 0 {
 		out = append(out, first)
@@ -84,7 +84,8 @@ func textsOfParts(n int, first string, m int, second string) (out []string) {
 	return out
 }
 
-// changedPartText returns the words for the resource of a step, or for the part of it that the step changes.
+// changedPartText returns the text for the resource of a step in log messages, or for the part of the resource that the step
+// changes.
 func changedPartText(s plan.Step) string {
 	noun := resourceNoun(s.Address.Kind)
 	switch s.Do.(type) {
@@ -114,7 +115,7 @@ func changedPartText(s plan.Step) string {
 	return noun
 }
 
-// resourceNoun returns the words for a kind of resource.
+// resourceNoun returns the text for a kind of resource in log messages.
 func resourceNoun(k plan.ResourceKind) string {
 	switch k {
 	case plan.LoadBalancer:

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// bindingReconciler implements queue.Reconciler for TargetGroupBindings, by a bindings.Reconciler.
+// bindingReconciler implements queue.Reconciler for TargetGroupBindings, with a bindings.Reconciler.
 type bindingReconciler struct {
 	bindingDescriber
 	BindingChanges
@@ -26,7 +26,8 @@ type bindingReconciler struct {
 	metrics    *Metrics
 }
 
-// BindingConfig returns the configuration of the reconciler of bindings, without clients, clock and recorder.
+// BindingConfig returns the configuration of the reconciler of bindings. The caller sets the clients, the clock and the
+// recorder.
 func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Config {
 	return bindings.Config{
 		ClusterName: c.ClusterName, VPC: vpc, Fence: fence,
@@ -49,8 +50,8 @@ func (BindingChanges) NoteRootChange(_, _ cluster.Object) {}
 func (BindingChanges) Ignores(_, _ cluster.Object) bool { return false }
 
 // Items implements queue.Changes. A change of a TargetGroupBinding enqueues the binding. A change of a pod enqueues the
-// bindings that its readiness gates name, even deleted ones: their conditions must become True as well, and no run of a
-// deleted binding has read the pod.
+// bindings that its readiness gates name, even deleted ones: the conditions of these readiness gates must also become True,
+// and no run of a deleted binding has read the pod.
 func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	switch k, _ := cluster.KindOf(obj); k {
 	case cluster.KindBinding:
@@ -67,8 +68,8 @@ func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key 
 	return nil
 }
 
-// BindingLine returns the controller of bindings, and its bindings.Reconciler. It sets the recorder and the queue of the
-// latter.
+// BindingLine returns the controller of TargetGroupBindings, and the bindings.Reconciler that it uses. It replaces the
+// recorder and the queue in cfg.
 func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (queue.Line[bindings.Key], *bindings.Reconciler) {
 	enqueuer := &queue.Enqueuer[bindings.Key]{}
 	r := &bindingReconciler{metrics: m}
@@ -78,7 +79,7 @@ func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Log
 	return queue.Line[bindings.Key]{Name: bindingController, Triggers: triggers, Reconciler: r, Enqueuer: enqueuer, Metrics: m}, r.reconciler
 }
 
-// BindingKinds returns the kinds that the targets of bindings depend on.
+// BindingKinds returns the kinds of objects that runs of TargetGroupBindings read.
 func BindingKinds() []cluster.Kind { return slices.Clone(watchedKinds) }
 
 // Ignores implements queue.Changes. It ignores checkpoints that this process has written.

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// topConsumers finds the items with the most runs, so that metrics show an item that is reconciled without end. It counts
-// the runs in windows of durations.SweepInterval, and shows the last full window.
+// topConsumers finds the items with the most runs, so that metrics show an item that is reconciled again and again. It
+// counts runs in windows of durations.SweepInterval, and shows the last complete window.
 type topConsumers struct {
 	mu             sync.Mutex
 	windowStart    time.Time
@@ -54,13 +54,13 @@ func (t *topConsumers) rotateWindow() {
 		return
 	}
 	t.shownConsumers = nil
-	if age < 2*durations.SweepInterval { // otherwise there was no run in the last full window
+	if age < 2*durations.SweepInterval { // otherwise there was no run in the last complete window
 		t.shownConsumers = consumersWithMostRuns(t.counts)
 	}
 	t.counts, t.windowStart = map[consumer]int{}, time.Now()
 }
 
-// consumersWithMostRuns returns the items of each controller with the most runs.
+// consumersWithMostRuns returns, for each controller, the maxShownConsumers items with the most runs.
 func consumersWithMostRuns(counts map[consumer]int) []consumerRuns {
 	var all []consumerRuns
 	for k, n := range counts {

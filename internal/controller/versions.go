@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// standardGatewayKinds returns the kinds of the API group gateway.networking.k8s.io that the feature gates switch on.
+// standardGatewayKinds returns the kinds of the API group gateway.networking.k8s.io that the feature gates enable.
 func standardGatewayKinds(g config.Gates) []cluster.Kind {
 	return slices.DeleteFunc(wantedGatewayKinds(g), func(k cluster.Kind) bool {
 		typ, _ := cluster.TypeOf(k)
@@ -23,12 +23,13 @@ func standardGatewayKinds(g config.Gates) []cluster.Kind {
 	})
 }
 
-// Versions holds the versions of the installed CRDs of the Gateway API, as they were last read. The zero value holds none.
+// Versions has the versions of the installed Gateway API CRDs, as they were last read. The zero value has none. It is safe
+// for concurrent use.
 type Versions struct {
 	found atomic.Pointer[map[string]string]
 }
 
-// Get returns the versions by the name of the CRD; nil if they could not be read.
+// Get returns the versions by the name of the CRD, or nil if they could not be read. The map must not be changed.
 func (v *Versions) Get() map[string]string {
 	if found := v.found.Load(); found != nil {
 		return *found
@@ -36,7 +37,7 @@ func (v *Versions) Get() map[string]string {
 	return nil
 }
 
-// Set replaces the versions; nil if they cannot be read.
+// Set replaces the versions. nil means that they cannot be read.
 func (v *Versions) Set(found map[string]string) {
 	if found == nil {
 		v.found.Store(nil)
@@ -56,8 +57,8 @@ type versionsWatch struct {
 	loggedFailure string // the failure that was logged last
 }
 
-// readVersions reads the versions. If this process is not permitted to read them, the known ones are removed, because they may
-// be out of date. Any other failure changes nothing, because it is transient.
+// readVersions reads the versions. If this process has no permission to read them, the known versions are removed, because
+// they may be out of date. After any other failure the known versions are retained, because the failure is transient.
 func (w *versionsWatch) readVersions(ctx context.Context) error {
 	found, err := w.read(ctx)
 	text := ""
@@ -80,7 +81,7 @@ func (w *versionsWatch) readVersions(ctx context.Context) error {
 	return w.reconcileClasses(ctx)
 }
 
-// run reads the versions from time to time until ctx ends.
+// run calls readVersions periodically until ctx ends.
 func (w *versionsWatch) run(ctx context.Context) error {
 	for pause(ctx, durations.SweepInterval) {
 		if err := w.readVersions(ctx); err != nil && ctx.Err() == nil {

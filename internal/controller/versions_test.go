@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// TestChangedVersionsEnqueueGatewayClasses checks that GatewayClasses are reconciled again only when the versions of CRDs
-// change, become available or can no longer be read.
+// TestChangedVersionsEnqueueGatewayClasses checks that GatewayClasses are enqueued again only when the versions of CRDs
+// change, become available or may no longer be read.
 func TestChangedVersionsEnqueueGatewayClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -75,7 +75,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	if err := rules.Metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // under the lock of ServerIDGenerator
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // used only under the lock of ServerIDGenerator
 	rules.ServerIDs = &webhook.ServerIDGenerator{
 		Worker: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.WorkerCount, Random: random},
 		Clock:  clock.RealClock{}, Random: random,
@@ -90,7 +90,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	return mgr.Add(server)
 }
 
-// webhookConfig returns the settings of the admission webhooks.
+// webhookConfig returns the settings of the admission webhooks. It returns an error if no frontend translates Ingresses.
 func webhookConfig(c config.Config, frontends engine.Frontends) (webhook.Config, error) {
 	ingresses, ok := frontends[model.Ingress].(webhook.IngressTranslator)
 	if !ok {
@@ -102,8 +102,8 @@ func webhookConfig(c config.Config, frontends engine.Frontends) (webhook.Config,
 		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
 		Accelerator: webhook.AcceleratorOptions{Served: servesAccelerators(c), Region: c.AWS.Region},
 	}
-	// No other controller serves a Service with this class, so the class is only set at admission if this controller serves
-	// Services.
+	// LoadBalancerClass makes the webhook set this class on Services at admission. No other controller serves such Services,
+	// so it is only set if this controller serves them.
 	if frontends[model.Service] != nil {
 		out.LoadBalancerClass = c.Service.Class
 	}

@@ -6,16 +6,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// storedBytesPerSecond limits the bytes that writes of one Secret store. Each write replaces the whole content.
+// storedBytesPerSecond is the maximum average number of bytes per second that are written to one Secret. Each write replaces
+// the whole content.
 const storedBytesPerSecond = 256 << 10
 
-// writeLimiter is a token bucket for writes that replace the whole content of a Secret, so that many changes share a write. A
-// write costs durations.StoreWriteCost, or the time that its text takes at storedBytesPerSecond if that is longer. Unused
-// time of up to durations.BriefWait is saved for later writes, so that writes wait only after very many changes. The zero
-// value has saved the whole durations.BriefWait.
+// writeLimiter is a token bucket for writes that replace the whole content of a Secret, so that several changes share one
+// write. The unit of its tokens is time. A write costs durations.StoreWriteCost, or the time that its text takes at
+// storedBytesPerSecond if that is longer. Up to durations.BriefWait is saved for later writes, so that writes wait only
+// after very many changes. The zero value is a full bucket.
 type writeLimiter struct{ nextWrite time.Time }
 
-// delay returns how long the next write has to wait.
+// delay returns how long the next write has to wait. It is zero or negative if the write need not wait.
 func (p *writeLimiter) delay() time.Duration { return time.Until(p.nextWrite) }
 
 // countWrite accounts for a write of the given number of bytes.

@@ -22,8 +22,8 @@ import (
 
 const adminPrefix = "/_fulcrum/"
 
-// AdminFunc serves one admin path. body is the body of the request; the result is
-// sent as JSON, an error as {"error": …} with status 400.
+// AdminFunc serves one admin path. body is the body of the request. The result is sent as JSON, and an error is sent as
+// {"error": …} with status 400.
 type AdminFunc func(r *http.Request, body []byte) (any, error)
 
 // HandleAdmin sets the function that serves a path below /_fulcrum/, such as "loadbalancers".
@@ -86,7 +86,7 @@ var errMethodNotSupported = errors.New("this admin path does not support the met
 
 var okResponse = map[string]bool{"ok": true}
 
-// adminReset serves the path "reset": POST removes all state.
+// adminReset serves the path "reset": POST calls Reset, which removes the AWS resources, the call log and all faults.
 func (em *Emulator) adminReset(r *http.Request, _ []byte) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethodNotSupported
@@ -95,7 +95,8 @@ func (em *Emulator) adminReset(r *http.Request, _ []byte) (any, error) {
 	return okResponse, nil
 }
 
-// adminState serves the path "state": GET exports the state, PUT restores an exported state.
+// adminState serves the path "state": GET exports the state (store.Store.Export), and PUT replaces the state with an
+// exported state.
 func (em *Emulator) adminState(r *http.Request, body []byte) (any, error) {
 	em.store.Lock()
 	defer em.store.Unlock()
@@ -113,8 +114,8 @@ func (em *Emulator) adminState(r *http.Request, body []byte) (any, error) {
 	return nil, errMethodNotSupported
 }
 
-// adminCalls serves the path "calls": GET lists the calls, filtered by the parameters service,
-// operation and mutating (true); DELETE empties the log.
+// adminCalls serves the path "calls": GET lists the calls, filtered by the parameters service, operation and mutating
+// (true). DELETE removes all calls from the log.
 func (em *Emulator) adminCalls(r *http.Request, _ []byte) (any, error) {
 	switch r.Method {
 	case http.MethodDelete:
@@ -144,7 +145,7 @@ func (em *Emulator) adminCalls(r *http.Request, _ []byte) (any, error) {
 	}, nil
 }
 
-// adminFaults serves the path "faults": GET lists the fault rules, POST adds a fault rule (the JSON form of fault.Rule),
+// adminFaults serves the path "faults": GET lists the fault rules, POST adds a fault rule (the JSON form of fault.Rule), and
 // DELETE removes all faults and limits.
 func (em *Emulator) adminFaults(r *http.Request, body []byte) (any, error) {
 	switch r.Method {
@@ -164,9 +165,9 @@ func (em *Emulator) adminFaults(r *http.Request, body []byte) (any, error) {
 	return nil, errMethodNotSupported
 }
 
-// adminLimits serves the path "limits": GET shows the token buckets, PUT installs others: {"name": "documented" |
-// "documented-2025" | "off", "factor": 1} or {"buckets": […]}. With {…, "otherClient": 0.5}, another client uses half of the
-// tokens in each bucket.
+// adminLimits serves the path "limits": GET returns the limits, and PUT replaces them. The body of PUT is {"name":
+// "documented" | "documented-2025" | "off", "factor": 1} or {"buckets": […]}. With {…, "otherClient": 0.5}, half of the
+// tokens in each bucket are used by another client.
 func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 	switch r.Method {
 	case http.MethodGet:
@@ -204,11 +205,10 @@ func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 	return okResponse, nil
 }
 
-// advancer is a clock whose time the admin API can change, such as store.ManualClock.
+// advancer is a clock that the admin API can advance, such as store.ManualClock.
 type advancer interface{ Advance(time.Duration) }
 
-// adminClock serves the path "clock": GET shows the time, POST {"advance": "30s"} advances a manual
-// clock.
+// adminClock serves the path "clock": GET returns the time, and POST {"advance": "30s"} advances a manual clock.
 func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
 	if r.Method == http.MethodPost {
 		clock, ok := em.store.Clock.(advancer)
@@ -230,7 +230,7 @@ func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
 	return map[string]any{"now": em.store.Clock.Now(), "manual": manual}, nil
 }
 
-// adminConfig serves the path "config": GET shows the configuration, PATCH changes the members in the body.
+// adminConfig serves the path "config": GET returns the configuration, and PATCH changes the members that the body has.
 func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
 	em.store.Lock()
 	defer em.store.Unlock()
@@ -250,8 +250,8 @@ func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
 	return em.store.Config, nil
 }
 
-// adminAccounts serves the path "accounts": POST {"accessKeys": {key: account}, "roles": [store.Role], "policies": {key:
-// [policy]}} adds access keys of accounts, roles, and the policies of access keys.
+// adminAccounts serves the path "accounts": POST adds access keys, roles, and policies of access keys. The body is
+// {"accessKeys": {key: account}, "roles": [store.Role], "policies": {key: [policy]}}.
 func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethodNotSupported
@@ -278,8 +278,8 @@ func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	return okResponse, nil
 }
 
-// adminPermissions serves the path "permissions": GET shows the permissions by which callers with policies were allowed
-// calls, as {"Action": …, "Sid": …, "Count": …}, and the messages of denials with their counts.
+// adminPermissions serves the path "permissions", for callers with policies. GET returns the permissions that allowed calls,
+// as {"Action": …, "Sid": …, "Count": …}, and the messages of denials with their counts.
 func (em *Emulator) adminPermissions(r *http.Request, _ []byte) (any, error) {
 	if r.Method != http.MethodGet {
 		return nil, errMethodNotSupported
@@ -296,7 +296,7 @@ func (em *Emulator) adminPermissions(r *http.Request, _ []byte) (any, error) {
 	return map[string]any{"Allowed": out, "Denied": em.Denials()}, nil
 }
 
-// adminIMDS serves the path "imds": GET shows the instance whose metadata is served, PUT sets it.
+// adminIMDS serves the path "imds": GET returns the instance whose metadata the emulator serves, and PUT replaces it.
 func (em *Emulator) adminIMDS(r *http.Request, body []byte) (any, error) {
 	if r.Method == http.MethodPut {
 		var in imds.Identity
@@ -308,7 +308,7 @@ func (em *Emulator) adminIMDS(r *http.Request, body []byte) (any, error) {
 	return em.imds.Identity(), nil
 }
 
-// adminCheck serves the path "check": GET lists the invariants that the state violates.
+// adminCheck serves the path "check": GET returns the invariants that the state violates (store.Store.Check).
 func (em *Emulator) adminCheck(*http.Request, []byte) (any, error) {
 	em.store.Lock()
 	defer em.store.Unlock()

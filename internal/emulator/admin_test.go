@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// startHTTPServer serves an emulator on a socket and returns the emulator, its address and an EC2 client of it.
+// startHTTPServer serves an emulator on a local port. It returns the emulator, its URL and an EC2 client that calls it.
 func startHTTPServer(t *testing.T, o emulator.Options) (*emulator.Emulator, string, *ec2.Client) {
 	t.Helper()
 	em := emulator.New(o)
@@ -27,7 +27,7 @@ func startHTTPServer(t *testing.T, o emulator.Options) (*emulator.Emulator, stri
 	return em, server.URL, ec2.NewFromConfig(cfg)
 }
 
-// sendAdmin sends a request to an admin path and decodes the response.
+// sendAdmin sends a request to the URL of an admin path. It returns the HTTP status and the decoded body of the response.
 func sendAdmin(t *testing.T, method, url, body string) (int, map[string]any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// maxLogEntries is the maximum number of calls in the log. Counts include all calls.
+// maxLogEntries is the maximum number of calls in the log. The counts include all calls, also those that are no longer in
+// the log.
 const maxLogEntries = 100_000
 
 // Entry is one call in the log.
@@ -24,13 +25,13 @@ type Entry struct {
 	RequestID string
 	// Input is the SDK's input structure, nil if it could not be decoded.
 	Input any `json:",omitempty"`
-	// Status, Code and Message are from the answer; the code is empty for success.
+	// Status, Code and Message are those of the answer. Code is empty if the call succeeded.
 	Status        int
 	Code, Message string `json:",omitempty"`
-	// Own is set if AWS does not have this error: the emulator does not support the request.
+	// Own is set if the error is not one of AWS: the emulator does not support the request.
 	Own bool `json:"-"`
-	// Fault is the injected fault: throttled, error, reset, hung, lost, stale, distorted or abandoned, or "no such host" for
-	// a call to a host that does not exist.
+	// Fault is the fault that was injected: "throttled", "error", "reset", "hung", "lost", "stale", "distorted" or
+	// "abandoned". It is "no such host" for a call to a host that does not exist.
 	Fault string `json:",omitempty"`
 }
 
@@ -60,22 +61,22 @@ func (c *Calls) add(e Entry) {
 	c.entries = append(c.entries, e)
 }
 
-// Total counts all calls.
+// Total returns the number of all calls since the last Reset.
 func (c *Calls) Total() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sequence
 }
 
-// CountMutating counts the mutating calls, including rejected calls.
+// CountMutating returns the number of mutating calls, including rejected calls, since the last Reset.
 func (c *Calls) CountMutating() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mutating
 }
 
-// Count counts the calls of an operation: "CreateRule" in any service, or
-// "elasticloadbalancing:CreateRule" in one.
+// Count returns the number of calls of an operation since the last Reset. operation is "CreateRule" for all services, or
+// "elasticloadbalancing:CreateRule" for one service.
 func (c *Calls) Count(operation string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +90,8 @@ func (c *Calls) Count(operation string) int {
 	return n
 }
 
-// Counts returns how often each operation was called, by service and name
-// ("ec2:DescribeSubnets").
+// Counts returns how often each operation was called since the last Reset, by service and name, such as
+// "ec2:DescribeSubnets".
 func (c *Calls) Counts() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +105,7 @@ func (c *Calls) Entries() []Entry {
 	return slices.Clone(c.entries)
 }
 
-// Reset empties log and counts.
+// Reset removes all calls from the log, and sets the counts to zero.
 func (c *Calls) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

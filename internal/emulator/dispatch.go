@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	// errConnectionReset is the error of a connection that closed without an answer.
+	// errConnectionReset is the error that a client gets if the connection closes without an answer.
 	errConnectionReset = errors.New("connection reset by peer")
-	// errNoHost is the error of a host name that the partition does not have.
+	// errNoHost is the error that a client gets for a host name that does not exist in the AWS partition.
 	errNoHost = errors.New("no such host")
 )
 
@@ -56,7 +56,8 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 	return resp, err
 }
 
-// serveOperation runs an identified request and fills in its entry of the log.
+// serveOperation carries out an identified request, with the faults that apply to it. It sets the fields of entry that are
+// not known before.
 func (em *Emulator) serveOperation(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
 	fail := func(err *store.Error) wire.Response {
 		entry.Code, entry.Message, entry.Own = err.Code, err.Message, err.Source == store.Own
@@ -143,8 +144,8 @@ func (em *Emulator) serveOperation(ctx context.Context, req request, entry *Entr
 	return resp, nil
 }
 
-// execute runs an operation under the lock of the store. It also encodes the output under the lock, as
-// outputs may share memory with the state.
+// execute runs an operation under the lock of the store, on an older state if act demands a stale read. It also encodes the
+// output under the lock, because outputs may share memory with the state.
 func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in any, act fault.Action) (resp wire.Response, failure *store.Error) {
 	w := em.store
 	w.Lock()
@@ -188,7 +189,7 @@ func asError(err error) *store.Error {
 	return store.Errorf(store.Own, "InternalFailure", "internal error of the emulator: %v", err).WithStatus(500)
 }
 
-// sleep waits on the emulator's clock.
+// sleep waits for the duration d on the emulator's clock, or until ctx ends.
 func (em *Emulator) sleep(ctx context.Context, d time.Duration) error {
 	done := make(chan struct{})
 	stop := em.store.Clock.AfterFunc(d, func() { close(done) })
@@ -220,7 +221,7 @@ func IsMutating(service, operation string) bool {
 	return true
 }
 
-// isUnfiltered reports whether a call is a describe call without filter, identifiers and paging.
+// isUnfiltered reports whether an input sets no member except DryRun, such as a describe call for all resources.
 func isUnfiltered(in any) bool {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {

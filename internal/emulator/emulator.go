@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Options configure an emulator. The zero value emulates AWS with short delays in real time.
+// Options configures an emulator. The zero value emulates AWS with short delays in real time.
 type Options struct {
 	// Clock defaults to the time package.
 	Clock store.Clock
@@ -22,21 +22,23 @@ type Options struct {
 	Seed uint64
 	// Config defaults to store.DefaultConfig.
 	Config *store.Config
-	// Account is the account of access keys without a registered account, "123456789012" if empty.
+	// Account is the account of access keys that are not registered and do not contain an account ID. If it is empty, it is
+	// "123456789012".
 	Account string
-	// Partition is the emulated AWS partition, such as "aws-cn" or "aws-us-gov"; "aws" if empty. Regions of another
-	// partition are not served.
+	// Partition is the AWS partition, such as "aws-cn" or "aws-us-gov". If it is empty, it is "aws". The emulator does not
+	// serve regions of other partitions.
 	Partition string
-	// Observe is called after each call whose service is known, from the goroutine that serves it. It may be called
-	// concurrently.
+	// Observe is called after each call that reaches a service of the emulator, from the goroutine that serves the call. It
+	// may be called concurrently.
 	Observe func(Exchange)
 }
 
-// Exchange contains the request and the answer of a call as sent over HTTP.
+// Exchange has the request and the answer of a call, as they are sent over HTTP.
 type Exchange struct {
 	Entry
 	Request wire.Request
-	// Answer has status 0 if no response was sent.
+	// Answer is the answer of the emulator, also if a fault prevented that it was sent. Its Status is 0 if there is no
+	// answer.
 	Answer wire.Response
 }
 
@@ -51,7 +53,7 @@ type Emulator struct {
 
 	historyMu  sync.Mutex
 	history    []savedState
-	lastChange time.Time // time of the last change, zero if the state after it is in the history
+	lastChange time.Time // time of the last change; zero if history already has the state after it
 
 	permissionsMu   sync.Mutex
 	usedPermissions map[authz.UsedPermission]int
@@ -61,7 +63,7 @@ type Emulator struct {
 	admin   map[string]AdminFunc
 }
 
-// New returns an emulator whose state has only the default VPC of each account and region.
+// New returns an emulator without resources, except the default VPC of each account and region.
 func New(o Options) *Emulator {
 	w := store.New(store.Options{Clock: o.Clock, Seed: o.Seed, Config: o.Config, Account: o.Account, Partition: o.Partition})
 	em := &Emulator{
@@ -82,7 +84,7 @@ func New(o Options) *Emulator {
 // Store returns the emulator state behind the API. Lock it before use.
 func (em *Emulator) Store() *store.Store { return em.store }
 
-// Faults returns the faults to inject.
+// Faults returns the set of faults that the emulator injects. Callers add faults to it.
 func (em *Emulator) Faults() *fault.Set { return em.faults }
 
 // Calls returns the log of all calls.
@@ -91,7 +93,8 @@ func (em *Emulator) Calls() *Calls { return em.calls }
 // IMDS returns the instance metadata service.
 func (em *Emulator) IMDS() *imds.Server { return em.imds }
 
-// AnswerType returns the output type of an operation, or nil if there is no such operation.
+// AnswerType returns the output type of an operation, or nil if the emulator does not have the operation. service is the
+// signing name of the service.
 func (em *Emulator) AnswerType(service, operation string) reflect.Type {
 	for _, s := range em.services {
 		if s.name == service {
@@ -101,7 +104,7 @@ func (em *Emulator) AnswerType(service, operation string) reflect.Type {
 	return nil
 }
 
-// Operations lists the operations of each service, by its signing name.
+// Operations returns the names of the operations of each service, sorted, by the signing name of the service.
 func (em *Emulator) Operations() map[string][]string {
 	out := map[string][]string{}
 	for _, s := range em.services {
@@ -110,14 +113,14 @@ func (em *Emulator) Operations() map[string][]string {
 	return out
 }
 
-// Permissions returns how often each permission has allowed a call of a caller with policies.
+// Permissions returns the permissions that have allowed calls of callers with policies, with the number of these calls.
 func (em *Emulator) Permissions() map[authz.UsedPermission]int {
 	em.permissionsMu.Lock()
 	defer em.permissionsMu.Unlock()
 	return maps.Clone(em.usedPermissions)
 }
 
-// Denials returns how often policies have denied calls on existing resources, by the message of the error.
+// Denials returns how often policies have denied calls on existing resources, by the message of the denial.
 func (em *Emulator) Denials() map[string]int {
 	em.permissionsMu.Lock()
 	defer em.permissionsMu.Unlock()
@@ -136,8 +139,8 @@ func (em *Emulator) recordDecision(v authz.Decision) {
 	}
 }
 
-// Reset removes the state, the call log, all faults and the instance metadata. It does not change the clock and the
-// configuration.
+// Reset removes the state, the call log, all faults and the instance metadata. It does not change the clock, the
+// configuration, or the results of Permissions and Denials.
 func (em *Emulator) Reset() {
 	em.store.Lock()
 	em.store.Reset()
@@ -151,6 +154,5 @@ func (em *Emulator) Reset() {
 	em.store.WakeWaiters()
 }
 
-// Client returns an HTTP client that reaches the emulator in memory, whatever
-// the host of a request.
+// Client returns an HTTP client that reaches the emulator in memory, for any host of a request.
 func (em *Emulator) Client() *http.Client { return &http.Client{Transport: em.RoundTripper()} }

@@ -23,8 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// clientConfig returns the configuration of a client in an account. The client does not retry, so that a test sees each
-// response.
+// clientConfig returns the configuration of an SDK client with an access key. The client does not retry, so that a test sees
+// each response.
 func clientConfig(em *emulator.Emulator, accessKey string) aws.Config {
 	return aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
@@ -34,7 +34,7 @@ func clientConfig(em *emulator.Emulator, accessKey string) aws.Config {
 
 const testAccessKey = "AKIA111122223333"
 
-// code returns the code of an AWS error, "" for no error.
+// code returns the code of an AWS error, the text of any other error, or "" for nil.
 func code(err error) string {
 	if err == nil {
 		return ""

@@ -10,14 +10,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// forceRequest is the body of adminForce: a load balancer, a target or an endpoint of an accelerator, and the forced
-// state. An empty state ends the override, so that the emulator determines the state again.
+// forceRequest is the body of adminForce. It names a load balancer, a target or an endpoint of an accelerator, and the state
+// to force. For a load balancer or an endpoint, an empty State ends the override, so that the emulator determines the state
+// again.
 type forceRequest struct {
 	LoadBalancer string // ARN
 	TargetGroup  string // ARN
 	Target       string
 	Port         int32
-	// EndpointGroup is the ARN of an endpoint group of Global Accelerator, Endpoint the ID of an endpoint in it.
+	// EndpointGroup is the ARN of an endpoint group of Global Accelerator. Endpoint is the ID of an endpoint in it.
 	EndpointGroup string
 	Endpoint      string
 	State         string
@@ -25,8 +26,8 @@ type forceRequest struct {
 	Description   string
 }
 
-// adminForce serves the path "force": POST sets the state of a load balancer (failed,
-// active_impaired, …), or the health of a target or of an endpoint.
+// adminForce serves the path "force": POST overrides the state of a load balancer (such as "failed" or "active_impaired"),
+// or the health of a target or of an endpoint.
 func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethodNotSupported

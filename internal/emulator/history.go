@@ -8,15 +8,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// savedState is the emulator state after a change.
+// savedState is an exported state of the emulator, which was current from the time since. since is zero for the first one.
 type savedState struct {
 	since time.Time
 	state []byte
 }
 
-// saveBeforeChange stores the state before a change, if stale reads need it. The state before the first change is
-// returned for all earlier times. The state after the last change is stored unless this change is at the same
-// instant.
+// saveBeforeChange is called before a change. If stale reads need older states, it adds the state after the previous change
+// to the history, unless that change was made at the same instant. For the first change, it adds the initial state, which
+// stale reads return for all earlier times.
 func (em *Emulator) saveBeforeChange() {
 	window := em.faults.HistoryDuration()
 	if window <= 0 {
@@ -40,7 +40,7 @@ func (em *Emulator) saveBeforeChange() {
 	}
 }
 
-// saveState stores the current state. Both locks are held.
+// saveState adds the current state to the history. The caller holds the locks of the store and of the history.
 func (em *Emulator) saveState(since time.Time) {
 	state, err := em.store.Export()
 	if err != nil {
@@ -49,8 +49,8 @@ func (em *Emulator) saveState(since time.Time) {
 	em.history = append(em.history, savedState{since, state})
 }
 
-// recordChange records the time of a change. saveBeforeChange stores the state after it before the next change;
-// until then it is the current state.
+// recordChange records the time of a change. The state after the change is the current state until the next change. Then
+// saveBeforeChange adds it to the history.
 func (em *Emulator) recordChange() {
 	if em.faults.HistoryDuration() <= 0 {
 		return
@@ -60,14 +60,14 @@ func (em *Emulator) recordChange() {
 	em.lastChange = em.store.Clock.Now()
 }
 
-// savedStore is a saved state with the services that read it.
+// savedStore is a store with a saved state, and the services that read from it.
 type savedStore struct {
 	store    *store.Store
 	services []*service
 }
 
-// stateAt returns the state as it was a duration ago, or nil if the state has not changed since then. The caller holds the
-// lock of the current state.
+// stateAt returns the state that was current at a time in the past; ago is the time since then. It returns nil if the state
+// has not changed since then. The caller holds the lock of the current state.
 func (em *Emulator) stateAt(ago time.Duration) *savedStore {
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
@@ -101,7 +101,7 @@ func (p *savedStore) operation(service, name string) wire.Operation {
 	return wire.Operation{}
 }
 
-// frozenClock always returns one instant.
+// frozenClock is a clock whose Now always returns the same time.
 type frozenClock struct {
 	store.Clock
 	now time.Time

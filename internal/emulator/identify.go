@@ -27,13 +27,13 @@ type request struct {
 	httpRequest *http.Request
 }
 
-// wireRequest returns the request in the form that codecs read.
+// wireRequest returns the request in the form that wire.Codec decodes.
 func (r request) wireRequest() wire.Request {
 	return wire.Request{Method: r.httpRequest.Method, Path: r.httpRequest.URL.Path, Query: r.httpRequest.URL.Query(), Body: r.body, Form: r.form}
 }
 
-// identify finds the service and operation of a request. The service is nil if even the
-// protocol of the answer cannot be determined.
+// identify finds the service and the operation of a request. The service is nil if the protocol of the answer cannot be
+// determined.
 func (em *Emulator) identify(r *http.Request) (request, *store.Error) {
 	var out request
 	body, err := readBody(r)
@@ -106,7 +106,8 @@ func readBody(r *http.Request) ([]byte, error) {
 
 type signatureScope struct{ accessKey, region, service string }
 
-// credentialScope returns the scope in a request's signature. It does not check the signature.
+// credentialScope returns the credential scope in an Authorization header, or the zero value if there is none. It does not
+// check the signature.
 func credentialScope(authorization string) signatureScope {
 	_, rest, ok := strings.Cut(authorization, "Credential=")
 	if !ok {
@@ -120,8 +121,8 @@ func credentialScope(authorization string) signatureScope {
 	return signatureScope{accessKey: f[0], region: f[2], service: f[3]}
 }
 
-// isReachable reports whether the partition has the service and the host of a request. The host is a name below the
-// partition's suffix, or a host outside AWS's domains, which is an address of the emulator.
+// isReachable reports whether the AWS partition has the service and the host of a request. A host outside AWS's domains is
+// an address of the emulator, and is always reachable.
 func (em *Emulator) isReachable(host string, r request) bool {
 	aws := em.store.AWSPartition()
 	host, _, _ = strings.Cut(host, ":")
@@ -145,8 +146,8 @@ var acceleratorHosts = []string{
 	"globalaccelerator.us-west-2.amazonaws.com", "globalaccelerator.amazonaws.com", "globalaccelerator-fips.us-west-2.amazonaws.com", "globalaccelerator.us-west-2.api.aws",
 }
 
-// isAcceleratorHost reports whether a request has a host and a region of Global Accelerator. It accepts hosts
-// outside AWS's domains. An unsigned request has no region and is rejected later.
+// isAcceleratorHost reports whether a request has a host and a region of Global Accelerator. It accepts all hosts outside
+// AWS's domains. It also accepts an empty region, because an unsigned request has none and is rejected later.
 func isAcceleratorHost(host, region string) bool {
 	if region != "" && region != store.AcceleratorRegion {
 		return false
@@ -162,7 +163,7 @@ func (em *Emulator) principalOf(r request, account string) store.Principal {
 	return em.store.PrincipalOf(r.accessKey, account)
 }
 
-// authorize finds the account of a request, or returns the error with which it is rejected.
+// authorize returns the account of a request, or the error with which the request is rejected.
 func (em *Emulator) authorize(r request) (account string, refused *store.Error) {
 	json := r.service.targetPrefix != ""
 	if r.accessKey == "" {
@@ -194,7 +195,8 @@ func (em *Emulator) authorize(r request) (account string, refused *store.Error) 
 	return "", store.Errorf(store.Quoted("barnybug/cli53#278"), "InvalidClientTokenId", "The security token included in the request is invalid.").WithStatus(403)
 }
 
-// unknownOperationError returns the error of the protocol for an operation that does not exist.
+// unknownOperationError returns the error for an operation that a service does not have, in the form of the service's
+// protocol.
 func unknownOperationError(s *service, operation string) *store.Error {
 	if s.targetPrefix != "" {
 		return store.Errorf(store.Own, "UnknownOperationException", "The operation %s of %s is not known to this emulator", operation, s.name)

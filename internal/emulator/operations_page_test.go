@@ -29,7 +29,7 @@ import (
 
 //go:generate go test -run TestOperationsPageIsUpToDate . -update
 
-// pageServices are the services, in the order of the page.
+// pageServices has the services in the order in which the page lists them.
 var pageServices = []struct {
 	title, name, dir string
 	client           reflect.Type
@@ -47,7 +47,7 @@ var pageServices = []struct {
 	{"Resource Groups Tagging", "tagging", "tagging", reflect.TypeFor[*rgt.Client]()},
 }
 
-// maxListedOperations is the largest number of unsupported operations of a service that the page lists by name.
+// maxListedOperations is the maximum number of unsupported operations of a service that the page lists by name.
 const maxListedOperations = 30
 
 func TestOperationsPageIsUpToDate(t *testing.T) {
@@ -126,8 +126,8 @@ func code(names []string) string {
 	return "`" + strings.Join(names, "`, `") + "`"
 }
 
-// unsupportedMembers lists the members of an input that the emulator does not support. If it supports only some parts
-// of a member, the unsupported parts are listed.
+// unsupportedMembers returns the members of an input that the emulator does not support, sorted. If it supports only some
+// parts of a member, the result has the other parts of the member.
 func unsupportedMembers(t reflect.Type, declared wire.Members, prefix string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -149,7 +149,7 @@ func unsupportedMembers(t reflect.Type, declared wire.Members, prefix string) []
 	return out
 }
 
-// missingOperations lists the operations that the SDK has but the emulator does not support.
+// missingOperations returns the operations that the SDK client has and the emulator does not support.
 func missingOperations(client reflect.Type, s *service) []string {
 	var out []string
 	for i := range client.NumMethod() {
@@ -162,8 +162,8 @@ func missingOperations(client reflect.Type, s *service) []string {
 	return out
 }
 
-// selectorNames returns the names that the source of a service uses in selector expressions. A member that is not among
-// them cannot have an effect.
+// selectorNames returns the names that the source of a service selects, such as "Tags" in "in.Tags". A member of an input
+// that is not among them cannot have an effect.
 func selectorNames(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	used := map[string]bool{"DryRun": true} // found by reflection
@@ -178,7 +178,7 @@ func selectorNames(t *testing.T, dir string) map[string]bool {
 	return used
 }
 
-// parseDir parses the source of a package without its tests, in the order of the file names.
+// parseDir parses the source files of a package except its tests, in the order of the file names.
 func parseDir(t *testing.T, fset *token.FileSet, dir string) []*ast.File {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -225,7 +225,7 @@ Beside each error text the source of the emulator says where it is known from. O
 	}
 }
 
-// packageOfText returns the package of the emulator whose source contains a text.
+// packageOfText returns the package of the emulator that creates an error text.
 func packageOfText(e errorText) string {
 	if e.pkg == "." {
 		return "emulator"

@@ -120,7 +120,7 @@ func TestCreateLoadBalancerNeedsEC2Permissions(t *testing.T) {
 	}
 }
 
-// TestSessionsHaveThePermissionsOfTheirRole checks that a session has only the permissions of its role.
+// TestSessionsHaveThePermissionsOfTheirRole checks that a session of an assumed role has only the permissions of the role.
 func TestSessionsHaveThePermissionsOfTheirRole(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	const role = "arn:aws:iam::444455556666:role/reader"
@@ -147,8 +147,8 @@ func TestSessionsHaveThePermissionsOfTheirRole(t *testing.T) {
 	}
 }
 
-// TestPartitions checks that each partition has its own regions, ARNs and host names, and its own region for
-// services without regions.
+// TestPartitions checks that an emulator of each partition serves only regions of the partition, with the ARNs and host
+// names of the partition. Only the partition "aws" has Shield and Global Accelerator.
 func TestPartitions(t *testing.T) {
 	for _, c := range []struct{ partition, region, arn, host string }{
 		{"", "us-west-2", "arn:aws:elasticloadbalancing:us-west-2:111122223333:loadbalancer/app/web/", ".us-west-2.elb.amazonaws.com"},

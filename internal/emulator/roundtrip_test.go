@@ -30,8 +30,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// TestEveryOperationRoundTrips checks, with every member of every operation, that the codecs of the emulator decode the
-// structure that the SDK has sent, and that the SDK returns the structure that the codecs have encoded.
+// TestEveryOperationRoundTrips sets every member of the input and output of every operation. It checks that the codecs of
+// the emulator decode the input that the SDK has sent, and that the SDK decodes the output that the codecs have encoded.
 func TestEveryOperationRoundTrips(t *testing.T) {
 	for _, s := range services(store.New(store.Options{})) {
 		names := make([]string, 0, len(s.operations))
@@ -119,8 +119,8 @@ func newSDKClient(service string, cfg aws.Config) any {
 	return nil
 }
 
-// fillMembers sets every member to a value, which depends on name so that values differ. Statements of web ACLs can be
-// nested; the function nests them only once.
+// fillMembers sets every member of v to a value that depends on name, so that values differ. Statements of web ACLs can
+// contain statements; fillMembers sets only one level of them.
 func fillMembers(v reflect.Value, inStatement bool, name string) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Date(2026, 3, 4, 5, 6, 7, 890e6, time.UTC)))

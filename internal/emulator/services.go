@@ -16,23 +16,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// service is one AWS service for the dispatcher.
+// service is an AWS service with its operations.
 type service struct {
-	// name is the signing name, which identifies the service of calls, also in logs.
+	// name is the signing name. It identifies the service in requests and in logs.
 	name string
-	// version is the parameter Version of the form protocols, and the first segment of paths in the REST protocol.
-	// targetPrefix is the prefix of X-Amz-Target in the JSON protocol.
+	// version is the parameter Version in the form protocols, and the first segment of paths in the REST protocol.
+	// targetPrefix is the prefix of the header X-Amz-Target in the JSON protocol.
 	version, targetPrefix string
 	codec                 wire.Codec
 	operations            map[string]wire.Operation
-	// unsignedOperations lists the operations that need no signature.
+	// unsignedOperations has the operations that need no signature.
 	unsignedOperations map[string]bool
 }
 
-// globalAccelerator is the signing name of Global Accelerator, which has endpoints in one region only.
+// globalAccelerator is the signing name of Global Accelerator, which has endpoints in only one region.
 const globalAccelerator = "globalaccelerator"
 
-// services lists all services of the emulator.
+// services returns all services of the emulator, with w as their state.
 func services(w *store.Store) []*service {
 	networks, balancers, certificates, accelerators := ec2.New(w), elbv2.New(w), acm.New(w), globalaccelerator.New(w)
 	return []*service{

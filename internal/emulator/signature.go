@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxSkew is the largest accepted difference between a request's date and the emulator's clock.
+// maxSkew is the maximum accepted difference between the date of a request and the emulator's clock.
 const maxSkew = 5 * time.Minute
 
 // verifySignature checks the signature of a request, if the configuration requires it and the
@@ -42,8 +42,8 @@ func (em *Emulator) verifySignature(r request) *store.Error {
 	return nil
 }
 
-// recomputeSignature signs a copy of a request with a secret and returns the Authorization header. It signs the same headers
-// as the request's signature.
+// recomputeSignature signs a copy of a request with a secret, and returns the Authorization header. It signs the same
+// headers as the client has signed.
 func recomputeSignature(ctx context.Context, r request, secret string, at time.Time) (string, error) {
 	clone, err := http.NewRequestWithContext(ctx, r.httpRequest.Method, r.httpRequest.URL.String(), nil)
 	if err != nil {

@@ -54,10 +54,10 @@ func selfSignedCertificate(t *testing.T, domain string) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})
 }
 
-// stackIDs contains the IDs and ARNs of an ALB and of all resources that it uses.
+// stackIDs has the IDs and ARNs of an ALB and of all resources that it uses.
 type stackIDs struct{ vpc, securityGroup, loadBalancer, listener, rule, targetGroup, certificate string }
 
-// buildStack creates a load balancer with a listener, a rule and a target group in a new VPC, with the SDK.
+// buildStack creates a load balancer with a listener, a rule and a target group in a new VPC, with calls of the SDK.
 func buildStack(t *testing.T, em *emulator.Emulator) stackIDs {
 	t.Helper()
 	cfg, ctx := clientConfig(em, testAccessKey), t.Context()
@@ -208,8 +208,8 @@ func TestGetResourcesFindsLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestEachResponseCanBeLost checks that the final state is the same if the response of any one mutating call is
-// lost and the SDK retries the call. Each run loses another response.
+// TestEachResponseCanBeLost checks that the SDK repeats a call of CreateTargetGroup whose response is lost, and that only
+// one target group is created.
 func TestEachResponseCanBeLost(t *testing.T) {
 	steps := func(t *testing.T, em *emulator.Emulator) {
 		cfg := clientConfig(em, testAccessKey)

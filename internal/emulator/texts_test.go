@@ -13,18 +13,18 @@ import (
 	"testing"
 )
 
-// errorText is the text of an error that the emulator returns, as found in the source code.
+// errorText is the text of an error that the emulator returns, as its source code has it.
 type errorText struct {
 	pkg        string // directory relative to the emulator, "." for the package emulator
 	position   string
 	code       string
 	text       string
-	sourceKind string // kind of the source
+	sourceKind string // "Quoted", "Document", "Model", "Own" or "Unproven"
 	reference  string
 }
 
-// errorFunc is a function that creates an error: Errorf of package store, or a function that passes its source to
-// Errorf.
+// errorFunc describes a function that creates errors: Errorf of package store, or a function that passes its first argument,
+// the source of the text, to Errorf.
 type errorFunc struct {
 	codeAt, textAt int    // indices of the arguments; codeAt is -1 if the code is always the same
 	code           string // the code if codeAt is -1
@@ -182,7 +182,7 @@ func (x *errorTextReader) recordText(pkgName string, n ast.Node) bool {
 	return true
 }
 
-// codeSuffix returns the literal end of a code that is computed, such as ".NotFound".
+// codeSuffix returns the literal end of a code that is computed in e, such as ".NotFound".
 func codeSuffix(x *errorTextReader, e ast.Expr) string {
 	if sum, ok := e.(*ast.BinaryExpr); ok {
 		end, _ := x.literal(sum.Y)
@@ -191,7 +191,8 @@ func codeSuffix(x *errorTextReader, e ast.Expr) string {
 	return ""
 }
 
-// parseSource parses store.Unproven, store.Own or a call that gives a reference.
+// parseSource parses the argument of an error function that names the source of the text: store.Unproven, store.Own, or a
+// call with a reference, such as store.Quoted("owner/name#1").
 func (x *errorTextReader) parseSource(e ast.Expr) (kind, ref string, ok bool) {
 	call, isCall := e.(*ast.CallExpr)
 	if !isCall {
@@ -225,7 +226,8 @@ func (x *errorTextReader) literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// qualifiedName formats a name or a qualified name.
+// qualifiedName returns a name, such as "Errorf", or a qualified name, such as "store.Errorf". It returns "" for other
+// expressions.
 func (x *errorTextReader) qualifiedName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -243,8 +245,8 @@ func (x *errorTextReader) position(n ast.Node) string {
 	return p.Filename + ":" + strconv.Itoa(p.Line)
 }
 
-// TestEachErrorMessageHasASource checks the source code of the emulator: each error names the source of its text or
-// is marked as unproven, and equal texts have the same source.
+// TestEachErrorMessageHasASource checks the source code of the emulator: each error has a source for its text, or is
+// declared as unproven or as an error of the emulator. Equal codes and texts have the same source.
 func TestEachErrorMessageHasASource(t *testing.T) {
 	all := readErrorTexts(t)
 	if len(all) < 450 {

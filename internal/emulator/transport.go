@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// handle serves a request to the API of a service, the admin API or the instance metadata service.
+// handle serves a request to an AWS API, to the admin API or to the instance metadata service. If it returns an error, the
+// client gets no response.
 func (em *Emulator) handle(r *http.Request) (wire.Response, error) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, adminPrefix):
@@ -23,8 +24,8 @@ func (em *Emulator) handle(r *http.Request) (wire.Response, error) {
 	return em.dispatch(r.Context(), r)
 }
 
-// Handler returns a handler that serves the emulator over HTTP. It closes the connection for a
-// request whose answer is lost.
+// Handler returns an HTTP handler that serves the emulator. If handle returns an error, for example because the emulator
+// simulates a lost response, the handler closes the connection without a response.
 func (em *Emulator) Handler() http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		resp, err := em.handle(r)
@@ -45,7 +46,8 @@ func (em *Emulator) RoundTripper() http.RoundTripper { return roundTripper{em} }
 
 type roundTripper struct{ em *Emulator }
 
-// RoundTrip implements http.RoundTripper. It returns a connection reset for a lost answer.
+// RoundTrip implements http.RoundTripper. It returns a DNS error for a host name that does not exist, and a connection reset
+// for a response that the emulator drops.
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer r.Body.Close()

@@ -20,60 +20,61 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// run is one reconcile of a stack.
+// run is one reconciliation of a stack.
 type run struct {
 	execution
-	heldSteps []FailedStep // refused steps that the plan leaves out
+	heldSteps []FailedStep // refused steps without which the plan was made
 
 	// wasConverged reports whether AWS matched the desired state before the run and the desired state has not changed since.
 	// Each step of the plan then corrects drift.
 	wasConverged bool
-	// unrestoredSteps are the steps that would correct drift and are not carried out, because of --drift=report.
+	// unrestoredSteps are the steps that would correct drift, but are not carried out because of --drift=report.
 	// unrestoredFindings report them.
 	unrestoredSteps    map[plan.StepID]bool
 	unrestoredFindings finding.List
-	// securityGroupDriftReported reports whether findings about drift list the rules that were added to a security group. The
-	// plan's own finding about these rules is then left out.
+	// securityGroupDriftReported reports whether the findings about drift include a security group. The plan's finding about
+	// rules that were added to a security group is then left out.
 	securityGroupDriftReported bool
 
 	// wasEdited reports whether the desired state differs from the one of the previous run.
 	wasEdited bool
-	// editDelay is how long the changes of the plan are delayed, because the desired state changes too often; 0: they are
-	// carried out now.
+	// editDelay is how long the changes of the plan are delayed, because the desired state changes too often. If it is 0,
+	// they are carried out now.
 	editDelay time.Duration
 	// repeatingSteps are the steps that repeat an earlier change. delayedSteps are the steps that this run does not carry
-	// out, because their change was made too often. reportedRepeatedSteps are the repeating steps that findings name, and
-	// the steps after them.
+	// out, for example because the same change was made too often. reportedRepeatedSteps are the repeating steps that are
+	// reported in findings, and the steps that depend on them.
 	repeatingSteps, delayedSteps, reportedRepeatedSteps map[plan.StepID]bool
 }
 
-// observation reads the cluster and AWS for a run, and plans from what it has read.
+// observation reads the state of the cluster and of AWS for a run or a draft, and makes plans from this state.
 type observation struct {
 	e    *Engine
 	out  *Outcome
 	view *cluster.View
 	mem  *memory
-	// relation is how the stack is related to another stack with the same load balancer; nil before the stack is observed.
+	// relation is how the stack is related to another stack with the same load balancer. It is nil before the stack is
+	// observed.
 	relation *handover.Relation
-	// reservedStacks are the stacks that no other run works on until this one ends. It is nil for a draft, which writes
-	// nothing.
+	// reservedStacks points to the stacks on which no other run works until this run ends. It is nil for a draft, which
+	// writes nothing.
 	reservedStacks *[]model.StackID
-	// takeOverBlocked reports whether a load balancer that is being taken over stays unchanged, because a step that the
+	// takeOverBlocked reports whether a load balancer that the stack takes over stays unchanged, because a step that the
 	// take-over needs has failed.
 	takeOverBlocked bool
 }
 
-// execution carries out steps, and notes their results in the outcome.
+// execution carries out steps, and records their results in the outcome.
 type execution struct {
 	observation
-	// forgottenStacks are the stacks whose checkpoints the run has removed.
+	// forgottenStacks are the stacks whose checkpoints this run has removed.
 	forgottenStacks map[model.StackID]bool
-	// checkpointWrites remove these checkpoints from the store. The first change in AWS waits for them.
+	// checkpointWrites are the writes that remove these checkpoints from the store. Changes in AWS wait for them.
 	checkpointWrites checkpoint.PendingWrites
 }
 
-// resolveAndConverge decides contested settings by the observed state, and brings the stack to its desired state. It starts
-// over if converge finds that the stack has to be compared with AWS first.
+// resolveAndConverge uses the observed state to decide contested settings, and then brings the stack to its desired state.
+// It starts again if the stack has to be compared with AWS first.
 func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
 		resolved, all, by, err := r.resolveContested(ctx, stack, found)
@@ -88,12 +89,12 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 	}
 }
 
-// converge makes a plan and applies it. It holds the parts of the stack that AWS refuses, and makes the plan again without
-// them. It also makes the plan again if a step shows that the observed state was out of date.
+// converge makes a plan and applies it. If AWS refuses parts of the stack, it holds these parts, and makes the plan again
+// without them. If a step shows that the observed state is out of date, it also makes the plan again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	stack = r.holdRefusedParts(stack)
 	r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
-	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits to remember: first those of earlier runs, then those of the latest plan
+	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits to remember: at first those of earlier runs, then those of the latest plan
 	defer func() { r.mem.waits = r.mem.waits.onlyKeys(waiting) }()
 	for n := 0; ; n++ {
 		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importPauses(stack, r.e.now())))
@@ -157,7 +158,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	}
 }
 
-// replan reports whether the plan has to be made again because steps failed. next is the stack with the refused parts held.
+// replan reports whether failed steps make a new plan necessary. next is the stack with the refused parts held.
 func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	h := &heldPartMarker{stack: stack}
 	for _, f := range r.out.FailedSteps {
@@ -174,8 +175,8 @@ func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	return h.stack, again
 }
 
-// holdRefusedParts holds the parts of a stack that AWS refused in earlier runs and whose back-off is not over, so that the
-// first plan of the run is made without them.
+// holdRefusedParts returns the stack with the parts held that AWS refused in earlier runs and whose back-off is not over.
+// The first plan of the run is then made without them.
 func (r *run) holdRefusedParts(stack model.Stack) model.Stack {
 	h := &heldPartMarker{stack: stack}
 	for range maxObservations {
@@ -193,8 +194,8 @@ func (r *run) holdRefusedParts(stack model.Stack) model.Stack {
 	return h.stack
 }
 
-// servingLoadBalancer returns the live load balancer at an address: the one that the plan keeps, or else the one that will be
-// replaced; nil if there is none.
+// servingLoadBalancer returns the load balancer in AWS at an address: the one that the plan keeps, or else the one that will
+// be replaced. It returns nil if there is none.
 func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	live := plan.ShownLoadBalancer(d.Have, a.ID)
 	for i := range d.Have.LoadBalancers {
@@ -205,7 +206,7 @@ func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	return live
 }
 
-// noteLiveLoadBalancer records in the outcome the live load balancer at an address. It ignores nil.
+// noteLiveLoadBalancer records in the outcome the load balancer in AWS at an address. It does nothing if lb is nil.
 func (r *execution) noteLiveLoadBalancer(a plan.Address, lb *observed.LoadBalancer) {
 	if lb == nil {
 		return
@@ -213,7 +214,7 @@ func (r *execution) noteLiveLoadBalancer(a plan.Address, lb *observed.LoadBalanc
 	r.setLiveLoadBalancer(a, LiveLoadBalancer{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"}, lb.DNSName)
 }
 
-// setLiveLoadBalancer records in the outcome which live load balancer is at an address, and its DNS name if that is known.
+// setLiveLoadBalancer records in the outcome the load balancer in AWS at an address, and its DNS name if that is known.
 func (r *execution) setLiveLoadBalancer(a plan.Address, lb LiveLoadBalancer, dnsName string) {
 	if r.out.LiveLoadBalancers == nil {
 		r.out.LiveLoadBalancers, r.out.DNSNames = map[string]LiveLoadBalancer{}, map[string]string{}
@@ -224,15 +225,14 @@ func (r *execution) setLiveLoadBalancer(a plan.Address, lb LiveLoadBalancer, dns
 	}
 }
 
-// apply carries out the steps of a plan that have nothing to wait for. A failed step stops only the steps that depend
-// on it.
+// apply carries out the steps of a plan that do not wait. A failed step prevents only the steps that depend on it.
 func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	known := maps.Clone(p.KnownIDs)
 	done := p.NewProgress()
 	if r.out.CarriedOutSteps == nil {
 		r.out.CarriedOutSteps = map[plan.StepID]bool{}
 	}
-	again := time.Duration(0) // 0: nothing waits
+	again := time.Duration(0) // 0 if no step waits
 	wait := func(due time.Duration) {
 		if again == 0 || due < again {
 			again = due
@@ -290,8 +290,9 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	return nil
 }
 
-// freesNeededCapacity reports whether a step deletes a rule while a quota refuses another rule of this plan. The next plan
-// carries out the step: it replaces the rule by one of the same namespace, so that no other namespace uses the freed quota.
+// freesNeededCapacity reports whether a step deletes a rule while a quota refuses another rule of this plan. Such a step is
+// left to the next plan. There, the refused rule can replace the old rule if both are of the same namespace. No other
+// namespace can then use the freed quota.
 func (r *run) freesNeededCapacity(s plan.Step) bool {
 	_, deletes := s.Do.(plan.DeleteRule)
 	return deletes && slices.ContainsFunc(r.out.FailedSteps, func(f FailedStep) bool {
@@ -300,12 +301,13 @@ func (r *run) freesNeededCapacity(s plan.Step) bool {
 	})
 }
 
-// anyFailed reports whether one of the steps failed or was skipped.
+// anyFailed reports whether at least one of the steps failed or was skipped.
 func (r *run) anyFailed(steps []plan.StepID) bool {
 	return slices.ContainsFunc(r.out.FailedSteps, func(f FailedStep) bool { return slices.Contains(steps, f.Step.ID) })
 }
 
-// carryOut calls a step if no back-off delays it, and reports whether it was carried out. An error ends the run.
+// carryOut calls a step if no back-off delays it, and reports whether the step was carried out. A refused step may be split
+// into its parts, which are then carried out. An error ends the run.
 func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	key := stepKeyOf(s, stack)
 	freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool {
@@ -325,8 +327,8 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return false, nil
 }
 
-// callStep carries out a step after the fence has admitted it. A failure of the step is returned as FailedStep; an error
-// ends the run.
+// callStep checks the fence and then carries out a step. It returns a failure of the step as FailedStep. An error ends the
+// run.
 func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.KnownIDs) (FailedStep, error) {
 	if err := ctx.Err(); err != nil {
 		return FailedStep{}, err
@@ -350,7 +352,7 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	}
 	r.e.Recorder.RecordStep(p.Stack, res, FailedStep{Step: s})
 	r.mem.stepRefusals.noteSuccess(key, r.e.now())
-	r.out.Changed = r.out.Changed || !r.reportedRepeatedSteps[s.ID] // a change that AWS does not keep is not a success
+	r.out.Changed = r.out.Changed || !r.reportedRepeatedSteps[s.ID] // a change that AWS does not persist is not a success
 	if !plan.WritesToKubernetes(s.Do) {
 		r.mem.repeats.noteChange(changeKey(p, s, stack), res.ID, r.e.now())
 	}
@@ -368,8 +370,8 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return FailedStep{}, nil
 }
 
-// rememberFailure remembers a failure, and sets its back-off. It ignores failures that the content of the step did not
-// cause: throttled and postponed calls, and a plan that was made from out-of-date reads.
+// rememberFailure remembers a failure, and returns it with its back-off. It ignores failures that have other causes than the
+// content of the step: calls that are throttled or postponed, and out-of-date reads.
 func (r *execution) rememberFailure(ctx context.Context, f FailedStep) FailedStep {
 	switch f.Class {
 	case failure.Throttled, failure.Gone, failure.Conflict:
@@ -381,7 +383,7 @@ func (r *execution) rememberFailure(ctx context.Context, f FailedStep) FailedSte
 	return r.mem.stepRefusals.noteRefusal(f.key, f, r.e.now())
 }
 
-// phaseOf returns the phase under which the duration of a step is recorded.
+// phaseOf returns the phase of a step, under which its duration is recorded.
 func phaseOf(s plan.Step) Phase {
 	switch s.Do.(type) {
 	case plan.ClaimFinalizer:
@@ -402,7 +404,7 @@ func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.Kno
 		res, err = r.applyAWS(ctx, s, known)
 	}
 	if plan.ChangesRouting(s.Do) {
-		// Also after an error: AWS may have made the change although its answer was lost.
+		// Also after an error, because AWS may have made the change although its answer was lost.
 		r.mem.routesChangedAt = r.e.now()
 	}
 	if err != nil {
@@ -412,8 +414,8 @@ func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.Kno
 	return res, nil
 }
 
-// applyAWS carries out a step in AWS. Until it returns, the goroutine that reports unanswered calls may use the view and the
-// memory of the run.
+// applyAWS carries out a step in AWS. Meanwhile the goroutine that reports unanswered calls may use the view and the memory
+// of the run.
 func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	waiting := model.Stack{ID: r.out.ID}
 	for _, ref := range s.Blames {
@@ -425,7 +427,7 @@ func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownI
 	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }
 
-// classOf returns the failure class of an error of a step.
+// classOf returns the failure class of the error of a step.
 func (r *execution) classOf(s plan.Step, err error) failure.Class {
 	if errors.Is(err, errFenced) {
 		return failure.Fenced
@@ -436,7 +438,8 @@ func (r *execution) classOf(s plan.Step, err error) failure.Class {
 	return r.e.Cloud.Class(err)
 }
 
-// reportRepeats reports the changes that AWS does not keep, and requeues the stack for when the next of them may be repeated.
+// reportRepeats adds findings about changes that AWS does not persist. It requeues the stack for the time at which the next
+// of these changes may be repeated.
 func (r *run) reportRepeats() {
 	r.out.Findings = append(r.out.Findings, r.mem.repeats.findings()...).Sorted()
 	if _, next := r.mem.repeats.comparisonDue(r.e.now()); next > 0 {

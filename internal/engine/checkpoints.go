@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// desiredDigest returns a hash of what a translation returns, desired state and findings, without the finalizers and
-// status that runs write to the objects.
+// desiredDigest returns a hash of the result of a translation, which is the desired state with its findings. The hash does
+// not depend on the finalizers and the status that runs write to the objects.
 func desiredDigest(stack model.Stack, found finding.List) string {
 	stack.Members = slices.Clone(stack.Members)
 	for i := range stack.Members {
@@ -21,8 +21,8 @@ func desiredDigest(stack model.Stack, found finding.List) string {
 	return checkpoint.Digest(stack, found.Sorted())
 }
 
-// inputDigest returns a hash of all inputs of a run except for AWS: the desired state, the options, and the bindings,
-// finalizers and status in Kubernetes. It is empty if there are no checkpoints.
+// inputDigest returns a hash of all inputs of a run except the state of AWS: the desired state, the options, and the
+// bindings, finalizers and status in Kubernetes. It returns "" if checkpoints are not used.
 func (e *Engine) inputDigest(v *cluster.View, stack model.Stack, desired string) string {
 	if e.Checkpoints == nil {
 		return ""
@@ -30,8 +30,8 @@ func (e *Engine) inputDigest(v *cluster.View, stack model.Stack, desired string)
 	return checkpoint.Digest(desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID))
 }
 
-// firstComparisonDelay returns the time from the start to the first comparison of a stack whose desired state matches its
-// checkpoint. It is zero for every other stack, and for a stack that is to be deleted.
+// firstComparisonDelay returns the time from the start of the process to the first comparison of a stack whose desired state
+// matches its checkpoint. It returns zero for every other stack, and for a stack that is to be deleted.
 func (e *Engine) firstComparisonDelay(stack model.Stack, digest string) time.Duration {
 	if e.Checkpoints == nil || stack.IsEmpty() || !e.Checkpoints.Unchanged(stack.ID, digest) {
 		return 0
@@ -39,11 +39,12 @@ func (e *Engine) firstComparisonDelay(stack model.Stack, digest string) time.Dur
 	return resync.FirstDelay(e.Resync, stack.ID.String())
 }
 
-// noteConverged makes a checkpoint of a desired state that was carried out in full, and removes the checkpoint of any other
-// desired state. Errors of the translation do not prevent a checkpoint, because they last until the input of the translation
-// changes. Other errors prevent it, because AWS may accept the refused change the next time. Held parts also prevent it,
-// because a member may lose its right to them in the meantime, which the translation does not show. A stack without a load
-// balancer or accelerator in AWS has no checkpoint, so that only stacks with resources in AWS use space in the store.
+// noteConverged stores a checkpoint of a desired state that was carried out completely. Otherwise it removes the checkpoint
+// of the stack. reported reports whether the status was written. found has the findings of the translation: their errors do
+// not prevent a checkpoint, because they last until the objects change. Other errors prevent it, because AWS may accept the
+// refused change later. Held parts prevent it, because a member may lose its right to them without a change of the
+// translation. A stack without a load balancer or accelerator in AWS has no checkpoint, because it would use space in the
+// store.
 func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return
@@ -55,9 +56,9 @@ func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, d
 	e.Checkpoints.Note(out.ID, digest)
 }
 
-// forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own, and one whose load balancer
-// it takes over. Otherwise, if the process ended during the change and the change was reverted, the next process would regard
-// the stack as unchanged. The same holds for drift that was restored in part.
+// forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own stack, and a stack whose
+// load balancer it takes over. Otherwise the next process could regard the stack as unchanged, if this process ends during
+// the change and the change of the object is then reverted. The same is true of drift that was restored only in part.
 func (r *execution) forgetCheckpoints() {
 	if r.e.Checkpoints == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestOnlyConvergedStacksAreDeferredAfterARestart checks that after a restart, the comparison is deferred only for stacks
-// whose desired state was carried out completely.
+// TestOnlyConvergedStacksAreDeferredAfterARestart checks that after a restart the first comparison is deferred only for
+// stacks whose desired state was carried out completely.
 func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	fault := finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Reason: finding.AnnotationInvalid, Severity: finding.Error}
@@ -43,8 +43,8 @@ func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 	}
 }
 
-// TestCheckpointsAreForgottenBeforeAChange checks that before AWS is changed, the checkpoints of the changed stack, and of a
-// stack whose load balancer it takes over, are removed.
+// TestCheckpointsAreForgottenBeforeAChange checks that forgetCheckpoints removes the checkpoints of the changed stack, and
+// of a stack whose load balancer it takes over.
 func TestCheckpointsAreForgottenBeforeAChange(t *testing.T) {
 	own := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 	other := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}

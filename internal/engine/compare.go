@@ -7,17 +7,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// errNeedsComparison is the error of a plan that is not carried out, because the stack has to be compared with AWS first.
+// errNeedsComparison is the error for a plan that is not carried out because the stack has to be compared with AWS first.
 var errNeedsComparison = errors.New("the stack has to be compared with AWS first")
 
-// IsConverged reports whether this process has compared a stack with AWS and left nothing to do, so that later differences
-// are drift.
+// IsConverged reports whether this process has compared a stack with AWS and has left no difference. Differences that appear
+// later are drift.
 func (e *Engine) IsConverged(id model.StackID) bool {
 	mem := e.memories.recall(id)
 	return mem.comparison.IsConverged()
 }
 
-// scheduleComparison requeues a stack for its next comparison with AWS.
+// scheduleComparison requeues the stack for its next comparison with AWS.
 func (r *run) scheduleComparison(now time.Time) {
 	out := r.out
 	if out.IsOver() {

@@ -8,11 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// minReportedStreak is the number of consecutive failures from which a resource that is in use or not ready is reported. It is
-// reached after a few minutes.
+// minReportedStreak is the number of consecutive failures after which a failure of class InUse or NotReady is reported. It
+// is reached after a few minutes.
 const minReportedStreak = 7
 
-// reportFailedSteps turns the steps that failed in the last plan of a run into findings, and sets when the stack runs again.
+// reportFailedSteps adds findings about the steps that failed in the last plan of a run, and determines when the stack runs
+// again. lacksFacts reports whether a fact is missing in AWS.
 func (r *run) reportFailedSteps(lacksFacts bool) {
 	if again := r.mem.comparison.NextLookup(lacksFacts, r.e.now()); lacksFacts {
 		r.requeueAfter(again)
@@ -20,11 +21,12 @@ func (r *run) reportFailedSteps(lacksFacts bool) {
 	for i := range r.out.FailedSteps {
 		f := &r.out.FailedSteps[i]
 		if f.Called && (f.Class == failure.Gone || f.Class == failure.Conflict) {
-			// The plan was made again from fresh reads, so out-of-date reads are not the cause.
+			// The plan was made again with new reads. Out-of-date reads are therefore not the cause.
 			*f = r.mem.stepRefusals.noteRefusal(f.key, *f, r.e.now())
 		}
 	}
-	// A rule that has replaced another rule is not over capacity, and a load balancer whose name was taken has another name.
+	// These failures are resolved: a rule that has replaced another rule is not over capacity, and a load balancer whose
+	// name was taken has another name now.
 	r.heldSteps = slices.DeleteFunc(r.heldSteps, func(f FailedStep) bool {
 		return f.lacksCapacity() && !f.Step.NeedsExtraQuota && !r.out.Plan.RulesOverCapacity[f.Step.Rule] || f.isComputedNameTaken()
 	})

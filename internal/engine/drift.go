@@ -16,28 +16,29 @@ import (
 // DriftMode decides whether drift is corrected or reported.
 type DriftMode string
 
-// The modes.
+// Values of DriftMode.
 const (
-	RepairDrift DriftMode = "repair" // restored and reported
+	RepairDrift DriftMode = "repair" // reported, and not corrected until the desired state changes
 	ReportDrift DriftMode = "report" // reported, and left until the desired state changes
-	IgnoreDrift DriftMode = "off"    // not detected; restored without a report if a comparison finds it
+	IgnoreDrift DriftMode = "off"    // not detected; corrected without a report if a comparison finds it
 )
 
-// driftMemory has what is remembered about the drift of a stack.
+// driftMemory is what the engine remembers about the drift of a stack.
 type driftMemory struct {
-	// unrestoredTexts are the texts (stepText) of the steps that would correct drift that was reported and not corrected.
+	// unrestoredTexts has the texts (stepText) of the steps that would correct drift that was reported but not corrected.
 	unrestoredTexts map[string]bool
-	// comparedAt is the time of the last observation that a plan was made from. Foreign changes before it are in that plan.
+	// comparedAt is the time of the last observation from which a plan was made. That plan covers the outside changes that
+	// were read until then.
 	comparedAt time.Time
 }
 
-// stepText returns a key of a step with its changes.
+// stepText returns a text that identifies a step together with its changes.
 func stepText(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 
-// isUnrestored reports whether a step would correct drift that was reported and not corrected.
+// isUnrestored reports whether a step would correct drift that was reported but not corrected.
 func (d *driftMemory) isUnrestored(s plan.Step) bool { return d.unrestoredTexts[stepText(s)] }
 
-// setUnrestored replaces the remembered steps that would correct drift.
+// setUnrestored replaces the remembered steps that would correct drift that is not corrected.
 func (d *driftMemory) setUnrestored(steps []plan.Step) {
 	d.unrestoredTexts = nil
 	for _, s := range steps {
@@ -48,17 +49,18 @@ func (d *driftMemory) setUnrestored(steps []plan.Step) {
 	}
 }
 
-// unplannedChanges returns the foreign changes that no plan has covered yet.
+// unplannedChanges returns the outside changes that no plan has covered yet.
 func (d *driftMemory) unplannedChanges(all []observed.OutsideChange) []observed.OutsideChange {
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.OutsideChange) bool { return !f.ReadAt.After(d.comparedAt) })
 }
 
-// restoresDrift reports whether a step restores a foreign change. alone reports that the stack was as desired before, so that
-// the plan has no other steps: then any step for a changed kind of resource corrects drift. Together with an edit, or
-// with steps that an earlier run has left, only a step for the changed resource itself corrects drift.
+// restoresDrift reports whether a step corrects one of the outside changes in foreign. alone reports that the stack matched
+// its desired state before. The plan then has no other steps, and any step for a changed kind of resource corrects drift.
+// Together with an edit, or with steps that an earlier run has left, only a step for the changed resource itself corrects
+// drift.
 func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.OutsideChange) bool {
 	if s.IsRevocation {
-		return false // a step that withdraws a right is carried out whoever made the change
+		return false // a step that withdraws a right is always carried out, even with --drift=report
 	}
 	kind, id, known := s.Address.Kind, cmp.Or(p.KnownIDs[s.Address], s.Address.ID), s.Address.ID
 	if kind == plan.BackendGroup {
@@ -81,8 +83,8 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Outs
 }
 
 // findDrift finds the steps of a plan that correct drift, reports them, and decides whether they are carried out. With
-// --drift=report they are not carried out, unless the stack was edited or an earlier run did not finish: then the whole
-// plan is carried out.
+// --drift=report they are not carried out. If the stack was edited, or an earlier run did not finish, the whole plan is
+// carried out.
 func (r *run) findDrift(d Draft) {
 	mode := r.e.Drift
 	if mode == IgnoreDrift {
@@ -124,15 +126,15 @@ func (r *run) findDrift(d Draft) {
 	r.securityGroupDriftReported = slices.ContainsFunc(slices.Concat(found, left), isSecurityGroupStep)
 }
 
-// withoutReportedDrift returns the findings without those that repeat what the findings about drift report.
+// withoutReportedDrift returns the findings without those that the findings about drift repeat.
 func (r *run) withoutReportedDrift(found finding.List) finding.List {
 	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return r.securityGroupDriftReported && f.Reason == finding.RulesRevoked })
 }
 
 func isSecurityGroupStep(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
 
-// joinByResource returns the steps with one update for each resource. Updates of a resource that is created again are
-// left out.
+// joinByResource returns the steps, with all updates of a resource joined to one. Updates of resources that are created
+// again are left out.
 func joinByResource(steps []plan.Step) (out []plan.Step) {
 	at := map[plan.Address]int{}
 	for _, s := range withoutRecreated(steps) {
@@ -158,17 +160,17 @@ func withoutRecreated(steps []plan.Step) (out []plan.Step) {
 	return slices.DeleteFunc(slices.Clone(steps), func(s plan.Step) bool { return created[s.Address] && s.Verb != plan.Create })
 }
 
-// skipsAllSteps reports whether the run carries out no step of the plan: each one waits, is delayed, or would restore
-// drift that is only reported.
+// skipsAllSteps reports whether the run carries out no step of the plan. Each step waits, is delayed, or would correct drift
+// that is only reported.
 func (r *run) skipsAllSteps(p plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayedSteps[s.ID] && !r.mem.drift.isUnrestored(s) })
 }
 
-// maxNamedItems is the maximum number of changed resources, changes of one resource, or objects that the findings of a run
-// name.
+// maxNamedItems is the maximum number of changed resources, changes of one resource, or objects in the findings of a run.
 const maxNamedItems = 5
 
-// findingObjects returns the objects with the findings about a step: those that it is for, or else the first member.
+// findingObjects returns the objects on which findings about a step are reported: those of the step, or else the first
+// member.
 func findingObjects(s plan.Step, stack model.Stack) []finding.Ref {
 	blames := s.Blames
 	if len(blames) == 0 && len(stack.Members) > 0 {
@@ -177,12 +179,12 @@ func findingObjects(s plan.Step, stack model.Stack) []finding.Ref {
 	return blames[:min(len(blames), maxNamedItems)]
 }
 
-// resourceText returns the kind and the ID of a resource for messages.
+// resourceText returns the kind and the ID of a resource as text for messages.
 func resourceText(a plan.Address) string {
 	return fmt.Sprintf("%s %q", strings.ReplaceAll(string(a.Kind), "-", " "), a.ID)
 }
 
-// changesText joins the texts of the first changes, with the number of the others.
+// changesText joins the texts of the first maxNamedItems changes, and adds the number of the other changes.
 func changesText(changes []plan.Change, text func(plan.Change) string) string {
 	var out []string
 	for _, c := range changes[:min(len(changes), maxNamedItems)] {
@@ -194,20 +196,22 @@ func changesText(changes []plan.Change, text func(plan.Change) string) string {
 	return strings.Join(out, ", ")
 }
 
-// driftReport makes the findings about the drift of a stack.
+// driftReport creates the findings about the drift of a stack.
 type driftReport struct {
 	stack model.Stack
 	mode  DriftMode
-	// includesEdit reports whether the steps also carry out an edit, so that the findings cannot name the values before it
-	// as drift.
+	// includesEdit reports whether the steps also carry out an edit. The findings then do not contain values, because some
+	// of the values were changed by the edit and not by drift.
 	includesEdit bool
-	// repeatingSteps are steps that were carried out before. An external actor may undo them, or AWS may not keep them.
+	// repeatingSteps are steps that were carried out before. An external actor may have reverted them, or AWS may not
+	// persist them.
 	repeatingSteps map[plan.StepID]bool
-	// foreignRulesFinding is the finding of the plan about foreign rules of a security group; zero if there is none.
+	// foreignRulesFinding is the finding of the plan about rules of a security group that were added by others. It is zero
+	// if there is none.
 	foreignRulesFinding finding.Finding
 }
 
-// findings returns the findings about drift, on the objects whose resources the steps restore.
+// findings returns the findings about drift. They are on the objects of the steps that correct it.
 func (d driftReport) findings(steps []plan.Step) (out finding.List) {
 	for _, s := range steps[:min(len(steps), maxNamedItems)] {
 		out.Add(d.finding(s, d.text(s))...)
@@ -234,7 +238,7 @@ func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 	return out
 }
 
-// text returns the drift that a step restores, without values if the step also carries out an edit.
+// text describes the drift that a step corrects, without values if the step also carries out an edit.
 func (d driftReport) text(s plan.Step) string {
 	switch {
 	case !d.includesEdit || s.Verb != plan.Update:
@@ -245,8 +249,8 @@ func (d driftReport) text(s plan.Step) string {
 	return changedResourceText(s, d.repeatingSteps[s.ID])
 }
 
-// changedResourceText returns which resource others have changed, deleted or added, without values. repeated reports that
-// the step was carried out before, so that the reason may also be that AWS does not keep the change.
+// changedResourceText describes which resource others have changed, deleted or added, without values. repeated reports that
+// the step was carried out before. The reason may then also be that AWS does not persist the change.
 func changedResourceText(s plan.Step, repeated bool) string {
 	does, orElse := "changed", "AWS does not keep what was written"
 	switch s.Verb {
@@ -262,7 +266,7 @@ func changedResourceText(s plan.Step, repeated bool) string {
 	return text
 }
 
-// driftText returns the drift that a step restores, with its values: each change of the step in reverse.
+// driftText describes the drift that a step corrects, with values. The drift is each change of the step in reverse.
 func driftText(s plan.Step, repeated bool) string {
 	text := changedResourceText(s, repeated)
 	if s.Verb != plan.Update {

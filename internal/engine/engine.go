@@ -17,25 +17,25 @@ import (
 
 // Frontend translates Kubernetes objects of one kind into stacks, and reports the results on these objects.
 type Frontend interface {
-	// Stacks returns the stacks that an object belongs to by its content, or has belonged to by its finalizers. It does not
+	// Stacks returns the stacks to which an object belongs, according to its content or to its finalizers. It does not
 	// depend on whether the object can be translated.
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
-	// Translate returns the desired state of a stack. It never fails: faults of users are findings. A stack without members
-	// is empty. live is nil at first; a stack that is Contested is translated again with the observed state.
+	// Translate returns the desired state of a stack. It never fails: errors of users are findings. The stack is empty if it
+	// has no members. live is nil at first. A stack that is Contested is translated again with the observed state as live.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
-	// WithdrawnParts returns the parts of the observed state that the members of a stack have no right to use any more, and
-	// the questions to AWS that must be answered before the parts are complete. The engine calls it if the plan holds
-	// resources that differ from the desired state.
+	// WithdrawnParts returns the parts of the observed state that the members of a stack have no right to use any more. It
+	// also returns the questions to AWS that must be answered before the result is complete. The engine calls it if the plan
+	// holds resources that differ from the desired state.
 	WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
-	// Report returns the status and events to write after a run. The outcome of a run that failed as a whole has no DNS
-	// names and no changes.
+	// Report returns the status and the events that are written after a run. The outcome of a run that failed as a whole has
+	// no DNS names and no changes.
 	Report(v *cluster.View, o Outcome) []cluster.Patch
 }
 
 // Frontends are the frontends that a process serves.
 type Frontends map[model.Kind]Frontend
 
-// Stacks returns the stacks of all frontends that an object belongs to, ordered by kind.
+// Stacks returns the stacks of all frontends to which an object belongs, ordered by kind.
 func (f Frontends) Stacks(v *cluster.View, obj cluster.Object) (out []model.StackID) {
 	for _, k := range slices.Sorted(maps.Keys(f)) {
 		out = append(out, f[k].Stacks(v, obj)...)
@@ -43,12 +43,12 @@ func (f Frontends) Stacks(v *cluster.View, obj cluster.Object) (out []model.Stac
 	return out
 }
 
-// Cloud makes the calls to AWS that the engine needs. Apply never waits for AWS to apply a change. If the answer to a change
-// is lost, the next Observe finds the change.
+// Cloud makes the calls to AWS that the engine needs. Apply never waits until AWS has applied a change. If the answer to a
+// change is lost, the next Observe shows whether the change was made.
 type Cloud interface {
-	// Observe reads what exists for a stack and answers questions.
+	// Observe returns the observed state of a stack in AWS, with the answers to questions.
 	Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error)
-	// Apply carries out one step. known are the IDs of live resources, and of those that earlier steps have created.
+	// Apply carries out one step. known has the IDs of existing resources, and of those that earlier steps have created.
 	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error)
 	// Class classifies an error of Observe or Apply.
 	Class(err error) failure.Class
@@ -56,15 +56,15 @@ type Cloud interface {
 
 // Cluster makes the reads and writes of Kubernetes objects that the engine needs.
 type Cluster interface {
-	// View returns a fresh view of the synced cache.
+	// View returns a new view of the synced cache.
 	View() *cluster.View
 	// Bindings returns the TargetGroupBindings of a stack, in the form of the observed state.
 	Bindings(v *cluster.View, id model.StackID) []observed.Binding
-	// Subscribe subscribes a view to the TargetGroupBindings of a stack without reading them.
+	// Subscribe subscribes a view to the TargetGroupBindings of a stack, without reading them.
 	Subscribe(v *cluster.View, id model.StackID)
 	// Apply carries out one step that writes to Kubernetes (plan.WritesToKubernetes).
 	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error)
-	// Write sends status patches and events. It skips a patch that changes nothing.
+	// Write writes patches of status and events. It skips a patch that changes nothing.
 	Write(ctx context.Context, patches []cluster.Patch) error
 	// Class classifies an error of Apply or Write.
 	Class(err error) failure.Class
@@ -73,48 +73,49 @@ type Cluster interface {
 // Outcome is the result of a run of a stack.
 type Outcome struct {
 	ID model.StackID
-	// View is the view of the run. It includes all objects that the run and its report have read.
+	// View is the view of the run. It has all objects that the run and its report have read.
 	View *cluster.View
 	// Stack is the desired state as it was carried out, including its held parts.
 	Stack    model.Stack
 	Findings finding.List
 	Plan     plan.Plan
-	// Have is the observed state that the plan was made from.
+	// Have is the observed state from which the plan was made.
 	Have observed.Stack
-	// Document describes the stack once the plan is carried out; nil if it was not requested (Stack.Describe) or is not
-	// known.
+	// Document describes the stack after the plan is carried out. It is nil if it was not requested (Stack.Describe) or is
+	// not known.
 	Document *document.Document
 	// Done reports whether every step was carried out and the run waits for nothing.
 	Done bool
-	// holdsRefusedSteps reports whether steps are held that AWS has refused. They will be in the next plan too, so that a plan
-	// with steps is then no sign of drift.
+	// holdsRefusedSteps reports whether parts are held because AWS refused their steps. The next plan contains these steps
+	// again. They are not a sign of drift.
 	holdsRefusedSteps bool
-	// sharesLoadBalancer reports whether the load balancer is being handed over, or belongs to another stack.
+	// sharesLoadBalancer reports whether the load balancer belongs to another stack, or is being handed over.
 	sharesLoadBalancer bool
-	// CarriedOutSteps are the steps that were carried out, over all plans of the run.
+	// CarriedOutSteps are the steps that were carried out, of all plans of the run.
 	CarriedOutSteps map[plan.StepID]bool
 	// Observations is the number of times that the stack was observed.
 	Observations int
-	// Changed reports whether at least one step was carried out.
+	// Changed reports whether a step was carried out. It does not count steps that only repeat a change that AWS does not
+	// persist.
 	Changed bool
-	// Deferred reports whether the run did nothing, because the desired state is the one of the checkpoint and the first
+	// Deferred reports whether the run did nothing, because the desired state matches the checkpoint and the first
 	// comparison after the start is not due.
 	Deferred bool
-	// DNSNames are the names of the load balancers that clients may use, in lower case, by the address IDs of the load
-	// balancers.
+	// DNSNames has the DNS names of the load balancers that clients may use, in lower case, by the address ID of the load
+	// balancer.
 	DNSNames map[string]string
-	// LiveLoadBalancers are the load balancers in AWS, by their address IDs.
+	// LiveLoadBalancers has the load balancers in AWS, by their address ID.
 	LiveLoadBalancers map[string]LiveLoadBalancer
-	// RetryAfter is the time until the stack runs again without an event; zero: never.
+	// RetryAfter is the time until the stack runs again without an event. If it is zero, the stack runs only after an event.
 	RetryAfter time.Duration
-	// Idle reports whether nothing is left to do, so that RetryAfter is the time until the next comparison with AWS.
+	// Idle reports whether nothing is left to do. RetryAfter is then the time until the next comparison with AWS.
 	Idle bool
-	// Drift are the findings about drift that the run restores.
+	// Drift has the findings about drift that the run corrects.
 	Drift finding.List
 	// FailedSteps are the steps that failed in the last plan of the run. Findings report them.
 	FailedSteps []FailedStep
-	// Err is set if the run failed as a whole (a read, or a failure of unknown kind): the queue then backs off. FailedPhase is
-	// the phase of that failure.
+	// Err is set if the run failed as a whole, because of a read or a failure of unknown class. The queue then backs off.
+	// FailedPhase is the phase of that failure.
 	Err         error
 	FailedPhase Phase
 }
@@ -122,12 +123,12 @@ type Outcome struct {
 // LiveLoadBalancer is a load balancer in AWS that clients may use.
 type LiveLoadBalancer struct {
 	ARN string
-	// Active reports whether AWS has provisioned it (state "active" or "active_impaired").
+	// Active reports whether AWS has provisioned the load balancer (state "active" or "active_impaired").
 	Active bool
 }
 
-// IsOver reports whether the stack has no resources in AWS any more, and no object needs it. A stack with held parts is not
-// over.
+// IsOver reports whether the stack has no resources in AWS any more and no object needs it. It is false for a stack with
+// held parts.
 func (o Outcome) IsOver() bool {
 	held := o.Plan.HasRetainedParts && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
 	return o.Stack.IsEmpty() && !held && o.Done && o.Err == nil &&
@@ -153,25 +154,25 @@ type FailedStep struct {
 	Err   error
 	// Streak is how many times in a row AWS has refused the step.
 	Streak int
-	// Wait is the time until the step may be called again; 0 if the back-off of the queue decides.
+	// Wait is the time until the step may be called again. It is 0 if the back-off of the queue decides.
 	Wait time.Duration
-	// Called reports whether the step was called in this run; false if the failure is remembered from an earlier run.
+	// Called reports whether the step was called in this run. It is false if the failure is remembered from an earlier run.
 	Called bool
-	// Skipped reports whether the step was never called, because AWS refused other steps of its scope. Err is then the
-	// error of one of these.
+	// Skipped reports whether the step was never called, because AWS refused other steps of its scope. Err is then the error
+	// of one of these steps.
 	Skipped bool
 
 	key stepKey
 }
 
-// skippedFailure returns the failure for a step that is not called for the time of wait.
+// skippedFailure returns f as the failure of step s, which is not called for the duration wait.
 func (f FailedStep) skippedFailure(s plan.Step, wait time.Duration) FailedStep {
 	f.Step, f.Wait, f.Called = s, wait, false
 	return f
 }
 
-// IsTransient reports whether a failure needs no correction by users: AWS is not ready yet, the plan is made again from a
-// new view, or a rate limiter of this process or of AWS postpones the call.
+// IsTransient reports whether users need to correct nothing: AWS is not ready yet, the plan is made again from a new view,
+// or a rate limiter of this process or of AWS postpones the call.
 func (f FailedStep) IsTransient() bool {
 	switch f.Class {
 	case failure.InUse, failure.NotReady, failure.Gone, failure.Conflict, failure.Throttled, failure.Fenced:

@@ -2,18 +2,18 @@ package engine
 
 // Fence checks whether this process may still write to AWS and Kubernetes. Only the holder of the lease may write.
 type Fence interface {
-	// Fence returns an error once this process must not write any more, because another one may have taken over. It is called
-	// before every write.
+	// Fence returns an error when this process must not write any more, because another process may have taken over. It is
+	// called before every write.
 	Fence() error
 }
 
-// Unfenced is the fence of a process without a lease: it may always write.
+// Unfenced is the Fence of a process without a lease. It always permits writes.
 type Unfenced struct{}
 
 // Fence implements Fence.
 func (Unfenced) Fence() error { return nil }
 
-// ReadOnly is the fence of a process that never writes.
+// ReadOnly is the Fence of a process that never writes.
 type ReadOnly struct {
 	// Err is the error that Fence returns.
 	Err error

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// findings returns the findings about failed steps, on the objects that the steps are for. Steps of one kind that fail for
-// the same missing permission or quota are one finding for each object.
+// findings returns the findings about failed steps, on the objects of the steps. Steps of one kind that fail because of the
+// same missing permission or quota are joined to one finding for each object.
 func (r *run) findings(failed []FailedStep) (out finding.List) {
 	type group struct {
 		ref     finding.Ref
@@ -27,7 +27,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
 		f.Step.Blames = r.blamedMembers(f)
-		_, imports := f.Step.Do.(plan.ImportCertificate) // not joined, because each finding contains the expiry time of its own certificate
+		_, imports := f.Step.Do.(plan.ImportCertificate) // not joined, because each finding has the expiry time of its certificate
 		joined := (f.Class == failure.Quota || f.Class == failure.Denied) && !imports
 		switch {
 		case (f.Class == failure.InUse || f.Class == failure.NotReady) && f.Streak < minReportedStreak, f.Class == failure.Throttled, failure.PostponedFor(f.Err) > 0:
@@ -42,7 +42,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		}
 	}
 	for g, all := range members {
-		// The text is that of the first called step in alphabetical order, so that it is the same in each run.
+		// The text is that of the called step that is first in alphabetical order. It is therefore the same in each run.
 		f := slices.MinFunc(all, func(x, y FailedStep) int {
 			called := func(f FailedStep) int {
 				if f.Skipped {
@@ -62,8 +62,8 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	return out
 }
 
-// withAcceleratorFields sets the field of findings about an accelerator. It replaces the kind of resource by the field of
-// the GlobalAccelerator that the resource is translated from.
+// withAcceleratorFields sets the field of findings about an accelerator to the field of the GlobalAccelerator from which the
+// resource is translated. Otherwise the field is the kind of the resource.
 func (f FailedStep) withAcceleratorFields(acc *model.Accelerator, found finding.List) finding.List {
 	if acc == nil || !plan.IsAcceleratorPart(f.Step.Address.Kind) {
 		return found
@@ -80,8 +80,8 @@ func (f FailedStep) withAcceleratorFields(acc *model.Accelerator, found finding.
 	return found
 }
 
-// blamedMembers returns the members whose objects contain the value that AWS refuses: all members that the step is for,
-// or for a default action the member that sets it.
+// blamedMembers returns the members whose objects contain the value that AWS refuses. These are all members of the step. For
+// a default action, it is only the member that sets the default action.
 func (r *run) blamedMembers(f FailedStep) []finding.Ref {
 	value, ofAWS := refused.ValueOf(r.out.ID.Kind, f.Step, f.Err)
 	if !ofAWS || value.Setting != refused.DefaultBackend || r.out.Stack.LoadBalancer == nil {
@@ -96,7 +96,7 @@ func (r *run) blamedMembers(f FailedStep) []finding.Ref {
 	return f.Step.Blames
 }
 
-// StatusError is the error of a finalizer that is not removed, because the status of its object could not be emptied first.
+// StatusError is the error for a finalizer that is not removed, because the status of its object could not be cleared first.
 type StatusError struct{ Err error }
 
 func (e StatusError) Error() string { return e.Err.Error() }
@@ -107,7 +107,7 @@ func (e StatusError) Unwrap() error { return e.Err }
 // FieldStatus is the field of findings about a status that cannot be written.
 const FieldStatus = "status"
 
-// failureCountKey returns the key by which steps are counted: all steps for one rule have the same key.
+// failureCountKey returns the key by which failed steps are counted. All steps for one rule have the same key.
 func failureCountKey(s plan.Step) plan.StepID {
 	if s.Rule.IsZero() {
 		return s.ID
@@ -115,8 +115,8 @@ func failureCountKey(s plan.Step) plan.StepID {
 	return plan.StepID(fmt.Sprint(s.Rule))
 }
 
-// findings returns the findings about a failed step of a plan, one for each object that it is for. n is the number of
-// steps that failed in the same way.
+// findings returns the findings about a failed step of a plan, one for each object of the step. n is the number of steps
+// that failed in the same way.
 func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	reason, fix := reasonAndFix(f)
 	message := strings.TrimPrefix(failure.WithoutSDKText(f.Err), attemptPrefix(f.Step)) // the field of the finding names the step
@@ -171,8 +171,8 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	return out
 }
 
-// refusedImportFindings returns the findings about a certificate that is not imported, on each object and field that names its
-// Secret.
+// refusedImportFindings returns the findings about a certificate that is not imported. They are on each object and field
+// that refers to the Secret of the certificate.
 func (f FailedStep) refusedImportFindings(do plan.ImportCertificate, reason finding.Reason, fix string) (out finding.List) {
 	message := fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s", do.Secret, failure.CodeAndMessage(f.Err))
 	switch {
@@ -191,7 +191,7 @@ func (f FailedStep) refusedImportFindings(do plan.ImportCertificate, reason find
 	return out
 }
 
-// countText returns the number and kind of steps as words, such as "3 new listeners".
+// countText returns the number and the kind of steps as text, such as "3 new listeners".
 func countText(do plan.Action, n int) string {
 	switch do.(type) {
 	case plan.SetTags:
@@ -206,7 +206,8 @@ func countText(do plan.Action, n int) string {
 	return fmt.Sprintf("%d changes of one kind", n)
 }
 
-// ruleField returns the field that a rule comes from if the finding is about one step, else the kind of resource.
+// ruleField returns the field from which a rule is translated, if the finding is about one step (n is 1). Otherwise it
+// returns the kind of resource.
 func (f FailedStep) ruleField(n int) string {
 	if of := f.Step.Rule.Of.Field; of != "" && n == 1 {
 		return of
@@ -250,15 +251,15 @@ func (f FailedStep) refusedRuleText(kind model.Kind, conditions []model.Conditio
 	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
 }
 
-// changesPlaceholder reports whether a step would change the fixed 503 response that replaces a held rule. AWS has refused
-// the same actions before, so its message is that of a rule that was never made.
+// changesPlaceholder reports whether a step would change the fixed response with status 503 that replaces a held rule. AWS
+// has refused the actions of this rule before. The message must therefore be that of a rule that was never created.
 func (f FailedStep) changesPlaceholder() bool {
 	return slices.ContainsFunc(f.Step.Changes, func(c plan.Change) bool {
 		return c.Path == "actions" && c.From == plan.ActionsText([]model.Action{plan.HeldResponse})
 	})
 }
 
-// reasonAndFix returns the reason and fix for a failure: those that the error carries, else those of its class.
+// reasonAndFix returns the reason and the fix for a failure. They are those of the error, or else those of its class.
 func reasonAndFix(f FailedStep) (reason finding.Reason, fix string) {
 	if m, ok := failure.MeaningFromReason(f.Err); ok {
 		return m.Reason, m.Fix
@@ -271,5 +272,5 @@ func reasonAndFix(f FailedStep) (reason finding.Reason, fix string) {
 	return m.Reason, m.Fix
 }
 
-// attemptPrefix returns the beginning of the error of a step: its verb and address.
+// attemptPrefix returns the prefix of the error of a step, which has the verb and the address of the step.
 func attemptPrefix(s plan.Step) string { return fmt.Sprintf("%s %s: ", s.Verb, s.Address) }

@@ -14,11 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// errReserved is the error of a run that ends because the stack with which it shares a load balancer is being reconciled.
+// errReserved is the error of a run that ends because another run reconciles the stack with which it shares a load balancer.
 var errReserved = errors.New("another run is changing the load balancer")
 
-// decideRelation decides, once in a run, the relation of the stack to another one. If the stack takes over the load
-// balancer of the other stack, it reserves the other stack until the run ends, and returns the observed state of both.
+// decideRelation determines, once in a run, the relation of the stack to another stack. If the stack takes over the load
+// balancer of the other stack, it reserves the other stack until the run ends, and returns the observed state of both
+// stacks.
 func (r *observation) decideRelation(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
 	rel, err := handover.Relate(stack, have, func(id model.StackID) (model.Stack, bool, error) {
 		if r.e.Frontends[id.Kind] == nil {
@@ -53,7 +54,7 @@ func (r *observation) decideRelation(ctx context.Context, stack model.Stack, hav
 	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.AttributeQuestions(have)...))
 }
 
-// applyRelation adds the bindings to the observed state, and returns the part of it that the relation assigns to the stack.
+// applyRelation adds the bindings to the observed state, and returns the part that the relation assigns to the stack.
 func (r *observation) applyRelation(stack model.Stack, have observed.Stack) observed.Stack {
 	have.Bindings = r.e.Cluster.Bindings(r.view, stack.ID)
 	var others []observed.Binding
@@ -63,7 +64,7 @@ func (r *observation) applyRelation(stack model.Stack, have observed.Stack) obse
 	return r.relation.ObservedStack(stack, have, others, r.portTextOf)
 }
 
-// statusLoadBalancer returns the DNS name of the load balancer in the status of an object, "" if there is none.
+// statusLoadBalancer returns the DNS name of the load balancer in the status of an object, or "" if there is none.
 func (r *observation) statusLoadBalancer(ref finding.Ref) string {
 	obj, err := r.view.Object(cluster.Kind(ref.Kind), ref.Namespace, ref.Name)
 	if err != nil || obj == nil {
@@ -77,14 +78,15 @@ func (r *observation) portTextOf(b model.Binding) string {
 	return cluster.ServicePortText(r.view, b.Namespace, b.Service, b.Port)
 }
 
-// blocksTakeOver reports whether a load balancer that is being taken over stays unchanged because the step failed.
-// Requests for the missing rule would get 503, although the rule of the Ingress answers them. An invalid value and a rule
-// beyond a quota do not block the take-over, because they failed for the Ingress as well.
+// blocksTakeOver reports whether the failure of a step prevents that the stack takes over a load balancer. Requests for the
+// missing rule would get status 503, although the rule of the Ingress still serves them. An invalid value, and a rule beyond
+// a quota, do not prevent the take-over, because they failed for the Ingress too.
 func (f FailedStep) blocksTakeOver() bool {
 	return f.Class != failure.Invalid && !f.lacksCapacity() && !f.isKubernetesStep()
 }
 
-// withRelation returns the desired state of a stack after its relation to another one is applied, and findings about it.
+// withRelation returns the desired state of a stack with its relation to another stack applied, and findings about the
+// relation.
 func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	stack, found := r.relation.DesiredStack(stack, have)
 	if r.takeOverBlocked && r.relation.Kind == handover.TakesOver && r.relation.DependsOnOther(have) {
@@ -93,8 +95,8 @@ func (r *observation) withRelation(stack model.Stack, have observed.Stack) (mode
 	return stack, found
 }
 
-// holdUnlessAdmitted holds a stack that is not permitted to take over the desired load balancer, and reports the reasons. It
-// does not stop a take-over that has begun, which the tags of the load balancer show.
+// holdUnlessAdmitted holds a stack that is not permitted to take over its desired load balancer, and reports the reasons. It
+// does not stop a take-over that has begun. The tags of the load balancer show whether it has begun.
 func (r *observation) holdUnlessAdmitted(d *Draft) {
 	var found finding.List
 	switch {

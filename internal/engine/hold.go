@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// isHeld reports whether the desired state of a failed step is held, so that the plan is made again without it: AWS
-// refuses the step, or it has failed so often that the steps after it do not wait any longer.
+// isHeld reports whether the desired state of a failed step is held, and the plan is made again without it. This is the case
+// if AWS refuses the step, or if the step has failed so often that the steps after it do not wait for it any more.
 func (f FailedStep) isHeld() bool {
 	if f.isKubernetesStep() {
 		_, claims := f.Step.Do.(plan.ClaimFinalizer)
@@ -25,21 +25,21 @@ func (f FailedStep) isHeld() bool {
 	return false
 }
 
-// lacksCapacity reports whether a quota refuses a new rule, or the target groups that it adds to the load balancer.
+// lacksCapacity reports whether a quota refuses a new rule, or the target groups that the rule adds to the load balancer.
 func (f FailedStep) lacksCapacity() bool {
 	_, creates := f.Step.Do.(plan.CreateRule)
 	return creates && f.Class == failure.Quota
 }
 
-// heldPartMarker marks as held the parts of a stack whose steps AWS refuses. It copies each list before the first change to it,
-// and only once, because a stack may have thousands of rules and hundreds of refusals.
+// heldPartMarker marks the parts of a stack as held whose steps AWS refuses. It copies each list only once, before the first
+// change of the list, because a stack may have thousands of rules and hundreds of refusals.
 type heldPartMarker struct {
 	stack              model.Stack
 	loadBalancerCopied bool         // the load balancer and its list of listeners are copies
-	copiedRules        map[int]bool // listeners, by index, whose rules are copies
+	copiedRules        map[int]bool // listeners, by index, whose list of rules is a copy
 }
 
-// loadBalancer returns the copy of the load balancer that may be changed.
+// loadBalancer returns a copy of the load balancer, which may be changed.
 func (h *heldPartMarker) loadBalancer() *model.LoadBalancer {
 	if !h.loadBalancerCopied {
 		lb := *h.stack.LoadBalancer
@@ -49,10 +49,10 @@ func (h *heldPartMarker) loadBalancer() *model.LoadBalancer {
 	return h.stack.LoadBalancer
 }
 
-// hold marks as held the part of the stack that a refused step is for, and reports whether the mark is new. The part is the
-// rule of the step, all rules and default actions that forward to a target group that could not be created, or the default
-// action of a listener. hold removes the tags of a shared resource that is to be created. A part that is refused for its
-// values is held as invalid (model.HeldInvalid), any other as refused (model.HeldRefused).
+// hold marks the part of the stack as held to which a refused step belongs, and reports whether this changes the stack. The
+// part is the rule of the step, the default action of a listener, or all rules and default actions that forward to a target
+// group that could not be created. If AWS refuses the tags of a shared resource that is to be created, hold removes the
+// tags. A part with refused values is held as invalid (model.HeldInvalid), any other part as refused (model.HeldRefused).
 func (h *heldPartMarker) hold(f FailedStep) bool {
 	if h.stack.LoadBalancer == nil {
 		return false
@@ -81,7 +81,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 			return h.avoidTargetGroupName(do.Group.ID, do.Group.Name)
 		}
 		if s.Impact == plan.ReplaceImpact && !invalid && !h.stack.Held.Replacement {
-			// Without the target group the new load balancer would serve fewer requests than the one that it replaces.
+			// Without the target group, the new load balancer would serve fewer requests than the one that it replaces.
 			h.stack.Held.Replacement = true
 			return true
 		}
@@ -95,7 +95,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 		}
 		isFrontendNLB := s.Address.ID != model.LoadBalancerID
 		if !isFrontendNLB && invalid && len(lb.Tags) > 0 {
-			lb.Tags = nil // a load balancer without user tags serves; a later step sets them, and is refused alone
+			lb.Tags = nil // a load balancer without user tags can serve; a later step sets the tags, and can be refused alone
 			return true
 		}
 		if !isFrontendNLB && s.Impact == plan.ReplaceImpact && !h.stack.Held.Replacement {
@@ -111,7 +111,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 		}
 		return invalid && (changeListeners(lb, isListener, withoutTags) || holdDefaultActions(lb, memberDefaultMatcher(s.Address)))
 	case plan.ModifyListener:
-		inPlace := func(l *model.Listener) bool { return setIfUnset(&l.DefaultInPlace) } // a quota leaves no room for steps
+		inPlace := func(l *model.Listener) bool { return setIfUnset(&l.DefaultInPlace) } // a quota leaves no room for a change in several steps
 		if f.Class == failure.Quota && s.NeedsExtraQuota && changeListeners(lb, isListener, inPlace) {
 			return true
 		}
@@ -128,32 +128,32 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 	return false
 }
 
-// setIfUnset sets a flag, and reports whether it was unset before.
+// setIfUnset sets a flag, and reports whether the flag was not set before.
 func setIfUnset(flag *bool) bool {
 	before := *flag
 	*flag = true
 	return !before
 }
 
-// markHeld adds a reason why a rule or default action is held, and reports whether that reason is new.
+// markHeld records why a rule or a default action is held, and reports whether the reason is new.
 func markHeld(h *model.Held, why model.Held) bool {
 	before := *h
 	*h |= why
 	return *h != before
 }
 
-// holdRules marks the matching rules as held, and reports whether any of them was not held for this reason before.
+// holdRules marks the matching rules as held, and reports whether one of them was not held for this reason before.
 func (h *heldPartMarker) holdRules(why model.Held, matches func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(matches, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
 }
 
 // markRulesInPlace marks the matching rules to be changed in one call, because a quota leaves no room for a new target group
-// in addition to the old one. It reports whether any of them was not marked before.
+// beside the old one. It reports whether one of them was not marked before.
 func (h *heldPartMarker) markRulesInPlace(matches func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.InPlace) })
 }
 
-// changeRules calls change for the matching rules, and reports whether any call returned true.
+// changeRules calls change for the matching rules, and reports whether a call returned true.
 func (h *heldPartMarker) changeRules(matches func(port int32, r *model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
 	lb := h.loadBalancer()
 	for i := range lb.Listeners {
@@ -175,7 +175,7 @@ func (h *heldPartMarker) changeRules(matches func(port int32, r *model.Rule) boo
 	return changed
 }
 
-// leaveOutCertificate leaves a certificate out of a listener, so that the removal of other certificates does not wait for
+// leaveOutCertificate leaves a certificate out of a listener, because the removal of other certificates must not wait for
 // it. It reports whether the certificate was not left out before.
 func leaveOutCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
 	if slices.Contains(l.TLS.Refused, arn) || slices.Contains(l.TLS.NoRoom, arn) {
@@ -191,13 +191,13 @@ func leaveOutCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
 	return true
 }
 
-// holdDefaultActions marks the default actions of the matching listeners as held, and reports whether any of them was not
+// holdDefaultActions marks the default actions of the matching listeners as held, and reports whether one of them was not
 // held before.
 func holdDefaultActions(lb *model.LoadBalancer, matches func(model.Listener) bool) bool {
 	return changeListeners(lb, matches, func(l *model.Listener) bool { return markHeld(&l.DefaultHeld, model.HeldRefused) })
 }
 
-// changeListeners calls change for the matching listeners, and reports whether any call returned true.
+// changeListeners calls change for the matching listeners, and reports whether a call returned true.
 func changeListeners(lb *model.LoadBalancer, matches func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; matches(*l) {
@@ -207,14 +207,15 @@ func changeListeners(lb *model.LoadBalancer, matches func(model.Listener) bool, 
 	return changed
 }
 
-// memberDefaultMatcher returns a function that reports whether a listener has the address and a default action of a member.
+// memberDefaultMatcher returns a function that reports whether a listener has address a, and a default action that a member
+// sets.
 func memberDefaultMatcher(a plan.Address) func(model.Listener) bool {
 	return func(l model.Listener) bool {
 		return a.ID == naming.ListenerID(l.Port) && !l.DefaultOf.Object.IsZero()
 	}
 }
 
-// forwardsTo reports whether one of the actions forwards to a target group.
+// forwardsTo reports whether one of the actions forwards to the target group with an ID.
 func forwardsTo(actions []model.Action, group string) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		f, ok := a.(model.Forward)

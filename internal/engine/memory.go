@@ -11,14 +11,15 @@ import (
 )
 
 // memory is what a process remembers about one stack from one run to the next, to delay or avoid calls. After a restart it
-// is empty: routes are then regarded as changed at the start, and the stack as created by another process.
+// is empty. The routes are then regarded as changed at the start, and the stack as created by another process.
 type memory struct {
-	// firstRun is when the process began the first run of any stack.
+	// firstRun is the time at which the process began the first run of any stack.
 	firstRun time.Time
-	// routesChangedAt is when this process last changed listeners or rules of the stack; zero: never.
+	// routesChangedAt is the time at which this process last changed listeners or rules of the stack. It is zero if it never
+	// did.
 	routesChangedAt time.Time
-	// createdByThisProcess reports whether this process added the first finalizer to the objects of the stack, so that no other
-	// process has created resources for it.
+	// createdByThisProcess reports whether this process added the first finalizer to the objects of the stack. No other
+	// process has then created resources for it.
 	createdByThisProcess bool
 	// lastRunFinished reports whether the last run carried out all steps.
 	lastRunFinished bool
@@ -27,23 +28,24 @@ type memory struct {
 	waits           waits
 	comparison      resync.State
 	drift           driftMemory
-	// silentSince is the start of the first of consecutive runs without an answer from AWS; zero: AWS answered the last run.
+	// silentSince is the start of the first of consecutive runs without an answer from AWS. It is zero if AWS answered the
+	// last run.
 	silentSince time.Time
 }
 
-// memories are the memories of all stacks. A run copies the memory of its stack, and stores it at its end; no two runs of a
-// stack overlap.
+// memories has the memories of all stacks. A run copies the memory of its stack, and stores it when it ends. No two runs of
+// a stack overlap.
 type memories struct {
 	mu       sync.Mutex
 	firstRun time.Time
 	byStack  map[model.StackID]memory
-	// reservedStacks are the stacks that a run works on: its own stack, and the stack whose load balancer it takes over.
+	// reservedStacks are the stacks on which runs work: the stack of the run, and a stack whose load balancer it takes over.
 	reservedStacks map[model.StackID]bool
-	// imports are the budgets of certificate imports. They count the imports of all stacks, also of deleted ones.
+	// imports has the budgets of certificate imports. They count the imports of all stacks, including deleted stacks.
 	imports imports.Budgets
 }
 
-// recall returns the memory of a stack, a new one if nothing is remembered.
+// recall returns the memory of a stack. It returns a new memory if nothing is remembered.
 func (m *memories) recall(id model.StackID) memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +54,7 @@ func (m *memories) recall(id model.StackID) memory {
 	return out
 }
 
-// reserve reserves a stack for a run, and reports whether no other run has reserved it.
+// reserve reserves a stack for a run. It returns false if another run has reserved the stack.
 func (m *memories) reserve(id model.StackID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +77,7 @@ func (m *memories) release(ids []model.StackID) {
 	}
 }
 
-// noteFirstRun notes the time of the first run; later calls do nothing.
+// noteFirstRun records the time of the first run. Later calls do nothing.
 func (m *memories) noteFirstRun(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +86,7 @@ func (m *memories) noteFirstRun(now time.Time) {
 	}
 }
 
-// store stores the memory of a stack at the end of a run.
+// store stores the memory of a stack.
 func (m *memories) store(id model.StackID, of memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,36 +96,37 @@ func (m *memories) store(id model.StackID, of memory) {
 	m.byStack[id] = of
 }
 
-// forget removes the memory of a stack that no longer exists.
+// forget removes the memory of a stack that does not exist any more.
 func (m *memories) forget(id model.StackID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byStack, id)
 }
 
-// importPauses returns how long the certificates of a stack are not imported, by certificate ID.
+// importPauses returns, by certificate ID, the pauses during which certificates of a stack are not imported.
 func (m *memories) importPauses(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.imports.ImportPauses(stack, now)
 }
 
-// countImport counts a step that has imported a certificate.
+// countImport counts an import if the step has imported a certificate.
 func (m *memories) countImport(id model.StackID, s plan.Step, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.imports.NoteImport(id, s, now)
 }
 
-// planMemory returns the part of the memory that a plan depends on.
+// planMemory returns the part of the memory on which a plan depends.
 func (m memory) planMemory(now time.Time, propagation time.Duration, imports map[string]plan.ImportPause) plan.Memory {
 	return plan.Memory{
 		LastChangeUnfinished: !m.lastRunFinished, RemainingPropagation: m.propagationLeft(now, propagation), WaitedTimes: m.waits.waitedTimes(now), PausedImports: imports,
 	}
 }
 
-// propagationLeft returns how much longer nodes of the load balancer may use its previous routes; 0: all use the current
-// ones. If this process has not changed the routes, they are regarded as changed at its first run. It is 0 without a clock.
+// propagationLeft returns how much longer nodes of the load balancer may use its previous routes. It is 0 if all nodes use
+// the current routes, and if there is no clock (now is zero). If this process has not changed the routes, they are regarded
+// as changed at its first run.
 func (m memory) propagationLeft(now time.Time, propagation time.Duration) time.Duration {
 	if now.IsZero() {
 		return 0

@@ -31,8 +31,8 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	}
 }
 
-// TestMemoryOfADeletedStackIsRemoved checks that the memory of a stack is removed once no resource of the stack exists,
-// whatever the memory contains.
+// TestMemoryOfADeletedStackIsRemoved checks that the memory of a stack is removed when no resource of the stack exists any
+// more, whatever the memory contains.
 func TestMemoryOfADeletedStackIsRemoved(t *testing.T) {
 	e := New(Config{})
 	id := model.StackID{Kind: model.Ingress, Name: "a"}

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// isComputedNameTaken reports whether a load balancer or target group was not created because the name that the controller
-// computed for it belongs to another stack. Then an alternative name is tried, because any user can compute the name
-// and occupy it. It reports false if no tag names another owner: the existing resource may be the stack's own, and an
-// alternative name would create a second one.
+// isComputedNameTaken reports whether a load balancer or target group was not created because another stack has the name
+// that the controller computed. An alternative name is then tried, because any user can compute the name and use it first.
+// It is false if no tag names another owner. The existing resource may then belong to this stack, and an alternative name
+// would create a second resource.
 func (f FailedStep) isComputedNameTaken() bool {
 	computed := false
 	switch do := f.Step.Do.(type) {
@@ -31,8 +31,8 @@ func (f FailedStep) isComputedNameTaken() bool {
 	return errors.As(f.Err, &other)
 }
 
-// avoidName excludes a name that is taken from the computed names of a load balancer. It reports false if no alternative
-// is left.
+// avoidName records that a computed name of the load balancer with an ID is taken. The next plan then computes another name.
+// It returns false if no alternative is left, or if the name was recorded before.
 func (h *heldPartMarker) avoidName(id, taken string) bool {
 	lb := h.loadBalancer()
 	if id == model.FrontendNLBID {
@@ -45,15 +45,15 @@ func (h *heldPartMarker) avoidName(id, taken string) bool {
 	return addTakenName(&lb.NamesTaken, taken)
 }
 
-// avoidTargetGroupName excludes a name that is taken from the computed names of a target group. It reports false if no
-// alternative is left.
+// avoidTargetGroupName records that a computed name of the target group with an ID is taken. The next plan then computes
+// another name. It returns false if no alternative is left, or if the name was recorded before.
 func (h *heldPartMarker) avoidTargetGroupName(id, taken string) bool {
 	h.stack.TargetGroups = slices.Clone(h.stack.TargetGroups)
 	g := h.stack.TargetGroup(id)
 	return g != nil && addTakenName(&g.NamesTaken, taken)
 }
 
-// addTakenName adds a name to those that are taken. It reports false if the name was among them already, or if no
+// addTakenName adds a name to the names that are taken. It returns false if the list has the name already, or if no
 // alternative is left.
 func addTakenName(names *[]string, taken string) bool {
 	if len(*names) == naming.AlternativeCount || slices.Contains(*names, taken) {
@@ -63,8 +63,8 @@ func addTakenName(names *[]string, taken string) bool {
 	return true
 }
 
-// nameTakenFindings returns the findings about a step that would create a resource under the name of another owner's resource,
-// with the field that sets the name. why names the existing resource.
+// nameTakenFindings returns the findings about a step that would create a resource with a name that a resource of another
+// owner has. The findings are for the field that sets the name. why is text that names the existing resource.
 func (f FailedStep) nameTakenFindings(id model.StackID, why string) (out finding.List) {
 	setting := naming.SettingField(id.Kind, "load-balancer-name")
 	var lost failure.NoStack

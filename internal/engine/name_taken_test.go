@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// nameTakenError is an error with reason NameTaken: another resource has the name.
+// nameTakenError is an error with the reason NameTaken: another resource has the name.
 type nameTakenError struct{ message string }
 
 func (t nameTakenError) Error() string          { return t.message }
@@ -57,9 +57,9 @@ func TestATakenNameIsReportedAtItsField(t *testing.T) {
 	}
 }
 
-// TestFixForALoadBalancerWithoutStackTag checks that the fix for a name that is taken does not recommend deleting the load
-// balancer with this name if it lacks the tag of its stack: it may serve traffic, because another controller may have
-// removed the tags.
+// TestFixForALoadBalancerWithoutStackTag checks the fix for a name that a load balancer without the tag of its stack has.
+// The fix must not only recommend to delete the load balancer. It may serve traffic, because another controller may have
+// removed its tags.
 func TestFixForALoadBalancerWithoutStackTag(t *testing.T) {
 	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	step := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Do: plan.CreateLoadBalancer{Name: "web"}, Blames: []finding.Ref{web}}

@@ -7,12 +7,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// A port of the managed security group is opened before its listener is created, and closed again if the listener cannot
-// be created. While AWS is known to refuse the listener, or a step that it needs, the order is reversed: the port is opened
-// once the listener exists, so that failed attempts leave no open port to be closed again.
+// A port of the managed security group is opened before its listener is created, and closed again if the listener cannot be
+// created. If it is known that AWS refuses the listener, or a step that the listener needs, the order is reversed: the port
+// is opened after the listener exists. Failed attempts then leave no open port that must be closed again.
 
 // openingStepsForDoubtfulListeners returns the steps of a plan that open ports only for doubtful listeners. A listener is
-// doubtful if AWS refused it, or a step that it needs, at the last attempt.
+// doubtful if AWS refused the listener, or a step that it needs, at the last attempt.
 func (r *run) openingStepsForDoubtfulListeners(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	opens := func(s plan.Step) bool {
 		do, ok := s.Do.(plan.ChangeIngress)
@@ -31,8 +31,8 @@ func (r *run) openingStepsForDoubtfulListeners(p plan.Plan, stack model.Stack) m
 		}
 		return known
 	}
-	dependents := map[plan.StepID]int{} // by step, the number of its dependents that are not doubtful; no entry for a step without dependents
-	closed := map[plan.StepID]bool{}    // ports that AWS refuses to open; their listeners are not created
+	dependents := map[plan.StepID]int{} // number of the dependents of a step that are not doubtful; a step without dependents has no entry
+	closed := map[plan.StepID]bool{}    // steps that open ports and that AWS refuses; their listeners are not created
 	for _, s := range p.Steps {
 		refused := r.mem.stepRefusals.isRefused(stepKeyOf(s, stack))
 		closed[s.ID] = refused && opens(s)
@@ -54,7 +54,7 @@ func (r *run) openingStepsForDoubtfulListeners(p plan.Plan, stack model.Stack) m
 	return out
 }
 
-// isRefused reports whether AWS refused a step at its last call, or whether a scope of it is closed.
+// isRefused reports whether AWS refused a step at its last call, or whether a scope of the step is closed.
 func (s *refusals) isRefused(k stepKey) bool {
 	return s.steps[k] != nil || slices.ContainsFunc(k.scopes(), func(sc scope) bool { return sc.closes && s.scopes[sc] != nil })
 }

@@ -8,20 +8,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Recorder records the reads and steps of runs, for triggers, metrics and logs. A run calls it from its own goroutine and
-// waits for it. Runs of different stacks call it at the same time.
+// Recorder records the reads and the steps of runs, for triggers, metrics and logs. A run calls it in its own goroutine and
+// waits until the call returns. Runs of different stacks call it at the same time.
 type Recorder interface {
-	// RecordView is called after each translation with the view that it has read, before the run acts on it, so that an event
-	// that arrives during the run is not missed. All that the run has read at its end is in Outcome.View.
+	// RecordView is called after each translation, with the view that the translation has read. It is called before the run
+	// acts on the view; an event that arrives during the run is therefore not missed. At the end of the run, Outcome.View
+	// has all that the run has read.
 	RecordView(id model.StackID, v *cluster.View)
-	// RecordPlan is called with each plan once all its questions to AWS are answered.
+	// RecordPlan is called with each plan whose questions to AWS are all answered.
 	RecordPlan(d Draft)
-	// RecordPhase is called with the duration of each phase of a run, and within ApplyPhase also of each step. The phase of
-	// a step is "claim", "release", or its kind of resource.
+	// RecordPhase is called with the duration of each phase of a run. Within ApplyPhase, it is also called for each step.
+	// The phase of a step is "claim", "release", or the kind of its resource.
 	RecordPhase(kind model.Kind, phase string, took time.Duration)
-	// RecordStep is called after each call of a step, with the result. s.Err is set if the step failed.
+	// RecordStep is called after each call of a step, with its result. s.Err is set if the step failed.
 	RecordStep(id model.StackID, r plan.StepResult, s FailedStep)
-	// RecordDrift is called once in a run for each resource that has drifted, with the kind of the resource.
+	// RecordDrift is called once in a run for each resource with drift. mode is what happens with the drift.
 	RecordDrift(id model.StackID, kind plan.ResourceKind, mode DriftMode)
 }
 

@@ -18,47 +18,47 @@ import (
 // A step that AWS refuses is called again with exponential back-off, however often its stack runs for other reasons. A step
 // with another content is another step, and is called immediately.
 //
-// Refusals of one kind usually come together: a missing permission or an exhausted quota refuses every call of a kind. So
-// the first such refusal closes a scope (the kind of call, and for permissions the namespace of the objects). The other
-// steps of a closed scope are skipped, and share one back-off: when it is over one of them is called, and its success opens
-// the scope for all. A few steps that are new since the scope closed are called nevertheless, so that a corrected object
-// does not wait. For a quota that counts the resources that the steps create, the steps that were called share the back-off
-// too, so that only the order of the plan decides which step uses quota that has become free.
+// Refusals of one kind usually occur together: a missing permission or an exhausted quota refuses every call of a kind.
+// Therefore the first such refusal closes a scope: the kind of call, and for permissions the namespace of the objects. The
+// other steps of a closed scope are skipped, and share one back-off. When the back-off is over, one of them is called, and
+// its success opens the scope for all. A few steps that are new since the scope was closed are called nevertheless, because
+// a corrected object must not wait. For a quota that counts the resources that the steps create, the steps that were called
+// share the back-off too. Only the order of the plan then decides which step uses quota that becomes free.
 //
 // Refused values have no common cause, but one namespace can write any number of them. Each namespace has a budget of
-// refused calls per stack. The steps beyond it are skipped until the budget has refilled.
+// refused calls per stack. Steps beyond the budget are skipped until it is refilled.
 //
-// This only saves calls. After a restart each step is called, and refused, one more time.
+// All of this only saves calls. After a restart, each step is called, and refused, one more time.
 
-// The budgets of refused calls.
+// Budgets of refused calls.
 const (
 	newStepsInClosedScope = 3  // token bucket of new steps that are called in a closed scope
-	refusedValuesBudget   = 20 // token bucket of refused values of one namespace
-	repeatedRefusalCost   = 6  // tokens for a call that was refused with the same content before; 1 for any other
-	successRefund         = 5  // tokens that a successful call returns to the bucket of values
+	refusedValuesBudget   = 20 // token bucket for refused values of one namespace
+	repeatedRefusalCost   = 6  // tokens for a call that was refused with the same content before; any other call costs 1
+	successRefund         = 5  // tokens that a successful call returns to the bucket for refused values
 )
 
-// The limits of what is remembered about one stack.
+// Limits of what is remembered about one stack.
 const (
 	maxRefusals        = 4096
 	maxSkipped         = 4096
 	maxScopes          = 256
-	maxUnknownFailures = 3 // failures of unknown kind in a row after which a step is held
+	maxUnknownFailures = 3 // consecutive failures of unknown class after which a step is held
 )
 
-// refusals are the steps of one stack that AWS has refused.
+// refusals has the steps of one stack that AWS has refused.
 type refusals struct {
-	currentRun int // the number of the current run; refusals that no longer occur are forgotten by it
+	currentRun int // number of the current run; a refusal that did not occur in it may be forgotten
 	steps      map[stepKey]*refusal
 	scopes     map[scope]*scopeState
 }
 
-// refusal is what is remembered about one refused step.
+// refusal is what is remembered about a step that AWS has refused.
 type refusal struct {
 	failedStep FailedStep
-	streak     int // refusals in a row
+	streak     int // consecutive refusals
 	dueAt      time.Time
-	lastRun    int // the last run in which the step occurred
+	lastRun    int // number of the last run in which the step occurred
 }
 
 // scopeState is the token bucket of a scope, and the back-off of its skipped steps.
@@ -68,18 +68,18 @@ type scopeState struct {
 	dueAt       time.Time
 	tokens      float64
 	refilledAt  time.Time
-	lastRefusal int // the last run in which AWS refused a step of the scope
-	// skippedSteps are the steps that were skipped and never called themselves.
+	lastRefusal int // number of the last run in which AWS refused a step of the scope
+	// skippedSteps are the steps of the scope that were skipped and were never called.
 	skippedSteps map[stepKey]*skippedStep
 }
 
-// skippedStep is a step that was skipped, and the last run in which it occurred.
+// skippedStep is a step that was skipped, and the number of the last run in which it occurred.
 type skippedStep struct {
 	step    plan.Step
 	lastRun int
 }
 
-// backOff returns the wait after a number of refusals in a row.
+// backOff returns how long a step waits after a number of consecutive refusals (streak). f is the last refusal.
 func backOff(f FailedStep, streak int) time.Duration {
 	first, most := durations.FirstBackOff, durations.LongestBackOff
 	switch f.Class {
@@ -99,7 +99,7 @@ func backOff(f FailedStep, streak int) time.Duration {
 // isEmpty reports whether no refusal is remembered.
 func (s *refusals) isEmpty() bool { return len(s.steps) == 0 && len(s.scopes) == 0 }
 
-// beginRun notes that a run begins. Without a clock nothing is remembered.
+// beginRun counts a new run. If there is no clock (now is zero), nothing is remembered.
 func (s *refusals) beginRun(now time.Time) {
 	if now.IsZero() {
 		return
@@ -108,8 +108,8 @@ func (s *refusals) beginRun(now time.Time) {
 }
 
 // endRun forgets the steps that did not occur in the run. If the desired state was edited, it forgets them immediately,
-// because perhaps they are not desired any more. Otherwise it waits for their back-off and the settle window, because the
-// plans of an unchanged stack differ from run to run where AWS shows other values than were written.
+// because they may not be desired any more. Otherwise it waits for their back-off and the settle window: if AWS shows other
+// values than were written, the plans of an unchanged stack differ from run to run.
 func (s *refusals) endRun(edited bool, now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
@@ -131,8 +131,9 @@ func (s *refusals) endRun(edited bool, now time.Time) {
 	}
 }
 
-// lastFailure returns the last failure of a step, and whether its back-off is not over, so that it is not called. freed
-// reports whether a step that it depends on has just been carried out.
+// lastFailure returns the failure because of which a step is not called now, and true. The failure is the step's last one,
+// or one of another step in its scope. It returns false if the step may be called. freed reports whether a step on which it
+// depends has just been carried out.
 func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
 	if now.IsZero() {
 		return FailedStep{}, false
@@ -146,7 +147,7 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 	}
 	for _, sc := range k.scopes() {
 		c := s.scopes[sc]
-		if c == nil || step.IsRevocation { // a step that withdraws a right waits for no refusal of another step
+		if c == nil || step.IsRevocation { // a step that withdraws a right does not wait because of refusals of other steps
 			continue
 		}
 		c.refill(sc, now)
@@ -155,7 +156,7 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 			continue
 		}
 		if known != nil && !sc.closes {
-			// Refused values share only a budget, so the message about another value would be wrong for this one.
+			// Refused values share only a budget. A message about another value would therefore be wrong.
 			return known.failedStep.skippedFailure(step, wait), true
 		}
 		f := c.failedStep.skippedFailure(step, wait)
@@ -168,7 +169,7 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 	return FailedStep{}, false
 }
 
-// noteSkipped notes a step that is not called because of other steps of its scope.
+// noteSkipped records a step that is not called because of other steps of its scope.
 func (c *scopeState) noteSkipped(k stepKey, step plan.Step, run int) {
 	if w := c.skippedSteps[k]; w != nil {
 		w.lastRun = run
@@ -178,7 +179,7 @@ func (c *scopeState) noteSkipped(k stepKey, step plan.Step, run int) {
 	}
 }
 
-// wasSkipped reports whether a step was skipped and has not been called since.
+// wasSkipped reports whether a step was skipped and has not been called since then.
 func (s *refusals) wasSkipped(k stepKey) bool {
 	return slices.ContainsFunc(k.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
@@ -186,8 +187,8 @@ func (s *refusals) wasSkipped(k stepKey) bool {
 	})
 }
 
-// pendingFailures returns the remembered failures of steps that would be planned for the listeners, rules and target groups
-// of a stack, and whose back-off is not over.
+// pendingFailures returns the remembered failures whose back-off is not over, of the steps that a plan would have for the
+// listeners, rules and target groups of a stack.
 func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []FailedStep) {
 	if s.isEmpty() || stack.LoadBalancer == nil || now.IsZero() {
 		return nil
@@ -235,8 +236,8 @@ func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []Fail
 	for _, g := range stack.TargetGroups {
 		look(targetGroupKey(g))
 	}
-	// Certificates of listeners and names of load balancers are chosen by the plan, so their steps cannot be derived from the
-	// stack. All refused steps of these kinds are looked up.
+	// The plan chooses the certificates of listeners and the names of load balancers. The keys of these steps cannot be
+	// derived from the stack. Therefore all refused steps of these kinds are looked up.
 	var chosen []stepKey
 	for k, r := range s.steps {
 		if _, ok := r.failedStep.Step.Do.(plan.AddCertificate); ok || r.failedStep.isComputedNameTaken() {
@@ -250,7 +251,7 @@ func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []Fail
 	return out
 }
 
-// waitsForOther reports whether the refusal ends when another resource is deleted (InUse) or is ready (NotReady).
+// waitsForOther reports whether the refusal ends when another resource is deleted (InUse) or becomes ready (NotReady).
 func (r *refusal) waitsForOther() bool {
 	return r.failedStep.Class == failure.InUse || r.failedStep.Class == failure.NotReady
 }
@@ -261,10 +262,9 @@ func (c *scopeState) refill(sc scope, now time.Time) {
 	c.refilledAt = now
 }
 
-// delayOfRetry returns how much longer a scope delays a step that AWS refused before and whose own back-off is over: because
-// of the shared back-off of a quota, or an exhausted budget of refused values. It is used before the plan is made. If it
-// were decided only during the plan, each plan would find one such step, and the steps of other namespaces after it would
-// wait.
+// delayOfRetry returns how much longer a scope delays a step that AWS refused before and whose own back-off is over. The
+// reason is the shared back-off of a quota, or an exhausted budget of refused values. It is called before the plan is made.
+// Otherwise each plan would find only one such step, and steps of other namespaces after it would have to wait.
 func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:
@@ -275,7 +275,8 @@ func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) t
 	return 0
 }
 
-// delayOf returns how long a scope delays a step; 0: the step may be called. repeat reports whether AWS refused it before.
+// delayOf returns how long a scope delays a step, or 0 if the step may be called. repeat reports whether AWS refused it
+// before.
 func (c *scopeState) delayOf(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
 	if !sc.closes {
 		cost := 1.0
@@ -294,13 +295,13 @@ func (c *scopeState) delayOf(sc scope, k stepKey, repeat bool, run int, now time
 	case now.Before(c.dueAt):
 		return c.dueAt.Sub(now)
 	case repeat && len(c.skippedSteps) > 0 && !sc.countsAllNamespaces():
-		// Steps that were never called come first.
+		// Steps that were never called have precedence.
 		return backOff(c.failedStep, c.streak)
 	}
 	return 0
 }
 
-// noteRefusal remembers that AWS refused a step, and returns the failure with the time of the next call.
+// noteRefusal records that AWS refused a step. It returns the failure with its streak and the time until the next call.
 func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedStep {
 	f.Streak, f.Wait = 1, backOff(f, 1)
 	if now.IsZero() {
@@ -324,7 +325,7 @@ func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedSte
 	if sc, ok := k.failureScope(f); ok {
 		s.noteRefusalInScope(sc, k, r.failedStep, repeat, now)
 		if c := s.scopes[sc]; c != nil && sc.countsAllNamespaces() && c.dueAt.Before(r.dueAt) {
-			// All steps become due at the same time, so that the order of the plan decides which one uses free quota.
+			// All steps become due at the same time. The order of the plan then decides which step uses free quota.
 			r.dueAt = c.dueAt
 			f.Wait = r.dueAt.Sub(now)
 		}
@@ -332,7 +333,7 @@ func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedSte
 	return f
 }
 
-// noteRefusalInScope notes a refusal in its scope. It closes the scope if scope.closes is set.
+// noteRefusalInScope records a refusal in its scope. It closes the scope if sc.closes is set.
 func (s *refusals) noteRefusalInScope(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
 	c := s.scopes[sc]
 	if c == nil {
@@ -362,7 +363,7 @@ func (s *refusals) noteRefusalInScope(sc scope, k stepKey, f FailedStep, repeat 
 	}
 }
 
-// evictFirstDue makes room for one refusal: if there are too many, it forgets the one that is due first.
+// evictFirstDue makes room for one more refusal. If there are too many, it forgets the refusal that is due first.
 func (s *refusals) evictFirstDue() {
 	if len(s.steps) < maxRefusals {
 		return
@@ -377,12 +378,12 @@ func (s *refusals) evictFirstDue() {
 	delete(s.steps, first)
 }
 
-// noteSuccess forgets the refusals that a successful call disproves: those of the step itself with any content, those of
-// its scopes, and if the step deletes a resource those of quotas for its kind.
+// noteSuccess forgets the refusals that a successful call disproves. These are the refusals of the step with any content,
+// and of its scopes. If the step deletes a resource, these are also refusals because of quotas for this kind of resource.
 func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 	delete(s.steps, k)
-	// If an existing rule was modified to become the desired rule, that one need not be created any more, and a refusal of
-	// its creation is forgotten too.
+	// If an existing rule was modified to become the desired rule, the desired rule need not be created any more. A refusal
+	// of its creation is therefore forgotten too.
 	over := func(other stepKey) bool {
 		same := other.operation == k.operation || !k.rule.IsZero() && other.operation == "create" || other.call == k.call && other.content == k.content
 		return other.rule == k.rule && other.address == k.address && same
@@ -416,8 +417,8 @@ func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 	})
 }
 
-// mayUseFreedQuota reports whether a step that the run held because of a quota may be called now, because a later step of
-// the run freed quota and AWS has not refused another step of the same quota since.
+// mayUseFreedQuota reports whether a step that the run held because of a quota may be called now. This is the case if a
+// later step of the run freed quota, and AWS has not refused another step because of the same quota since then.
 func (s *refusals) mayUseFreedQuota(f FailedStep, now time.Time) bool {
 	if now.IsZero() || slices.ContainsFunc(f.key.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
@@ -431,7 +432,7 @@ func (s *refusals) mayUseFreedQuota(f FailedStep, now time.Time) bool {
 	return f.Skipped && !s.wasSkipped(f.key)
 }
 
-// tenantOf returns the namespace that all of the objects are in, "" if there are several.
+// tenantOf returns the namespace of all the objects, or "" if they are in several namespaces.
 func tenantOf(refs []finding.Ref) string {
 	if len(refs) == 0 {
 		return ""

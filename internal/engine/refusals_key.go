@@ -16,20 +16,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// stepKey identifies a step over several runs: operation, resource, namespace of the objects, and a digest of the content.
-// A step for a rule is identified by the rule key, because the address of a rule changes with its priority.
+// stepKey identifies a step across the runs of a stack. The steps of two plans are the same step if their operation,
+// resource, namespace and content are equal. A step for a listener rule is identified by the rule key instead of the
+// address, because the address of a rule changes with its priority.
 type stepKey struct {
 	operation string // the first word of the step ID: create, modify, ...
 	call      string // the kind of call (callKind)
 	address   plan.Address
 	rule      model.RuleKey
-	tenant    string
-	content   string
+	tenant    string // the namespace of the objects; "" if they are in several namespaces
+	content   string // a digest of the values that the step writes
 	// inKubernetes reports whether the step is a call to the API server.
 	inKubernetes bool
 }
 
-// stepKeyOf returns the key of a step of a plan for a stack.
+// stepKeyOf returns the key of step s. stack is the desired state that the plan of the step was made from.
 func stepKeyOf(s plan.Step, stack model.Stack) stepKey {
 	what, _, _ := strings.Cut(string(s.ID), " ")
 	k := stepKey{
@@ -57,14 +58,14 @@ func stepKeyOf(s plan.Step, stack model.Stack) stepKey {
 
 // targetGroupKey returns the key of the step that creates a target group.
 func targetGroupKey(g model.TargetGroup) stepKey {
-	g.Name = "" // the plan chooses the first free name
+	g.Name = "" // not part of the key: the plan chooses the first free name
 	return stepKey{
 		operation: "create", call: callKind(plan.CreateTargetGroup{}), address: plan.TargetGroupAddress(g.ID),
 		tenant: tenantOf(g.Members), content: checkpoint.Digest(g),
 	}
 }
 
-// priorityKeys returns the keys of the steps that change priorities of the rules of a listener.
+// priorityKeys returns the keys of all steps by which a plan may change the priorities of the rules of listener l.
 func priorityKeys(l model.Listener) (out []stepKey) {
 	for _, what := range []string{"order", "switch-order", "room", "vacate"} {
 		out = append(out, stepKey{
@@ -75,14 +76,14 @@ func priorityKeys(l model.Listener) (out []stepKey) {
 	return out
 }
 
-// userTags returns the tags without those of the controller, which change when one rule replaces another.
+// userTags returns a copy of tags without the reserved tags of the controller, which change when one rule replaces another.
 func userTags(tags map[string]string) map[string]string {
 	out := maps.Clone(tags)
 	maps.DeleteFunc(out, func(k, _ string) bool { return naming.IsReservedTag(k) })
 	return out
 }
 
-// ruleKeys returns the keys of the steps that a plan may have for a rule.
+// ruleKeys returns the keys of the steps by which a plan may create or modify rule r of the listener on this port.
 func ruleKeys(r model.Rule, port int32) (out []stepKey) {
 	content := ruleDigest(r)
 	for _, s := range []struct {
@@ -97,7 +98,7 @@ func ruleKeys(r model.Rule, port int32) (out []stepKey) {
 	return out
 }
 
-// ruleDigest returns a digest of all values of a rule that are sent to AWS.
+// ruleDigest returns a digest of the content of a rule. The digest does not depend on the priority of the rule.
 func ruleDigest(r model.Rule) string {
 	return checkpoint.Digest(r.Conditions, r.PlaceholderConditions, r.Actions, r.Transforms, r.Tags, r.Held, r.InPlace)
 }
@@ -129,18 +130,19 @@ func callKind(do plan.Action) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", do), "plan.")
 }
 
-// scope is a set of steps that AWS refuses for the same reason.
+// scope identifies the steps of a stack that AWS refuses for the same reason, such as a missing permission.
 type scope struct {
 	class failure.Class
 	call  string            // the kind of call; "" for all
 	kind  plan.ResourceKind // the kind of resource that a quota counts; "" for other classes
 	// tenant is the namespace of the steps; "" for the steps of the whole stack.
 	tenant string
-	// closes reports whether one refusal delays the other steps of the scope. Other scopes have only a budget.
+	// closes reports whether the refusal of one step delays the other steps of the scope. If it is false, the scope only
+	// limits the number of refused calls.
 	closes bool
 }
 
-// maxTokens returns the capacity of the token bucket of the scope.
+// maxTokens returns the capacity of the token bucket that limits calls in the scope.
 func (sc scope) maxTokens() float64 {
 	if sc.closes {
 		return newStepsInClosedScope
@@ -185,7 +187,8 @@ func (k stepKey) refusedValuesScope() scope {
 	return scope{class: failure.Invalid, tenant: k.tenant}
 }
 
-// failureScope returns the scope that the failure of a step belongs to, and whether there is one.
+// failureScope returns the scope whose other steps are probably refused for the same reason as step k, and whether there is
+// such a scope. f is the failure of step k.
 func (k stepKey) failureScope(f FailedStep) (scope, bool) {
 	if k.inKubernetes {
 		return scope{}, false
@@ -195,7 +198,7 @@ func (k stepKey) failureScope(f FailedStep) (scope, bool) {
 	case failure.Denied:
 		return all[0], true
 	case failure.Quota:
-		// A quota that counts only what this step adds does not refuse other steps.
+		// Such a quota counts only what this step adds, so steps of other namespaces are not affected.
 		if perStepQuotas[errorCode(f.Err)] {
 			return all[2], true
 		}
@@ -213,7 +216,7 @@ var perStepQuotas = map[string]bool{
 	"TooManyTags": true, "TagLimitExceeded": true, "TooManyTargets": true, "TooManyRegistrationsForTargetId": true,
 }
 
-// errorCode returns the AWS code of an error, "" if the error is not from AWS.
+// errorCode returns the AWS error code of err, or "" if err is not an error that AWS returned.
 func errorCode(err error) string {
 	var coded interface{ ErrorCode() string }
 	if errors.As(err, &coded) {

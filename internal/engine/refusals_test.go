@@ -14,33 +14,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// stepCaller calls steps as a run does, and records the calls. AWS refuses the steps in refusedContents.
+// stepCaller simulates runs: it calls the steps whose back-off has ended, and records which steps were called. AWS refuses
+// the steps in refusedContents.
 type stepCaller struct {
 	t               *testing.T
 	refusalMemory   refusals
 	now             time.Time
-	calls           []string
+	calls           []string                 // contents of the steps that the last run called
 	edited          bool                     // whether the desired state was edited before each run
-	refusedContents map[string]failure.Class // class of the error by content of the step; other steps succeed
+	refusedContents map[string]failure.Class // class of the error, by the content of the step; all other steps succeed
 }
 
 func newStepCaller(t *testing.T) *stepCaller {
 	return &stepCaller{t: t, now: time.Unix(1000, 0), refusedContents: map[string]failure.Class{}}
 }
 
-// deletionStep returns a step that deletes a rule; content distinguishes it from other steps of the namespace.
+// deletionStep returns a step that deletes a rule. content distinguishes the step from other deletions in the same
+// namespace.
 func deletionStep(namespace, content string) (stepKey, plan.Step) {
 	k := stepKey{operation: "delete", call: "DeleteRule", address: plan.Address{Kind: plan.Rule, ID: content}, tenant: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("delete " + content), Address: k.address, Verb: plan.Delete}
 }
 
-// creationStep returns a step that creates a rule.
+// creationStep returns a step that creates a rule. content distinguishes the step from other creations in the same
+// namespace.
 func creationStep(namespace, content string) (stepKey, plan.Step) {
 	k := stepKey{operation: "create", call: "CreateRule", address: plan.Address{Kind: plan.Rule}, rule: model.RuleKey{Port: 80, Of: finding.Origin{Field: content}}, tenant: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("create " + content), Address: k.address, Verb: plan.Create, Do: plan.CreateRule{}}
 }
 
-// run makes one run over steps, and returns the content of the steps that were called.
+// run simulates one run whose plan has these steps, and returns the contents of the steps that it called.
 func (c *stepCaller) run(steps ...func() (stepKey, plan.Step)) []string {
 	c.calls = nil
 	c.refusalMemory.beginRun(c.now)
@@ -150,9 +153,9 @@ func TestRefusedStepsOfEveryOtherPlanBackOff(t *testing.T) {
 	}
 }
 
-// TestADeniedCallDelaysAllOfItsNamespace checks that the first refusal because of a missing permission, which affects every
-// call of a kind, delays the other calls of the namespace, except for a few new calls, and that the first success admits all
-// of them again.
+// TestADeniedCallDelaysAllOfItsNamespace checks that a call that AWS denies because of a missing permission delays all calls
+// of the same kind in the same namespace, except for a few new ones. After the first successful call, all of them may be
+// called again.
 func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
 	c := newStepCaller(t)
 	var all []func() (stepKey, plan.Step)
@@ -176,8 +179,8 @@ func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
 	c.checkCalls("then the others", c.run(all[0], all[1]), "r0", "r1")
 }
 
-// TestANamespaceHasABudgetOfRefusedValues checks that refused values do not delay each other, but a namespace has a budget
-// for calls with refused values.
+// TestANamespaceHasABudgetOfRefusedValues checks that an invalid value of one step does not delay other steps, but that each
+// namespace has a limited number of calls with refused values.
 func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	c := newStepCaller(t)
 	var all []func() (stepKey, plan.Step)
@@ -196,8 +199,9 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	}
 }
 
-// TestSkippedStepsReportTheirOwnRefusal checks that a step that is skipped because its namespace has too many refused values
-// is reported with the refusal of its own value.
+// TestSkippedStepsReportTheirOwnRefusal checks which error is reported for a step that is not called because its namespace
+// has too many refused values. If AWS refused the step before, the error of that refusal is reported. If the step was never
+// called, it is reported as skipped.
 func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
 	c := newStepCaller(t)
 	steps := map[string]func() (stepKey, plan.Step){}
@@ -231,7 +235,7 @@ func TestFreedQuotaGoesToTheFirstStepOfThePlan(t *testing.T) {
 	c := newStepCaller(t)
 	c.refusedContents["a"], c.refusedContents["b"] = failure.Quota, failure.Quota
 	c.run(stepFunc(creationStep, "shop", "a"))
-	for range 6 { // so that the back-off of a is longer than that of b would be
+	for range 6 { // without a shared back-off, "a" would now have a longer back-off than "b"
 		c.now = c.now.Add(durations.LongestBackOff)
 		c.run(stepFunc(creationStep, "shop", "a"), stepFunc(creationStep, "evil", "b"))
 	}
@@ -240,7 +244,7 @@ func TestFreedQuotaGoesToTheFirstStepOfThePlan(t *testing.T) {
 }
 
 // TestStepsAtAQuotaAreRetriedAfterADeletion checks that steps that were refused because of a quota are called again after a
-// deletion, which frees quota. Once AWS refuses one of them after that, all of them wait again.
+// deletion has freed quota. If AWS then refuses one of these steps again, all of them wait for their back-off.
 func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
 	c := newStepCaller(t)
 	c.refusedContents["a"], c.refusedContents["b"] = failure.Quota, failure.Quota
@@ -267,8 +271,8 @@ func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
 	}
 }
 
-// TestStepsThatRestrictAccessAreNotSkipped checks that a step that restricts access is called even if AWS refused other
-// steps of its kind.
+// TestStepsThatRestrictAccessAreNotSkipped checks that a step that restricts access is called even if AWS has refused other
+// steps of the same kind.
 func TestStepsThatRestrictAccessAreNotSkipped(t *testing.T) {
 	c := newStepCaller(t)
 	c.refusedContents["other"] = failure.Denied
@@ -288,8 +292,8 @@ func TestStepsThatRestrictAccessAreNotSkipped(t *testing.T) {
 	c.checkCalls("revokes", c.run(stepFunc(deletionStep, "shop", "other"), revoke), "revoked")
 }
 
-// TestPendingRefusedStepsAreHeldFromTheStart checks that from the start of a run, the refused steps of a stack whose
-// back-off has not ended are held.
+// TestPendingRefusedStepsAreHeldFromTheStart checks that pendingFailures returns the refused steps of a stack until their
+// back-off has ended. A run holds these steps in its first plan.
 func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	rule := model.Rule{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{Listeners: []model.Listener{{Port: 80, Rules: []model.Rule{rule}}}}}
@@ -305,8 +309,8 @@ func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	}
 }
 
-// TestARefusedCertificateIsHeldUntilItIsAttached checks that a certificate that AWS refused to attach is held from the start
-// of the next run, until another step attaches it.
+// TestARefusedCertificateIsHeldUntilItIsAttached checks that a certificate that AWS refused to attach to a listener is held
+// at the start of each run, until a step attaches it.
 func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{}}
 	a := plan.Address{Kind: plan.Listener, ID: "HTTPS:443"}

@@ -16,19 +16,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// repeats are the successful changes of a stack, by changeKey. One repetition may be because an external actor has undone the
-// change. Many repetitions mean that AWS does not show what was written, or that an external actor keeps undoing the change,
-// which would then be repeated endlessly. So repetitions have an exponential back-off and a finding, and all other steps of
-// the stack are carried out.
+// repeats has the successful changes of a stack, by changeKey. It detects changes that are repeated. One repetition is
+// normal: an external actor has undone the change. Many repetitions mean that AWS does not show what was written, or that an
+// external actor keeps undoing the change. To avoid endless calls, repetitions have an exponential back-off, and a finding
+// reports them. The other steps of the stack are not delayed.
 //
-// A change is identified by its operation, resource and content. Its streak ends when a comparison shows that AWS has kept it.
+// A change is identified by its operation, resource and content. Its streak ends when a comparison with AWS shows that the
+// change was kept.
 type repeats map[string]*repeatedChange
 
-// repeatedChange has what is remembered about one change.
+// repeatedChange is a change that was carried out at least once.
 type repeatedChange struct {
 	streak    repeat.Streak
-	createdID string    // ID of the resource that the change created last, if any
-	compareAt time.Time // when the stack is compared because of the change, if the change is reported
+	createdID string    // ID of the resource that the last repetition created; "" if the change creates nothing
+	compareAt time.Time // time of the next comparison with AWS because of this change; used only if the change is reported
 	// reportedFindings are the findings about the change; nil until it is repeated too often.
 	reportedFindings finding.List
 }
@@ -36,9 +37,9 @@ type repeatedChange struct {
 // changeBackOff has the delays between repetitions of one change.
 var changeBackOff = repeat.BackOff{FreeRepetitions: 2, FirstDelay: durations.DeadlineMargin, LongestDelay: durations.LongestBackOff, StreakTimeout: durations.RepeatWindow}
 
-// changeKey returns a key that identifies a change over several runs. The ARNs of the load balancer and of the target groups
-// are part of it, because the same change to a replacement is not a repetition. An update of a resource that the same plan
-// creates is part of its creation and has the key "".
+// changeKey returns a key that identifies the change of step s across runs. The key includes the ARNs of the load balancer
+// and of the target groups, because the same change of a replacement is not a repetition. An update of a resource that the
+// same plan creates is part of the creation, and its key is "".
 func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	id := p.KnownIDs[s.Address]
 	created := func(o plan.Step) bool { return o.Verb == plan.Create && o.Address == s.Address }
@@ -48,7 +49,7 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	k := stepKeyOf(s, stack)
 	content := k.content
 	switch do := s.Do.(type) {
-	case plan.CreateRule: // without its priority, which changes with the rules of others
+	case plan.CreateRule: // without the priority, which changes when other rules are added or removed
 	case plan.ModifyRule: // with the weights, because traffic is moved in several changes
 		content = checkpoint.Digest(do.Conditions, do.Actions, do.Transforms)
 	case plan.CreateTargetGroup:
@@ -61,7 +62,7 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	return checkpoint.Digest(k.operation, k.call, k.address, k.rule, content, id, lb, targetGroupsOf(p, s.Do))
 }
 
-// targetGroupsOf returns the ARNs of the target groups of the stack that an action forwards to, "" for each that is not
+// targetGroupsOf returns the ARNs of the target groups of the stack that action do forwards to, "" for each ARN that is not
 // known.
 func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
 	for _, a := range plan.RuleActionsOf(do) {
@@ -74,8 +75,8 @@ func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
 	return out
 }
 
-// noteChange notes a change that was carried out, and the ID of the resource that it created, if any. Without a clock nothing
-// is remembered.
+// noteChange records a change that was carried out, and the ID of the resource that it created (created; "" if none). It
+// records nothing if key is empty or now is zero (no clock).
 func (r *repeats) noteChange(key, created string, now time.Time) {
 	if now.IsZero() || key == "" {
 		return
@@ -93,8 +94,8 @@ func (r *repeats) noteChange(key, created string, now time.Time) {
 	c.compareAt = now.Add(changeBackOff.Wait(c.streak))
 }
 
-// comparisonDue reports whether a stack is to be compared now because of a reported change, and otherwise the time until
-// then; 0: never.
+// comparisonDue reports whether the stack must be compared with AWS now because of a reported change. next is the time until
+// the next such comparison; 0 if none is scheduled.
 func (r repeats) comparisonDue(now time.Time) (due bool, next time.Duration) {
 	for _, c := range r {
 		left := c.compareAt.Sub(now)
@@ -117,10 +118,10 @@ func (r repeats) findings() (out finding.List) {
 	return out.Sorted()
 }
 
-// repeatedSteps returns the steps of a plan that repeat a change (again), and which of these steps are delayed or reported by
-// findings. It forgets a change that AWS has kept: the plan lacks the change although it was made from reads (at the time
-// read) after the settle window of the change. edited reports that the desired state has changed, so that a change that the
-// plan lacks is no longer desired and is forgotten too.
+// repeatedSteps returns the steps of the plan in d that repeat an earlier change (again), and which of them are delayed or
+// reported by findings. read is the time at which the observed state was read. If the plan does not contain a change, and
+// the state was read after the settle window of that change, AWS has kept the change, and it is forgotten. If edited is
+// true, the desired state has changed, and changes that the plan does not contain are forgotten immediately.
 func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
 		return nil, nil, nil
@@ -131,7 +132,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 		key := changeKey(d.Plan, s, stack)
 		planned[key] = true
 		if edited && s.Verb == plan.Create {
-			delete(r, key) // the edit requires the resource once more
+			delete(r, key) // the edited desired state requires the resource again
 		}
 		c := r[key]
 		if c == nil || s.IsRevocation || changeBackOff.HasEnded(c.streak, now) {
@@ -140,7 +141,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 		again[s.ID] = true
 		left := changeBackOff.Remaining(c.streak, now)
 		if s.Verb == plan.Create {
-			// The answer or the next listing shows other values than were written, but the resource exists.
+			// Within the settle window, AWS may not show the created resource or its values, although the resource exists.
 			left = max(left, c.streak.LastWrite.Add(durations.SettleWindow).Sub(now))
 		}
 		there := createdResourceExists(s.Do, c.createdID, d.Have)
@@ -150,12 +151,12 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 			c.reportedFindings = notPersistedFindings(d, stack, s, *c)
 		}
 		if c.compareAt = c.streak.LastWrite.Add(changeBackOff.Wait(c.streak)); !c.compareAt.After(now) {
-			c.compareAt = now.Add(changeBackOff.Wait(c.streak)) // this run repeats the change, or another step prevents the repetition
+			c.compareAt = now.Add(changeBackOff.Wait(c.streak)) // the change is repeated in this run, or later
 		}
 	}
 	for _, s := range d.Plan.Steps {
-		// If AWS shows the rule that the last repetition created with other values, the plan deletes that rule. The
-		// deletion is part of the reported change.
+		// If AWS shows other values of the rule that the last repetition created, the plan deletes that rule. The deletion
+		// is part of the reported change.
 		if do, ok := s.Do.(plan.DeleteRule); ok && r.isOfReportedChange(do.ARN) {
 			reported[s.ID] = true
 		}
@@ -168,7 +169,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 	return again, delayed, reported
 }
 
-// isOfReportedChange reports whether a resource was created by a change that is reported.
+// isOfReportedChange reports whether the resource with this ID was created by a change that a finding reports.
 func (r repeats) isOfReportedChange(id string) bool {
 	for _, c := range r {
 		if c.createdID == id && len(c.reportedFindings) > 0 {
@@ -178,8 +179,9 @@ func (r repeats) isOfReportedChange(id string) bool {
 	return false
 }
 
-// createdResourceExists reports whether the target group or load balancer that an action created last still exists. No external
-// actor can change the properties for which it would be replaced, so AWS would show the next one in the same way.
+// createdResourceExists reports whether a target group or load balancer that action do created before still exists; id is
+// its ARN. The properties that require a replacement cannot be changed after the creation. So AWS would show the same values
+// for another replacement.
 func createdResourceExists(do plan.Action, id string, have observed.Stack) bool {
 	switch do.(type) {
 	case plan.CreateTargetGroup:
@@ -190,7 +192,8 @@ func createdResourceExists(do plan.Action, id string, have observed.Stack) bool 
 	return false
 }
 
-// notPersistedFindings returns findings about a change that AWS does not show, with the values that it shows.
+// notPersistedFindings returns findings about a change that AWS does not show. The message has the desired values and the
+// values that AWS shows.
 func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (out finding.List) {
 	what := resourceText(s.Address)
 	if rule, ok := findRule(stack, s.Rule); ok {
@@ -224,20 +227,22 @@ func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedCha
 	return out
 }
 
-// findRepeats sets which steps of a plan repeat a change, and which are delayed or reported because of that.
+// findRepeats determines which steps of the plan in d repeat an earlier change, and stores in r which of them are delayed or
+// reported.
 func (r *run) findRepeats(d Draft, stack model.Stack) {
 	again, delayed, reported := r.mem.repeats.repeatedSteps(d, stack, r.mem.comparison.ReadBound.Since, r.wasEdited, r.e.now())
 	r.repeatingSteps, r.delayedSteps, r.reportedRepeatedSteps = again, withPreparations(d.Plan, delayed), withDependents(d.Plan, reported)
 	r.delayFrequentEdits(d.Plan)
 }
 
-// withPreparations adds to the delayed steps of a plan those that only prepare delayed ones, such as the deletion of a
-// resource that would be created again.
+// withPreparations adds to delayed the steps that only prepare delayed steps, such as the deletion of a resource that would
+// be created again. It modifies and returns delayed; nil if delayed is empty.
 func withPreparations(p plan.Plan, delayed map[plan.StepID]bool) map[plan.StepID]bool {
 	if len(delayed) == 0 {
 		return nil
 	}
-	preparing, needed := map[plan.StepID]bool{}, map[plan.StepID]bool{} // steps with dependents that are delayed, and that are not
+	// preparing are the steps that a delayed step depends on. needed are the steps that a step without delay depends on.
+	preparing, needed := map[plan.StepID]bool{}, map[plan.StepID]bool{}
 	for _, s := range slices.Backward(p.Steps) {
 		if preparing[s.ID] && !needed[s.ID] && !s.IsRevocation {
 			delayed[s.ID] = true
@@ -255,8 +260,8 @@ func withPreparations(p plan.Plan, delayed map[plan.StepID]bool) map[plan.StepID
 	return delayed
 }
 
-// withoutDelayedRules returns a step that sets priorities without the rules whose creation is delayed, so that the rules of
-// other members get their priorities without waiting for them.
+// withoutDelayedRules removes from a step that sets priorities the rules whose creation is delayed, so that the other rules
+// get their priorities now. It returns the step unchanged if it does not set priorities, or if no rule would remain.
 func withoutDelayedRules(p plan.Plan, s plan.Step, delayed map[plan.StepID]bool) plan.Step {
 	do, ok := s.Do.(plan.SetPriorities)
 	if !ok || len(delayed) == 0 {
@@ -275,8 +280,8 @@ func withoutDelayedRules(p plan.Plan, s plan.Step, delayed map[plan.StepID]bool)
 	return s
 }
 
-// withDependents adds to a set of steps those that depend on them, and those that set the priorities of rules that the set
-// creates.
+// withDependents adds to a set of steps the steps that depend on them, and the steps that set rule priorities on a listener
+// for which the set creates a rule. It modifies and returns the set; nil if the set is empty.
 func withDependents(p plan.Plan, of map[plan.StepID]bool) map[plan.StepID]bool {
 	if len(of) == 0 {
 		return nil

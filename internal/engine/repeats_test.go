@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// repeatedStack is a stack whose plan has the same step in each run.
+// repeatedStack simulates runs of one stack, and has the changes that the runs made.
 type repeatedStack struct {
 	repeats
 	stack  model.Stack
@@ -32,7 +32,8 @@ func idleTimeoutStep(verb plan.Verb, seconds string) plan.Step {
 	}
 }
 
-// countSteps makes a run with the steps, and returns how many steps were made and how many were reported as repeated.
+// countSteps simulates a run whose plan has these steps. It returns how many steps were carried out, and how many were
+// reported as repeated.
 func (u *repeatedStack) countSteps(edited bool, steps ...plan.Step) (made, reported int) {
 	d := Draft{Plan: plan.Plan{Steps: steps}}
 	read := u.readAt
@@ -82,8 +83,8 @@ func TestRevertedChangesBackOff(t *testing.T) {
 	}
 }
 
-// TestAPersistedChangeEndsItsRepetition checks that a change counts as persisted if a later plan does not contain it. State
-// that was read before AWS shows the change does not prove this.
+// TestAPersistedChangeEndsItsRepetition checks that a repeated change is forgotten if a later plan does not contain it. This
+// does not apply if the plan was made from state that was read within the settle window of the change.
 func TestAPersistedChangeEndsItsRepetition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -114,8 +115,8 @@ func TestAPersistedChangeEndsItsRepetition(t *testing.T) {
 	}
 }
 
-// TestOtherChangesAreNotDelayed checks that a different change is made immediately, even if it replaces another change each
-// time.
+// TestOtherChangesAreNotDelayed checks that a change to a different value is made immediately, even if users change the
+// value again and again.
 func TestOtherChangesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
@@ -134,8 +135,8 @@ func TestOtherChangesAreNotDelayed(t *testing.T) {
 	}
 }
 
-// TestNoResourceIsCreatedTwiceWithinAMinute checks that a resource is not created twice within a minute, even if an answer
-// or a list does not show it.
+// TestNoResourceIsCreatedTwiceWithinAMinute checks that a resource is created only once within a minute, even if AWS does
+// not show it and each plan creates it again.
 func TestNoResourceIsCreatedTwiceWithinAMinute(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
@@ -151,7 +152,7 @@ func TestNoResourceIsCreatedTwiceWithinAMinute(t *testing.T) {
 }
 
 // TestPreparationsAreDelayedWithTheirSteps checks that a step that only prepares a delayed step is delayed too. A step that
-// other steps also need is carried out.
+// is also needed by a step that is not delayed is carried out.
 func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 	t.Parallel()
 	p := plan.Plan{
@@ -174,8 +175,8 @@ func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 	}
 }
 
-// TestAlternatingTrafficIsNoRepetition checks that a rule that is moved from one target group to another and back, each time
-// in several steps, is not treated as a repeated change: the target groups have the same ID, but are different resources.
+// TestAlternatingTrafficIsNoRepetition checks that a rule that forwards to new target groups again and again is not treated
+// as a repeated change. The target groups have the same ID, but different ARNs.
 func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
@@ -197,8 +198,8 @@ func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 	}
 }
 
-// TestSettingsOfNewResourcesAreNoRepetition checks that setting an attribute of a new resource is not treated as a
-// repetition of the same change of an earlier resource with the same ID.
+// TestSettingsOfNewResourcesAreNoRepetition checks that setting an attribute of a new target group is not treated as a
+// repetition. The same attribute was set on an earlier target group with the same ID.
 func TestSettingsOfNewResourcesAreNoRepetition(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()

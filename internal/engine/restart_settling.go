@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// noteClaimed notes that a finalizer was added to an object of the stack. If none of its objects had one before, this
-// process has created the stack.
+// noteClaimed records that a finalizer was added to an object of the stack. If no object of the stack had a finalizer
+// before, this process has created the stack.
 func (m *memory) noteClaimed(s model.Stack) {
 	if len(s.Leaving) > 0 {
 		return
@@ -22,9 +22,10 @@ func (m *memory) noteClaimed(s model.Stack) {
 	m.createdByThisProcess = true
 }
 
-// requiredListingTime returns the time after which the resources in AWS must have been listed before a stack is regarded as
-// deleted; zero: any listing is sufficient. The first answers of AWS may lack resources that the previous process created
-// just before it ended. If the last finalizer were removed on such an answer, these resources would be orphans.
+// requiredListingTime returns the earliest time at which AWS resources must have been listed so that the stack can be
+// regarded as deleted; zero: any listing is sufficient. Just after the start of this process, AWS may not yet list resources
+// that the previous process created before it ended. If the last finalizer were removed because of such a list, these
+// resources would be orphans.
 func (m memory) requiredListingTime(s model.Stack, now time.Time) time.Time {
 	if now.IsZero() || !s.IsEmpty() || len(s.Leaving) == 0 || m.createdByThisProcess {
 		return time.Time{}
@@ -32,7 +33,7 @@ func (m memory) requiredListingTime(s model.Stack, now time.Time) time.Time {
 	return m.firstRun.Add(durations.Requeue)
 }
 
-// releaseWait returns how long a step that removes a finalizer of a deleted stack has to wait; 0 for every other step.
+// releaseWait returns how long action do has to wait if it removes a finalizer of a deleted stack; 0 for any other action.
 func (m memory) releaseWait(s model.Stack, do plan.Action, now time.Time) time.Duration {
 	if _, ok := do.(plan.ReleaseFinalizer); !ok {
 		return 0

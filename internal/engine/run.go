@@ -36,28 +36,28 @@ type Config struct {
 	Silence SilenceWatcher
 	// Checkpoints defer the first comparison of stacks that did not change; nil: all are compared at the start.
 	Checkpoints Checkpoints
-	// Secrets remember marks of the OIDC client secrets that were sent to AWS, which AWS never returns; nil: a changed
-	// client secret is only written together with another change.
+	// Secrets stores hashes of the OIDC client secrets that were written to AWS, because AWS never returns a client secret;
+	// nil: a changed client secret is only written together with another change.
 	Secrets Secrets
-	// Resync is the period in which each unchanged stack is compared with AWS; 10 h if not above zero. Without a clock there
-	// is no such comparison.
+	// Resync is the period in which each unchanged stack is compared with AWS; 10 h if it is zero or negative. Without a
+	// Clock there are no such comparisons.
 	Resync time.Duration
 	// Drift decides whether drift is corrected; empty: RepairDrift.
 	Drift DriftMode
-	// Clock is the clock of back-offs, waits, comparisons and measured phases; nil: there are no back-offs, waits,
-	// comparisons or measurements, as in a command that makes one plan.
+	// Clock is used for back-offs, waits, comparisons and measured phases. If it is nil, none of these exist, as in a
+	// command that makes one plan.
 	Clock clock.PassiveClock
 }
 
-// Checkpoints remember the desired states that were carried out in full, as hashes. They only decide when a stack is
-// compared with AWS.
+// Checkpoints stores, as hashes, the desired states that were carried out completely. Checkpoints only decide when a stack
+// is compared with AWS.
 type Checkpoints interface {
-	// Unchanged reports whether a stack with this desired state was carried out in full.
+	// Unchanged reports whether this desired state of the stack was carried out completely.
 	Unchanged(id model.StackID, digest string) bool
-	// Note remembers a desired state that was carried out in full; "" removes the checkpoint of the stack.
+	// Note stores the digest of a desired state that was carried out completely; "" removes the checkpoint of the stack.
 	Note(id model.StackID, digest string)
-	// Forget forgets a stack before a run changes it in AWS. The channel is closed once the store does not have the
-	// checkpoint of the stack any more, or the write has failed; nil: there is nothing to wait for.
+	// Forget removes the checkpoint of a stack before a run changes the stack in AWS. The channel is closed when the removal
+	// is stored or the write has failed; nil: there is nothing to wait for.
 	Forget(id model.StackID) (written <-chan struct{})
 }
 
@@ -84,30 +84,29 @@ func New(c Config) *Engine {
 	return &Engine{Config: c}
 }
 
-// Draft is a plan that was made and not carried out.
+// Draft is a plan that is not carried out yet, with the state that it was made from.
 type Draft struct {
 	Stack    model.Stack
 	Have     observed.Stack
 	Plan     plan.Plan
 	Findings finding.List
-	// MissingInAWS reports whether the plan has an error because of the state of AWS, such as a missing certificate. No event
-	// reports a change of that state, so the stack runs again later.
+	// MissingInAWS reports whether the plan has an error because of the state of AWS, such as a missing certificate. No
+	// Kubernetes event reports a change of that state, so the stack runs again later.
 	MissingInAWS bool
-	// TranslatedStack is the desired state before the relation to another stack was applied.
+	// TranslatedStack is the desired state before it was adapted to another stack that uses the same load balancer.
 	TranslatedStack model.Stack
 
 	options plan.Options // the options that the plan was made with
 	memory  plan.Memory
 }
 
-// Describe returns a document of the resources that the stack has after the plan is carried out, or nil if they are not
-// known.
+// Describe returns a document of the resources that the stack has after the plan is carried out; nil if they are not known.
 func (d Draft) Describe() *document.Document {
 	return planner.Describe(d.Stack, d.Have, d.options, d.memory)
 }
 
-// Remake makes the plan again from the same inputs. The result is equal at any later time, because a plan depends on
-// nothing else.
+// Remake makes the plan again from the same inputs. The result is always equal to the first plan, because a plan depends
+// only on its inputs.
 func (d Draft) Remake() plan.Plan {
 	p, _ := planner.Make(d.Stack, d.Have, d.options, d.memory)
 	return p
@@ -118,13 +117,13 @@ func (d Draft) Choices() resolved.Choices {
 	return planner.Choose(d.Stack, d.Have, d.options, d.memory)
 }
 
-// errFenced is the error of a run that ends because the fence refuses a write.
+// errFenced is the error of a run that ends because the fence does not permit a write.
 var errFenced = errors.New("another process may have taken over; nothing more is written")
 
 // errUnanswered is the error of a run whose calls AWS has not answered yet.
 var errUnanswered = errors.New("AWS does not answer")
 
-// Draft makes the plan of a stack without carrying anything out.
+// Draft observes a stack and makes its plan, without carrying out any step.
 func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	mem := e.memories.recall(id)
 	r := observation{e: e, out: &Outcome{ID: id}, view: e.Cluster.View(), mem: &mem}
@@ -139,7 +138,7 @@ func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	return r.draft(ctx, stack, found, by, plan.Memory{})
 }
 
-// frontend returns the frontend of a kind of stack, or an error if the kind is switched off.
+// frontend returns the frontend for the kind of a stack, or an error if no frontend is enabled for that kind.
 func (e *Engine) frontend(id model.StackID) (Frontend, error) {
 	f := e.Frontends[id.Kind]
 	if f == nil {
@@ -148,13 +147,14 @@ func (e *Engine) frontend(id model.StackID) (Frontend, error) {
 	return f, nil
 }
 
-// translate returns the desired state of a stack, and findings about its objects.
+// translate returns the desired state of a stack, and findings about its objects. live is the observed state, which decides
+// contested settings; it is nil at first.
 func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List, error) {
 	return e.translateFor(v, id, id, live)
 }
 
-// translateFor translates a stack for a run, which may be of another stack. Later changes of the objects that it reads
-// enqueue the stack of the run.
+// translateFor is translate for a stack (id) that is read in a run of the same or another stack (run). Later changes of the
+// objects that were read enqueue the stack of the run.
 func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *observed.Stack) (model.Stack, finding.List, error) {
 	f, err := e.frontend(id)
 	if err != nil {
@@ -169,9 +169,9 @@ func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *obse
 	return stack, found, nil
 }
 
-// resolveContested uses the observed state to decide settings on which the members of a stack disagree. It observes and
-// translates again until the translation has no new questions. It returns the facts by which it decided; none if nothing was
-// contested.
+// resolveContested decides contested settings of a stack with the observed state, for example settings on which its members
+// disagree. It observes and translates again until the translation has no new questions. by has the facts that it used; it
+// is empty if nothing is contested.
 func (r *observation) resolveContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
 	if !stack.Contested {
 		return stack, found, by, nil
@@ -192,19 +192,20 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 	}
 }
 
-// maxObservations is the maximum number of times that a stack is observed in one run: for new questions, after AWS
-// reported that a resource does not exist, and before a plan is made again. Work beyond that is left to the next run.
+// maxObservations is the maximum number of times that a stack is observed in one run. A run observes again for new
+// questions, after AWS reported that a resource does not exist, and before it makes another plan. After the maximum, the
+// next run continues.
 const maxObservations = 8
 
 // maxGoneObservations is the maximum number of times in a row that a stack is observed while AWS reports that one of its
 // resources does not exist.
 const maxGoneObservations = 3
 
-// observationsPerPlan is how many more observations the run must be able to make before a plan is made again: one for the
-// plan, and two for its questions.
+// observationsPerPlan is how many observations must remain in a run so that another plan is made: one for the plan, and two
+// for its questions.
 const observationsPerPlan = 3
 
-// addQuestions adds questions that are new, and reports whether there are any.
+// addQuestions appends to questions those of more that it does not contain, and reports whether there were any.
 func addQuestions(questions, more []model.Question) (out []model.Question, added bool) {
 	asked := map[string]bool{}
 	for _, q := range questions {
@@ -219,9 +220,9 @@ func addQuestions(questions, more []model.Question) (out []model.Question, added
 	return questions, added
 }
 
-// observe reads the observed state of a stack in AWS and Kubernetes. If a resource of the stack has been deleted since it
-// was last read, it reads all of the stack again. It returns an error if that happens too often, so that the run is
-// repeated later.
+// observe reads the observed state of a stack from AWS and Kubernetes. If AWS reports that a resource of the stack does not
+// exist any more, it reads the whole stack again. If that happens too often, it returns an error, and the run is repeated
+// later.
 func (r *observation) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
 	defer func() { e.recordPhase(id.Kind, ObservePhase, start) }()
@@ -247,8 +248,8 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 	return have, fmt.Errorf("observe %s: %w", id, err)
 }
 
-// observeAWS reads the observed state in AWS. Until it returns, the goroutine that reports unanswered calls may use the view
-// and the memory of the run.
+// observeAWS reads the observed state from AWS. Until it returns, another goroutine, which reports unanswered calls, may use
+// the view and the memory of the run.
 func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
 	defer r.watchSilence(ctx, stack)()
 	if r.relation != nil {
@@ -257,8 +258,9 @@ func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questio
 	return r.e.Cloud.Observe(ctx, r.out.ID, questions)
 }
 
-// draft observes and plans until the plan has no new questions. A fact that was unavailable when contested settings were
-// decided (by) remains unavailable for the plan, which holds the parts that depend on it.
+// draft observes the stack and makes its plan, until the plan has no new questions. by has the facts that decided contested
+// settings. A fact that was unavailable then remains unavailable for the plan, and the plan holds the parts of the stack
+// that depend on it.
 func (r *observation) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options
 	questions := stack.Questions()
@@ -305,8 +307,8 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 	}
 }
 
-// addWithdrawnParts adds to the observed facts the parts of the stack that its members have no right to any more. It returns
-// questions whose answers are needed to find all of them.
+// addWithdrawnParts stores in the observed facts the parts of the stack that its members are not permitted to use any more.
+// It returns the questions to AWS that must be answered to find all of these parts.
 func (e *Engine) addWithdrawnParts(v *cluster.View, id model.StackID, have *observed.Stack) ([]model.Question, error) {
 	f, err := e.frontend(id)
 	if err != nil {
@@ -321,8 +323,8 @@ func (e *Engine) addWithdrawnParts(v *cluster.View, id model.StackID, have *obse
 // isError reports whether a finding is an error, not a warning.
 func isError(f finding.Finding) bool { return f.Severity == finding.Error }
 
-// Reconcile brings one stack to its desired state, as far as this is possible now. Errors of users and of single steps are in
-// the outcome.
+// Reconcile changes AWS to the desired state of one stack, as far as this is possible now. Errors of users and of single
+// steps are in the outcome; err is not nil only if the run failed as a whole.
 func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, err error) {
 	out.ID = id
 	defer func() {
@@ -367,7 +369,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	observed := observation{e: e, out: &out, view: v, mem: &mem, reservedStacks: &reserved}
 	run := run{execution: execution{observation: observed}, wasEdited: edited, editDelay: delay}
 	if edited {
-		run.forgetCheckpoints() // the store is written while the run reads, so that the edit does not wait for the write
+		run.forgetCheckpoints() // starts early: the checkpoint is removed while the run still reads from AWS
 	}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
@@ -379,7 +381,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		out.Findings.Add(run.runFailureFindings(stack, err, start)...)
 		out.Findings = out.Findings.Sorted()
 		out, err = e.failRun(out, out.FailedPhase, err)
-		faultsOnly := out // the status shows only the errors of a run that failed as a whole
+		faultsOnly := out // after a run that failed as a whole, the status shows only the errors
 		faultsOnly.DNSNames, faultsOnly.LiveLoadBalancers, faultsOnly.Changed = nil, nil, false
 		return out, errors.Join(err, e.report(ctx, v, faultsOnly))
 	}
@@ -388,7 +390,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	err = e.report(ctx, v, out)
 	e.recordPhase(id.Kind, ReportPhase, start)
 	switch postponed := failure.PostponedFor(err); {
-	case postponed > 0: // a status write that an external actor repeatedly undoes is postponed; the run has succeeded
+	case postponed > 0: // the run succeeded; a status that an external actor repeatedly overwrites is written later
 		run.requeueAfter(postponed)
 	case err != nil:
 		return e.failRun(out, ReportPhase, err)
@@ -409,8 +411,8 @@ func (e *Engine) storeMemory(out Outcome, mem memory) {
 	e.memories.store(out.ID, mem)
 }
 
-// runFailureFindings returns findings on the members of a stack about a run that failed as a whole. There are none if a call
-// was postponed or this process is to stop.
+// runFailureFindings returns findings on the members of a stack about the error of a run that failed as a whole. It returns
+// none if a call was postponed, the fence refused a write, or this process is stopping.
 func (r *observation) runFailureFindings(stack model.Stack, err error, start time.Time) finding.List {
 	class := r.e.Cloud.Class(err)
 	if class == failure.Gone {
@@ -433,7 +435,7 @@ func (r *observation) runFailureFindings(stack model.Stack, err error, start tim
 	return out
 }
 
-// failRun records in the outcome the error that ends a run, and the phase of the error.
+// failRun records in out the error that ends a run and the phase in which it occurred, and returns out and the error.
 func (e *Engine) failRun(out Outcome, in Phase, err error) (Outcome, error) {
 	out.Err, out.FailedPhase = err, in
 	switch e.Cloud.Class(err) {
@@ -445,7 +447,7 @@ func (e *Engine) failRun(out Outcome, in Phase, err error) (Outcome, error) {
 	return out, err
 }
 
-// report writes the status and events of a run.
+// report writes the status and events that result from a run.
 func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error {
 	f, err := e.frontend(out.ID)
 	if err != nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Secrets remember the OIDC client secret that was last written to each listener and rule of a stack, as a mark: a hash
-// (plan.SecretMark).
+// Secrets stores a hash (plan.SecretMark) of the OIDC client secret that was last written to each listener and rule of a
+// stack.
 type Secrets interface {
-	// SecretMark returns the mark of a listener or rule, "" if none is known.
+	// SecretMark returns the hash of the client secret of the listener or rule with this ARN; "" if none is known.
 	SecretMark(id model.StackID, arn string) string
-	// NoteSecretMark remembers the mark of a listener or rule.
+	// NoteSecretMark stores the hash of the client secret of the listener or rule with this ARN.
 	NoteSecretMark(id model.StackID, arn, mark string)
-	// ForgetSecretMark forgets a mark before another client secret is written. An empty ARN refers to all listeners and rules
-	// that are about to be created. The channel is like the channel that Checkpoints.Forget returns.
+	// ForgetSecretMark invalidates a hash before another client secret is written. An empty ARN stands for all listeners and
+	// rules that the run will create. The channel is like that of Checkpoints.Forget.
 	ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{})
-	// RetainSecretMarks forgets the marks of a stack except for those of the ARNs.
+	// RetainSecretMarks removes all hashes of a stack except for those of the given ARNs.
 	RetainSecretMarks(id model.StackID, arns []string)
 }
 
-// secretMarks returns the known marks of the client secrets of live listeners and rules, by ARN.
+// secretMarks returns the stored hashes of the client secrets of the listeners and rules in AWS, by ARN.
 func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]string {
 	if e.Secrets == nil {
 		return nil
@@ -37,7 +37,7 @@ func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]s
 	return out
 }
 
-// arnsWithSecret returns the ARNs of live listeners and rules with a client secret.
+// arnsWithSecret returns the ARNs of the listeners and rules in AWS that authenticate with an OIDC client secret.
 func arnsWithSecret(have observed.Stack) map[string]bool {
 	out := map[string]bool{}
 	note := func(arn string, actions []model.Action) {
@@ -56,7 +56,7 @@ func arnsWithSecret(have observed.Stack) map[string]bool {
 	return out
 }
 
-// noteWrittenSecret remembers the mark of the client secret that a step has written to AWS, if any.
+// noteWrittenSecret stores the hash of the client secret that step s has written to AWS, if any.
 func (r *execution) noteWrittenSecret(s plan.Step, res plan.StepResult, known plan.KnownIDs) {
 	if r.e.Secrets == nil {
 		return
@@ -66,8 +66,9 @@ func (r *execution) noteWrittenSecret(s plan.Step, res plan.StepResult, known pl
 	}
 }
 
-// writtenSecretMark returns the ARN of the listener or rule that a step changes or has created (created), and the mark of the
-// client secret that the step writes; the mark is empty if it writes none.
+// writtenSecretMark returns the ARN of the listener or rule that step s creates or changes, and the hash of the client
+// secret that the step writes; "" if it writes none. created is the ARN of the created listener or rule; "" if the step has
+// not been carried out.
 func writtenSecretMark(s plan.Step, known plan.KnownIDs, created string) (arn, mark string) {
 	var actions []model.Action
 	switch do := s.Do.(type) {
@@ -86,7 +87,7 @@ func writtenSecretMark(s plan.Step, known plan.KnownIDs, created string) (arn, m
 	return arn, plan.SecretMark(arn, actions)
 }
 
-// forgetSecrets forgets the marks of listeners and rules whose client secrets the steps of a plan change.
+// forgetSecrets invalidates the stored hashes of the client secrets that the plan will change in this run.
 func (r *execution) forgetSecrets(p plan.Plan) {
 	if r.e.Secrets == nil {
 		return
@@ -100,7 +101,7 @@ func (r *execution) forgetSecrets(p plan.Plan) {
 	}
 }
 
-// noteAssumedSecrets remembers the marks that the plan assumes. If the plan is empty, it forgets the marks of listeners and
+// noteAssumedSecrets stores the hashes that the plan assumes. If the plan is empty, it removes the hashes of listeners and
 // rules that do not exist any more.
 func (r *execution) noteAssumedSecrets(d Draft) {
 	if r.e.Secrets == nil {

@@ -14,12 +14,12 @@ import (
 // SilenceWatcher watches for calls that AWS does not answer.
 type SilenceWatcher interface {
 	// WatchSilence calls report once if AWS does not answer a call for an unusually long time. since is the time since which
-	// AWS has not answered. It watches until stop is called. stop waits until a report that has begun is finished.
+	// AWS has not answered. The watch ends when stop is called. stop waits for a call of report that has begun.
 	WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
 }
 
-// silenceFindings returns findings about unanswered calls on the members of a stack. The message is the same at each
-// attempt, so that all attempts are one event.
+// silenceFindings returns a finding on each member of a stack that AWS does not answer calls. The message has the time of
+// the first unanswered run, so it is the same in each run, and Kubernetes counts the runs as one event.
 func (r *observation) silenceFindings(stack model.Stack, since time.Time) (out finding.List) {
 	if r.mem.silentSince.IsZero() {
 		r.mem.silentSince = since
@@ -30,15 +30,15 @@ func (r *observation) silenceFindings(stack model.Stack, since time.Time) (out f
 	return out
 }
 
-// SilenceFinding returns the finding that AWS has not answered calls for an object since a time.
+// SilenceFinding returns the finding that AWS has not answered the calls for an object since the given time.
 func SilenceFinding(object finding.Ref, since time.Time) finding.Finding {
 	return finding.Finding{Object: object, Reason: finding.CallFailed, Severity: finding.Error,
 		Message: "AWS has not answered since " + since.UTC().Format(time.DateTime) + " UTC; what exists in AWS stays unchanged, and changes are made when AWS answers again",
 		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
 }
 
-// unansweredFindings returns findings on the objects whose steps AWS did not answer. If there is no such step, it forgets
-// the time since which AWS has not answered.
+// unansweredFindings returns findings on the objects whose steps AWS did not answer. If there is no such step, it resets the
+// time since which AWS has not answered.
 func (r *run) unansweredFindings() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
 	for _, f := range slices.Concat(r.out.FailedSteps, r.heldSteps) {
@@ -57,9 +57,9 @@ func (r *run) unansweredFindings() (out finding.List) {
 	return out
 }
 
-// watchSilence writes events if AWS does not answer a call for the stack before stop is called, because the call may take
-// minutes to fail. It does not cancel the call, which may still be answered. The caller must not use the view and the memory
-// of the run until it has called stop.
+// watchSilence writes events if AWS does not answer a call for the stack before stop is called. The events are useful
+// because such a call may take minutes to fail. The call is not cancelled, because AWS may still answer it. The caller must
+// not use the view and the memory of the run until it has called stop.
 func (r *observation) watchSilence(ctx context.Context, stack model.Stack) (stop func()) {
 	if r.e.Silence == nil {
 		return func() {}
@@ -67,8 +67,8 @@ func (r *observation) watchSilence(ctx context.Context, stack model.Stack) (stop
 	return r.e.Silence.WatchSilence(ctx, func(ctx context.Context, since time.Time) { r.reportSilence(ctx, stack, since) })
 }
 
-// reportSilence writes the events of a run that fails because AWS does not answer, but no conditions, because the run may
-// still succeed.
+// reportSilence writes the events that report that AWS does not answer. It writes no conditions, because the run may still
+// succeed.
 func (r *observation) reportSilence(ctx context.Context, stack model.Stack, since time.Time) {
 	defer func() { _ = recover() }() // a panic in this goroutine would end the process
 	f, err := r.e.frontend(r.out.ID)

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// splitStep returns one step for each value of a step that AWS refuses for one of them; none if there is only one value.
-// Tags, attributes and sources come from several members, and the valid values of one must not wait for an invalid value
-// of another.
+// splitStep divides a step that AWS refused because of an invalid value into one step for each of its values. Tags,
+// attributes and sources come from several members, and an invalid value of one member must not delay the valid values of
+// another. It returns none if the step failed for another reason or cannot be divided.
 func splitStep(f FailedStep) (parts []plan.Step) {
 	if f.Class != failure.Invalid {
 		return nil
@@ -43,7 +43,7 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 		if len(do.Authorize)+len(do.Revoke) < 2 {
 			return nil
 		}
-		authorized := map[[2]int32][]plan.StepID{} // steps by port range
+		authorized := map[[2]int32][]plan.StepID{} // IDs of the steps that admit a source, by port range
 		for _, rule := range do.Authorize {
 			part(rule.String(), plan.ChangeIngress{Group: do.Group, Authorize: []model.IngressRule{rule}, Total: do.Total})
 			port := [2]int32{rule.From, rule.To}
@@ -66,8 +66,9 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 	return parts
 }
 
-// carryOutParts calls the parts of a step, and reports whether all were carried out. Parts that were skipped before come
-// first, so that a member that writes new invalid values again and again does not delay the others without end.
+// carryOutParts carries out the parts of a divided step, and reports whether all of them succeeded. Parts that were skipped
+// in earlier runs come first. Otherwise a member that keeps writing new invalid values could delay the parts of other
+// members forever.
 func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	order := func(s plan.Step) int {
 		if r.mem.stepRefusals.wasSkipped(stepKeyOf(s, stack)) {

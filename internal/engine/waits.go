@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// waits are the times since which the plans of a stack have been waiting, by the key of the wait (plan.Plan.WaitKeys). They
-// are those of the last plan. After a restart each wait begins once more, with its full deadline.
+// waits has the times since which the last plan of a stack has been waiting, by the key of the wait (plan.Plan.WaitKeys).
+// After a restart each wait begins again, with its full deadline.
 type waits map[string]time.Time
 
 // waitedTimes returns how long the stack has been waiting, by the key of the wait.
@@ -20,15 +20,17 @@ func (w waits) waitedTimes(now time.Time) map[string]time.Duration {
 	return out
 }
 
-// otherStackKey is the key of the wait of a stack for the other stack with which it shares a load balancer.
+// otherStackKey is the key of the wait for another stack that uses the same load balancer.
 const otherStackKey = "other stack"
 
-// otherStackPollInterval returns the time until a stack that waits for another stack runs again. The time grows with the wait.
+// otherStackPollInterval returns the time after which a stack that waits for another stack runs again. It grows with the
+// time that the stack has been waiting.
 func (w waits) otherStackPollInterval(now time.Time) time.Duration {
 	return min(max(durations.FirstBackOff, w.waitedTimes(now)[otherStackKey]/4), durations.MissingWait)
 }
 
-// withKeys returns the waits, with a new one for each key that was not waited for before. It returns none without a clock.
+// withKeys returns a copy of w with an additional wait, which begins now, for each key that w does not have. It returns nil
+// without a clock.
 func (w waits) withKeys(waiting []string, now time.Time) waits {
 	if now.IsZero() {
 		return nil
@@ -41,8 +43,8 @@ func (w waits) withKeys(waiting []string, now time.Time) waits {
 	return next
 }
 
-// onlyKeys returns the waits with these keys. It is called once a run, with the keys of its last plan, because an earlier
-// plan of the run may lack some of them.
+// onlyKeys returns the waits of w that have one of the keys. It is called once a run, with the keys of the last plan of the
+// run, because an earlier plan of the run may lack some of them.
 func (w waits) onlyKeys(waiting []string) waits {
 	next := make(waits, len(waiting))
 	for _, key := range waiting {

@@ -30,8 +30,8 @@ func TestWaitsAreRememberedWhileTheyLast(t *testing.T) {
 	}
 }
 
-// TestReplanningKeepsTheStartOfAWait checks that a wait keeps the time at which it began in an earlier run, even if another
-// plan of the current run, which was replaced because AWS refused a step, did not contain the wait.
+// TestReplanningKeepsTheStartOfAWait checks that a wait keeps its start from an earlier run, even if the first plan of the
+// current run does not contain the wait. Such a plan is replaced after AWS refuses one of its steps.
 func TestReplanningKeepsTheStartOfAWait(t *testing.T) {
 	start := time.Unix(1000, 0)
 	var w waits

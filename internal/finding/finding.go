@@ -1,5 +1,5 @@
-// Package finding describes faults in objects of users: object, field, reason, message, fix, and what the fault blocks. It
-// only describes them: other packages turn findings into conditions, events, CLI output and admission responses.
+// Package finding describes faults in objects of users: object, field, reason, message, fix, and how much of the stack the
+// fault blocks. Other packages turn findings into conditions, events, CLI output and admission responses.
 package finding
 
 import (
@@ -51,20 +51,20 @@ func (o Origin) String() string {
 	return o.Field + " of " + o.Object.String()
 }
 
-// Reach is how much of a stack a finding blocks. Blocked resources are held: they stay unchanged in AWS, and are not created
-// if they do not exist.
+// Reach is how much of a stack a finding blocks. A blocked part of the stack is held: resources that exist in AWS stay
+// unchanged, and others are not created.
 type Reach int
 
 // The values of Reach, in ascending order.
 const (
-	BlocksNothing  Reach = iota // the finding is advice, or a conflict that another member has won
+	BlocksNothing  Reach = iota // nothing: the finding is advice, or another member has precedence in a conflict
 	BlocksRule                  // one rule of one listener
 	BlocksListener              // one listener
-	BlocksMember                // everything of one Ingress or one route
+	BlocksMember                // all rules of one Ingress or one route
 	BlocksStack                 // the whole load balancer
 )
 
-// String returns the name of the reach as in the documentation: nothing, rule, listener, member or stack.
+// String returns the name of the reach in the documentation: "nothing", "rule", "listener", "member" or "stack".
 func (r Reach) String() string {
 	return [...]string{"nothing", "rule", "listener", "member", "stack"}[r]
 }
@@ -91,15 +91,15 @@ type Finding struct {
 	Object   Ref      // the object that has to be changed
 	Field    string   // path or annotation key inside the object
 	Reason   Reason   // stable, documented code
-	Severity Severity // always Error if Blocks is more than BlocksNothing
+	Severity Severity // always Error if Blocks is not BlocksNothing
 	Message  string   // what is wrong, with the offending value
 	Fix      string   // what to do, in the imperative
 	Blocks   Reach
-	// Port is the port of the only listener that the finding is about; 0 if it is not limited to one.
+	// Port is the port of the listener that the finding is about; 0 if the finding is not limited to one listener.
 	Port int32
 }
 
-// String returns one line: severity, reason, object, field, message and fix.
+// String returns one line with the severity, reason, object, field, message and fix.
 func (f Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %s", f.Severity, f.Reason, f.Object)
@@ -110,8 +110,8 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Text returns the message and the fix, as events and conditions show them. It is one line of printable characters, whatever
-// values of users it quotes.
+// Text returns the message and the fix, as events and conditions show them. The result is one line of printable characters,
+// even if it quotes values of users.
 func (f Finding) Text() string {
 	if f.Fix == "" {
 		return Printable(f.Message)
@@ -119,7 +119,7 @@ func (f Finding) Text() string {
 	return Printable(f.Message + "; " + f.Fix)
 }
 
-// TextWithField returns the field and the text, for output that does not show the field otherwise.
+// TextWithField returns the field and the text, for output that does not show the field separately.
 func (f Finding) TextWithField() string {
 	if f.Field == "" {
 		return f.Text()
@@ -161,7 +161,7 @@ func (l List) About(r Ref) List {
 	return out
 }
 
-// WidestReach returns the widest reach of the list.
+// WidestReach returns the largest Reach of the findings; BlocksNothing for an empty list.
 func (l List) WidestReach() Reach {
 	r := BlocksNothing
 	for _, f := range l {
@@ -170,8 +170,8 @@ func (l List) WidestReach() Reach {
 	return r
 }
 
-// HoldsStack reports whether the findings hold the whole stack: a finding blocks the stack, or strict is set and a finding
-// is an error.
+// HoldsStack reports whether the findings hold the whole stack. This is so if a finding has BlocksStack, or if strict is
+// true and a finding is an error.
 func (l List) HoldsStack(strict bool) bool {
 	return l.WidestReach() == BlocksStack || strict && slices.ContainsFunc(l, func(f Finding) bool { return f.Severity == Error })
 }

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// Limits of the comparison, in bytes and in words. They bound its cost, because tenants choose the words.
+// Limits of the comparison: the length of a word in bytes, and the number of known words. They limit the CPU time, because
+// users choose the words.
 const (
 	maxWordLength = 96
 	maxKnownWords = 500
 )
 
-// NearestWord returns the known word that the author of a mistyped word probably meant; "" if none is similar. A similar
-// word differs in at most a third of the letters of word, and in at most three.
+// NearestWord returns the known word that is most similar to a mistyped word; "" if none is similar. Similar words differ in
+// at most a third of the letters of word, and in at most three letters.
 func NearestWord(word string, known []string) string {
 	if len(word) == 0 || len(word) > maxWordLength {
 		return ""
@@ -23,7 +24,7 @@ func NearestWord(word string, known []string) string {
 			break
 		}
 		if len(k) > maxWordLength || k == word || len(k) >= len(word)+least || len(word) >= len(k)+least {
-			continue // the lengths alone differ by too many letters
+			continue // k is too long, is word itself, or its length differs too much
 		}
 		if d := editDistance(strings.ToLower(word), strings.ToLower(k)); d < least {
 			best, least = k, d
@@ -32,8 +33,8 @@ func NearestWord(word string, known []string) string {
 	return best
 }
 
-// DidYouMean returns ` (did you mean "x"?)` with the result of NearestWord, as the end of a message; "" if no known word is
-// similar.
+// DidYouMean returns ` (did you mean "x"?)` to append to a message, where x is the result of NearestWord; "" if no known
+// word is similar.
 func DidYouMean(word string, known []string) string {
 	if near := NearestWord(word, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
@@ -41,7 +42,8 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// editDistance returns how many letters of a must be changed, removed, inserted, or swapped with their neighbor to get b.
+// editDistance returns the minimum number of edits that change a into b. An edit changes, removes or inserts one byte, or
+// swaps two adjacent bytes.
 func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns a text in which each character that is not visible is escaped: line ends, terminal control characters,
-// marks that change the direction of writing, bytes that are not UTF-8. Messages quote values of users, and such a value
-// must not look like another message.
+// Printable escapes the characters in a text that are not visible: line breaks, terminal control characters, characters that
+// change the direction of writing, and bytes that are not UTF-8. Messages quote values of users, and such a value must not
+// look like another message.
 func Printable(s string) string {
 	if strings.IndexFunc(s, needsEscape) < 0 {
 		return s
@@ -27,5 +27,4 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// needsEscape reports whether Printable escapes a character.
 func needsEscape(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }

@@ -1,6 +1,6 @@
 package finding
 
-// Reason is a stable code of a finding, which alerts, tools and users can match. Each Reason has a row in Reasons.
+// Reason is a stable code of a finding, for alerts, tools and users. Each Reason has a row in Reasons.
 type Reason string
 
 // The values of Reason.
@@ -122,7 +122,8 @@ const (
 	HeldForGuest           Reason = "HeldForGuest"
 )
 
-// Explanation documents one reason. The findings page of the documentation is generated from it.
+// Explanation documents a Reason: what it means, and what users can do (WayOut). The findings page of the documentation is
+// generated from the Explanations.
 type Explanation struct {
 	Reason     Reason
 	Means      string

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// MissingSecretMessage returns the beginning of the message about a Secret that the controller could not read. It is the
-// same whether the Secret does not exist or the controller may not read it, so that it reveals nothing about Secrets to
-// users who do not own them.
+// MissingSecretMessage returns the beginning of the message about a Secret that the controller could not read. The message
+// is the same for a Secret that does not exist and for a Secret that the controller is not permitted to read. So it does not
+// reveal which Secrets exist.
 func MissingSecretMessage(namespace, name string) string {
 	return fmt.Sprintf("Secret %q does not exist, or the controller may not read it", namespace+"/"+name)
 }
 
-// MissingSecretFix returns the fix for a Secret that does not exist or may not be read. account is the service account of
-// the controller as namespace:name; "" if it is not known.
+// MissingSecretFix returns the fix for a Secret that does not exist or that the controller is not permitted to read. account
+// is the service account of the controller as "namespace:name"; "" if it is not known.
 func MissingSecretFix(account, namespace, name string) string {
 	where, unknown := account, ""
 	if account == "" {
@@ -24,7 +24,7 @@ func MissingSecretFix(account, namespace, name string) string {
 		"kubectl create rolebinding -n %[1]s read-%[2]s --role=read-%[2]s --serviceaccount=%[3]s%[4]s", namespace, name, where, unknown)
 }
 
-// ServiceAccount returns the service account in a Kubernetes user name, as namespace:name; "" if the user is not a service
+// ServiceAccount returns the service account in a Kubernetes user name, as "namespace:name"; "" if the user is not a service
 // account.
 func ServiceAccount(user string) string {
 	account, is := strings.CutPrefix(user, "system:serviceaccount:")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFixForAMissingSecretHasTwoCommands checks that the fix has complete commands that users can paste: they name the
-// namespace of the Secret and the service account of the controller.
+// TestFixForAMissingSecretHasTwoCommands checks that the fix has two complete kubectl commands, with the namespace of the
+// Secret and the service account of the controller.
 func TestFixForAMissingSecretHasTwoCommands(t *testing.T) {
 	for account, want := range map[string]string{
 		"lb:controller": " --serviceaccount=lb:controller",

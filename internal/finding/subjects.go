@@ -8,7 +8,7 @@ type Subject struct {
 	Reasons []Reason
 }
 
-// Subjects are all subjects, in the order of the documentation. Each Reason belongs to exactly one of them.
+// Subjects has all subjects, in the order of the documentation. Each Reason belongs to exactly one subject.
 var Subjects = []Subject{
 	{"Classes and who may use them", []Reason{
 		IngressClassInvalid, NamespaceNotAllowed, GatewayClassInvalid, HostNotOwned, ReferenceNotPermitted, RouteNotAdmitted, SettingOfClass, NotServed,

@@ -1,7 +1,7 @@
 package finding
 
-// NewAllWeightsZero returns the finding about a forward action in which all backends have weight 0. consequence describes
-// what happens to its requests.
+// NewAllWeightsZero returns the finding about a forward action whose backends all have weight 0. consequence describes what
+// happens to requests for this action.
 func NewAllWeightsZero(at Origin, consequence string) Finding {
 	return Finding{
 		Object: at.Object, Field: at.Field, Reason: AllWeightsZero, Severity: Warning,

@@ -14,10 +14,11 @@ import (
 type Accelerator struct {
 	Name        string
 	AddressType AddressType
-	// Addresses are from the account's own ranges (BYOIP). They are used only when the accelerator is created.
+	// Addresses are static addresses from address ranges of the AWS account (BYOIP). They are used only when the accelerator
+	// is created.
 	Addresses []string
 	Tags      map[string]string
-	// UID is the UID of the GlobalAccelerator. It is part of the idempotency tokens of calls, so that a repeated call
+	// UID is the UID of the GlobalAccelerator. It is part of the idempotency tokens of AWS calls, so that a repeated call
 	// creates no second resource.
 	UID string
 	// Protected reports whether the accelerator, its last listener and its IPv6 addresses must not be removed.
@@ -26,21 +27,22 @@ type Accelerator struct {
 	// "cluster/namespace/name".
 	Guests map[string]string
 	// Shared is the ARN of an accelerator of another owner in which this GlobalAccelerator has the endpoint groups of its
-	// region; "" if it has its own accelerator.
+	// region; "" if this GlobalAccelerator has an accelerator itself.
 	Shared string
-	// Listeners are in the order of the spec.
+	// Listeners are in the order of the spec of the GlobalAccelerator.
 	Listeners []AcceleratorListener
-	// Held reports whether live listeners, endpoint groups and endpoints stay unchanged and none is created, because the
-	// spec cannot be translated completely.
+	// Held reports whether existing listeners, endpoint groups and endpoints stay unchanged and no new ones are created,
+	// because the spec cannot be translated completely.
 	Held bool
-	// Pending reports whether an endpoint has no load balancer yet, so that the stack must run again.
+	// Pending reports whether an endpoint has no load balancer yet, so that the stack must be reconciled again.
 	Pending bool
-	// Revoked are the ids of live endpoints that the GlobalAccelerator may not use any more. They are removed at once from
-	// every endpoint group, without waiting for their replacements.
+	// Revoked are the ids of existing endpoints that the GlobalAccelerator may not use any more. They are removed
+	// immediately from every endpoint group, without waiting for their replacements.
 	Revoked []string
 	// Entries are the endpoints in the spec, each with the endpoints in AWS that result from it.
 	Entries []EndpointEntry
-	// Origins are the origins of the settings of the accelerator itself, by setting: name, address-type, addresses, tags.
+	// Origins are the origins of the settings of the accelerator itself, by the name of the setting: name, address-type,
+	// addresses, tags.
 	Origins map[string]finding.Origin
 }
 
@@ -85,7 +87,7 @@ func PortRangesText(ranges []PortRange) string {
 	return strings.Join(out, ",")
 }
 
-// AcceleratorListener is a listener of an accelerator: it accepts traffic on some ports of the accelerator's addresses.
+// AcceleratorListener is a listener of an accelerator. It accepts traffic on some ports of the addresses of the accelerator.
 type AcceleratorListener struct {
 	// ID identifies the listener in the model, such as Listener-0.
 	ID       string
@@ -112,44 +114,46 @@ func HasPort(ranges []PortRange, port int32) bool {
 // PortOverride forwards traffic for a port of the listener to another port of the endpoints.
 type PortOverride struct{ Listener, Endpoint int32 }
 
-// EndpointGroup is an endpoint group: the endpoints of a listener in one region.
+// EndpointGroup is an endpoint group of AWS Global Accelerator: the endpoints of a listener in one region.
 type EndpointGroup struct {
 	// ID identifies the endpoint group in the model, such as EndpointGroup-0-1.
 	ID     string
 	Region string
-	// Dial is the traffic dial: the percentage of the traffic for the region that goes to the endpoint group.
+	// Dial is the traffic dial: the percentage of the traffic to the region that goes to the endpoint group.
 	Dial int32
-	// DialHeld reports whether the live traffic dial stays unchanged.
+	// DialHeld reports whether the current traffic dial stays unchanged.
 	DialHeld bool
-	// DialRule limits how the traffic dial changes, with Dial as its maximum; nil if the traffic dial is set to Dial at
-	// once.
+	// DialRule limits how the traffic dial changes; nil if it is set to Dial in one step.
 	DialRule  *DialRule
 	Overrides []PortOverride
-	// OverridesHeld reports whether the live port overrides stay unchanged. Then no new endpoint group is created.
+	// OverridesHeld reports whether the current port overrides stay unchanged. If it is set, no new endpoint group is
+	// created.
 	OverridesHeld bool
 	Endpoints     []Endpoint
-	// Kept are the ids of live endpoints that stay although they are not desired, because the load balancer of the object
-	// that the endpoint names does not exist yet or is not known.
+	// Kept are the ids of existing endpoints that stay although they are not desired: the load balancer of the object that
+	// the endpoint names does not exist yet, or is not known.
 	Kept   []string
 	Origin finding.Origin
 }
 
-// DialRule is a limit for changes of a traffic dial: it is changed to Dial by at most Step at a time. Both are percentages.
+// DialRule is a limit for changes of a traffic dial: it changes towards Dial by at most Step at a time. Both are
+// percentages.
 type DialRule struct{ Dial, Step int32 }
 
-// Endpoint is an endpoint of an endpoint group.
+// Endpoint is an endpoint of an endpoint group of AWS Global Accelerator.
 type Endpoint struct {
 	// ID is the ARN of a load balancer, the id of an instance or the allocation id of an Elastic IP address.
 	ID     string
 	Weight int32
-	// ClientIP reports whether the endpoint sees the address of the client (client IP preservation). If nil, AWS decides.
+	// ClientIP reports whether the endpoint gets the address of the client (client IP address preservation). If it is nil,
+	// AWS decides.
 	ClientIP *bool
-	// Unready names what the endpoint waits for before it can be added, for messages; "" if it can be added.
+	// Unready describes, for messages, what is missing before the endpoint can be added; "" if it can be added.
 	Unready string
 	// DualStack reports whether the endpoint is known to have IPv6 addresses, SingleStack whether it is known to have none.
 	DualStack, SingleStack bool
-	// ReplacedAt is the time since when another load balancer replaces this endpoint, which is removed later; zero if the
-	// endpoint stays.
+	// ReplacedAt is the time at which another load balancer took the place of this endpoint, which is removed some time
+	// later; zero if the endpoint stays.
 	ReplacedAt time.Time
 	Origin     finding.Origin
 }
@@ -157,18 +161,18 @@ type Endpoint struct {
 // EndpointEntry is an endpoint in the spec of a GlobalAccelerator, with the endpoints in AWS that result from it.
 type EndpointEntry struct {
 	Origin finding.Origin
-	// Object is the object that the entry names. If the entry names an ARN or an id instead, ID is set.
+	// Object is the object that the entry names; zero if the entry names an ARN or an id, which is then in ID.
 	Object finding.Ref
 	ID     string
 	// Grant is the ReferenceGrant that permits the use of Object; zero if there is none, or if none is needed.
 	Grant finding.Ref
-	// Endpoints are the ids of the endpoints in AWS: several while one load balancer replaces another, none if the entry is
-	// left out.
+	// Endpoints are the ids of the endpoints in AWS. There are several while one load balancer replaces another, and none if
+	// the entry is left out.
 	Endpoints []string
 }
 
-// AskAccelerator asks for the accelerator of the stack. Recorded is the ARN in the status of the GlobalAccelerator; that
-// accelerator is read first. The answer is in the observed state.
+// AskAccelerator asks for the accelerator of the stack. Recorded is the ARN in the status of the GlobalAccelerator. The
+// accelerator with this ARN is read first. The answer is in the observed state.
 type AskAccelerator struct{ Recorded string }
 
 // Key implements Question.
@@ -182,8 +186,8 @@ type AskSharedAccelerator struct{ ARN string }
 func (q AskSharedAccelerator) Key() string { return "shared accelerator " + q.ARN }
 
 // AskAcceleratorState asks whether an accelerator is deployed, and for the health of its endpoints, unless they were read
-// recently. The answer is in the observed state. With Now, the endpoint groups are read at once, so that a decision takes
-// into account what another owner has just changed.
+// recently. The answer is in the observed state. If Now is set, the endpoint groups are always read again, so that a
+// decision takes into account what another owner has just changed.
 type AskAcceleratorState struct {
 	ARN string
 	Now bool
@@ -197,8 +201,8 @@ func (q AskAcceleratorState) Key() string {
 	return "accelerator state " + q.ARN
 }
 
-// AskLoadBalancers asks for load balancers that may be endpoints: those of a stack, or the one with a DNS name or an ARN. ARN
-// may also be the allocation id of an Elastic IP address, for the load balancer of the cluster with that address.
+// AskLoadBalancers asks for load balancers that may be endpoints: those of a stack, or the one with a DNS name or an ARN. If
+// ARN is the allocation id of an Elastic IP address, it asks for the load balancer of the cluster with this address.
 type AskLoadBalancers struct {
 	Of           StackID
 	DNSName, ARN string
@@ -215,7 +219,7 @@ func (q AskLoadBalancers) Key() string {
 	return key
 }
 
-// AskAcceleratorsOf asks which accelerators of the cluster have a load balancer as an endpoint.
+// AskAcceleratorsOf asks which accelerators of the cluster have the load balancer with an ARN as an endpoint.
 type AskAcceleratorsOf struct{ ARN string }
 
 // Key implements Question.

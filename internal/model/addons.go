@@ -2,8 +2,8 @@ package model
 
 import "github.com/fulcrum-lb/fulcrum/internal/finding"
 
-// AddOns are the associations of a load balancer with AWS WAF and AWS Shield. A nil association is not managed: if AWS has
-// one, it stays.
+// AddOns are the associations of a load balancer with AWS WAF and AWS Shield. A nil association is not managed: if the load
+// balancer has one in AWS, it stays.
 type AddOns struct {
 	WebACL     *WebACL
 	ClassicACL *ClassicACL
@@ -22,7 +22,7 @@ type ClassicACL struct {
 	Of finding.Origin
 }
 
-// Shield reports whether AWS Shield Advanced must protect the load balancer.
+// Shield is the desired state of the protection of the load balancer by AWS Shield Advanced: on or off.
 type Shield struct {
 	On bool
 	Of finding.Origin
@@ -38,7 +38,8 @@ const (
 	ShieldPlan AddOn = "shield"
 )
 
-// AskAddOn asks for the association of a live load balancer with an AWS service.
+// AskAddOn asks which resource of another AWS service is associated with a load balancer. ARN is the ARN of the load
+// balancer.
 type AskAddOn struct {
 	Of  AddOn
 	ARN string
@@ -51,7 +52,7 @@ type AskWebACL struct{ Name string }
 type AskSubscription struct{}
 
 // AskTrustStores asks for trust stores by name.
-type AskTrustStores struct{ Names string } // names in ascending order without duplicates, joined by commas
+type AskTrustStores struct{ Names string } // in ascending order without duplicates, separated by commas
 
 // Key implements Question.
 func (q AskAddOn) Key() string { return "add-on " + string(q.Of) + " " + q.ARN }

@@ -7,7 +7,7 @@ import "github.com/fulcrum-lb/fulcrum/internal/finding"
 type ManagedCertificate struct {
 	ID     string // id in the model, which is the value of the resource tag
 	Member finding.Ref
-	// Import is the import of the certificate; nil if the certificate is requested.
+	// Import describes the import of the certificate; nil if the certificate is requested.
 	Import *CertificateImport
 	// CA is the ARN of a private certificate authority; empty for a public certificate, which ACM issues when its DNS
 	// records exist.
@@ -19,8 +19,8 @@ type ManagedCertificate struct {
 	Of   finding.Origin
 }
 
-// CertManaged chooses ManagedCertificates of the stack for a listener, by their ids. The certificates that exist are used
-// even if others do not exist yet.
+// CertManaged chooses certificates for a listener among the ManagedCertificates of the stack, by their ids. Certificates
+// that exist are used even if others do not exist yet.
 type CertManaged struct {
 	Member finding.Ref
 	IDs    []string
@@ -29,20 +29,20 @@ type CertManaged struct {
 
 func (CertManaged) certChoice() {}
 
-// AskOwnCertificates asks for the certificates in ACM with the tags of the stack.
+// AskOwnCertificates asks for the certificates in ACM that have the tags of the stack.
 type AskOwnCertificates struct{}
 
 // Key implements Question.
 func (AskOwnCertificates) Key() string { return "own certificates" }
 
-// AskCertificateOwner asks for the stack for which a controller requested or imported a certificate. The tags of the
-// certificate name it.
+// AskCertificateOwner asks for which stack a controller requested or imported a certificate. The tags of the certificate
+// name the stack.
 type AskCertificateOwner struct{ ARN string }
 
 // Key implements Question.
 func (q AskCertificateOwner) Key() string { return "certificate owner " + q.ARN }
 
-// AskHostedZones asks for the hosted zones of the account in Route 53. With Recent, they are listed again, to find
+// AskHostedZones asks for the hosted zones of the account in Route 53. If Recent is set, they are listed again, to find
 // zones that were created recently.
 type AskHostedZones struct{ Recent bool }
 
@@ -60,8 +60,8 @@ type AskValidation struct{ ARN string }
 // Key implements Question.
 func (q AskValidation) Key() string { return "validation " + q.ARN }
 
-// AskPublicCertificates asks for all DNS-validated certificates of the account and region, of any owner. They are read at
-// once, not from a cache.
+// AskPublicCertificates asks for all DNS-validated certificates of the account and region, of any owner. They are always
+// read from ACM, not from a cache.
 type AskPublicCertificates struct{}
 
 // Key implements Question.

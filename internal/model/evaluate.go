@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model/glob"
 )
 
-// Request is the part of an HTTP request that conditions of listener rules can match.
+// Request has the parts of an HTTP request that conditions of listener rules can match.
 type Request struct {
 	Host   string // without port
 	Path   string // as sent, without query
@@ -19,11 +21,12 @@ type Request struct {
 	Client string        // IP address of the client
 }
 
-// HeaderField is one header line.
+// HeaderField is one header line of a request.
 type HeaderField struct{ Name, Value string }
 
-// Location returns the URL to which a redirect sends a request that arrived at a listener with a protocol and port. Empty
-// fields of the redirect keep the value of the request. See RedirectActionConfig of the Elastic Load Balancing API.
+// Location returns the URL to which a redirect sends request r. The request arrived at a listener with the given protocol
+// and port. Empty fields of the redirect keep the value of the request. See RedirectActionConfig of the Elastic Load
+// Balancing API.
 func (d Redirect) Location(r Request, protocol string, port int32) string {
 	placeholders := strings.NewReplacer("#{protocol}", protocol, "#{host}", r.Host, "#{port}", strconv.Itoa(int(port)),
 		"#{path}", strings.TrimPrefix(r.Path, "/"), "#{query}", r.Query)
@@ -35,8 +38,8 @@ func (d Redirect) Location(r Request, protocol string, port int32) string {
 	return out
 }
 
-// Evaluate returns the index of the first rule that matches a request; false if none does, so that the default action
-// of the listener answers it.
+// Evaluate returns the index of the first rule that matches a request; false if no rule does. Then the default action of the
+// listener answers the request.
 func Evaluate(rules []Rule, r Request) (int, bool) {
 	for i, rule := range rules {
 		if rule.matches(r) {
@@ -46,7 +49,7 @@ func Evaluate(rules []Rule, r Request) (int, bool) {
 	return 0, false
 }
 
-// Matching returns the indexes of all rules that match a request. The first of them answers it.
+// Matching returns the indexes of all rules that match a request, ascending. The first of them answers the request.
 func Matching(rules []Rule, r Request) []int {
 	var out []int
 	for i, rule := range rules {
@@ -98,8 +101,8 @@ func queryMatches(c QueryString, query string) bool {
 	for _, part := range strings.Split(query, "&") {
 		key, value, _ := strings.Cut(part, "=")
 		for _, pair := range c.Pairs {
-			if (pair.Key == "" || matchesPattern(parseQueryPattern(pair.Key), strings.ToLower(key))) &&
-				matchesPattern(parseQueryPattern(pair.Value), strings.ToLower(value)) {
+			if (pair.Key == "" || glob.Match(strings.ToLower(pair.Key), strings.ToLower(key), glob.WildcardEscapes)) &&
+				glob.Match(strings.ToLower(pair.Value), strings.ToLower(value), glob.WildcardEscapes) {
 				return true
 			}
 		}
@@ -107,7 +110,7 @@ func queryMatches(c QueryString, query string) bool {
 	return false
 }
 
-// letterCase reports whether a comparison ignores the case of letters.
+// letterCase selects whether a comparison ignores the case of letters.
 type letterCase bool
 
 const (
@@ -120,7 +123,7 @@ func matchesAnyGlob(patterns []string, text string, c letterCase) bool {
 		if c == foldCase {
 			p, text = strings.ToLower(p), strings.ToLower(text)
 		}
-		if matchesPattern(parsePattern(p), text) {
+		if glob.Match(p, text, glob.NoEscapes) {
 			return true
 		}
 	}
@@ -128,7 +131,7 @@ func matchesAnyGlob(patterns []string, text string, c letterCase) bool {
 }
 
 // matchesAnyRegex reports whether one of the regular expressions matches a part of the text. An invalid expression matches
-// nothing.
+// no text.
 func matchesAnyRegex(patterns []string, text string, c letterCase) bool {
 	for _, p := range patterns {
 		if c == foldCase {
@@ -139,59 +142,4 @@ func matchesAnyRegex(patterns []string, text string, c letterCase) bool {
 		}
 	}
 	return false
-}
-
-// token is one element of a wildcard pattern: any number of bytes (*), any one byte (?), or a certain byte.
-type token struct {
-	anyBytes, anyByte bool
-	byte              byte
-}
-
-// parsePattern parses a pattern in which * matches any number of bytes and ? matches one byte.
-func parsePattern(s string) []token {
-	out := make([]token, 0, len(s))
-	for i := range len(s) {
-		out = append(out, token{anyBytes: s[i] == '*', anyByte: s[i] == '?', byte: s[i]})
-	}
-	return out
-}
-
-// parseQueryPattern parses a pattern of a query string, in lower case. A backslash makes * and ? literal.
-func parseQueryPattern(s string) []token {
-	s = strings.ToLower(s)
-	var out []token
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) && (s[i+1] == '*' || s[i+1] == '?') {
-			i++
-			out = append(out, token{byte: s[i]})
-			continue
-		}
-		out = append(out, token{anyBytes: s[i] == '*', anyByte: s[i] == '?', byte: s[i]})
-	}
-	return out
-}
-
-// matchesPattern reports whether a pattern matches the whole text. After a mismatch only the last * is extended, because
-// extending an earlier * cannot help. So the number of steps is at most the product of the lengths of pattern and text.
-func matchesPattern(p []token, text string) bool {
-	next, run, end := 0, -1, 0 // the next token; the last * token, and the end of the text that it matches
-	for at := 0; at < len(text); {
-		switch {
-		case next < len(p) && p[next].anyBytes:
-			run, end = next, at
-			next++
-		case next < len(p) && (p[next].anyByte || p[next].byte == text[at]):
-			next++
-			at++
-		case run >= 0:
-			end++
-			next, at = run+1, end
-		default:
-			return false
-		}
-	}
-	for next < len(p) && p[next].anyBytes {
-		next++
-	}
-	return next == len(p)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestMatchingBeginsWithTheRuleThatAnswers checks that the first rule that Matching returns answers the request, and that
-// each of the rules answers the request if there is no other rule.
+// TestMatchingBeginsWithTheRuleThatAnswers checks that Matching returns exactly the rules that answer a request if there is
+// no other rule, and that the first of them is the rule that Evaluate returns.
 func TestMatchingBeginsWithTheRuleThatAnswers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[rng.IntN(len(of))] }

@@ -6,9 +6,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// A held part of a stack stays unchanged in AWS, because its desired state cannot be determined or AWS refuses it.
-// Frontends and the engine set the values of this file. internal/plan/listeners/held.go decides what follows for rules
-// in the model, internal/plan/owners/members.go for the live rules of a HeldMember.
+// A held part of a stack stays unchanged in AWS, because its desired state cannot be determined or AWS refuses it. The
+// translators and the engine set the values of this file. internal/plan/listeners/held.go implements their effect on the
+// rules of the model, internal/plan/owners/members.go on the existing rules of a HeldMember.
 
 // Held is the set of reasons why a rule, a default action or the order of rules is held; zero if it is not held.
 type Held uint8
@@ -18,52 +18,54 @@ const (
 	// HeldInvalid means that the rule or action cannot be built, or that its member is blocked. If AWS does not have the
 	// rule yet, a fixed response with status 503 is created in its place; for a default action the status is 404.
 	HeldInvalid Held = 1 << iota
-	// HeldRefused means that AWS refuses the rule or action with any values, or even the fixed response with status 503 in
-	// its place. If AWS does not have the rule yet, it is left out.
+	// HeldRefused means that AWS refuses the rule or action whatever its values are, or refuses even the fixed response with
+	// status 503 in its place. If AWS does not have the rule yet, it is left out.
 	HeldRefused
 )
 
-// Has reports whether h includes a reason.
+// Has reports whether h includes the reason why.
 func (h Held) Has(why Held) bool { return h&why != 0 }
 
 // HeldParts describes which resources of a stack are held, apart from single rules and default actions.
 type HeldParts struct {
-	// Everything reports whether nothing is created, changed or deleted, because a finding blocks the stack or all members
-	// are blocked.
+	// Everything reports whether no resource of the stack is created, changed or deleted, because a finding blocks the stack
+	// or all members are blocked.
 	Everything bool
-	// Creation reports whether no load balancer is created if none exists.
+	// Creation reports whether a load balancer that does not exist must not be created.
 	Creation bool
-	// Replacement reports whether a live load balancer keeps its type and scheme, because no replacement can be created.
+	// Replacement reports whether the existing load balancer keeps its type and scheme, because no replacement can be
+	// created.
 	Replacement bool
-	// SecurityGroups reports whether the security groups of the load balancer are held, and with them the security group
-	// rules of nodes and pods.
+	// SecurityGroups reports whether the security groups of the load balancer are held. The security group rules of nodes
+	// and pods are then held as well.
 	SecurityGroups bool
 	// Frontend reports whether the frontend NLB is held.
 	Frontend bool
-	// FrontendPorts, Tags and Certificates report whether live ports of the frontend NLB, live tags, or requested
+	// FrontendPorts, Tags and Certificates report whether existing ports of the frontend NLB, tags, or requested
 	// certificates stay although they are not desired, because they may belong to a member that cannot be read.
 	FrontendPorts, Tags, Certificates bool
-	// Members are objects whose live rules are held, although these objects contribute nothing to the desired state.
+	// Members are objects whose existing rules are held, although these objects contribute nothing to the desired state.
 	Members []HeldMember
 }
 
-// HeldMember is an object that is not accepted any more, or cannot be read, and may have rules on the live load balancer. At
-// most its own live rules are held: rules that forward only to target groups with its tag, and rules with the conditions and
-// actions to which the object translates now. They are held only as long as no accepted member has a rule with the same
-// conditions. Nothing else of the object is held.
+// HeldMember is an object that is not accepted any more, or cannot be read, and that may have rules on the existing load
+// balancer. Only rules that belong to the object are held: those that forward only to target groups with its tag, and those
+// with the conditions and actions to which the object translates now. A rule is held only as long as no accepted member has
+// a rule with the same conditions. Nothing else of the object is held.
 type HeldMember struct {
 	Member finding.Ref
-	// All reports whether all of its own rules are held. Otherwise only live rules with the conditions of Rules are held.
+	// All reports whether all rules that belong to the object are held. Otherwise, only those with the conditions of Rules
+	// are held.
 	All bool
 	// LoadBalancer reports whether the load balancer itself stays, with its name, even if it has no listeners any more.
 	LoadBalancer bool
-	// ForeignHosts are hosts of other namespaces. Rules of the object for these hosts are not held.
+	// ForeignHosts are hosts that belong to other namespaces. Rules of the object for these hosts are not held.
 	ForeignHosts []string
-	// Redirects reports whether listeners that only redirect are held, because the load balancer serves the object and these
-	// listeners may belong to it.
+	// Redirects reports whether listeners that only redirect are held. This is needed if the load balancer serves the
+	// object, because these listeners may belong to it.
 	Redirects bool
-	// Rules are the rules of the object, as far as they can be translated. A live rule that forwards to no target group of
-	// the stack has no tag of a member, so it is recognized by the conditions and actions of these Rules.
+	// Rules are the rules of the object, as far as they can be translated. An existing rule that forwards to no target group
+	// of the stack cannot be assigned to a member by tags, so it is recognized by the conditions and actions of Rules.
 	Rules []Rule
 }
 

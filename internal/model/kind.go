@@ -3,7 +3,7 @@ package model
 import "cmp"
 
 // Kind is the kind of a stack: the kind of its objects and, for Gateways, the type of load balancer. kindProperties has all
-// differences between kinds, so that other code reads a property and never compares kinds.
+// differences between kinds, so that other code reads a property instead of comparing kinds.
 type Kind string
 
 // The values of Kind.
@@ -19,7 +19,7 @@ const (
 // Kinds are all kinds of stacks.
 var Kinds = []Kind{Ingress, Service, ALBGateway, NLBGateway, GlobalAccelerator}
 
-// kindProperties has the properties of each Kind. Tags, names in metrics and keys in logs must not change, because live
+// kindProperties has the properties of each Kind. Tags, names in metrics and keys in logs must not change, because existing
 // clusters, dashboards and tools use them.
 var kindProperties = map[Kind]struct {
 	tags, object                 string
@@ -50,7 +50,8 @@ var kindProperties = map[Kind]struct {
 	},
 }
 
-// TagPrefix returns the prefix of the tracking tags and stack labels of the kind.
+// TagPrefix returns the prefix of the stack tag, the resource tag and the stack labels of the kind. It panics for an unknown
+// kind.
 func (k Kind) TagPrefix() string {
 	if p := kindProperties[k].tags; p != "" {
 		return p
@@ -68,14 +69,14 @@ func (k Kind) ControllerName() string { return kindProperties[k].controller }
 // ControllerName, because dashboards for older controllers use these names.
 func (k Kind) ConsumerName() string { return kindProperties[k].consumer }
 
-// LogKey returns the key under which logs have the stack. Tools search for it.
+// LogKey returns the key of the stack in log entries. Tools search logs for this key.
 func (k Kind) LogKey() string { return kindProperties[k].logKey }
 
 // HasRules reports whether load balancers of the kind have listener rules and fixed responses, as ALBs do.
 func (k Kind) HasRules() bool { return kindProperties[k].rules }
 
-// HasGroupOrder reports whether users can set the order of the members of a stack of the kind, and with it the order of
-// their rules.
+// HasGroupOrder reports whether users can set the order of the members of a stack of the kind. The order of the members
+// determines the order of their rules.
 func (k Kind) HasGroupOrder() bool { return kindProperties[k].ordered }
 
 // IsGateway reports whether stacks of the kind belong to Gateways.

@@ -2,8 +2,8 @@ package model
 
 import "testing"
 
-// TestKindsAreComplete checks that kindProperties has all Kinds with all required properties. Without a property, tags,
-// metrics or logs would have an empty name.
+// TestKindsAreComplete checks that kindProperties has each of Kinds with all required properties. Without them, tags,
+// metrics or logs would have empty names.
 func TestKindsAreComplete(t *testing.T) {
 	if len(kindProperties) != len(Kinds) {
 		t.Errorf("the table has %d kinds, Kinds %d", len(kindProperties), len(Kinds))

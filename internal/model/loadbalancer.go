@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Scheme is the scheme of a load balancer: internet-facing (with public addresses) or internal.
+// Scheme is the scheme of a load balancer: internet-facing, with public addresses, or internal.
 type Scheme string
 
 // The values of Scheme.
@@ -40,52 +40,54 @@ const (
 	Network     LoadBalancerType = "network"
 )
 
-// String returns the type as in the API of AWS.
+// String returns the type as the AWS API names it.
 func (t LoadBalancerType) String() string { return cmp.Or(string(t), "application") }
 
-// LoadBalancer is a desired load balancer. Tags are the tags of users and the default tags; the plan adds the tags of the
-// controller. Attributes are the attributes that are set; other attributes are not managed.
+// LoadBalancer is the desired state of a load balancer. Tags are the tags of users and the default tags; the plan adds the
+// tags of the controller. Attributes are the attributes that are set; all other attributes are not managed.
 type LoadBalancer struct {
 	Type LoadBalancerType
 	Name string
-	// NamesTaken are generated names that resources of other owners already have, so that another name must be generated.
+	// NamesTaken are generated names that resources of other owners already have. The load balancer gets another generated
+	// name.
 	NamesTaken  []string
 	Scheme      Scheme
 	AddressType AddressType
 	Subnets     SubnetChoice
-	// Addresses are allocation ids of Elastic IP addresses, in the order of the named subnets, or, if no subnets are named,
-	// of the ids of the subnets. PrivateIPv4 and IPv6 are addresses in any order, each within the range of a subnet. If
-	// there are none, AWS chooses the addresses.
+	// Addresses are the allocation ids of Elastic IP addresses, in the order of the named subnets. If no subnets are named,
+	// they are in the order of the ids of the subnets. PrivateIPv4 and IPv6 are addresses in any order, each within the
+	// range of a subnet. If a list is empty, AWS chooses these addresses.
 	Addresses, PrivateIPv4, IPv6 []string
-	// SourceNAT is on, off, or empty if it is not managed: it allows clients to reach targets by UDP over IPv6, through an
-	// IPv6 prefix of the subnet. SourceNATPrefixes are IPv6 /80 ranges in any order, each within the range of a subnet, or
+	// SourceNAT allows clients to reach targets by UDP over IPv6, through an IPv6 prefix of the subnet. It is on, off, or
+	// empty if it is not managed. SourceNATPrefixes are IPv6 /80 ranges in any order, each within the range of a subnet, or
 	// auto_assigned for a prefix that AWS chooses. If there are none, AWS chooses all prefixes.
 	SourceNAT         string
 	SourceNATPrefixes []string
-	// PrivateLinkRules is on, off, or empty if it is not managed: whether the inbound rules of the security groups apply to
-	// traffic through AWS PrivateLink.
+	// PrivateLinkRules selects whether the inbound rules of the security groups apply to traffic through AWS PrivateLink. It
+	// is on, off, or empty if it is not managed.
 	PrivateLinkRules string
 
 	SecurityGroups GroupChoice
 	CoIPPool       string
 	IPAMPool       string
 	Attributes     map[string]string
-	AttributesOf   []finding.Origin // the objects that set attributes
+	AttributesOf   []finding.Origin // the objects and fields that set attributes
 	Capacity       *int32           // reserved LCUs; nil if not managed, 0 for no reservation
 	Tags           map[string]string
 	Listeners      []Listener // in ascending order of port
 	AddOns         AddOns
 	// Of is the origin of a frontend NLB; zero for a load balancer that is not a frontend NLB.
 	Of finding.Origin
-	// Origins are the origins of settings that a plan explains, by field name ("scheme", "subnets", ...).
+	// Origins are the origins of settings that a plan explains, by field name ("scheme", "subnets", …).
 	Origins map[string]finding.Origin
 }
 
-// IsSchemeUnset reports whether no object sets a scheme. Then a new load balancer gets the default scheme, and a live load
-// balancer keeps its scheme.
+// IsSchemeUnset reports whether no object sets a scheme. A new load balancer then gets the default scheme, and an existing
+// one keeps its scheme.
 func (lb *LoadBalancer) IsSchemeUnset() bool { return lb.Origins["scheme"] == finding.Origin{} }
 
-// SubnetMapping is a subnet of a load balancer with the addresses in it. AWS chooses the addresses that are empty.
+// SubnetMapping is a subnet of a load balancer with the addresses of the load balancer in it. AWS chooses the addresses that
+// are empty.
 type SubnetMapping struct {
 	Subnet      string
 	Allocation  string // allocation id of an Elastic IP address
@@ -98,7 +100,7 @@ type SubnetMapping struct {
 // SubnetChoice is how subnets are selected: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
 type SubnetChoice interface{ subnetChoice() }
 
-// SubnetsNamed are subnets by id (subnet-…) or by the value of their Name tag, in the order in which the user names them.
+// SubnetsNamed are subnets by id (subnet-…) or by the value of their tag Name, in the order in which the user names them.
 type SubnetsNamed struct {
 	Refs []string
 	Of   finding.Origin
@@ -110,8 +112,8 @@ type SubnetsTagged struct {
 	Of   finding.Origin
 }
 
-// SubnetsDiscovered are the subnets of the live load balancer if it has the desired scheme, otherwise subnets with the
-// role tag of the scheme.
+// SubnetsDiscovered are the subnets of the existing load balancer if it has the desired scheme, otherwise subnets with the
+// role tag for the scheme.
 type SubnetsDiscovered struct{}
 
 func (SubnetsNamed) subnetChoice()      {}
@@ -122,22 +124,23 @@ func (SubnetsDiscovered) subnetChoice() {}
 // nil for a network load balancer without security groups.
 type GroupChoice interface{ groupChoice() }
 
-// GroupsManaged is a security group that the controller manages for the stack.
+// GroupsManaged selects a security group that the controller manages for the stack.
 type GroupsManaged struct {
 	Group SecurityGroup
-	// Backend adds the shared backend security group.
+	// Backend adds the shared backend security group to the load balancer.
 	Backend bool
 }
 
-// GroupsGiven are security groups by id (sg-…) or by the value of their Name tag.
+// GroupsGiven selects security groups by id (sg-…) or by the value of their tag Name.
 type GroupsGiven struct {
 	Refs []string
 	Of   finding.Origin
-	// Backend adds the shared backend security group, so that the security group rules of nodes and pods can be managed.
+	// Backend adds the shared backend security group to the load balancer, so that the security group rules of nodes and
+	// pods can be managed.
 	Backend bool
 }
 
-// GroupsShared means that a frontend NLB has the security groups of its ALB.
+// GroupsShared selects, for a frontend NLB, the security groups of its ALB.
 type GroupsShared struct{}
 
 func (GroupsManaged) groupChoice() {}
@@ -153,7 +156,7 @@ type SecurityGroup struct {
 }
 
 // IngressRule is an ingress rule of a security group for one source. Exactly one of CIDR, PrefixList and Group is set. Group
-// is the id of a security group, or BackendGroup or ManagedGroup as a placeholder for the id of that security group.
+// is the id of a security group.
 type IngressRule struct {
 	Protocol    string // tcp, udp, icmp, icmpv6
 	From, To    int32
@@ -172,10 +175,10 @@ func (r IngressRule) String() string {
 	return r.Protocol + " " + ports + " from " + cmp.Or(r.Group, r.CIDR, r.PrefixList)
 }
 
-// BaseProtocol is the protocol of a listener without TLS. The zero value is HTTP.
+// BaseProtocol is the protocol of a listener, regardless of TLS. The zero value is HTTP.
 type BaseProtocol string
 
-// The values of BaseProtocol. All but HTTP are for network load balancers.
+// The values of BaseProtocol. Only network load balancers have values other than HTTP.
 const (
 	HTTP    BaseProtocol = ""
 	TCP     BaseProtocol = "TCP"
@@ -185,28 +188,29 @@ const (
 	TCPQUIC BaseProtocol = "TCP_QUIC"
 )
 
-// String returns the protocol as in the API of AWS.
+// String returns the protocol as the AWS API names it.
 func (b BaseProtocol) String() string { return cmp.Or(string(b), "HTTP") }
 
-// Listener is a listener of a load balancer. Listeners of network load balancers have no rules.
+// Listener is the desired state of a listener. Listeners of network load balancers have no rules.
 type Listener struct {
 	Port         int32
 	BaseProtocol BaseProtocol
 	// TLS is nil for a listener without TLS. Only the protocols HTTP and TCP can have TLS.
 	TLS *TLS
-	// Default are the actions for requests that match no rule. If DefaultHeld is set, the live default actions stay
+	// Default are the actions for requests that match no rule. If DefaultHeld is not 0, the existing default actions stay
 	// unchanged.
 	Default     []Action
 	DefaultHeld Held
-	// DefaultInPlace changes the default action in one call, because a quota leaves no room for a change in steps.
+	// DefaultInPlace is set if the default action is changed in one call, because a quota leaves no room for a change in
+	// several steps.
 	DefaultInPlace bool
 	DefaultOf      finding.Origin
 	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
-	// Covered has all rules, including those that are not in Rules because an earlier redirect answers all their requests;
-	// nil if there are no such rules. Covering is the Shadowing with which they were found.
+	// Covered has all rules, including those that are not in Rules because an earlier redirect answers all their requests.
+	// It is nil if Rules has all rules. Covering is the Shadowing with which Rules was computed.
 	Covered  []Rule
 	Covering Shadowing
-	// OrderHeld is set while AWS refuses to reorder the rules, so that all rules keep their priorities.
+	// OrderHeld is not 0 while AWS refuses to reorder the rules. All rules then keep their priorities.
 	OrderHeld  Held
 	Attributes map[string]string
 	// AttributesOf are the objects that set Attributes.
@@ -216,7 +220,7 @@ type Listener struct {
 	Members []finding.Ref
 }
 
-// Protocol returns the protocol of the listener as in the API of AWS.
+// Protocol returns the protocol of the listener as the AWS API names it.
 func (l Listener) Protocol() string {
 	switch {
 	case l.TLS == nil:
@@ -227,8 +231,8 @@ func (l Listener) Protocol() string {
 	return "TLS"
 }
 
-// DefaultTargetGroupID returns the id of the target group of the stack to which the default action forwards; empty if it
-// does not forward to exactly one.
+// DefaultTargetGroupID returns the id in the model of the target group to which the default action forwards; "" if it does
+// not forward to exactly one target group of the stack.
 func (l Listener) DefaultTargetGroupID() string {
 	if len(l.Default) != 1 {
 		return ""
@@ -243,33 +247,32 @@ func (l Listener) DefaultTargetGroupID() string {
 // TLS has the settings of a listener with TLS.
 type TLS struct {
 	Policy string
-	// ALPN is the ALPN policy of a listener with protocol TLS; if empty, the live policy stays unchanged.
+	// ALPN is the ALPN policy of a listener with protocol TLS. If it is empty, the existing policy stays unchanged.
 	ALPN string
 	// Certificates are the certificates of each member, in the order of the members of the stack. The plan merges them into
 	// one list.
 	Certificates []CertChoice
-	// Refused are the ARNs of certificates that AWS refuses to attach, NoRoom those that exceed a quota. Members that name
-	// these certificates keep their live certificates.
+	// Refused are the ARNs of certificates that AWS refuses to attach, NoRoom those of certificates that exceed a quota.
+	// Members that name these certificates keep their existing certificates.
 	Refused, NoRoom []string
 	MutualAuth      *MutualAuth
-	// NotImported reports whether members name TLS Secrets that are not imported.
+	// NotImported reports whether members name TLS Secrets whose certificates are not imported.
 	NotImported bool
 }
 
 // CertChoice is how the certificates of one member for a listener are chosen: CertARNs, CertHosts or CertManaged.
 type CertChoice interface{ certChoice() }
 
-// CertARNs chooses certificates by ARN.
+// CertARNs chooses certificates by ARN. Field is the field of the member that names them.
 type CertARNs struct {
 	Member finding.Ref
 	ARNs   []string
 	Field  string
-	// Live reports whether the ARNs are those of live certificates that are held, so that the field Field does not name
-	// them.
+	// Live reports whether these are existing certificates of the listener that are held. Field then does not name them.
 	Live bool
 }
 
-// CertHosts chooses all issued certificates in ACM that cover the hosts.
+// CertHosts chooses all issued certificates in ACM that cover one of the hosts.
 type CertHosts struct {
 	Member finding.Ref
 	Hosts  []string // sorted, unique

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// Question asks for facts in AWS, mostly outside of the resources of the stack, that a translation or a plan needs.
-// Questions are equal if their keys are equal.
+// Question asks for facts in AWS that a translation or a plan needs, mostly about resources outside the stack. Two questions
+// are equal if their keys are equal.
 type Question interface {
 	// Key identifies the question, so that it is asked only once.
 	Key() string
 }
 
-// AskSubnets asks for subnets by id or name, by tags, or by discovery for a scheme.
+// AskSubnets asks for subnets by id or name, by tags, or by discovery for a scheme. Exactly one of Refs, Tags and Discover
+// is set.
 type AskSubnets struct {
 	Refs     string // ids and names joined by commas; "" if the subnets are not named
 	Tags     string // "k=v1|v2,k2=v3" in ascending order of keys; "" if the subnets are not chosen by tags
@@ -24,7 +25,8 @@ type AskSubnets struct {
 	NLB bool
 }
 
-// AskNamedSecurityGroups asks for security groups of any owner, by id or name.
+// AskNamedSecurityGroups asks for security groups of any owner, by id or name. Refs has the elements of List, separated by
+// commas.
 type AskNamedSecurityGroups struct {
 	Refs string
 	List []string
@@ -36,7 +38,7 @@ type AskCertificates struct{}
 // AskTargetGroup asks for a target group of any owner, by name or by ARN.
 type AskTargetGroup struct{ Ref string }
 
-// AskScheme asks for the scheme of a load balancer of another stack. The load balancer is identified by its DNS name.
+// AskScheme asks for the scheme of the load balancer of another stack that has the given DNS name.
 type AskScheme struct {
 	Of      StackID
 	DNSName string
@@ -54,11 +56,11 @@ func (AskVPC) Key() string { return "vpc" }
 // AskBackendSecurityGroup asks for the shared backend security group of the cluster.
 type AskBackendSecurityGroup struct{}
 
-// AskHealth asks for the health of the targets of a target group of the stack, by ARN.
+// AskHealth asks for the health of the targets of the target group with an ARN. The target group belongs to the stack.
 type AskHealth struct{ ARN string }
 
-// AskAdopted asks for the resources of another stack, which are then treated like resources of this stack: while a load
-// balancer is handed over, its resources have the tags of one stack, of the other, or of both.
+// AskAdopted asks for the resources of another stack. They are then treated like resources of this stack: while a load
+// balancer is handed over, its resources have the tags of one of the two stacks, or of both.
 type AskAdopted struct{ From StackID }
 
 // Key implements Question.
@@ -66,37 +68,38 @@ func (q AskAdopted) Key() string {
 	return "adopted from " + string(q.From.Kind) + " " + q.From.String()
 }
 
-// AskListings asks to list resources again if they were last listed before Since.
+// AskListings asks to list resources in AWS again if they were last listed before Since.
 type AskListings struct{ Since time.Time }
 
-// AskComparison asks to read again the resources of the stack that were last read from AWS, or written by this process,
-// before Since, and the tags of load balancers, target groups, listeners and rules that were last read before TagsSince.
-// The answer is in the observed resources. Facts, which answer the other questions, are not read again.
+// AskComparison asks to read resources of the stack again that were last read from AWS, or written by this process, before
+// Since. For load balancers, target groups, listeners and rules, it also asks to read tags again that were last read before
+// TagsSince. The answer is in the observed resources. The answers to other questions are not read again.
 type AskComparison struct{ Since, TagsSince time.Time }
 
-// AskAttributes asks for the attributes of a live resource of the stack. Of is "load-balancer", "listener" or
+// AskAttributes asks for the attributes of an existing resource of the stack. Of is "load-balancer", "listener" or
 // "target-group". The answer is in the observed resource.
 type AskAttributes struct{ Of, ARN string }
 
-// AskState asks for the state of a load balancer that AWS was still provisioning. The answer is in the observed load
-// balancer.
+// AskState asks for the state of a load balancer that was still being provisioned when it was last read. The answer is in
+// the observed load balancer.
 type AskState struct{ ARN string }
 
 // Key implements Question.
 func (q AskState) Key() string { return "state " + q.ARN }
 
-// AskCapacity asks for the capacity reservation of a live load balancer.
+// AskCapacity asks for the capacity reservation of an existing load balancer.
 type AskCapacity struct{ ARN string }
 
-// AskListenerCertificates identifies a read of the additional certificates of a live listener, and AskRuleTags a read of the
-// tags of all listeners and rules of a live load balancer. They are never asked, because both are always read. They are the
-// keys under which a failed read is recorded.
+// AskListenerCertificates identifies a read of the additional certificates of a listener, and AskRuleTags a read of the tags
+// of all listeners and rules of a load balancer. These questions are never asked, because the facts are always read. Their
+// keys are the keys under which failed reads are recorded.
 type (
 	AskListenerCertificates struct{ ARN string }
 	AskRuleTags             struct{ ARN string }
 )
 
-// AskSecurityGroups identifies a read of the security groups of the cluster. It is used like AskRuleTags.
+// AskSecurityGroups identifies a read of the security groups of the cluster. Like AskRuleTags, it is never asked; its key is
+// the key under which a failed read is recorded.
 type AskSecurityGroups struct{}
 
 // Key implements Question.
@@ -144,7 +147,7 @@ func (AskBackendSecurityGroup) Key() string { return "backendgroup" }
 // Key implements Question.
 func (q AskHealth) Key() string { return "health " + q.ARN }
 
-// Questions returns the questions whose answers the plan of the stack needs, without duplicates.
+// Questions returns the questions that the plan of the stack needs, without duplicates.
 func (s Stack) Questions() []Question {
 	var qs []Question
 	asked := map[string]bool{}
@@ -201,7 +204,7 @@ func (s Stack) Questions() []Question {
 			}
 		}
 	}
-	for _, m := range s.Held.Members { // a target group by ARN needs no question, because live rules show ARNs
+	for _, m := range s.Held.Members { // a target group that is named by ARN needs no question, because existing rules have ARNs
 		for _, r := range m.Rules {
 			for _, a := range r.Actions {
 				askTargetGroups(a, func(q Question) {
@@ -215,7 +218,7 @@ func (s Stack) Questions() []Question {
 	return qs
 }
 
-// questions returns the questions about the subnets and security groups of the load balancer.
+// questions returns the questions about the subnets and the named security groups of the load balancer.
 func (lb *LoadBalancer) questions() []Question {
 	out := []Question{lb.SubnetQuestion()}
 	if g, ok := lb.SecurityGroups.(GroupsGiven); ok {
@@ -229,7 +232,7 @@ func (lb *LoadBalancer) SubnetQuestion() AskSubnets {
 	return SubnetQuestion(lb.Subnets, lb.Scheme, lb.Type == Network)
 }
 
-// SecurityGroupQuestion returns the question about named security groups.
+// SecurityGroupQuestion returns the question for the security groups that g names.
 func SecurityGroupQuestion(g GroupsGiven) AskNamedSecurityGroups {
 	return AskNamedSecurityGroups{Refs: joinRefs(g.Refs), List: g.Refs}
 }
@@ -252,7 +255,7 @@ func askTargetGroups(a Action, add func(Question)) {
 	}
 }
 
-// TrustStoreQuestion returns the question about the trust stores that listeners name.
+// TrustStoreQuestion returns the question for the trust stores that listeners name. Names is empty if they name none.
 func TrustStoreQuestion(ls []Listener) AskTrustStores {
 	var names []string
 	for _, l := range ls {

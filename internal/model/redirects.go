@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// redirectIndex has the redirects that precede a rule, by the hosts and paths that they cover.
+// redirectIndex has the redirects that come before a rule, by the hosts and paths that they cover.
 type redirectIndex struct {
 	shadowing Shadowing
 	byValue   map[coveredHostAndPath][]Rule
@@ -11,8 +11,8 @@ type redirectIndex struct {
 // coveredHostAndPath is a host and a path that a redirect covers. An empty host means all hosts, an empty path all paths.
 type coveredHostAndPath struct{ host, path string }
 
-// addRedirect adds a redirect to the index. It ignores a redirect with conditions other than hosts and paths, because such a
-// redirect may not answer all requests of a rule.
+// addRedirect adds a redirect to the index, but only if it has no conditions other than hosts and paths. With other
+// conditions, it may not answer all requests of a rule.
 func (d *redirectIndex) addRedirect(e Rule) {
 	if !hasOnlyHostsAndPaths(e) {
 		return
@@ -34,8 +34,8 @@ func (d *redirectIndex) addRedirect(e Rule) {
 	}
 }
 
-// isShadowed reports whether a redirect answers all requests of a rule. Such a redirect covers every host and every path of
-// the rule, so hasShadowing compares only the redirects for one of them.
+// isShadowed reports whether a redirect in the index answers all requests of a rule. Such a redirect covers every host and
+// every path of the rule, so hasShadowing need only compare the redirects for one host and one path.
 func (d *redirectIndex) isShadowed(r Rule) bool {
 	if len(d.byValue) == 0 {
 		return false
@@ -44,8 +44,8 @@ func (d *redirectIndex) isShadowed(r Rule) bool {
 	return d.hasShadowing(r, []string{""}, []string{""}) || d.hasShadowing(r, hosts, []string{""}) || d.hasShadowing(r, []string{""}, paths) || d.hasShadowing(r, hosts, paths)
 }
 
-// hasShadowing reports whether a redirect that covers all of the hosts and paths shadows a rule. To compare as few redirects
-// as possible, it uses the pair of host and path with the fewest redirects.
+// hasShadowing reports whether one of the redirects for the given hosts and paths answers all requests of a rule. It
+// compares only the redirects for the pair of host and path that has the fewest.
 func (d *redirectIndex) hasShadowing(r Rule, hosts, paths []string) bool {
 	var rarest []Rule
 	for i, h := range hosts {
@@ -58,8 +58,8 @@ func (d *redirectIndex) hasShadowing(r Rule, hosts, paths []string) bool {
 	return slices.ContainsFunc(rarest, func(e Rule) bool { return shadows(e, r, d.shadowing) })
 }
 
-// valueKeys returns the values of a condition as keys of the index. A plain value and a regular expression with the same
-// text have different keys.
+// valueKeys returns values of conditions as keys of the index. A plain value and a regular expression with the same text
+// have different keys.
 func valueKeys(v values) []string {
 	out := make([]string, 0, len(v.plain)+len(v.regex))
 	for _, s := range v.plain {

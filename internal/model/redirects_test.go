@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// optimizeByComparingEachRedirect is a simple implementation of OptimizeRules: it compares each rule with each earlier
-// redirect.
+// optimizeByComparingEachRedirect is a simple implementation of OptimizeRules without an index. It compares each rule with
+// each earlier redirect.
 func optimizeByComparingEachRedirect(l Listener, s Shadowing) []Rule {
 	var kept, earlier []Rule
 	for _, r := range l.Rules {

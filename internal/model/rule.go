@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Rule is a listener rule. Its position among the rules of the listener determines its priority.
+// Rule is the desired state of a listener rule. Its position among the rules of the listener determines its priority.
 type Rule struct {
 	Conditions []Condition
 	Transforms []Transform
@@ -21,26 +21,27 @@ type Rule struct {
 	Tags       map[string]string
 	Origin     finding.Origin
 	Member     finding.Ref
-	// Held are the reasons why a live rule with the same hosts and paths stays unchanged.
+	// Held are the reasons why the existing rule with the same hosts and paths stays unchanged; 0 if it is not held.
 	Held Held
-	// PlaceholderConditions are the conditions of the fixed response with status 503 that is created instead of a held rule,
-	// if Conditions exceed the limits of AWS.
+	// PlaceholderConditions are the conditions of the fixed response with status 503 that is created in place of a held
+	// rule. They are set if Conditions exceed the limits of AWS.
 	PlaceholderConditions []Condition
-	// InPlace changes the live rule in one call, because a quota leaves no room for a change in steps.
+	// InPlace is set if the existing rule is changed in one call, because a quota leaves no room for a change in several
+	// steps.
 	InPlace bool
-	// NoRoom is set while a quota leaves no room for another rule. Then the rule replaces a live rule of its namespace that
-	// is not desired any more; if there is none, the rule is left out.
+	// NoRoom is set while a quota leaves no room for another rule. The rule then replaces an existing rule of its namespace
+	// that is not desired any more. If there is none, the rule is left out.
 	NoRoom bool
 }
 
-// RuleKey identifies a rule of a stack by its listener and its origin. Unlike the priority, it does not change when other
-// rules change, and unlike the conditions, it differs for rules of two members with the same conditions.
+// RuleKey identifies a rule of a stack by the port of its listener and its origin. Unlike the priority, it does not change
+// when other rules change. Unlike the conditions, it differs for rules of two members with the same conditions.
 type RuleKey struct {
 	Port int32
 	Of   finding.Origin
 }
 
-// Key returns the key of the rule on the listener of a port.
+// Key returns the key of the rule on the listener of the given port.
 func (r *Rule) Key(port int32) RuleKey {
 	of := r.Origin
 	if of.Object.IsZero() {
@@ -49,10 +50,10 @@ func (r *Rule) Key(port int32) RuleKey {
 	return RuleKey{Port: port, Of: of}
 }
 
-// IsZero reports whether the key identifies nothing.
+// IsZero reports whether k is the zero RuleKey, which identifies no rule.
 func (k RuleKey) IsZero() bool { return k == RuleKey{} }
 
-// Text returns the port, hosts and paths of the rule for messages.
+// Text returns the port, hosts and paths of the rule for messages. port is the port of its listener.
 func (r Rule) Text(port int32) string {
 	out := fmt.Sprintf("rule on port %d", port)
 	if h := r.Hosts(); len(h) > 0 {
@@ -64,7 +65,8 @@ func (r Rule) Text(port int32) string {
 	return out
 }
 
-// Hosts returns the hosts in the conditions of the rule: plain values and regular expressions.
+// Hosts returns the hosts in the conditions of the rule: plain values, and regular expressions. For a regular expression
+// that HostPattern returns, it returns the hostname.
 func (r Rule) Hosts() []string {
 	var out []string
 	for _, c := range r.Conditions {
@@ -90,18 +92,18 @@ func (r Rule) Paths() []string {
 	return out
 }
 
-// Condition is one of HostHeader, PathPattern, HTTPHeader, RequestMethod, QueryString, SourceIP. A rule matches a request
-// if all its conditions do; a condition matches if one of its values does.
+// Condition is a condition of a rule: HostHeader, PathPattern, HTTPHeader, RequestMethod, QueryString or SourceIP. A rule
+// matches a request if all its conditions match. A condition matches if one of its values matches.
 type Condition interface{ condition() }
 
-// HostHeader matches the Host header, case-insensitively; Values may have wildcards * and ?.
+// HostHeader matches the Host header and ignores case. Values may have the wildcards * and ?.
 type HostHeader struct{ Values, Regex []string }
 
-// anyPort is the end of a regular expression for a Host header with or without a port.
+// anyPort is the end of a regular expression for a Host header. It matches with or without a port.
 const anyPort = "(:[0-9]+)?$"
 
-// HostPattern returns a regular expression that matches a hostname with or without a port. The hostname may begin with a
-// wildcard label. A plain value would not match a Host header with a port.
+// HostPattern returns a regular expression that matches a Host header with the given hostname, with or without a port. The
+// hostname may begin with a wildcard label. A plain value would not match a Host header with a port.
 func HostPattern(host string) string {
 	if rest, wild := strings.CutPrefix(host, "*"); wild {
 		return "^.+" + regexp.QuoteMeta(rest) + anyPort
@@ -109,7 +111,7 @@ func HostPattern(host string) string {
 	return "^" + regexp.QuoteMeta(host) + anyPort
 }
 
-// PlainHost returns the hostname for which HostPattern returns expr; false if there is no such hostname.
+// PlainHost returns the hostname for which HostPattern returns expr; false if there is none.
 func PlainHost(expr string) (host string, ok bool) {
 	host, ok = strings.CutSuffix(strings.TrimPrefix(expr, "^"), anyPort)
 	if rest, wild := strings.CutPrefix(host, ".+"); wild {
@@ -122,25 +124,25 @@ func PlainHost(expr string) (host string, ok bool) {
 	return host, true
 }
 
-// PathPattern matches the path, case-sensitively; Values may have wildcards * and ?.
+// PathPattern matches the path and respects case. Values may have the wildcards * and ?.
 type PathPattern struct{ Values, Regex []string }
 
-// HTTPHeader matches a header by name.
+// HTTPHeader matches the values of the header with a name.
 type HTTPHeader struct {
 	Name          string
 	Values, Regex []string
 }
 
-// RequestMethod matches the HTTP method exactly.
+// RequestMethod matches the HTTP method; case matters.
 type RequestMethod struct{ Values []string }
 
 // QueryString matches query parameters. A pair with an empty Key matches the value of any parameter.
 type QueryString struct{ Pairs []QueryPair }
 
-// QueryPair is a parameter of a QueryString condition.
+// QueryPair is a key and a value of a QueryString condition.
 type QueryPair struct{ Key, Value string }
 
-// SourceIP matches the client's address against CIDR ranges.
+// SourceIP matches the address of the client against CIDR ranges.
 type SourceIP struct{ CIDRs []string }
 
 func (HostHeader) condition()    {}
@@ -156,7 +158,7 @@ type Transform struct {
 	Rewrites []Rewrite
 }
 
-// TransformKind is the type of a transform as in the API of AWS.
+// TransformKind is the type of a transform as the AWS API names it.
 type TransformKind string
 
 // The values of TransformKind.
@@ -165,20 +167,20 @@ const (
 	URLRewrite  TransformKind = "url-rewrite"
 )
 
-// Rewrite replaces the text that Regex matches.
+// Rewrite replaces the text that matches the regular expression Regex.
 type Rewrite struct{ Regex, Replace string }
 
 // Action is an action of a rule. The last action of a rule is a Forward, Redirect or FixedResponse; an AuthOIDC, AuthCognito
 // or ValidateJWT can precede it, on HTTPS listeners only.
 type Action interface{ action() }
 
-// Forward sends each request to one of several target groups, by weight.
+// Forward sends each request to one of several target groups, with a probability according to the weights.
 type Forward struct {
 	Groups     []WeightedGroup
 	Stickiness *GroupStickiness
 }
 
-// ForwardedGroups returns the target groups to which the actions forward, with their weights; nil if no action forwards. AWS
+// ForwardedGroups returns the target groups to which actions forward, with their weights; nil if no action forwards. AWS
 // accepts at most one forward, as the last action.
 func ForwardedGroups(actions []Action) []WeightedGroup {
 	for _, a := range actions {
@@ -189,7 +191,7 @@ func ForwardedGroups(actions []Action) []WeightedGroup {
 	return nil
 }
 
-// WithGroups returns a copy of the actions in which replace(ref) replaces each reference to a target group.
+// WithGroups returns a copy of the actions in which each reference ref to a target group is replaced by replace(ref).
 func WithGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
@@ -207,7 +209,7 @@ func WithGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {
 // WeightedGroup is a target group of a forward action.
 type WeightedGroup struct {
 	Group GroupRef
-	// Weight is nil if none is set.
+	// Weight is nil if no weight is set.
 	Weight *int32
 }
 
@@ -218,13 +220,14 @@ type GroupRef struct {
 	Name string // a target group of another owner, by name; the plan resolves it to an ARN
 }
 
-// GroupStickiness is target group stickiness: requests of a client go to the target group of its first request.
+// GroupStickiness is the target group stickiness of a forward: later requests of a client go to the same target group as its
+// first request.
 type GroupStickiness struct {
 	Enabled  *bool
 	Duration *int32 // seconds
 }
 
-// Redirect answers with status 301 or 302. Empty fields keep the value of the request; DropQuery removes the query.
+// Redirect answers with status 301 or 302. Empty fields keep the value of the request. DropQuery removes the query.
 type Redirect struct {
 	Host, Path, Port, Protocol, Query string
 	DropQuery                         bool
@@ -267,7 +270,7 @@ type ValidateJWT struct {
 	Claims               []JWTClaim
 }
 
-// JWTClaim is a claim that the token must have, besides the issuer.
+// JWTClaim is a claim, besides the issuer, that the token must have.
 type JWTClaim struct {
 	Format, Name string
 	Values       []string
@@ -292,8 +295,8 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]
 // MarshalText returns a placeholder instead of the secret, so that no encoder writes it.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
-// HashFor returns a hash of the secret that detects a change of it. use is the place where the secret is used, such as the
-// ARN of a rule; the same secret has different hashes for different uses. The hash of an empty secret is empty.
+// HashFor returns a hash of the secret by which a change of the secret is detected; "" for an empty secret. use is the place
+// where the secret is used, such as the ARN of a rule. The same secret has different hashes for different uses.
 func (s Secret) HashFor(use string) string {
 	if s == "" {
 		return ""
@@ -302,5 +305,6 @@ func (s Secret) HashFor(use string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// Reveal returns the secret in plain text. Use it only for parameters of AWS calls, and to redact the secret from texts.
+// Reveal returns the secret in plain text. It may only be used for parameters of AWS calls, and to redact the secret from
+// texts.
 func (s Secret) Reveal() string { return string(s) }

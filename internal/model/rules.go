@@ -5,21 +5,20 @@ import (
 	"strconv"
 )
 
-// Shadowing decides which rules a redirect covers if its host conditions are regular expressions.
+// Shadowing selects which later rules a redirect covers if its host conditions are regular expressions.
 type Shadowing int
 
 // The values of Shadowing.
 const (
-	// RegexHostsCoverThemselves is exact: the redirect covers only rules with the same regular expressions.
+	// RegexHostsCoverThemselves is exact: such a redirect covers only rules with the same regular expressions.
 	RegexHostsCoverThemselves Shadowing = iota
 	// RegexHostsCoverAll treats such a redirect like a redirect for all hosts, as older controllers did.
 	RegexHostsCoverAll
 )
 
-// OptimizeRules returns the rules of a listener without those that are useless: redirects to their own URL, which would
-// never end, and rules for which an earlier redirect answers all requests (usually a redirect of everything to HTTPS). Held
-// rules stay, and they cover no other rules, because their conditions may be incomplete or not live. The listener is not
-// changed.
+// OptimizeRules returns the rules of a listener without useless rules: redirects to their own URL, which would never end,
+// and rules for which an earlier redirect answers all requests (usually a redirect of everything to HTTPS). Held rules stay,
+// and they cover no other rules, because their conditions may be incomplete or not in AWS. The listener is not changed.
 func OptimizeRules(l Listener, s Shadowing) []Rule {
 	if len(l.Rules) == 0 {
 		return nil
@@ -46,8 +45,8 @@ func OptimizeRules(l Listener, s Shadowing) []Rule {
 	return kept
 }
 
-// RestoreCoveredRules sets Rules again from Covered. It restores rules that OptimizeRules left out because of a redirect
-// that is held by now, and so does not answer their requests.
+// RestoreCoveredRules computes Rules again from Covered, and keeps the current state of rules that are in Rules. It restores
+// rules that were left out because of a redirect that is held now and therefore does not answer their requests.
 func (l *Listener) RestoreCoveredRules() {
 	if l.Covered == nil {
 		return
@@ -75,8 +74,8 @@ func redirectOf(r Rule) (Redirect, bool) {
 	return Redirect{}, false
 }
 
-// redirectsToItself reports whether the target of a redirect is a URL that the rule of the redirect matches. The result is
-// also true if only one of several hosts or paths of the rule is the target.
+// redirectsToItself reports whether the target of a redirect is a URL that the rule r of the redirect matches. The result is
+// also true if the target is only one of several hosts or paths of the rule.
 func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 	var hosts, paths []string
 	for _, c := range r.Conditions {
@@ -98,8 +97,8 @@ func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 		!to.DropQuery && keeps(to.Query, "#{query}")
 }
 
-// shadows reports whether the earlier redirect e answers every request of rule r. Values are compared as text: it is not
-// checked whether a wildcard covers another value, except for allPaths.
+// shadows reports whether the earlier redirect e answers all requests of rule r. Values are compared as text: except for
+// allPaths, shadows does not check whether a wildcard covers another value.
 func shadows(e, r Rule, s Shadowing) bool {
 	if !hasOnlyHostsAndPaths(e) || !coversValues(coveredHosts(e, s), hostValues(r)) {
 		return false
@@ -111,12 +110,12 @@ func shadows(e, r Rule, s Shadowing) bool {
 // allPaths is the path pattern that matches all paths.
 const allPaths = "/*"
 
-// hasOnlyHostsAndPaths reports whether a rule has no conditions but hosts and paths.
+// hasOnlyHostsAndPaths reports whether a rule has no conditions other than hosts and paths.
 func hasOnlyHostsAndPaths(r Rule) bool {
 	return !slices.ContainsFunc(r.Conditions, func(c Condition) bool { return !isHostOrPath(c) })
 }
 
-// coveredHosts returns the host values with which shadows compares an earlier redirect.
+// coveredHosts returns the host values that the redirect e covers; empty values mean all hosts.
 func coveredHosts(e Rule, s Shadowing) values {
 	hosts := hostValues(e)
 	if s == RegexHostsCoverAll {
@@ -125,8 +124,8 @@ func coveredHosts(e Rule, s Shadowing) values {
 	return hosts
 }
 
-// values has the values of the host conditions or of the path conditions of a rule. Plain values and regular expressions are
-// separate, because the same text has another meaning in each.
+// values are the values of the host conditions or of the path conditions of a rule. Plain values and regular expressions are
+// separate, because the same text means different things in the two.
 type values struct{ plain, regex []string }
 
 func (v values) isEmpty() bool { return len(v.plain)+len(v.regex) == 0 }
@@ -149,7 +148,7 @@ func pathValues(r Rule) (out values) {
 	return out
 }
 
-// coversValues reports whether e includes all values of r. No values means that everything matches.
+// coversValues reports whether e includes all values of r. Empty values stand for everything.
 func coversValues(e, r values) bool {
 	if e.isEmpty() {
 		return true

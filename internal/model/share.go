@@ -1,17 +1,19 @@
 package model
 
 // guaranteedPart is the part of a quota that is reserved for each of the first guaranteedSharers sharers, including sharers
-// that come later: 10 of a quota of 2,500.
+// that come later. Of a quota of 2,500 it is 10.
 const (
 	guaranteedPart    = 1.0 / 250
 	guaranteedSharers = 50
 )
 
 // MayTakeOneMore reports whether one of several sharers of a quota may use one more unit. all is the number of units that
-// all sharers use together, have the number that this sharer uses, and others has the number of each other sharer. A sharer
-// that uses at most few units may take one while the quota has room. Any other sharer must leave at least as many units free
-// as it uses, and enough for each other sharer to reach the same number (at most half of an equal share, at least few). So
-// the more a sharer uses, the more it must leave free, and freed units go to sharers that use fewer.
+// all sharers use together, have the number that this sharer uses, and others has the number that each other sharer uses.
+//
+// A sharer that stays within the guaranteed part of the quota may take a unit while the quota has room. Any other sharer
+// must leave at least as many units free as it uses. It must also leave the guaranteed part for sharers that come later, and
+// enough for each other sharer to reach the same number, up to half of an equal share. Therefore a sharer must leave more
+// units free the more it uses, and units that become free go to sharers that use fewer.
 func MayTakeOneMore(quota, all, have float64, others []float64) bool {
 	n := len(others) + 1
 	half := quota / 2 / float64(n+1)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// takeAllPermitted lets each of the sharers in turns take units until MayTakeOneMore returns false, and returns the total
-// number of units in use.
+// takeAllPermitted lets sharers take units, one sharer after the other, each until MayTakeOneMore returns false. turns are
+// the indexes of these sharers in have, which has the units of all sharers. It returns the total number of units in use.
 func takeAllPermitted(quota int, have []float64, turns ...int) (all float64) {
 	for _, h := range have {
 		all += h
@@ -34,7 +34,7 @@ func TestMayTakeOneMore(t *testing.T) {
 	} {
 		have := make([]float64, c.others)
 		for n := range c.others {
-			// The sharers after this one are not known yet.
+			// The sharers with higher indexes are not known yet.
 			takeAllPermitted(c.quota, have[:n+1], n)
 		}
 		have = append(have, 0)
@@ -49,7 +49,7 @@ func TestMayTakeOneMore(t *testing.T) {
 }
 
 // TestKnownSharersGetHalfOfAnEqualShare checks that a sharer that is known from the start gets at least half of an equal
-// share, even if all other sharers take their units first.
+// share, even if all other sharers take their units before.
 func TestKnownSharersGetHalfOfAnEqualShare(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 5, 10, 20} {

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// StackID identifies a stack. It is the key of the work queue, and the result of String is the value of the stack tag. The
-// stack of an IngressGroup has no namespace.
+// StackID identifies a stack. It is the key of the work queue, and its String is the value of the stack tag. The stack of an
+// IngressGroup has no namespace.
 type StackID struct {
 	Kind      Kind
 	Namespace string
@@ -23,7 +23,7 @@ func (id StackID) String() string {
 	return id.Namespace + "/" + id.Name
 }
 
-// Title returns the name of a stack as users know it: its object, or its IngressGroup.
+// Title returns the name of a stack for users: its kind and name, or the name of its IngressGroup.
 func (id StackID) Title() string {
 	if id.Kind == Ingress && id.Namespace == "" {
 		return "IngressGroup " + id.Name
@@ -36,7 +36,8 @@ func (id StackID) Compare(o StackID) int {
 	return cmp.Or(cmp.Compare(id.Kind, o.Kind), cmp.Compare(id.Namespace, o.Namespace), cmp.Compare(id.Name, o.Name))
 }
 
-// Ids of the resources of which a stack has at most one. They are values of the resource tag, so they must not change.
+// Ids in the model of the resources of which a stack has at most one. They are values of the resource tag, so they must not
+// change.
 const (
 	LoadBalancerID  = "LoadBalancer"
 	ManagedGroupID  = "ManagedLBSecurityGroup"
@@ -48,7 +49,7 @@ const (
 // Stack is the whole desired state of one load balancer, or one accelerator, with all that belongs to it.
 type Stack struct {
 	ID StackID
-	// LoadBalancer is an ALB or an NLB; nil if the stack must have no load balancer.
+	// LoadBalancer is the ALB or NLB of the stack; nil if the stack must have no load balancer.
 	LoadBalancer *LoadBalancer
 	// FrontendNLB is the frontend NLB, which gives the ALB static addresses; nil if there is none. Each of its listeners
 	// forwards to a target group of type alb with a port of the ALB.
@@ -60,34 +61,33 @@ type Stack struct {
 	TargetGroups []TargetGroup
 	// Certificates are the certificates that are requested or imported for members, in ascending order of ID.
 	Certificates []ManagedCertificate
-	// Held describes which resources stay unchanged in AWS.
+	// Held describes which resources of the stack stay unchanged in AWS.
 	Held HeldParts
 	// Contested reports whether the stack must be translated again with the observed state, because the result depends on a
-	// live value: members disagree on a load-balancer-wide setting, or the setting of one of them cannot be read. An
+	// value in AWS. Members may disagree on a load-balancer-wide setting, or such a setting of a member cannot be read. An
 	// accelerator with endpoints is always contested, because the tags of its load balancers show who must permit their use.
 	Contested bool
-	// Compare are the questions about the live values of contested settings, which are compared with the values of the
-	// members.
+	// Compare are the questions about the current values in AWS of contested settings.
 	Compare []Question
-	// Members are the objects that make up the stack, in their order of precedence, including objects that are held.
+	// Members are the objects that make up the stack, in order of precedence, including objects that are held.
 	Members []Member
-	// Leaving are objects that have the finalizer of the stack but no longer belong to it.
+	// Leaving are objects that have the finalizer of the stack but do not belong to it any more.
 	Leaving []Member
 	// MovesOut are members that move to another stack. This stack serves them until clients use the load balancer of the
 	// other stack.
 	MovesOut []MoveOut
-	// MovesIn are members that move to this stack from another one. Their status shows the load balancer of the other stack
+	// MovesIn are members that move to this stack from another one. Their status has the load balancer of the other stack
 	// until this stack serves them as well.
 	MovesIn []MoveIn
 	// DeletionGuard is set if the load balancer must not be deleted, because a member that is being deleted sets deletion
 	// protection.
 	DeletionGuard *finding.Finding
-	// Unprotected is set if a leaving member explicitly disables deletion protection. Then live deletion protection is
-	// disabled; otherwise it stays.
+	// Unprotected is set if a leaving member explicitly disables deletion protection. Deletion protection is then disabled
+	// in AWS; otherwise it stays.
 	Unprotected bool
 	// DryRun reports whether the plan is only reported and not carried out.
 	DryRun bool
-	// Describe reports whether a description of the plan must be made, because an annotation of a member shows it.
+	// Describe reports whether the plan must have a description, because an annotation of a member shows it.
 	Describe bool
 	// BackendGroup describes how the stack uses the shared backend security group.
 	BackendGroup BackendGroupUse
@@ -98,27 +98,27 @@ type Stack struct {
 	Isolated bool
 	// Attached are the namespaces of a Gateway and of the routes that are attached to it, in ascending order.
 	Attached []string
-	// Adopters are Gateways with an annotation to take over the load balancer of this stack. The annotation alone does not
-	// permit it.
+	// Adopters are Gateways with an annotation to take over the load balancer of this stack. This annotation alone does not
+	// permit the take-over.
 	Adopters []StackID
 }
 
 // Adoption is the take-over of the load balancer of another stack by a Gateway.
 type Adoption struct {
 	From StackID
-	// Namespaces are the namespaces of the objects that the load balancer served when it was taken over. It may be given
-	// back to objects in these namespaces.
+	// Namespaces are the namespaces of the objects that the load balancer served when it was taken over. The load balancer
+	// may be given back to objects in these namespaces.
 	Namespaces []string
 	// At is the annotation of the Gateway that requests the take-over.
 	At finding.Origin
 }
 
-// IsEmpty reports whether the stack is to have no resources.
+// IsEmpty reports whether the stack must have no resources.
 func (s Stack) IsEmpty() bool { return s.LoadBalancer == nil && s.Accelerator == nil }
 
 // DelaysRepeats reports whether changes are delayed if the desired state changes repeatedly. This is so for accelerators,
-// because AWS deploys each change worldwide and permits few calls. Removals of endpoints that are no longer permitted are
-// never delayed.
+// because AWS deploys each of their changes worldwide and permits few calls. Removals of endpoints that are no longer
+// permitted are never delayed.
 func (s Stack) DelaysRepeats() bool { return s.Accelerator != nil }
 
 // TargetGroup returns the target group with an id; nil if there is none.
@@ -135,25 +135,25 @@ func (s Stack) TargetGroup(id string) *TargetGroup {
 type Member struct {
 	Ref       finding.Ref
 	Finalizer string
-	// Claimed reports whether the object has the finalizer.
+	// Claimed reports whether the object already has the finalizer of the stack.
 	Claimed bool
 	// Deleting reports whether the object has a deletion timestamp.
 	Deleting bool
-	// Blocked reports whether a finding blocks everything of the member.
+	// Blocked reports whether a finding blocks all parts of the member.
 	Blocked bool
-	// Recorded is the ARN in the status of an object that has its own stack. It does not prove ownership, because users can
-	// write a status.
+	// Recorded is the ARN in the status of an object that has its own stack. It proves no ownership, because users can write
+	// a status.
 	Recorded string
-	// Adopter is the Gateway that the object permits to take over the load balancer even if some requests get other answers;
-	// zero if there is none.
+	// Adopter is the Gateway that the object permits to take over the load balancer even if the answers to some requests
+	// change; zero if there is none.
 	Adopter StackID
 }
 
 // MoveOut is a move of a member to another stack.
 type MoveOut struct {
 	Member finding.Ref
-	// Since is the time since when the status of the member shows the load balancer of the other stack; zero if it still
-	// shows that of this stack.
+	// Since is the time at which the status of the member began to show the load balancer of the other stack; zero if the
+	// status still shows that of this stack.
 	Since time.Time
 }
 
@@ -167,9 +167,10 @@ type MoveIn struct {
 	Partial bool
 }
 
-// BackendGroupUse is the use of the shared backend security group.
+// BackendGroupUse describes how a stack uses the shared backend security group.
 type BackendGroupUse struct {
-	// Given is the id of a security group that the operator provides. The controller never creates, tags or deletes it.
+	// Given is the id of a security group that the operator provides as the shared backend security group; "" if the
+	// controller creates it. The controller never creates, tags or deletes a given security group.
 	Given string
 	// Needed reports whether this stack needs the shared backend security group.
 	Needed bool

@@ -18,10 +18,10 @@ const (
 	ALBTargets      TargetType = "alb"
 )
 
-// TargetGroup is a target group of a stack, with the TargetGroupBinding that registers its targets.
+// TargetGroup is the desired state of a target group of a stack, with the TargetGroupBinding that registers its targets.
 type TargetGroup struct {
 	ID              string // id in the model, which is the value of the resource tag
-	Name            string // not compared with the name of a live target group
+	Name            string // not compared with the name of an existing target group
 	Type            TargetType
 	Port            int32
 	Protocol        string // HTTP, HTTPS, TCP, …
@@ -32,19 +32,20 @@ type TargetGroup struct {
 	Attributes      map[string]string
 	Tags            map[string]string
 	Binding         *Binding
-	// Named reports whether a user sets Name. Otherwise Name is generated.
+	// Named reports whether a user sets Name. Otherwise, Name is generated.
 	Named bool
-	// NamesTaken are generated names that resources of other owners already have, so that another name must be generated.
+	// NamesTaken are generated names that resources of other owners already have. The target group gets another generated
+	// name.
 	NamesTaken []string
-	// LoadBalancer is, for type alb, the ARN of a load balancer of another stack that is the target. If empty, the target is
-	// the ALB of this stack.
+	// LoadBalancer is, for type alb, the ARN of the load balancer of another stack that is the target. If it is empty, the
+	// target is the ALB of this stack.
 	LoadBalancer string
-	// Members are the members with rules that use the target group.
+	// Members are the members whose rules use the target group.
 	Members []finding.Ref
 	Origin  finding.Origin
 }
 
-// HealthCheck is the health check of a target group. Numbers that are 0 and empty texts are not sent to AWS and not
+// HealthCheck is the health check of a target group. Numbers that are 0 and empty texts are neither sent to AWS nor
 // compared.
 type HealthCheck struct {
 	Port               string // traffic-port or a number
@@ -66,11 +67,12 @@ type Binding struct {
 	Port         intstr.IntOrString
 	NodeSelector *metav1.LabelSelector
 	MultiCluster bool
-	// Labels and Annotations do not include the labels and annotations that identify the stack.
+	// Labels and Annotations do not include those that identify the stack.
 	Labels, Annotations map[string]string
-	// Networking has the rules for the security groups of nodes and pods; nil if these rules are not managed.
+	// Networking has the rules for the security groups of nodes and pods.
 	Networking []BindingRule
-	// Managed reports whether these rules are managed. If it is set, an empty Networking means that there must be no rules.
+	// Managed reports whether the controller manages the rules for the security groups of nodes and pods. If it is set and
+	// Networking is empty, there must be no such rules.
 	Managed bool
 }
 
@@ -80,8 +82,9 @@ type BindingRule struct {
 	Ports []PeerPort
 }
 
-// Peer is a source of traffic: the shared backend security group, the managed security group of the stack, an address range,
-// or the address ranges of the subnets or the VPC of the load balancer. The plan replaces Subnets and VPC by ranges.
+// Peer is a source of traffic. Exactly one field is set: the shared backend security group, the managed security group of
+// the stack, the address ranges of the subnets or of the VPC of the load balancer, or one address range. The plan replaces
+// Subnets and VPC by address ranges.
 type Peer struct {
 	BackendGroup bool
 	ManagedGroup bool

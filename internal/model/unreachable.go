@@ -2,28 +2,28 @@ package model
 
 import "strings"
 
-// ruleCoverage finds, for a host and a path, the first rule that answers all requests for them. It uses only rules without
-// conditions other than hosts and paths, and with no wildcards except * at the beginning of a host or at the end of a path,
-// so that the result is certain.
+// ruleCoverage finds the first rule that answers all requests for a host and a path. For a certain result, it uses only
+// rules that have no conditions other than hosts and paths, and no wildcards except * at the beginning of a host or at the
+// end of a path.
 type ruleCoverage struct {
 	rules        []Rule
 	hosts        map[string]*earlierPaths // by host pattern
 	hostSuffixes map[string]*earlierPaths // of host patterns "*SUFFIX", by SUFFIX
 }
 
-// earlierPaths has, for each path pattern, the index of the first rule with it.
+// earlierPaths has the path patterns of earlier rules, each with the index of the first rule that has it.
 type earlierPaths struct {
 	exact    map[string]int // by pattern
 	prefixes map[string]int // for patterns "prefix*", by prefix
 }
 
 // UnreachableRule is the index of a rule that gets no requests, because earlier rules answer all of them. CoveredBy is the
-// index of one of the earlier rules, if possible a rule of another member.
+// index of one of these earlier rules, if possible of another member.
 type UnreachableRule struct{ Rule, CoveredBy int }
 
 // UnreachableRules returns the rules of a listener that get no requests because of earlier rules. rules are in order of
-// precedence. Held rules cover no other rules. Rules that redirects of their own member cover are not returned, because this
-// is how an Ingress redirects HTTP and serves the same rules over HTTPS.
+// precedence. Held rules cover no other rules. A rule that a redirect of its own member covers is not returned: in this way,
+// an Ingress redirects HTTP and serves the same rules over HTTPS.
 func UnreachableRules(rules []Rule) []UnreachableRule {
 	var out []UnreachableRule
 	c := ruleCoverage{rules: rules, hosts: map[string]*earlierPaths{}, hostSuffixes: map[string]*earlierPaths{}}
@@ -36,8 +36,8 @@ func UnreachableRules(rules []Rule) []UnreachableRule {
 	return out
 }
 
-// findCoveringRule returns the index of an earlier rule that answers requests of rule r, if earlier rules answer all
-// requests of r. It returns the first such rule of another member, otherwise the first such rule of the same member.
+// findCoveringRule returns an earlier rule that answers requests of rule r, if earlier rules answer all requests of r. It
+// prefers the first such rule of another member to the first one of the same member.
 func (c *ruleCoverage) findCoveringRule(r Rule) (by int, found bool) {
 	hosts, paths := patternsOf(r)
 	own, redirected := -1, false
@@ -64,7 +64,7 @@ func (c *ruleCoverage) findCoveringRule(r Rule) (by int, found bool) {
 	return by, found
 }
 
-// addRule adds rule i to the rules that can cover later rules.
+// addRule adds the rule with index i to the rules that can cover later rules.
 func (c *ruleCoverage) addRule(i int) {
 	r := c.rules[i]
 	if r.Held != 0 || len(r.Conditions) == 0 || !hasOnlyHostsAndPaths(r) {
@@ -103,8 +103,8 @@ func (s *earlierPaths) addPath(path string, i int) {
 	}
 }
 
-// firstCovering returns the first rule that answers all requests for a host pattern and a path pattern. An empty pattern
-// stands for a regular expression, which no rule is known to cover.
+// firstCovering returns the index of the first rule that answers all requests for a host pattern and a path pattern. An
+// empty pattern stands for a regular expression, which no rule is known to cover.
 func (c *ruleCoverage) firstCovering(host, path string) (best int, found bool) {
 	if host == "" || path == "" {
 		return 0, false
@@ -141,8 +141,8 @@ func (s *earlierPaths) firstCovering(path string) (best int, found bool) {
 	return best, found
 }
 
-// patternsOf returns the host patterns and the path patterns of a rule. Without a host or path condition, it returns a
-// pattern that matches all. A regular expression is returned as an empty pattern.
+// patternsOf returns the host patterns and the path patterns of a rule. If the rule has no host or no path condition, it
+// returns a pattern that matches everything. For a regular expression it returns an empty pattern.
 func patternsOf(r Rule) (hosts, paths []string) {
 	for _, c := range r.Conditions {
 		switch c := c.(type) {

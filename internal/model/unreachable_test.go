@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TestAnUnreachableRuleGetsNoRequest checks that a rule which UnreachableRules returns answers no request.
+// TestAnUnreachableRuleGetsNoRequest checks with random rules that a rule that UnreachableRules returns answers no request.
 func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
 	hosts := []string{"", "a.test", "b.test", "*.test", "x.a.test", "*.a.test", "?.test"}
 	paths := []string{"", "/", "/*", "/a", "/a/*", "/a*", "/a/b", "/a/b/*", "/a?", "*"}
@@ -49,8 +49,8 @@ func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
 	}
 }
 
-// TestUnreachableRulesAreFound checks that UnreachableRules finds a rule after a rule with the same conditions, with a wider
-// path, or with a wildcard host.
+// TestUnreachableRulesAreFound checks for pairs of rules whether UnreachableRules returns the second rule. It must do so if
+// the first one has the same conditions, a wider path or a wildcard host, unless it is a redirect of the same member.
 func TestUnreachableRulesAreFound(t *testing.T) {
 	rule := func(member, host, path string) Rule {
 		r := Rule{Member: finding.Ref{Kind: "Ingress", Name: member}, Conditions: []Condition{PathPattern{Values: []string{path}}}}

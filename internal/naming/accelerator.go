@@ -7,17 +7,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ClusterRegionTag is the key of a tag of accelerators with the region of the cluster. Accelerators belong to no region, and
-// clusters in two regions can have the same name.
+// ClusterRegionTag is the key of a tag of accelerators. Its value is the region of the cluster. The tag is needed because
+// accelerators belong to no region, and clusters in two regions can have the same name.
 const ClusterRegionTag = "elbv2.k8s.aws/cluster-region"
 
-// isNameCharacter reports whether AWS accepts a character in the name of an accelerator.
+// isNameCharacter reports whether AWS accepts the character c in the name of an accelerator.
 func isNameCharacter(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-'
 }
 
-// acceleratorNamePart returns the first 16 characters of a text, after the removal of characters that AWS does not accept in
-// the name of an accelerator.
+// acceleratorNamePart returns the first 16 characters of a text that remain when all characters that AWS does not accept in
+// the name of an accelerator are removed.
 func acceleratorNamePart(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if isNameCharacter(c) {
@@ -28,8 +28,8 @@ func acceleratorNamePart(s string) string {
 	return s[:min(len(s), 16)]
 }
 
-// AcceleratorName returns the generated name of an accelerator, at most 64 characters. dual reports whether its address type
-// is DUAL_STACK; accelerators of the two address types have different names.
+// AcceleratorName returns the generated name of an accelerator, at most 64 characters. dual reports whether the address type
+// of the accelerator is DUAL_STACK. Accelerators of the two address types have different names.
 func AcceleratorName(cluster, region string, id model.StackID, dual bool) string {
 	addresses := "IPV4"
 	if dual {
@@ -53,8 +53,8 @@ func AcceleratorNameFault(name string) string {
 	return ""
 }
 
-// AcceleratorTags returns all tags of the accelerator of a stack. Tags of the controller, including the tags of guests, have
-// precedence over tags of users. region may be empty.
+// AcceleratorTags returns all tags of the accelerator of a stack. Tags of the controller, including those that name guests,
+// have precedence over user, which are the tags of users. guests are the guests by region. region may be empty.
 func AcceleratorTags(cluster, region string, id model.StackID, user, guests map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, user)
@@ -64,8 +64,8 @@ func AcceleratorTags(cluster, region string, id model.StackID, user, guests map[
 	return tags
 }
 
-// AcceleratorTrackingTags returns the tags that identify the accelerator of a stack. An accelerator that lacks one of them
-// does not belong to the stack, even if a status shows its ARN.
+// AcceleratorTrackingTags returns the tags that identify the accelerator of a stack. An accelerator that lacks one of these
+// tags does not belong to the stack, even if a status has its ARN.
 func AcceleratorTrackingTags(cluster, region string, id model.StackID) map[string]string {
 	tags := ResourceTags(cluster, id, model.AcceleratorID, nil)
 	if region != "" {
@@ -74,25 +74,25 @@ func AcceleratorTrackingTags(cluster, region string, id model.StackID) map[strin
 	return tags
 }
 
-// IsReservedAcceleratorTag reports whether only the controller may set a tag of accelerators: a tag that identifies the
-// stack, or the tag of a guest.
+// IsReservedAcceleratorTag reports whether only the controller may set the tag of accelerators with a key: a tag that
+// identifies the stack, or a tag that names a guest.
 func IsReservedAcceleratorTag(key string) bool {
 	return key == ClusterRegionTag || IsReservedTag(key) || strings.HasPrefix(key, guestPrefix)
 }
 
-// BelongsToAccelerator reports whether tags identify the accelerator of a stack.
+// BelongsToAccelerator reports whether tags are those of the accelerator of a stack.
 func BelongsToAccelerator(cluster, region string, id model.StackID, tags map[string]string) bool {
 	return HasAllTags(tags, AcceleratorTrackingTags(cluster, region, id))
 }
 
-// OwnsAccelerator reports whether tags identify an accelerator of the cluster. The tag with the region may be missing,
-// because it is not set if the region is not known.
+// OwnsAccelerator reports whether tags are those of an accelerator of a GlobalAccelerator in the cluster. The tag with the
+// region may be missing, because it is not set if the region is unknown.
 func OwnsAccelerator(cluster, region string, tags map[string]string) bool {
 	of, ok := tags[ClusterRegionTag]
 	return BelongsToCluster(cluster, tags) && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID && (!ok || of == region)
 }
 
-// IsAccelerator reports whether tags identify an accelerator of a GlobalAccelerator in any cluster.
+// IsAccelerator reports whether tags are those of an accelerator of a GlobalAccelerator in any cluster.
 func IsAccelerator(tags map[string]string) bool {
 	return tags[ClusterTag] != "" && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID
 }

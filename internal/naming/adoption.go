@@ -9,15 +9,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Annotations with which a Gateway takes over a live load balancer.
+// Annotations for the take-over of an existing load balancer by a Gateway.
 const (
-	// AdoptAnnotation of a Gateway names the IngressGroup, Ingress or Service whose load balancer the Gateway takes over.
+	// AdoptAnnotation is an annotation of a Gateway. It names the IngressGroup, Ingress or Service whose load balancer the
+	// Gateway takes over.
 	AdoptAnnotation = "fulcrum.dev/adopt"
-	// AdoptedByAnnotation of an Ingress or a Service names the Gateway that may take over its load balancer:
-	// "namespace/name", or the name of a Gateway in the same namespace.
+	// AdoptedByAnnotation is an annotation of an Ingress or a Service. It names the Gateway that may take over its load
+	// balancer: "namespace/name", or the name of a Gateway in the same namespace.
 	AdoptedByAnnotation = "fulcrum.dev/adopted-by"
-	// DryRunAnnotation of a Gateway, with the value "true", limits the Gateway to a plan that is not carried out. A load
-	// balancer that the Gateway has taken over is given back.
+	// DryRunAnnotation is an annotation of a Gateway. With the value "true", the plan for the Gateway is reported but not
+	// carried out. A load balancer that the Gateway has taken over is given back.
 	DryRunAnnotation = "gateway.k8s.aws/dry-run"
 )
 
@@ -25,21 +26,22 @@ const (
 // of the stack for which the load balancer was created.
 const AdoptedTag = "elbv2.k8s.aws/adopted-from"
 
-// AdoptedNamespacesTag is the key of a tag beside AdoptedTag. Its value is the list, separated by spaces, of the namespaces
-// of the objects that the load balancer served, and to which it may be given back. If the list is too long for one tag, it
-// continues in tags with keys that end in -2, -3 and so on.
+// AdoptedNamespacesTag is the key of a tag of a load balancer with AdoptedTag. Its value has the namespaces of the objects
+// that the load balancer served, separated by spaces. The load balancer may be given back to objects in these namespaces. If
+// they are too long for one tag, further tags have keys that end in -2, -3 and so on.
 const AdoptedNamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
 
-// MigratedFromTag is a tag of AWS resources of migrated objects. It informs users; the controller does not read it.
+// MigratedFromTag is the key of a tag of AWS resources of migrated objects. It informs users; the controller does not read
+// it.
 const MigratedFromTag = "gateway.k8s.aws/migrated-from"
 
-// AdoptedTagValue returns the value of AdoptedTag for a stack.
+// AdoptedTagValue returns the value of AdoptedTag for a stack, shortened to MaxTagValue.
 func AdoptedTagValue(id model.StackID) string {
 	return shorten(id.Kind.TagPrefix()+":"+id.String(), MaxTagValue)
 }
 
-// AdoptedTags returns the tags AdoptedTag and AdoptedNamespacesTag for a load balancer that was created for a stack with
-// objects in the namespaces.
+// AdoptedTags returns the tags AdoptedTag and AdoptedNamespacesTag of a load balancer. id is the stack for which it was
+// created, and namespaces are those of the objects that it served.
 func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
 	tags := map[string]string{AdoptedTag: AdoptedTagValue(id)}
 	key, value := AdoptedNamespacesTag, ""
@@ -62,7 +64,7 @@ func IsAdoptedTag(key string) bool {
 	return key == AdoptedTag || strings.HasPrefix(key, AdoptedNamespacesTag)
 }
 
-// AdoptedNamespaces returns the namespaces in the tags that AdoptedTags made.
+// AdoptedNamespaces returns the namespaces in tags that AdoptedTags has returned, in ascending order.
 func AdoptedNamespaces(tags map[string]string) (out []string) {
 	for k, v := range tags {
 		if strings.HasPrefix(k, AdoptedNamespacesTag) {
@@ -73,8 +75,7 @@ func AdoptedNamespaces(tags map[string]string) (out []string) {
 	return out
 }
 
-// ParseAdoptedTag returns the stack that the value of an AdoptedTag names; false if it names none, or if its name was too
-// long for a tag and was shortened.
+// ParseAdoptedTag returns the stack that the value of an AdoptedTag names; false if it names none, or if it was shortened.
 func ParseAdoptedTag(value string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		rest, ok := strings.CutPrefix(value, k.TagPrefix()+":")
@@ -90,7 +91,7 @@ func ParseAdoptedTag(value string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// Kinds of objects at the beginning of the value of an AdoptAnnotation.
+// Beginnings of the value of AdoptAnnotation, which name the kind of the object.
 const (
 	adoptIngressGroup = "ingress-group"
 	adoptIngress      = "ingress"
@@ -98,7 +99,7 @@ const (
 )
 
 // ParseAdoptAnnotation returns the stack that the AdoptAnnotation of a Gateway names. namespace is the namespace of the
-// Gateway.
+// Gateway, value the value of the annotation.
 func ParseAdoptAnnotation(namespace, value string) (model.StackID, error) {
 	kind, name, ok := strings.Cut(value, "/")
 	if !ok {

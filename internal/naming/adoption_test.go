@@ -42,8 +42,8 @@ func TestParseAdoptAnnotation(t *testing.T) {
 	}
 }
 
-// TestAdoptedNamespacesReturnsTheTaggedNamespaces checks that AdoptedNamespaces returns all namespaces in AdoptedTags, and
-// that AWS accepts each of these tags.
+// TestAdoptedNamespacesReturnsTheTaggedNamespaces checks that AdoptedNamespaces returns the namespaces from which
+// AdoptedTags made tags, and that none of the values is too long for AWS.
 func TestAdoptedNamespacesReturnsTheTaggedNamespaces(t *testing.T) {
 	t.Parallel()
 	group := model.StackID{Kind: model.Ingress, Name: "edge"}

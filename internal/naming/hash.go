@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// hexHash returns the lower-case hex SHA-256 of the parts, joined without separators.
+// hexHash returns the SHA-256 hash of the parts, which are joined without separators, as lower-case hexadecimal digits.
 func hexHash(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -26,18 +26,20 @@ func sanitize(s string, limit int) string {
 	return string(out)
 }
 
-// namespacedName returns "k8s-<ns>-<name>-<hash>", at most 32 characters.
+// namespacedName returns a generated name "k8s-<namespace>-<name>-<hash>", at most 32 characters. hashed are the texts for
+// the hash.
 func namespacedName(namespace, name string, hashed ...string) string {
 	return "k8s-" + sanitize(namespace, 8) + "-" + sanitize(name, 8) + "-" + hexHash(hashed...)[:10]
 }
 
-// ingressGroupName returns "k8s-<group>-<hash>", at most 32 characters.
+// ingressGroupName returns a generated name "k8s-<group>-<hash>", at most 32 characters. group is the name of the
+// IngressGroup, hashed are the texts for the hash.
 func ingressGroupName(group string, hashed ...string) string {
 	return "k8s-" + sanitize(group, 17) + "-" + hexHash(hashed...)[:10]
 }
 
-// shorten replaces a text that is longer than limit by its beginning and a hash of the whole text, so that different texts
-// stay different. A shorter text is returned unchanged.
+// shorten returns s if it is not longer than limit. Otherwise it returns the beginning of s and a hash of s, together as
+// long as limit, so that different texts stay different.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -7,15 +7,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// IngressTargetGroupID returns the id of a target group of an Ingress stack. The Service is in the namespace of the Ingress.
-// port is the number or name of the port in the backend.
+// IngressTargetGroupID returns the id in the model of a target group of an Ingress stack. The Service is in the namespace of
+// the Ingress. port is the number or name of the port in the backend.
 func IngressTargetGroupID(ns, ingress, service, port string) string {
 	return shorten(ns+"/"+ingress+"-"+service+":"+port, MaxTagValue)
 }
 
 // IsTargetGroupOf reports whether id may be the id of a target group for rules of an object: an Ingress, the Service or
-// Gateway of a stack, or a route of a Gateway. The result may be true for a wrong Ingress of the same namespace if the name
-// of one of the two Ingresses begins with the name of the other and a hyphen, but never for an Ingress of another namespace.
+// Gateway of a stack, or a route of a Gateway. If the name of one Ingress begins with the name of another one of the same
+// namespace and a hyphen, the result may be true for the wrong one of the two. It is never true for an Ingress of another
+// namespace.
 func IsTargetGroupOf(id string, ref finding.Ref) bool {
 	end := ":"
 	switch ref.Kind {
@@ -30,8 +31,8 @@ func IsTargetGroupOf(id string, ref finding.Ref) bool {
 // MayBeShortened reports whether an id is so long that it may have been shortened.
 func MayBeShortened(id string) bool { return len(id) >= MaxTagValue }
 
-// TargetGroupMayServe reports whether the id of a target group may be that of a target group for a Service. It is false for
-// an id that was shortened so much that the name of the Service is not in it.
+// TargetGroupMayServe reports whether id may be the id of a target group for a Service, in a stack of the given kind. It is
+// false for an id that was shortened so much that the name of the Service is not in it.
 func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {
 	if kind.IsGateway() {
 		return strings.Contains(id, "Route-"+namespace+"-"+service+":")
@@ -39,47 +40,50 @@ func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {
 	return strings.HasPrefix(id, namespace+"/") && strings.Contains(id, service+":")
 }
 
-// DistinctID returns another id for a resource that would have the same id as another resource. parts are the texts in which
-// the two resources differ.
+// DistinctID returns another id for a resource whose id would be the same as that of another resource. parts are the texts
+// in which the two resources differ.
 func DistinctID(id string, parts ...string) string {
 	return shorten(id, MaxTagValue-9) + ":" + hexHash(strings.Join(parts, "\x00"))[:8]
 }
 
-// ServiceTargetGroupID returns the id of a target group of a Service stack.
+// ServiceTargetGroupID returns the id in the model of a target group of a Service stack. port is the number of the Service
+// port.
 func ServiceTargetGroupID(ns, service string, port int32) string {
 	return shorten(ns+"/"+service+":"+formatNumber(port), MaxTagValue)
 }
 
-// GatewayTargetGroupID returns the id of a target group of a Gateway stack. port identifies the port of the backend.
+// GatewayTargetGroupID returns the id in the model of a target group of a Gateway stack. port is the number or name of the
+// port in the backend.
 func GatewayTargetGroupID(gateway, route, backend finding.Ref, port string) string {
 	return shorten(gateway.Namespace+"/"+gateway.Name+":"+route.Namespace+"-"+route.Name+":"+route.Kind+"-"+
 		backend.Namespace+"-"+backend.Name+":"+port, MaxTagValue)
 }
 
-// FrontendTargetGroupID returns the id of the target group to which a port of a frontend NLB forwards.
+// FrontendTargetGroupID returns the id in the model of the target group to which a port of a frontend NLB forwards.
 func FrontendTargetGroupID(port int32) string {
 	return model.FrontendNLBID + "-tg-TCP-" + formatNumber(port)
 }
 
-// FrontendListenerID returns the id of a listener of a frontend NLB.
+// FrontendListenerID returns the id in the model of the listener on a port of a frontend NLB.
 func FrontendListenerID(port int32) string {
 	return model.FrontendNLBID + "-ls-TCP-" + formatNumber(port)
 }
 
-// ListenerID returns the id of a listener.
+// ListenerID returns the id in the model of the listener on a port.
 func ListenerID(port int32) string { return formatNumber(port) }
 
-// RuleID returns the id of a listener rule.
+// RuleID returns the id in the model of a listener rule.
 func RuleID(port, priority int32) string { return formatNumber(port) + ":" + formatNumber(priority) }
 
-// GatewayTargetGroupParts are the objects in the id of a target group of a Gateway stack. Hyphens join namespaces and names
-// in the id, so it can be read in several ways.
+// GatewayTargetGroupParts are the objects that the id of a target group of a Gateway stack names. A hyphen joins namespace
+// and name of each object in the id. If these contain hyphens too, several objects are possible.
 type GatewayTargetGroupParts struct {
-	// Routes and Backends are all objects that the id may name.
+	// Routes and Backends are all possible routes and backends.
 	Routes, Backends []finding.Ref
 }
 
-// GatewayTargetGroupPartsOf parses the id of a target group of a Gateway stack; false if id is no such id, or was shortened.
+// GatewayTargetGroupPartsOf parses the id of a target group of a Gateway stack; false if id is no such id, or if it was
+// shortened.
 func GatewayTargetGroupPartsOf(id string) (out GatewayTargetGroupParts, ok bool) {
 	parts := strings.Split(id, ":")
 	if len(parts) < 4 { // a fifth part is the hash of DistinctID
@@ -89,7 +93,7 @@ func GatewayTargetGroupPartsOf(id string) (out GatewayTargetGroupParts, ok bool)
 	return GatewayTargetGroupParts{Routes: possibleObjects(kind, parts[1]), Backends: possibleObjects("", backend)}, ok
 }
 
-// possibleObjects returns all objects whose namespace and name, joined by a hyphen, are the text joined.
+// possibleObjects returns all objects of a kind whose namespace and name give the text joined if a hyphen joins them.
 func possibleObjects(kind, joined string) (out []finding.Ref) {
 	for i, c := range joined {
 		if c == '-' && i > 0 && i < len(joined)-1 {
@@ -99,10 +103,10 @@ func possibleObjects(kind, joined string) (out []finding.Ref) {
 	return out
 }
 
-// MayBeOfRoute reports whether id, which may be shortened, can be the id of a target group of a route on a Gateway.
+// MayBeOfRoute reports whether id, which may be shortened, may be the id of a target group for a route of a Gateway.
 func MayBeOfRoute(id string, gateway, route finding.Ref) bool {
 	begin := gateway.Namespace + "/" + gateway.Name + ":" + route.Namespace + "-" + route.Name + ":" + route.Kind + "-"
-	const kept = MaxTagValue - 11 // length of the beginning that shorten retains
+	const kept = MaxTagValue - 11 // length of the beginning that shorten does not change
 	if len(id) == MaxTagValue && len(begin) > kept {
 		return id[:kept] == begin[:kept]
 	}
@@ -110,7 +114,7 @@ func MayBeOfRoute(id string, gateway, route finding.Ref) bool {
 }
 
 // BackendNamespaces returns the possible namespaces of the backend of a target group of a Gateway stack, according to the id
-// of the target group. There can be several, because a hyphen joins namespace and name in the id.
+// of the target group. There may be several, because a hyphen joins namespace and name in the id.
 func BackendNamespaces(id string) []string {
 	parts, _ := GatewayTargetGroupPartsOf(id)
 	var out []string
@@ -121,7 +125,7 @@ func BackendNamespaces(id string) []string {
 }
 
 // ServiceNamespaces returns the possible namespaces of the Service of a target group, according to the id of the target
-// group in a stack of any kind.
+// group. The stack may be of any kind.
 func ServiceNamespaces(id string) []string {
 	if of := BackendNamespaces(id); of != nil {
 		return of
@@ -130,7 +134,7 @@ func ServiceNamespaces(id string) []string {
 }
 
 // ObjectNamespaces returns the possible namespaces of the Ingress, Service or route of a target group, according to the id
-// of the target group.
+// of the target group. The stack may be of any kind.
 func ObjectNamespaces(id string) (out []string) {
 	parts, ofRoute := GatewayTargetGroupPartsOf(id)
 	if !ofRoute {
@@ -142,7 +146,8 @@ func ObjectNamespaces(id string) (out []string) {
 	return out
 }
 
-// namespacesOfID returns the namespace at the beginning of the id of a target group of an Ingress or a Service.
+// namespacesOfID returns the namespace at the beginning of the id of a target group of an Ingress or Service stack; nil if
+// there is none.
 func namespacesOfID(id string) []string {
 	if namespace, _, ok := strings.Cut(id, "/"); ok {
 		return []string{namespace}
@@ -150,8 +155,8 @@ func namespacesOfID(id string) []string {
 	return nil
 }
 
-// CertificateID returns the id of a certificate that the controller requests for an Ingress. kind is amazon_issued or
-// private; host is the first host of the certificate in lexical order.
+// CertificateID returns the id in the model of a certificate that the controller requests for an Ingress. kind is
+// amazon_issued or private; host is the first host of the certificate in lexical order.
 func CertificateID(kind string, ingress finding.Ref, host string) string {
 	domain := host
 	if len(host) > 0 && host[0] == '*' {
@@ -163,26 +168,27 @@ func CertificateID(kind string, ingress finding.Ref, host string) string {
 // importedCertificatePrefix is the prefix of the ids of certificates that the controller imports.
 const importedCertificatePrefix = "imported/"
 
-// ImportedCertificateID returns the id of a certificate that the controller imports from a Secret.
+// ImportedCertificateID returns the id in the model of a certificate that the controller imports from the Secret with the
+// given namespace and name.
 func ImportedCertificateID(namespace, name string) string {
 	return shorten(importedCertificatePrefix+namespace+"/"+name, MaxTagValue)
 }
 
-// SecretOfImport returns the Secret from which a certificate was imported, as namespace/name, according to the id of the
-// certificate. A name that is too long for an id is cut.
+// SecretOfImport returns the Secret from which a certificate was imported, as "namespace/name", according to the id of the
+// certificate; false if it was not imported. A name that is too long for an id is shortened.
 func SecretOfImport(id string) (secret string, ok bool) {
 	return strings.CutPrefix(id, importedCertificatePrefix)
 }
 
 // NamespaceOfImport returns the namespace of the Secret from which a certificate was imported, according to the id of the
-// certificate.
+// certificate; false if it was not imported.
 func NamespaceOfImport(id string) (namespace string, ok bool) {
 	rest, ok := strings.CutPrefix(id, importedCertificatePrefix)
 	namespace, _, _ = strings.Cut(rest, "/")
 	return namespace, ok
 }
 
-// IsImportedFrom reports whether a certificate was imported from a Secret of a namespace, according to the id of the
+// IsImportedFrom reports whether a certificate was imported from a Secret in a namespace, according to the id of the
 // certificate.
 func IsImportedFrom(id, namespace string) bool {
 	return strings.HasPrefix(id, importedCertificatePrefix+namespace+"/")

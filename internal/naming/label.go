@@ -9,8 +9,8 @@ import (
 // labelLimit is the maximum length of a label value in Kubernetes, in characters.
 const labelLimit = 63
 
-// StackLabels returns the labels of a stack's TargetGroupBindings. A name that is too long for a
-// label value is shortened to a prefix and a hash.
+// StackLabels returns the labels of the TargetGroupBindings of a stack. A name that is too long for a label value is
+// shortened to its beginning and a hash.
 func StackLabels(id model.StackID) map[string]string {
 	prefix := id.Kind.TagPrefix()
 	if id.Namespace == "" {
@@ -22,8 +22,8 @@ func StackLabels(id model.StackID) map[string]string {
 	}
 }
 
-// StackInLabels returns StackFromLabels(StackLabels(id)): the id itself, unless its name is too long for a label. An index
-// of objects by their labels must use this result as key.
+// StackInLabels returns the stack that StackFromLabels returns for the labels of the stack id. This is id itself, unless its
+// name is too long for a label value. An index of objects by their labels must use the result as key.
 func StackInLabels(id model.StackID) model.StackID {
 	id.Name = shorten(id.Name, labelLimit)
 	return id
@@ -44,19 +44,19 @@ func StackFromLabels(labels map[string]string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// Finalizers of the objects of stacks.
+// Finalizers of objects that belong to stacks, and of TargetGroupBindings.
 const (
 	// BindingFinalizer is the finalizer of TargetGroupBindings.
 	BindingFinalizer = "elbv2.k8s.aws/resources"
 	// ImplicitFinalizer is the finalizer of an Ingress that is not in an explicit IngressGroup.
 	ImplicitFinalizer = "ingress.k8s.aws/resources"
-	// ExplicitFinalizerPrefix, followed by the name of the IngressGroup, is the finalizer of the members of an explicit
-	// IngressGroup.
+	// ExplicitFinalizerPrefix is followed by the name of an explicit IngressGroup. Together they are the finalizer of the
+	// members of the IngressGroup.
 	ExplicitFinalizerPrefix = "group.ingress.k8s.aws/"
-	// ServiceFinalizer is the finalizer of Services with their own load balancer.
+	// ServiceFinalizer is the finalizer of Services that do not share their load balancer.
 	ServiceFinalizer = "service.k8s.aws/resources"
-	// SharedFinalizerPrefix, followed by the namespace and the name of a shared load balancer, is the finalizer of the
-	// Services that share it.
+	// SharedFinalizerPrefix is followed by the namespace and the name of a shared load balancer. Together they are the
+	// finalizer of the Services that share it.
 	SharedFinalizerPrefix = "group.service.k8s.aws/"
 	// ALBGatewayFinalizer and NLBGatewayFinalizer are the finalizers of Gateways.
 	ALBGatewayFinalizer = "gateway.k8s.aws/alb"
@@ -65,13 +65,13 @@ const (
 	AcceleratorFinalizer = "aga.k8s.aws/resources"
 )
 
-// finalizers has the finalizer of objects that have their own stack, by kind of stack.
+// finalizers has the finalizer of objects that have their own stack, by the kind of the stack.
 var finalizers = map[model.Kind]string{
 	model.Ingress: ImplicitFinalizer, model.Service: ServiceFinalizer, model.ALBGateway: ALBGatewayFinalizer, model.NLBGateway: NLBGatewayFinalizer,
 	model.GlobalAccelerator: AcceleratorFinalizer,
 }
 
-// Finalizer returns the finalizer that the members of a stack have.
+// Finalizer returns the finalizer of the members of a stack.
 func Finalizer(id model.StackID) string {
 	if name, ok := SharedName(id); ok {
 		return SharedFinalizerPrefix + id.Namespace + "." + name
@@ -82,8 +82,8 @@ func Finalizer(id model.StackID) string {
 	return finalizers[id.Kind]
 }
 
-// StackOfFinalizer returns the stack to which a finalizer of an object belongs; false if finalizer is not the finalizer of a
-// stack.
+// StackOfFinalizer returns the stack to which a finalizer of the object with the given namespace and name belongs; false if
+// it is not the finalizer of a stack.
 func StackOfFinalizer(finalizer, namespace, name string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if finalizers[k] == finalizer {

@@ -6,7 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// stackName returns ingressGroupName for the stack of an IngressGroup, and namespacedName for any other stack.
+// stackName returns the generated name of a resource of an Ingress stack: ingressGroupName for an IngressGroup,
+// namespacedName for a single Ingress.
 func stackName(id model.StackID, hashed ...string) string {
 	if id.Namespace == "" {
 		return ingressGroupName(id.Name, hashed...)
@@ -15,18 +16,18 @@ func stackName(id model.StackID, hashed ...string) string {
 }
 
 // LoadBalancerName returns the generated name of the load balancer of an Ingress stack. The name depends on the scheme, so
-// that a load balancer with another scheme can exist beside the live one.
+// that a load balancer with another scheme can exist beside the current one.
 func LoadBalancerName(cluster string, id model.StackID, scheme model.Scheme) string {
 	return stackName(id, cluster, id.String(), string(scheme))
 }
 
-// OwnedLoadBalancerName returns the generated name of the load balancer of a Service or a Gateway. It depends on the uid of
-// the object, so that an object that is created again gets another name.
+// OwnedLoadBalancerName returns the generated name of the load balancer of a Service or a Gateway. The name depends on the
+// UID of the object, so that the load balancer of an object that is created again gets another name.
 func OwnedLoadBalancerName(cluster string, id model.StackID, uid string, scheme model.Scheme) string {
 	return namespacedName(id.Namespace, id.Name, cluster, uid, string(scheme))
 }
 
-// FrontendNLBName returns the name of the frontend NLB of an ALB with the name alb.
+// FrontendNLBName returns the generated name of the frontend NLB of the ALB with the name alb.
 func FrontendNLBName(alb string) string {
 	if len(alb) > 28 {
 		alb = alb[:28]

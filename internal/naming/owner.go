@@ -2,14 +2,15 @@ package naming
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// BelongsToCluster reports whether tags are the tags of a resource of the cluster.
+// BelongsToCluster reports whether tags are those of a resource of the cluster, in the current form or in the form of the
+// first generation of controllers.
 func BelongsToCluster(cluster string, tags map[string]string) bool {
 	return tags[ClusterTag] == cluster || tags[LegacyClusterTag] == cluster
 }
 
-// BelongsToStack reports whether tags are the tags of a resource of the stack, in the current form or in the form of the
-// first generation of controllers. A resource without the resource tag does not belong to the stack, because it is not known
-// which resource of the stack it is.
+// BelongsToStack reports whether tags are those of a resource of the stack, in the current form or in the form of the first
+// generation of controllers. A resource without the resource tag does not belong to the stack, because it is not known which
+// resource of the stack it is.
 func BelongsToStack(cluster string, id model.StackID, tags map[string]string) bool {
 	if tags[ResourceTag(id.Kind)] == "" {
 		return false
@@ -17,12 +18,13 @@ func BelongsToStack(cluster string, id model.StackID, tags map[string]string) bo
 	return HasAllTags(tags, StackTags(cluster, id)) || HasAllTags(tags, LegacyStackTags(cluster, id))
 }
 
-// HasStackTags reports whether the tags of a resource of the cluster name the stack and a resource id.
+// HasStackTags reports whether tags have the stack tag of the stack and a resource tag. They must be the tags of a resource
+// of the cluster, because the cluster is not checked.
 func HasStackTags(id model.StackID, tags map[string]string) bool {
 	return tags[StackTag(id.Kind)] == StackTagValue(id) && tags[ResourceTag(id.Kind)] != ""
 }
 
-// HasAllTags reports whether tags include all tags of want.
+// HasAllTags reports whether tags include all tags of want, with the same values.
 func HasAllTags(tags, want map[string]string) bool {
 	for k, v := range want {
 		if have, ok := tags[k]; !ok || have != v {

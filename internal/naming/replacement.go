@@ -2,19 +2,19 @@ package naming
 
 import "strconv"
 
-// Keys of the tags that record the progress of the replacement of a load balancer. Load balancers have them only during a
+// Keys of tags that record the progress of the replacement of a load balancer. Load balancers have these tags only during a
 // replacement.
 const (
-	// SuccessorTag is on the new load balancer until the status shows it. Its value is the name of the previous load
-	// balancer.
+	// SuccessorTag is a tag of the new load balancer until the status of the members has its address. Its value is the name
+	// of the previous load balancer.
 	SuccessorTag = "elbv2.k8s.aws/successor-of"
-	// ReplacedTag is on the previous load balancer after the status shows the new one. Its value is the time at which the
-	// status changed, in the format of RFC 3339.
+	// ReplacedTag is a tag of the previous load balancer after the status of the members has the address of the new one. Its
+	// value is the time at which the status changed, in the format of RFC 3339.
 	ReplacedTag = "elbv2.k8s.aws/replaced-at"
 )
 
 // AlternativeCount is the number of alternatives of a generated name, including the name itself. A resource that replaces
-// another one gets the first alternative that is not in use.
+// another one gets the first alternative that is free.
 const AlternativeCount = 9
 
 // nameLimit is the maximum length of names of load balancers and target groups in AWS, in characters.
@@ -30,7 +30,8 @@ func Alternative(name string, n int) string {
 	return name[:min(len(name), nameLimit-len(suffix))] + suffix
 }
 
-// IsAlternative reports whether name is one of the alternatives of the generated name of.
+// IsAlternative reports whether name is one of the alternatives of a generated name. of is the generated name, which is the
+// first alternative.
 func IsAlternative(name, of string) bool {
 	for n := 1; n <= AlternativeCount; n++ {
 		if Alternative(of, n) == name {

@@ -7,12 +7,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// settingNames has the names of settings in the objects of one kind of stack.
+// settingNames has the names of settings in the objects of one kind of stack. Settings are identified by their names in
+// Ingresses, which are annotations without prefix.
 type settingNames struct {
-	// prefix is the prefix of the annotations.
+	// prefix is the prefix of the annotations; "" if the settings are fields.
 	prefix string
 	// exceptions maps the name of a setting in Ingresses to its name in these objects, if the two differ. A name with a
-	// slash is an annotation with another prefix; a name that begins with "spec." is a field.
+	// slash is an annotation with its own prefix; a name that begins with "spec." is a field.
 	exceptions map[string]string
 }
 
@@ -40,7 +41,8 @@ var settingNamesByKind = map[model.Kind]settingNames{
 	model.NLBGateway: {exceptions: gatewaySettings},
 }
 
-// gatewaySettings maps names of settings in Ingresses to fields of LoadBalancerConfigurations and TargetGroupConfigurations.
+// gatewaySettings maps names of settings in Ingresses to fields of Gateways, LoadBalancerConfigurations and
+// TargetGroupConfigurations.
 var gatewaySettings = map[string]string{
 	"load-balancer-name":                       "loadBalancerName",
 	"ip-address-type":                          "ipAddressType",
@@ -82,13 +84,13 @@ var gatewaySettings = map[string]string{
 }
 
 // SettingName returns the name of a setting in the objects of a kind of stack, without the prefix of annotations. setting is
-// its name in Ingresses.
+// the name of the setting in Ingresses.
 func SettingName(kind model.Kind, setting string) string {
 	return cmp.Or(settingNamesByKind[kind].exceptions[setting], setting)
 }
 
-// SettingField returns the field or annotation of a setting in the objects of a kind of stack. setting is its name in
-// Ingresses.
+// SettingField returns the field or annotation of a setting in the objects of a kind of stack. setting is the name of the
+// setting in Ingresses.
 func SettingField(kind model.Kind, setting string) string {
 	name := SettingName(kind, setting)
 	if strings.HasPrefix(name, "spec.") || strings.Contains(name, "/") {

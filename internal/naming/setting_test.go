@@ -32,8 +32,8 @@ func TestSettingNameDependsOnTheStackKind(t *testing.T) {
 	}
 }
 
-// TestServiceAnnotationsOfSettingsExist checks that the annotation of each setting is in the table of annotations of
-// Services.
+// TestServiceAnnotationsOfSettingsExist checks for a list of settings that SettingField returns an annotation in the table
+// of annotations of Services.
 func TestServiceAnnotationsOfSettingsExist(t *testing.T) {
 	rows := settings.ServiceAnnotations.Rows()
 	for _, setting := range []string{

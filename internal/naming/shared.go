@@ -8,12 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// sharedStackPrefix is the prefix of the names of stacks that several Services share. It cannot be part of the name of a
-// Service, because that has no dot.
+// sharedStackPrefix is the prefix of the name of the stack of a load balancer that several Services share. A Service cannot
+// have such a name, because names of Services have no dot.
 const sharedStackPrefix = "group."
 
 // SharedStack returns the stack of a load balancer that several Services share. namespace and name are those of the load
-// balancer: it belongs to this namespace, even if Services of other namespaces may share it.
+// balancer. It belongs to this namespace, even if Services of other namespaces share it.
 func SharedStack(namespace, name string) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: namespace, Name: sharedStackPrefix + name}
 }
@@ -27,7 +27,7 @@ func SharedName(id model.StackID) (string, bool) {
 	return strings.CutPrefix(id.Name, sharedStackPrefix)
 }
 
-// finalizerLimit is the maximum length in Kubernetes of a finalizer after its slash.
+// finalizerLimit is the maximum length in Kubernetes of the part of a finalizer after its slash, in characters.
 const finalizerLimit = 63
 
 var sharedNamePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)

@@ -8,32 +8,33 @@ import (
 
 // Keys of tags that are the same for every kind of stack.
 const (
-	// ClusterTag is on every resource. Its value is the name of the cluster.
+	// ClusterTag is a tag of every resource. Its value is the name of the cluster.
 	ClusterTag = "elbv2.k8s.aws/cluster"
-	// BackendTag marks the shared backend security group. Its value is model.BackendGroupTag.
+	// BackendTag is the resource tag of the shared backend security group. Its value is model.BackendGroupTag.
 	BackendTag = "elbv2.k8s.aws/resource"
 )
 
 // StackTag returns the key of the tag whose value identifies the stack of a resource.
 func StackTag(k model.Kind) string { return k.TagPrefix() + "/stack" }
 
-// ResourceTag returns the key of the tag whose value is the id of the resource within its stack.
+// ResourceTag returns the key of the tag whose value is the id of a resource within its stack.
 func ResourceTag(k model.Kind) string { return k.TagPrefix() + "/resource" }
 
 // StackTagValue returns the value of the stack tag, shortened to the 256 characters that AWS permits.
 func StackTagValue(id model.StackID) string { return shorten(id.String(), MaxTagValue) }
 
-// StackTags returns the tags that all resources of a stack have. The controller finds the resources by them.
+// StackTags returns the tags that all resources of a stack have. The controller finds the resources by these tags.
 func StackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{ClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// LegacyStackTags returns the tags by which the first generation of controllers marked the resources of a stack.
+// LegacyStackTags returns the tags that all resources of a stack have if the first generation of controllers created them.
 func LegacyStackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{LegacyClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// ResourceTags returns all tags of a resource. Tags of the controller have precedence over tags of users.
+// ResourceTags returns all tags of a resource of a stack. resourceID is the value of the resource tag. user are the tags of
+// users; tags of the controller have precedence over them.
 func ResourceTags(cluster string, id model.StackID, resourceID string, user map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, user)
@@ -42,7 +43,7 @@ func ResourceTags(cluster string, id model.StackID, resourceID string, user map[
 	return tags
 }
 
-// BackendSecurityGroupTags returns all tags of the shared backend security group.
+// BackendSecurityGroupTags returns all tags of the shared backend security group. defaults are the default tags.
 func BackendSecurityGroupTags(cluster string, defaults map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, defaults)
@@ -51,10 +52,10 @@ func BackendSecurityGroupTags(cluster string, defaults map[string]string) map[st
 	return tags
 }
 
-// LegacyClusterTag is the cluster tag of resources that the first generation of controllers created.
+// LegacyClusterTag is the key of the cluster tag of resources that the first generation of controllers created.
 const LegacyClusterTag = "ingress.k8s.aws/cluster"
 
-// MaxTags is the maximum number of tags of a resource in AWS. Tags of AWS itself, which begin with aws:, do not count.
+// MaxTags is the maximum number of tags of a resource in AWS. Tags that begin with aws: do not count.
 // https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
 const MaxTags = 50
 
@@ -86,7 +87,7 @@ func IsLegacyTag(cluster, key string) bool {
 	return false
 }
 
-// Tags of subnets, with the value "" or "1", by which subnets are discovered for load balancers of a scheme.
+// Keys of tags of subnets, with the value "" or "1". Subnets for load balancers of a scheme are discovered by them.
 const (
 	SubnetRoleInternal = "kubernetes.io/role/internal-elb"
 	SubnetRolePublic   = "kubernetes.io/role/elb"

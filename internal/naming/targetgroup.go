@@ -9,14 +9,14 @@ import (
 
 func formatNumber(n int32) string { return strconv.FormatInt(int64(n), 10) }
 
-// IngressTargetGroup has the values from which the name of a target group of an Ingress stack is generated.
+// IngressTargetGroup has the values that determine the name of a target group of an Ingress stack.
 type IngressTargetGroup struct {
 	Cluster     string
 	Stack       model.StackID
 	Ingress     finding.Ref
 	Service     finding.Ref
 	ServiceUID  string
-	ServicePort string // as referenced: a number or a name
+	ServicePort string // number or name of the port in the backend
 	Port        int32  // port of the target group
 	Type        model.TargetType
 	Protocol    string
@@ -34,12 +34,12 @@ func (g IngressTargetGroup) Name() string {
 	return namespacedName(g.Service.Namespace, g.Service.Name, hashed...)
 }
 
-// FrontendTargetGroup has the values from which the name of a target group of a frontend NLB is generated.
+// FrontendTargetGroup has the values that determine the name of a target group of a frontend NLB.
 type FrontendTargetGroup struct {
 	Cluster        string
 	Stack          model.StackID
-	Port           int32 // of the NLB
-	ALBPort        int32 // of the ALB
+	Port           int32 // port of the NLB
+	ALBPort        int32 // port of the ALB
 	Protocol       string
 	HealthPort     string // traffic-port or a number
 	HealthProtocol string
@@ -55,10 +55,10 @@ func (g FrontendTargetGroup) Name() string {
 	return stackName(g.Stack, hashed...)
 }
 
-// ServiceTargetGroup has the values from which the name of a target group of a Service stack is generated.
+// ServiceTargetGroup has the values that determine the name of a target group of a Service stack.
 type ServiceTargetGroup struct {
 	Cluster string
-	// BaseUID is the UID of the Service with the load balancer, if Backend is another Service.
+	// BaseUID is the UID of the Service that has the load balancer, if Backend is another Service; otherwise it is empty.
 	BaseUID        string
 	Backend        finding.Ref
 	BackendUID     string
@@ -76,13 +76,13 @@ func (g ServiceTargetGroup) Name() string {
 		formatNumber(g.ServicePort), string(g.Type), g.Protocol, g.HealthProtocol, formatNumber(g.HealthInterval))
 }
 
-// GatewayTargetGroup has the values from which the name of a target group of a Gateway stack is generated.
+// GatewayTargetGroup has the values that determine the name of a target group of a Gateway stack.
 type GatewayTargetGroup struct {
 	Cluster string
 	Gateway finding.Ref
 	Route   finding.Ref
 	Backend finding.Ref
-	// Port is, for instance targets, the port of the target group, otherwise the number or name of the port in the backend.
+	// Port is the port of the target group for instance targets, otherwise the number or name of the port in the backend.
 	Port        string
 	Type        model.TargetType
 	Protocol    string

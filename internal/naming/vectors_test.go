@@ -22,7 +22,8 @@ const (
 	longGroup     = "g0123456789-0123456789-0123456789-0123456789-0123456789-012345z"
 )
 
-// recordedName is a name that a live cluster had. row is the number of the row in the recording.
+// recordedName is a name that a real cluster had, and the name that this package generates. row is the number of the row in
+// the recording.
 type recordedName struct {
 	row       int
 	want, got string
@@ -37,7 +38,7 @@ func checkNames(t *testing.T, vectors []recordedName) {
 	}
 }
 
-// nameAfterChange returns the name of a target group after a change of its values.
+// nameAfterChange returns the name of a target group after change has changed its values.
 func nameAfterChange[T interface{ Name() string }](g T, change func(*T)) string {
 	change(&g)
 	return g.Name()

@@ -4,13 +4,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// States of accelerators in the API of AWS.
+// States of accelerators as the AWS API names them.
 const (
 	AcceleratorDeployed   = "DEPLOYED"
 	AcceleratorInProgress = "IN_PROGRESS"
 )
 
-// RecordedAccelerator is what the accelerator ARN in the status of a GlobalAccelerator refers to.
+// RecordedAccelerator describes the accelerator whose ARN is in the status of a GlobalAccelerator.
 type RecordedAccelerator string
 
 // The values of RecordedAccelerator.
@@ -20,7 +20,7 @@ const (
 	RecordedGone    RecordedAccelerator = "gone"    // the accelerator does not exist
 )
 
-// Accelerator is a live accelerator.
+// Accelerator is the observed state of an accelerator.
 type Accelerator struct {
 	ARN              string
 	Name             string
@@ -40,7 +40,7 @@ type AddressSet struct {
 	Addresses []string
 }
 
-// AcceleratorListener is a listener of a live accelerator.
+// AcceleratorListener is the observed state of a listener of an accelerator.
 type AcceleratorListener struct {
 	ARN      string
 	Protocol model.BaseProtocol
@@ -49,7 +49,7 @@ type AcceleratorListener struct {
 	Groups   []EndpointGroup // ascending by region
 }
 
-// EndpointGroup is an endpoint group of a live listener.
+// EndpointGroup is the observed state of an endpoint group.
 type EndpointGroup struct {
 	ARN       string
 	Region    string
@@ -58,13 +58,13 @@ type EndpointGroup struct {
 	Endpoints []Endpoint           // ascending by id
 }
 
-// Health states of endpoints in the API of AWS.
+// Health states of endpoints as the AWS API names them.
 const (
 	EndpointHealthy   = "HEALTHY"
 	EndpointUnhealthy = "UNHEALTHY"
 )
 
-// Endpoint is an endpoint of a live endpoint group.
+// Endpoint is the observed state of an endpoint.
 type Endpoint struct {
 	ID       string
 	Weight   int32
@@ -90,8 +90,8 @@ type EndpointLoadBalancer struct {
 	Cluster bool
 	Stack   model.StackID
 	// Backends has the resource ids of the target groups of the stack to which the load balancer forwards. They prove which
-	// objects it serves, because only the controller writes them, and only for accepted members.
+	// objects the load balancer serves, because only the controller writes them, and only for accepted members.
 	Backends []string
-	// Ports has the listener ports, by protocol in the API of AWS; nil if the listeners were not read.
+	// Ports has the ports of the listeners, by protocol as the AWS API names it; nil if the listeners were not read.
 	Ports map[string][]int32
 }

@@ -8,10 +8,10 @@ import (
 
 // AddOn is the resource of another AWS service, such as WAFv2 or Shield, that is associated with a load balancer.
 type AddOn struct {
-	// ID is the ARN of a WAFv2 web ACL, the id of a WAF Classic web ACL, or the id of a Shield protection; empty
-	// if no resource is associated.
+	// ID is the ARN of a WAFv2 web ACL, the id of a WAF Classic web ACL, or the id of a Shield protection; empty if no
+	// resource is associated.
 	ID string
-	// Name is the name of a Shield protection.
+	// Name is the name of a Shield protection; empty for other resources.
 	Name string
 	// Fault is the reason why the association could not be read; nil if it was read.
 	Fault *Fault
@@ -23,19 +23,18 @@ type WebACL struct {
 	Fault *Fault
 }
 
-// Subscription reports whether the account has subscribed to a service.
+// Subscription is the answer to the question whether the account has subscribed to an AWS service.
 type Subscription struct {
 	Active bool
 	Fault  *Fault
 }
 
-// Fault is the reason why a question to AWS has no answer. It takes the place of the answer, so that planning continues for
-// everything that does not depend on the answer.
+// Fault is the reason why a question to AWS has no answer. It takes the place of the answer, so that everything that does
+// not depend on the answer can still be planned.
 type Fault struct {
-	// Reason is AccessDenied, ServiceUnavailable, RejectedByAWS, CallFailed, or empty for an error that
-	// may be temporary.
+	// Reason is AccessDenied, ServiceUnavailable, RejectedByAWS or CallFailed; empty for an error that may be temporary.
 	Reason finding.Reason
-	// Message describes the error; it is empty if the rate limiter delayed the call.
+	// Message describes the error; empty if the rate limiter delayed the call.
 	Message string
 	// Action is the IAM action that the question needs, such as "acm:ListCertificates".
 	Action string

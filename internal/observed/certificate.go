@@ -6,31 +6,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Statuses of certificates in the API of ACM.
+// Statuses of certificates as the ACM API names them.
 const (
 	CertificateIssued            = "ISSUED"
 	CertificatePendingValidation = "PENDING_VALIDATION"
 )
 
-// OwnCertificate is a certificate in ACM with the tags of the stack.
+// OwnCertificate is a certificate in ACM with the tags of the stack, which the controller requested or imported.
 type OwnCertificate struct {
 	ARN        string
 	ResourceID string
 	Domains    []string
-	// ImportedIdentity identifies the content of an imported certificate; nil if the certificate was requested.
+	// ImportedIdentity identifies the content of an imported certificate; nil for a certificate that was requested.
 	ImportedIdentity *model.CertificateIdentity
-	// Public is set if ACM validates the certificate by DNS records. A certificate of a private CA needs no validation.
+	// Public is set if ACM validates the domains of the certificate by DNS records. A certificate of a private CA needs no
+	// validation.
 	Public  bool
 	Status  string
 	Failure string // the reason why ACM did not issue the certificate
 	Created time.Time
-	// Records are the records that must exist in DNS before ACM issues the certificate; empty afterwards.
+	// Records are the records that must exist in DNS before ACM issues the certificate; empty after it is issued.
 	Records []DNSRecord
 	// RecordsMissing is set if ACM has not returned all records yet.
 	RecordsMissing bool
 }
 
-// CertificateOwner is the stack for which a controller requested or imported a certificate, according to its tags.
+// CertificateOwner is the stack for which a controller requested or imported a certificate, according to the tags of the
+// certificate.
 type CertificateOwner struct {
 	// Managed is set if the certificate has tags of a controller. Otherwise all other fields are empty.
 	Managed bool
@@ -45,11 +47,11 @@ type CertificateOwner struct {
 	NotAfter time.Time
 }
 
-// DNSRecord is a CNAME record by which ACM validates a domain.
+// DNSRecord is a CNAME record by which ACM validates that the account controls a domain.
 type DNSRecord struct {
 	Domain      string // without "*.": a domain and its wildcard share the record
 	Name, Value string
-	// SeenByACM is set if ACM has found the record.
+	// SeenByACM is set if ACM has found the record in DNS.
 	SeenByACM bool
 	// RecentlyCreated is set if this process has recently created the record, or found that it exists.
 	RecentlyCreated bool
@@ -59,8 +61,8 @@ type DNSRecord struct {
 type HostedZones struct {
 	Zones    []HostedZone
 	ListedAt time.Time // time at which the zones were listed
-	// Fault is the reason why the zones could not be read, WriteFault the reason why their records cannot be changed; nil if
-	// there is no such reason.
+	// Fault is the reason why the zones could not be read, WriteFault the reason why their records cannot be changed. A nil
+	// value means that there is no such reason.
 	Fault, WriteFault *Fault
 }
 
@@ -71,11 +73,11 @@ type HostedZone struct {
 	Private bool   // the zone is visible only in its VPCs
 }
 
-// Validation has the DNS records that must be deleted together with a certificate, and whether the certificate can be
-// deleted.
+// Validation has the DNS records that must be deleted together with a certificate, and reports whether the certificate is in
+// use and therefore cannot be deleted.
 type Validation struct {
 	Records []DNSRecord
-	// InUse is set if ACM reports that a resource uses the certificate. ACM shows changes of this only after a delay.
+	// InUse is set if ACM reports that a resource uses the certificate. ACM reports a change of the use only after a delay.
 	InUse bool
 }
 

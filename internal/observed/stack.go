@@ -6,25 +6,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Stack has all existing resources of one stack, and the answers to the questions of the stack.
+// Stack has all existing resources of a stack, and the answers to the questions of the stack.
 type Stack struct {
 	LoadBalancers []LoadBalancer // with the tags of the stack, of any resource id, ascending by ARN
 	Accelerators  []Accelerator  // with all tags of the stack, ascending by ARN
-	// SharedAccelerator is the accelerator of another owner, in answer to model.AskSharedAccelerator; nil if it does not
+	// SharedAccelerator is the accelerator of another owner that model.AskSharedAccelerator asks for; nil if it does not
 	// exist. It has listeners only if its tags name the stack as a guest.
 	SharedAccelerator *Accelerator
 	TargetGroups      []TargetGroup   // with the tags of the stack, of any resource id, ascending by ARN
 	SecurityGroups    []SecurityGroup // managed security groups of the stack, ascending by id
 	Bindings          []Binding       // TargetGroupBindings with the stack's labels
-	// AdoptedStack is the stack in answer to model.AskAdopted, whose resources are included here; zero if there is none.
+	// AdoptedStack is the stack of the question model.AskAdopted. Its resources are included here. It is zero if there was
+	// no such question.
 	AdoptedStack model.StackID
-	// AdoptedByStack is another stack that has already taken over from AdoptedStack; zero if there is none.
+	// AdoptedByStack is another stack that has already taken over the load balancer of AdoptedStack; zero if there is none.
 	AdoptedByStack model.StackID
 	Facts          Facts
 }
 
 // LiveLoadBalancer returns the load balancer with a resource id; nil if there is none. If there are several, it returns the
-// first one by ARN; the others are surplus.
+// first one by ARN; the others are superfluous.
 func (s Stack) LiveLoadBalancer(resourceID string) *LoadBalancer {
 	for i := range s.LoadBalancers {
 		if s.LoadBalancers[i].ResourceID == resourceID {
@@ -37,8 +38,8 @@ func (s Stack) LiveLoadBalancer(resourceID string) *LoadBalancer {
 // LoadBalancerProvisioning is the state of a load balancer that AWS is still creating.
 const LoadBalancerProvisioning = "provisioning"
 
-// LoadBalancer is a live load balancer. Attributes has all attributes that AWS reports; it is nil if no question asked for
-// them.
+// LoadBalancer is the observed state of a load balancer. Attributes has all attributes that AWS reports; it is nil if no
+// question asked for them.
 type LoadBalancer struct {
 	ARN            string
 	ResourceID     string
@@ -79,7 +80,7 @@ func (lb *LoadBalancer) ListenerOnPort(port int32) *Listener {
 	return nil
 }
 
-// Listener is a live listener.
+// Listener is the observed state of a listener.
 type Listener struct {
 	ARN          string
 	Port         int32
@@ -95,7 +96,7 @@ type Listener struct {
 	Tags         map[string]string
 }
 
-// Rule is a live listener rule.
+// Rule is the observed state of a listener rule.
 type Rule struct {
 	ARN        string
 	Priority   int32
@@ -105,10 +106,10 @@ type Rule struct {
 	Tags       map[string]string
 }
 
-// Action is a model.Action in which target groups are named only by ARN.
+// Action is a model.Action in which target groups are always referenced by ARN.
 type Action = model.Action
 
-// TargetGroup is a live target group.
+// TargetGroup is the observed state of a target group.
 type TargetGroup struct {
 	ARN             string
 	ResourceID      string
@@ -125,7 +126,7 @@ type TargetGroup struct {
 	Tags            map[string]string
 }
 
-// SecurityGroup is a live security group. Each of its rules has one source.
+// SecurityGroup is the observed state of a security group. Each of its rules has one source.
 type SecurityGroup struct {
 	ID         string
 	ResourceID string
@@ -135,7 +136,7 @@ type SecurityGroup struct {
 	Ingress    []model.IngressRule
 }
 
-// Binding is a live TargetGroupBinding with the labels of the stack.
+// Binding is the observed state of a TargetGroupBinding with the labels of the stack.
 type Binding struct {
 	Namespace, Name string
 	ARN             string
@@ -144,23 +145,23 @@ type Binding struct {
 	AddressType     model.AddressType
 	VPC             string
 	Service         model.Binding // only Service, Port, NodeSelector and MultiCluster are set
-	// Networking has the networking rules; nil if the binding has none. HasNetworking reports whether the field exists in
-	// the binding.
+	// Networking has the networking rules of the TargetGroupBinding; nil if there are none. HasNetworking reports whether
+	// the TargetGroupBinding has the field networking.
 	Networking    []BindingRule
 	HasNetworking bool
 	Deleting      bool
-	// Labels and Annotations include those of other writers, but not the checkpoint annotation.
+	// Labels and Annotations include those that other clients have written, but not the checkpoint annotation.
 	Labels, Annotations map[string]string
 }
 
-// BindingRule is a networking rule of a TargetGroupBinding. Its peers are security groups, by id, and address ranges.
+// BindingRule is a networking rule of a TargetGroupBinding. It has security groups, by id, and address ranges as sources.
 type BindingRule struct {
 	SecurityGroups []string
 	CIDRs          []string
 	Ports          []model.PeerPort
 }
 
-// Target is a registered target and its health.
+// Target is a registered target with its health.
 type Target struct {
 	ID          string
 	Port        int32
@@ -172,14 +173,14 @@ type Target struct {
 	ServerID string
 }
 
-// Health is the health of the targets of a target group. The targets are shared and must not be changed.
+// Health has the targets of a target group with their health. The targets are shared and must not be changed.
 type Health struct {
 	Targets []*Target
 	ReadAt  time.Time
 }
 
-// ReasonNotInUse is the reason that AWS reports for a target that gets no requests, because no load balancer uses its target
-// group or its availability zone.
+// ReasonNotInUse is the reason in AWS of a target that gets no requests, because no load balancer uses its target group or
+// its availability zone.
 const ReasonNotInUse = "Target.NotInUse"
 
 // IsNotInUse reports whether a target is unused because no load balancer checks its health.

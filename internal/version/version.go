@@ -1,4 +1,4 @@
-// Package version reports which build of Fulcrum a program is.
+// Package version has the version, the commit and the date of the running program.
 package version
 
 import (
@@ -7,23 +7,24 @@ import (
 	"runtime/debug"
 )
 
-// What tools/build.sh and releases have the linker write. Other builds know their commit from the toolchain, unless it was
-// told not to write it (-buildvcs=false).
+// The linker sets these variables in builds by tools/build.sh and in releases (-ldflags=-X). In other builds, the commit and
+// its date come from the Go toolchain, unless the build flag -buildvcs=false is set.
 var (
 	gitVersion = ""
 	gitCommit  = ""
 	buildDate  = ""
 )
 
-// Build is what is known of a program.
+// Build describes the build of a program.
 type Build struct {
-	// Version is the version of a release, or the commit as "git describe" names it; "development" if it is not known.
+	// Version is the version of a release, or the result of "git describe" for other commits; "development" if it is not
+	// known.
 	Version string
-	// Commit and Date, which is when the commit was made, are "unknown" if they are.
+	// Commit is the hash of the commit, and Date is the time of the commit. Each is "unknown" if it is not known.
 	Commit, Date string
 }
 
-// Current returns the build of the program that runs.
+// Current returns the build of the running program.
 func Current() Build {
 	b := Build{gitVersion, gitCommit, buildDate}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -32,7 +33,7 @@ func Current() Build {
 	return Build{cmp.Or(b.Version, "development"), cmp.Or(b.Commit, "unknown"), cmp.Or(b.Date, "unknown")}
 }
 
-// fillFromBuildInfo adds what the toolchain has written.
+// fillFromBuildInfo sets an empty Commit and an empty Date to the values that the Go toolchain has stored in the program.
 func (b *Build) fillFromBuildInfo(info *debug.BuildInfo) {
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -44,7 +45,7 @@ func (b *Build) fillFromBuildInfo(info *debug.BuildInfo) {
 	}
 }
 
-// Text returns what a program prints of itself.
+// Text returns the text that a program prints for --version. program is its name.
 func (b Build) Text(program string) string {
 	return fmt.Sprintf("%s %s\ncommit %s\nbuilt %s\n", program, b.Version, b.Commit, b.Date)
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Values that the linker sets have precedence. Otherwise the values that the Go toolchain reads from the repository are
-// used, or a text that they are unknown.
+// TestLinkerValuesHavePrecedence checks that values of the linker have precedence. Otherwise the values that the Go
+// toolchain reads from the repository are used. Values that are not known get a default text.
 func TestLinkerValuesHavePrecedence(t *testing.T) {
 	info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"}}}
 	b := Build{}

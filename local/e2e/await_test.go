@@ -16,24 +16,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-// awaitCondition returns the check of a condition that await waits for:
+// awaitCondition returns a function that checks the condition in args, for the script commands "await" and "hold". The
+// function returns nil if the condition is true. The conditions are:
 //
-//	await hostname NS/INGRESS [NAME]    the status has a load balancer (with that name); also service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
+//	await hostname NS/INGRESS [NAME]    the status has a load balancer (with the DNS name NAME); also service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
 //	await condition KIND NS/NAME TYPE=STATUS [REASON]
-//	                                    an object of Gateway API has the condition, a route for each parent
+//	                                    a Gateway API object has the condition; a route has it for each parent in its status
 //	await targets NS/SERVICE N          exactly N targets are healthy, and all others are draining
 //	await pods NS/LABEL=VALUE N         exactly N pods are ready
 //	await event NS/OBJECT REASON [RE]   there is an event about an object of that name, and its message matches RE
 //	await rollout NS/DEPLOYMENT         all pods are new and available, and the old ones are deleted
-//	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME, Gateway, GlobalAccelerator) is deleted
+//	await gone KIND NS/NAME             an object is deleted: Ingress, Service, Namespace (-/NAME), Gateway, HTTPRoute,
+//	                                    TCPRoute or GlobalAccelerator
 //	await released KIND NS/NAME         an object has no finalizer, and no load balancer in its status
-//	await accelerator NS/NAME RE…       each matches a line of the state in AWS, "TCP:80 REGION dial=N" or
-//	                                    "TCP:80 REGION NAME weight=N HEALTHY", and each line has a match
+//	await accelerator NS/NAME RE…       each RE matches a different line of the state in AWS, and no line is left over. Lines
+//	                                    are "TCP:80 REGION dial=N" and "TCP:80 REGION NAME weight=N HEALTHY"
 //	await aws empty                     AWS has the same resources as at the start of the script
-//	await lbs N                         N load balancers exist
-//	await groups N                      N target groups exist
-//	await record NAME NS/INGRESS        the target of the alias record is the load balancer in the status; also service:…, gateway:…, - for no record
-//	await call OPERATION                AWS has got such a call since the last reset of calls
+//	await lbs N                         exactly N load balancers exist
+//	await groups N                      exactly N target groups exist
+//	await record NAME NS/INGRESS        the target of the alias record is the load balancer in the status; also service:…, gateway:…;
+//	                                    - instead of NS/INGRESS: there is no such record
+//	await call OPERATION                AWS has received a call of OPERATION, without an error, since the last "calls reset"
 func (s *scriptCluster) awaitCondition(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
 	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|released|accelerator|aws|lbs|groups|record|call …, see awaitCondition")
 	if len(args) == 0 {
@@ -135,7 +138,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	checkOutcome(ts, neg, await.Success(s.ctx, limit, check))
 }
 
-// cmdHold fails as soon as its condition is false.
+// cmdHold checks a condition of awaitCondition repeatedly, and fails the script as soon as the condition is false.
 func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
 	f := flag.NewFlagSet("hold", flag.ContinueOnError)

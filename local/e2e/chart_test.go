@@ -31,19 +31,19 @@ import (
 // goldenDir is the directory of the golden files of the chart's tests.
 const goldenDir = "../../charts/testdata/golden"
 
-// chartAccount is the user of the chart's default service account.
+// chartAccount is the user name of the service account that the chart creates with its default values.
 const chartAccount = "system:serviceaccount:kube-system:aws-load-balancer-controller"
 
-// TestChartUpgradesInPlace checks Helm's upgrade, rollback and uninstallation for a release of
-// aws-load-balancer-controller's chart, with each values file. No object is replaced, and the certificate of the
-// webhooks remains the same.
+// TestChartUpgradesInPlace installs the chart of aws-load-balancer-controller with each values file. Then it upgrades the
+// release to our chart, rolls it back and uninstalls it. The upgrade and the rollback must not replace an object, and the
+// upgrade must not change the certificate of the webhooks. The uninstallation must not delete our CRDs.
 func TestChartUpgradesInPlace(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
 	w := worldtest.Start(t, world.Options{Cluster: "charts", Nodes: 1, WithoutAWS: true, GatewayAPI: "standard"})
-	// The test only needs the API server. The other roles would run the workloads of all renderings.
+	// The test only needs the API server. The other roles would start pods for each chart that is installed.
 	for _, role := range []string{world.RoleControllerManager, world.RoleScheduler, world.RoleKwok, world.RoleAgent} {
 		if err := w.Kill(role); err != nil {
 			t.Fatal(err)
@@ -74,8 +74,8 @@ func TestChartUpgradesInPlace(t *testing.T) {
 		}
 		theirs := toOtherChart(t, ours, secret)
 		r := &helmRelease{shell: sh, applier: applier, name: name, valuesFile: "charts/testdata/values/" + name + ".yaml"}
-		// Most releases were installed by Helm 3, which merges on the client. Helm 4 upgrades a release in the way
-		// in which it was installed.
+		// Helm 3, which installed most existing releases, merges on the client. Helm 4 upgrades a release with the
+		// method of its installation, so the test uses both methods.
 		how := "--server-side=" + strconv.FormatBool(i%2 == 1)
 		before := r.runHelm("install "+r.writeChart(theirs, i == 0)+" "+how, theirs)
 		during := r.runHelm("upgrade charts/fulcrum", append(slices.Clone(ours), secretsIn(theirs)...))
@@ -129,14 +129,15 @@ func TestChartUpgradesInPlace(t *testing.T) {
 	sh.mustRun("helm upgrade aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/irsa.yaml")
 }
 
-// helmRelease is a Helm release of aws-load-balancer-controller, with one values file.
+// helmRelease is the Helm release aws-load-balancer-controller with one values file. name is used in messages.
 type helmRelease struct {
 	*shell
 	applier          *manifest.Applier
 	name, valuesFile string
 }
 
-// runHelm runs a helm command and reads the objects that should exist after it.
+// runHelm runs a helm command (verb and arguments) for the release. It returns the current state of objects, by
+// manifest.Name, and fails the test if one of them does not exist.
 func (r *helmRelease) runHelm(what string, objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
 	r.t.Helper()
 	verb, rest, _ := strings.Cut(what, " ")
@@ -158,8 +159,8 @@ func (r *helmRelease) runHelm(what string, objects []*unstructured.Unstructured)
 	return out
 }
 
-// writeChart writes a chart that renders to the objects with any values. If definitions is true, the chart also contains the
-// CRDs of our chart.
+// writeChart writes a chart that renders to objects, whatever the values, and returns its directory. If definitions is true,
+// the chart also contains the CRDs of our chart.
 func (r *helmRelease) writeChart(objects []*unstructured.Unstructured, definitions bool) string {
 	r.t.Helper()
 	dir := filepath.Join(r.t.TempDir(), "aws-load-balancer-controller")
@@ -181,8 +182,8 @@ func (r *helmRelease) writeChart(objects []*unstructured.Unstructured, definitio
 	return dir
 }
 
-// webhookSecret returns the Secret with the certificate of the webhooks that the other chart creates if the values
-// give no certificate.
+// webhookSecret returns a Secret like the one that the other chart creates for the certificate of the webhooks if the
+// values contain no certificate. The Secret has no name yet.
 func webhookSecret(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()
@@ -204,7 +205,7 @@ func secretsIn(objects []*unstructured.Unstructured) []*unstructured.Unstructure
 	return slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != "Secret" })
 }
 
-// caBundles returns the CA bundles in a webhook configuration, by webhook.
+// caBundles returns the CA bundles in a webhook configuration, by name of the webhook.
 func caBundles(configuration *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
@@ -216,9 +217,10 @@ func caBundles(configuration *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// toOtherChart changes a rendering of our chart to what aws-load-balancer-controller's chart 3.5.0 renders, so that
-// an upgrade has changes to make. Names, selectors and types are equal, as the tests of the chart check. If the
-// values give no certificate for the webhooks, the given Secret has it.
+// toOtherChart returns objects like those that version 3.5.0 of the chart of aws-load-balancer-controller renders with the
+// same values. It copies the objects that our chart renders, and changes them. Names, selectors and types stay the same, as
+// they are in the real chart; the tests of the chart check that. If ours contains no Secret or Certificate for the webhooks,
+// a copy of secret is added.
 func toOtherChart(t *testing.T, ours []*unstructured.Unstructured, secret *unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	set := func(u *unstructured.Unstructured, v any, path ...string) {
@@ -294,9 +296,9 @@ func toOtherChart(t *testing.T, ours []*unstructured.Unstructured, secret *unstr
 	return out
 }
 
-// checkCertificateWithChartRights checks that the permissions of the chart are sufficient to share the generated
-// certificate and to make the API server trust it, and that the match conditions have the right user from the
-// start.
+// checkCertificateWithChartRights checks that the permissions in the chart are sufficient to share the generated certificate
+// and to make the API server trust it. It also checks that the match conditions in the chart name the user of the
+// controller, so the controller does not have to correct them.
 func checkCertificateWithChartRights(t *testing.T, w *world.World) {
 	t.Helper()
 	cfg := w.RESTConfig()
@@ -357,8 +359,8 @@ func checkCertificateWithChartRights(t *testing.T, w *world.World) {
 	}
 }
 
-// TestWebhooksOfChart checks that a real API server calls the controller with the webhook configurations of the
-// chart.
+// TestWebhooksOfChart checks that a real API server calls the webhooks of the controller if the webhook configurations of
+// the chart are applied.
 func TestWebhooksOfChart(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

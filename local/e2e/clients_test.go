@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 )
 
-// hostname returns the DNS name of the load balancer in the status of NS/INGRESS, service:NS/NAME, gateway:NS/NAME
-// or accelerator:NS/NAME.
+// hostname returns the DNS name of the load balancer in the status of the object ref: NS/INGRESS, service:NS/NAME,
+// gateway:NS/NAME or accelerator:NS/NAME. For record:NAME it returns the target of the alias record NAME.
 func (s *scriptCluster) hostname(ctx context.Context, ref string) (string, error) {
 	kind, object, ok := strings.Cut(ref, ":")
 	if !ok {
@@ -42,8 +42,8 @@ func (s *scriptCluster) hostname(ctx context.Context, ref string) (string, error
 	return "", fmt.Errorf("%q has no load balancer in its status", kind)
 }
 
-// cachedName resolves the DNS name of a load balancer as clients do: through a record with the name in the status,
-// which is cached for its TTL.
+// cachedName returns the DNS name of a load balancer as clients see it. Clients use a DNS record with the name in the
+// status, and cache the record for its TTL.
 type cachedName struct {
 	cluster *scriptCluster
 	ref     string
@@ -68,22 +68,22 @@ func (n *cachedName) hostname(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// loadClient sends the requests of a load.
+// loadClient sends the requests of a load, which the script command "load" starts.
 type loadClient interface {
 	sendRequest(ctx context.Context) (scenario.Reply, error)
-	// isSequential reports whether a request must wait for the previous one.
+	// isSequential reports whether a request must wait for the response to the previous request.
 	isSequential() bool
 	close()
 }
 
-// newClient creates the client for a URL. Unless keep is set, http and https use a new connection for each request,
-// and udp a new socket for each datagram.
+// newClient returns a client that sends requests for the URL address to the load balancer at. The scheme is http, https or
+// udp. If keep is true, the client uses one connection or socket; otherwise it uses a new one for each request or datagram.
 func newClient(at *cachedName, address string, keep bool) (loadClient, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
-	// Requests have a port in the host only if it is not the default port of the scheme.
+	// The default port of the scheme is added only to the address to dial, not to the Host header.
 	c := clientBase{target: at, url: u, address: u.Host}
 	if u.Port() == "" {
 		c.address = net.JoinHostPort(u.Host, map[string]string{"http": "80", "https": "443", "udp": "53"}[u.Scheme])
@@ -101,7 +101,7 @@ func newClient(at *cachedName, address string, keep bool) (loadClient, error) {
 type clientBase struct {
 	target  *cachedName
 	url     *url.URL
-	address string // host and port
+	address string // host and port to dial
 }
 
 func (c clientBase) dial(ctx context.Context, network string) (net.Conn, error) {
@@ -164,7 +164,7 @@ func (c *persistentClient) close() {
 	}
 }
 
-// datagramClient sends each datagram from a new socket, or all from one socket.
+// datagramClient sends each datagram from a new socket, or all datagrams from one socket if keepSocket is true.
 type datagramClient struct {
 	clientBase
 	keepSocket bool
@@ -186,7 +186,7 @@ func (c *datagramClient) sendRequest(ctx context.Context) (scenario.Reply, error
 		}
 	}
 	text := http.MethodGet
-	if c.keepSocket { // distinguishes late replies to earlier datagrams
+	if c.keepSocket { // a number distinguishes late replies to earlier datagrams
 		c.sentCount++
 		text += strconv.Itoa(c.sentCount)
 	}

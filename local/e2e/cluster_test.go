@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// scriptClusters are the clusters of a script.
+// scriptClusters contains the clusters of a script. Commands use currentCluster.
 type scriptClusters struct {
 	currentCluster, firstCluster *scriptCluster
 	byName                       map[string]*scriptCluster
@@ -27,7 +27,8 @@ func scriptClustersOf(ts *testscript.TestScript) *scriptClusters {
 
 const clusterUsage = "usage: cluster start NAME REGION [ARGUMENT]… or cluster use NAME|first"
 
-// cmdCluster starts a cluster that uses the AWS of the first one, or selects the cluster of the next commands.
+// cmdCluster starts a cluster that uses the AWS of the first cluster, or selects the cluster of the next commands. A cluster
+// that is started is also selected.
 func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClustersOf(ts)
 	switch {
@@ -46,7 +47,8 @@ func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// startSharingAWS starts a local world that uses the AWS of this cluster.
+// startSharingAWS starts another local world, which uses the AWS of s, and its controller. arguments are for the controller.
+// The local world ends with the script.
 func (s *scriptCluster) startSharingAWS(ts *testscript.TestScript, cluster, region string, arguments []string) (*scriptCluster, error) {
 	w, err := world.Start(s.ctx, world.Options{
 		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(), Processors: 1,
@@ -66,7 +68,8 @@ func (s *scriptCluster) startSharingAWS(ts *testscript.TestScript, cluster, regi
 	return made, made.prepareWorld(w)
 }
 
-// prepareWorld prepares a local world for a script and starts the controller.
+// prepareWorld sets the clients of s for local world w, records the resources in AWS, applies sharedObjects and starts the
+// controller.
 func (s *scriptCluster) prepareWorld(w *world.World) (err error) {
 	if s.Scenario, err = scenario.New(w); err != nil {
 		return err
@@ -83,7 +86,8 @@ func (s *scriptCluster) prepareWorld(w *world.World) (err error) {
 	return s.startRole(world.RoleController)
 }
 
-// exportAccelerator stores the ARN and the DNS name of an accelerator in the environment of the script.
+// exportAccelerator stores the ARN and the DNS name of GlobalAccelerator ref (NS/NAME) in the variables ACCELERATOR and
+// ACCELERATOR_NAME of the script.
 func (s *scriptCluster) exportAccelerator(ts *testscript.TestScript, ref string) error {
 	namespace, name := splitReference(ts, ref)
 	arn, errARN := s.AcceleratorARN(s.ctx, namespace, name)

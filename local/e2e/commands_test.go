@@ -25,58 +25,63 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// defaultLimit is how long await and curl -until wait.
+// defaultLimit is how long the script commands "await" and "curl -until", and most tests, wait for a condition.
 const defaultLimit = 2 * time.Minute
 
-// brief is how long a test waits for the reply to a datagram. A datagram may be lost, so callers repeat it.
+// brief is how long requestLoadBalancer waits for the reply to a datagram. A datagram may be lost, so callers repeat it.
 const brief = 2 * time.Second
 
-// commands returns the commands that scripts can use in addition to those of testscript:
+// commands returns the commands that scripts can use in addition to those of package testscript:
 //
 //	apply FILE…                       apply YAML; $NAME is replaced with the environment variable
 //	delete FILE…                      delete the objects of the files, without waiting for finalizers
-//	await [-for D] THING               wait for a condition, see awaitCondition; wait and kill are commands of testscript
-//	! await [-for D] THING             the condition does not become true; D is 3s by default
-//	hold [-for D] THING               the condition is and remains true; D is 3s by default
+//	await [-for D] CONDITION          wait for a condition, see awaitCondition; D is 2m by default
+//	! await [-for D] CONDITION        the condition does not become true within D; D is 3s by default
+//	hold [-for D] CONDITION           the condition is and remains true for D; D is 3s by default
 //	curl [-until RE] [-via NS/INGRESS [-front]] [-H 'K: V']… [-n N] URL
-//	                                  GET; prints "STATUS pod=… app=… path=…" or "STATUS location=…",
-//	                                  with certificate=… over TLS, then the body; -n sends N requests, which must all get a response;
-//	                                  udp://HOST:PORT sends a datagram; service:NS/NAME, gateway:NS/NAME or accelerator:NS/NAME may replace NS/INGRESS
+//	                                  GET; prints "STATUS pod=… app=… node=… host=… path=…" or "STATUS location=…",
+//	                                  with certificate=… over TLS, then the body; -via selects the load balancer, -front its
+//	                                  frontend NLB; -n sends N requests, which must all get a response, and prints no body;
+//	                                  udp://HOST:PORT sends a datagram; service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME or
+//	                                  record:NAME may replace NS/INGRESS
 //	grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD
-//	                                  call /PACKAGE.SERVICE/METHOD over TLS; prints "CODE pod=… app=… path=…"
-//	program NAME [ARGUMENT]…          start a program of ecosystem/
-//	definitions PROGRAM MODULE FOLDER apply the CRDs in a module of ecosystem/PROGRAM
-//	zone DOMAIN                       create a public hosted zone; record:NAME instead of NS/INGRESS is the target of a record
+//	                                  call /PACKAGE.SERVICE/METHOD over TLS; prints "CODE pod=… app=… host=… path=…" and the
+//	                                  message of the status
+//	program NAME [ARGUMENT]…          start a third-party program that is built in ecosystem/
+//	definitions PROGRAM MODULE FOLDER apply the CRDs in FOLDER of the Go module MODULE, in the version of ecosystem/PROGRAM
+//	zone DOMAIN                       create a public hosted zone
 //	argo promote|abort|stable NS/ROLLOUT
-//	                                  end a pause of a canary, or roll back, or set STABLE to the hash of the pods of a healthy rollout
+//	                                  end the current pause of a canary, or roll back, or wait until the rollout is healthy and
+//	                                  set STABLE to the hash of its stable pods
 //	ca-secret NS/NAME                 create a Secret with the CA of the local world, for an Issuer of cert-manager
 //	renew NS/CERTIFICATE              make cert-manager renew a certificate now, and wait for the new one
-//	shares NS/INGRESS URL RE PERCENT  wait until pods whose names match get this percentage of the requests
-//	scale NS/DEPLOYMENT N
+//	shares NS/INGRESS URL RE PERCENT  wait until pods whose names match RE get PERCENT of the requests, see cmdShares
+//	scale NS/DEPLOYMENT N             set the number of replicas
 //	annotate [KIND] NS/NAME KEY=VALUE|KEY-
 //	                                  set an annotation of a pod or of an object of another kind, or remove it; for a
 //	                                  pod, LABEL=VALUE instead of NAME selects the first matching pod
-//	describe KIND NS/NAME             print the conditions of an object and the events about it
+//	describe KIND NS/NAME             print the addresses and conditions of an object, and the events about it
 //	address NS/INGRESS VARIABLE       set a variable to the DNS name of the load balancer in the status; also service:…, gateway:…
-//	crash ROLE                        SIGKILL
+//	crash ROLE                        kill the process of a role of the local world, see world.World.Kill
 //	start ROLE                        start a role that was killed; waits until it is ready
 //	rollout NS/DEPLOYMENT             replace all its pods
-//	drain NODE                        cordon it and evict its pods
-//	uncordon NODE
+//	drain NODE                        cordon a node and evict its pods
+//	uncordon NODE                     make a node schedulable again
 //	load start [-app APP] [-keep] [-ttl D] NS/INGRESS|service:NS/NAME URL
 //	                                  send requests (udp://HOST:PORT: datagrams) at a steady rate, in addition to those
-//	                                  of earlier loads; a response of another application than APP counts as
-//	                                  failure; -keep: use one connection, whose end counts too, or one
-//	                                  socket; -ttl: read the name in the status again after D
-//	load stop                         end all loads; print the number of requests and of failures, of all loads and of each
+//	                                  of earlier loads; -app: a response of another application than APP is a failure;
+//	                                  -keep: use one connection, whose end is a failure too, or one socket;
+//	                                  -ttl: read the name in the status again after D
+//	load stop                         end all loads; print the number of requests and of failures, in total and for each load
 //	cluster start NAME REGION [ARGUMENT]…
-//	                                  start another cluster in a region of the same AWS; the ARGUMENTs are for its controller
+//	                                  start and select another cluster in a region of the same AWS; ARGUMENTs are for its controller
 //	cluster use NAME|first            select the cluster of the next commands
 //	accelerator NS/NAME               set ACCELERATOR and ACCELERATOR_NAME to the ARN and DNS name of a GlobalAccelerator
 //	tls-secret NS/NAME HOST...        create a TLS Secret with a certificate for the hosts, or renew the certificate
-//	elsewhere REGION APP              create a load balancer in another region, which forwards to an application; set ELSEWHERE to its ARN
+//	elsewhere REGION APP              create a load balancer in another region, whose target responds like a pod of APP; set
+//	                                  ELSEWHERE to its ARN
 //	calls reset                       clear the log of AWS calls
-//	calls [-mutating]                 print the AWS calls and their number
+//	calls [-mutating]                 print the AWS calls, or only the mutating ones, and their number
 //	inventory                         print the resources in AWS
 //	fulcrum [ARGUMENT]…               run a command of Fulcrum with the permissions of an administrator, and print its output
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
@@ -169,7 +174,8 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 	}
 }
 
-// checkOutcome fails the script unless err is an error if and only if neg is true.
+// checkOutcome fails the script if err is not nil. If neg is true, it fails the script if err is nil, and prints err
+// otherwise.
 func checkOutcome(ts *testscript.TestScript, neg bool, err error) {
 	switch {
 	case err == nil && neg:
@@ -203,7 +209,7 @@ func parseNumber(ts *testscript.TestScript, s string) int {
 
 var variablePattern = regexp.MustCompile(`\$[A-Z][A-Za-z0-9_.]*`)
 
-// parseObjects parses YAML files of the script.
+// parseObjects parses YAML files of the script. It replaces $NAME with the environment variable NAME.
 func parseObjects(ts *testscript.TestScript, files []string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, f := range files {
@@ -233,8 +239,8 @@ func (s *scriptCluster) deleteFiles(ts *testscript.TestScript, files []string) e
 	return s.applier.Delete(s.ctx, o)
 }
 
-// annotate changes an annotation of a pod. The pod is given by name, or as LABEL=VALUE for the first matching pod
-// that is not being deleted.
+// annotate sets an annotation of a pod; pair is KEY=VALUE. pod is NS/NAME, or NS/LABEL=VALUE for the first matching pod that
+// is not being deleted.
 func (s *scriptCluster) annotate(ts *testscript.TestScript, pod, pair string) error {
 	ns, name := splitReference(ts, pod)
 	pods := s.World.KubeClient().CoreV1().Pods(ns)
@@ -336,7 +342,8 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	checkOutcome(ts, neg, err)
 }
 
-// requestLoadBalancer sends a request to a load balancer, or a datagram if the scheme of the URL is udp.
+// requestLoadBalancer sends a GET request for the URL address, or a datagram if its scheme is udp. host is the DNS name of
+// the load balancer; if it is empty, the host in address is used.
 func (s *scriptCluster) requestLoadBalancer(ctx context.Context, host, address string, header http.Header) (scenario.Reply, error) {
 	to, isDatagram := strings.CutPrefix(address, "udp://")
 	if !isDatagram {
@@ -352,7 +359,8 @@ func (s *scriptCluster) requestLoadBalancer(ctx context.Context, host, address s
 	return scenario.SendDatagram(ctx, conn, "GET")
 }
 
-// replyLine formats a reply as one line, which scripts match.
+// replyLine returns the status of a reply, the pod that responded and other data as one line, which scripts match with
+// regular expressions.
 func replyLine(r scenario.Reply) string {
 	text := strconv.Itoa(r.Status)
 	if l := r.Header.Get("Location"); l != "" {
@@ -367,7 +375,8 @@ func replyLine(r scenario.Reply) string {
 	return text
 }
 
-// readOrResetCallLog reads and resets the emulator's log of calls.
+// readOrResetCallLog clears the emulator's log of calls if args is "reset". Otherwise it returns the lines of callLines,
+// with "-mutating" only for mutating calls.
 func (s *scriptCluster) readOrResetCallLog(args []string) (string, error) {
 	url := s.World.AWSEndpoint() + "/_fulcrum/calls"
 	switch strings.Join(args, " ") {
@@ -389,8 +398,9 @@ func (s *scriptCluster) readOrResetCallLog(args []string) (string, error) {
 	return "", fmt.Errorf("usage: calls [reset | -mutating]")
 }
 
-// callLines returns one line for each call, and the number of calls. It omits the EC2 calls of the agent of the
-// local world, for addresses of pods.
+// callLines returns a line "SERVICE OPERATION ERROR" for each call in the log at url, and a last line "sum N". ERROR is
+// empty for a call without an error. It omits the EC2 calls with which the agent of the local world assigns addresses to
+// pods.
 func (s *scriptCluster) callLines(url string) (string, error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, url, nil)
 	if err != nil {

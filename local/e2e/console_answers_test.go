@@ -16,17 +16,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// document is a JSON object in a response to the page.
+// document is a JSON object that the console server sends to the page.
 type document = map[string]any
 
-// fakeConsole is a fake console server that returns the documents of a test.
+// fakeConsole is a fake server for the page of the console. It sends the page the state and the command output that a test
+// sets.
 type fakeConsole struct {
 	mu             sync.Mutex
 	latestState    document
-	changed        chan struct{} // closed when news changes
-	commands       map[string]document
-	exitCode       int      // exit code of commands
-	requestedPaths []string // paths of commands, and of requests to read AWS again
+	changed        chan struct{}       // closed when latestState changes
+	commands       map[string]document // output of commands, by name of the command
+	exitCode       int                 // exit code of commands
+	requestedPaths []string            // paths of commands, and of requests to read AWS again
 }
 
 func (a *fakeConsole) editState(change func(news document)) {
@@ -74,8 +75,9 @@ func (a *fakeConsole) runCommand(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(document{"command": "fulcrum " + r.PathValue("name"), "exit": a.exitCode, "calls": 7, "document": a.commands[r.PathValue("name")]})
 }
 
-// openFakeConsole opens the page of a fake console server that has these stacks and responds to commands with these
-// documents.
+// openFakeConsole starts a fake console server with stacks and with the output of commands, and opens its page. It returns
+// the tab, the server, and a function that changes the location hash of the page. It makes t a parallel test. At the end of
+// the test, errors of the page fail the test.
 func openFakeConsole(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *fakeConsole, func(hash string)) {
 	t.Helper()
 	if worldtest.TestsOtherController() {
@@ -115,7 +117,7 @@ func openFakeConsole(t *testing.T, stacks []document, commands map[string]docume
 	return tab, a, func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
 }
 
-// checkFitsPhone checks that the page is not wider than the screen of a phone.
+// checkFitsPhone checks that the page is not wider than a screen of 320 pixels. It leaves the page 1200 pixels wide.
 func checkFitsPhone(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	tab.Do(chromedp.EmulateViewport(320, 640))

@@ -30,8 +30,8 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
 `
 
-// TestConsoleShowsMigration checks that the page shows the migration of a load balancer from an Ingress to a Gateway:
-// the state, the field-by-field comparison of both plans, and the next step.
+// TestConsoleShowsMigration checks that the console page "Migrate" shows the migration of a load balancer from an Ingress to
+// a Gateway: its state, the comparison of the two desired states by field, and the next step.
 func TestConsoleShowsMigration(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
@@ -50,8 +50,8 @@ func TestConsoleShowsMigration(t *testing.T) {
 	}
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
 
-	page := startConsole(t, w, "--aws-calls-per-minute=100000")     // the test requests more often than a person
-	const answer = `document.querySelector("#migrate").textContent` // includes closed elements
+	page := startConsole(t, w, "--aws-calls-per-minute=100000")     // the test reads AWS more often than a user
+	const answer = `document.querySelector("#migrate").textContent` // includes the text of closed elements
 	again := func() {
 		tab.Do(chromedp.Click(chromedp.CSS(`#again`)))
 		tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
@@ -114,7 +114,7 @@ func TestConsoleShowsMigration(t *testing.T) {
 		tab.Until(`!` + answer + `.includes("is running")`)
 		got := browser.Eval[string](tab, answer)
 		for _, part := range []string{"adopted", "kubectl delete ingress -n default web", "gateway.k8s.aws/dry-run=true"} {
-			if !strings.Contains(got, part) { // the plan may still be in progress
+			if !strings.Contains(got, part) { // the controller may still be applying the change
 				return fmt.Errorf("the page does not show %q: %s", part, got)
 			}
 		}

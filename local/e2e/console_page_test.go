@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestConsolePageRequestsFullRefresh checks that the button makes the server read AWS again, that the page shows the
-// time of the next look if the call budget is exhausted, and that the page then runs its commands again.
+// TestConsolePageRequestsFullRefresh checks that the button "again" requests that the server reads AWS again. While the
+// server delays the read because of the call budget, the page shows the time until the next read. After the read, the page
+// runs its commands again.
 func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	tab, program, show := openFakeConsole(t, nil, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
 	count := func(part string) (n int) {
@@ -31,7 +32,7 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	tab.Do(chromedp.Focus(chromedp.CSS("#again")), chromedp.KeyEvent(kb.Enter))
 	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "true"`)
 	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
-		if count("/api/again?after=14") != 1 { // the calls of both commands
+		if count("/api/again?after=14") != 1 { // 7 AWS calls for each of both commands
 			return fmt.Errorf("the page asks for %q", program.requests())
 		}
 		return nil
@@ -39,7 +40,7 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	program.editState(func(n document) { n["wanted"], n["next"] = true, 40 })
 	tab.Until(`document.querySelector("#next").innerText.includes("Look again, within the limit, in ")`)
 	if text := browser.Eval[string](tab, `document.querySelector(".looks").innerText`); strings.Count(text, " in ") != 2 || strings.Contains(text, "read again") {
-		t.Errorf("there is not one clock for the next look: %q", text) // the other " in " is "in the last minute"
+		t.Errorf("there is not one clock for the next look: %q", text) // the second " in " is part of "in the last minute"
 	}
 	if n := count("/api/command/doctor"); n != 1 {
 		t.Errorf("the checks were asked for %d times before AWS was read", n)
@@ -55,8 +56,8 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	tab.Until(`document.querySelector("#status").innerText.includes("calls to AWS in the last minute: looks 98 (limit 100), commands 566")`)
 }
 
-// replacedStack returns a stack whose load balancer is being replaced, and that has other differences with other
-// causes.
+// replacedStack returns a stack whose load balancer "k8s-old" is being replaced by "k8s-new", each with the given number of
+// rules. It also has two differences with other causes: a target group and a held rule.
 func replacedStack(rules int) document {
 	made := func(state string, n int) []document {
 		var out []document
@@ -88,8 +89,9 @@ func replacedStack(rules int) document {
 	}
 }
 
-// TestConsolePageGroupsFindingsOfOneCause checks that a replacement is one row that can be opened, that differences
-// with other causes are separate rows, that the worst finding is first, and that equal findings are one row.
+// TestConsolePageGroupsFindingsOfOneCause checks that all differences of a replacement are one row that can be opened, and
+// that differences with other causes are separate rows. The worst finding is first, and findings with the same message are
+// one row.
 func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	tab, program, show := openFakeConsole(t, []document{replacedStack(4)}, map[string]document{})
 	show("#/trouble")
@@ -103,12 +105,12 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	if got := browser.Eval[string](tab, `[...document.querySelectorAll("#trouble article.finding")].map((f) => f.classList[1] + " " + f.querySelector("p").innerText).join(", ")`); got != "error an error, warning the same fault, warning another fault" {
 		t.Errorf("the findings are %s", got)
 	}
-	// A missing resource has the colour of a warning, not that of ok, and a sign.
+	// A missing resource has the colour of a warning and not of ok, and the sign "+".
 	if got := browser.Eval[string](tab, `(() => { const make = (c) => { const e = document.createElement("span"); e.className = "badge " + c; document.body.append(e); const s = getComputedStyle(e), out = s.color + s.backgroundColor; e.remove(); return out; };
 		const m = document.querySelector("#trouble .badge.missing"), s = getComputedStyle(m); return (s.color + s.backgroundColor === make("warning") && make("warning") !== make("ok")) + " " + m.innerText; })()`); got != "true + missing" {
 		t.Errorf("what is missing is shown as %q", got)
 	}
-	// The row opens with keys, has links, and remains open when other data changes.
+	// The row opens with the Enter key, has links, and remains open and focused when the state changes.
 	browser.Eval[bool](tab, folds+`.find((d) => d.innerText.includes("k8s-old")).firstElementChild.focus() || true`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	const links = `[...document.querySelectorAll('#trouble details.fold[open] a[href^="#/topology?row="]')].length`
@@ -122,7 +124,7 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	if !browser.Eval[bool](tab, `document.activeElement.tagName === "SUMMARY" && document.activeElement.innerText.includes("k8s-old")`) {
 		t.Error("the keyboard is elsewhere once something has changed")
 	}
-	// A large number of resources is grouped as quickly, and shown in parts.
+	// A row with 20005 resources shows only the first 100.
 	program.editState(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
 	tab.Until(folds + `.some((d) => d.innerText.includes("20005 resources"))`)
 	if n := browser.Eval[int](tab, links); n != 100 {
@@ -130,8 +132,8 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	}
 }
 
-// TestConsolePageShowsAPlanAndDecisions checks that the output of plan and explain is shown as lists with
-// resources, changes, reasons, objects and fields, and that the page shows markup in objects as text.
+// TestConsolePageShowsAPlanAndDecisions checks that the page shows the output of the commands "plan" and "explain" as lists
+// with resources, changes, reasons, objects and fields, and that it shows markup in objects as text.
 func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	const hostile = `<img src=x onerror=alert(1)>`
 	step := func(id, verb, kind, resource string, more document) document {
@@ -205,8 +207,8 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageShowsUnservedHostFirst checks that the page shows first that a host is not served, and then,
-// closed, how other load balancers would respond.
+// TestConsolePageShowsUnservedHostFirst checks that the page "Ask" first shows that no load balancer serves the host. How
+// other load balancers would respond is hidden until it is opened.
 func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 	answer := document{"kind": "Ingress", "id": "shop/web", "loadBalancer": "k8s-web", "type": "application", "protocol": "HTTP", "port": 80, "rule": nil, "does": "answer 404", "shadowed": []document{}}
 	request := document{"cluster": "test", "request": "GET http://nope.example.com/", "answers": []document{answer}, "notes": []string{},

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/browser"
 )
 
-// plainStack returns a stack of one Ingress that is as desired.
+// plainStack returns the stack of one Ingress, whose observed state is the desired state. It has two rules and one target
+// group.
 func plainStack(namespace, name string) document {
 	id := namespace + "/" + name
 	arn := "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-" + namespace + "/0123456789abcdef"
@@ -29,7 +30,7 @@ func plainStack(namespace, name string) document {
 	}
 }
 
-// sharedStack returns the stack of an IngressGroup of two Ingresses.
+// sharedStack returns the stack of IngressGroup "edge" with the Ingresses "shop/front" and "shop/back".
 func sharedStack() document {
 	s := plainStack("shop", "front")
 	s["id"] = "edge"
@@ -39,7 +40,6 @@ func sharedStack() document {
 	return s
 }
 
-// findingAbout returns a finding about an object.
 func findingAbout(severity, kind, namespace, name, field, message string) document {
 	return document{"severity": severity, "reason": "Odd", "object": document{"kind": kind, "namespace": namespace, "name": name}, "field": field, "message": message, "blocks": "nothing"}
 }
@@ -50,13 +50,13 @@ const (
 	troubleLinks = `[...document.querySelectorAll("#trouble article a")]`
 )
 
-// TestConsolePageLeadsToTheObject checks that the link of an object selects its row among objects of the same name,
-// also if another person opens the link.
+// TestConsolePageLeadsToTheObject checks that the link to an object selects the row of the object, although objects in other
+// namespaces have the same name. It checks this also for a page that is opened with the link.
 func TestConsolePageLeadsToTheObject(t *testing.T) {
 	bank := plainStack("bank", "web")
 	bank["findings"] = []document{findingAbout("warning", "Ingress", "bank", "web", "", "odd"), findingAbout("warning", "Service", "bank", "app", "", "odd too")}
 	stacks := []document{bank, plainStack("shop", "web"), sharedStack()}
-	for i := range 15 { // more than the page opens at first
+	for i := range 15 { // more stacks than those whose rows the page opens at first
 		stacks = append(stacks, plainStack(fmt.Sprintf("other-%d", i), "web"))
 	}
 	migrated := document{"groups": []document{{"id": "edge", "members": []string{"shop/front", "shop/back"}, "annotations": []document{}, "notes": []document{}, "differences": []document{}, "requests": 0}}, "notOurs": []string{}, "deleted": []string{}}
@@ -71,13 +71,13 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	show("#/trouble")
 	browser.Eval[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service bank/app").click() || true`)
 	tab.Until(selectedRow + `.includes("load balancer k8s-bank-web")`)
-	// For an Ingress that shares a load balancer, the link selects the first row from the Ingress, and opens the
-	// parents of the row.
+	// For an Ingress that shares a load balancer, the link selects the first rule of the Ingress, and opens the parents of
+	// that row.
 	show("#/migrate?id=edge")
 	tab.Until(`[...document.querySelectorAll("#migrate a")].some((a) => a.innerText === "Ingress shop/back")`)
 	browser.Eval[bool](tab, `[...document.querySelectorAll("#migrate a")].find((a) => a.innerText === "Ingress shop/back").click() || true`)
 	tab.Until(selectedRow + `.includes("of Ingress shop/back") && ` + detailTitle + `.startsWith("rule")`)
-	// The link of an event selects the row too, also if the page is opened with it.
+	// The link in an event also selects the row, even if the page is opened with this link.
 	program.editState(func(n document) {
 		n["changes"] = []document{{"at": "2026-01-01T00:00:00Z", "of": "Ingress shop/web", "event": document{"warning": true, "by": "x", "reason": "Odd", "message": "odd"}}}
 	})
@@ -88,14 +88,14 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	link := browser.Eval[string](tab, "location.href")
 	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
 	tab.Until(selectedRow + `.includes("Ingress shop/web")`)
-	// An object without a load balancer does not select the row of another object.
+	// The link to an object without a load balancer does not select the row of another object.
 	show("#/topology?object=Ingress+gone%2Fweb")
 	tab.Until(`document.querySelector("#detail").innerText.includes("No load balancer that is shown has this object") && !` + selectedRow)
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageSearchesForNamespaceAndName checks that a search can combine namespace and name, that the list reports when
-// nothing matches, and that orphans are found.
+// TestConsolePageSearchesForNamespaceAndName checks that a search finds NAMESPACE/NAME, that the list shows when nothing
+// matches, and that a search finds orphans.
 func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	orphans := document{"orphans": []document{{"kind": "Ingress", "id": "old/gone", "resources": []string{"arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-old-gone/0123456789abcdef"}}}}
 	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for it of Ingress old/gone", "fix": "delete it"}, {"result": "ok", "area": "discovery", "message": "region"}}}
@@ -109,11 +109,11 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	if got := browser.Eval[string](tab, rowsText); strings.Contains(got, "shop/web") && strings.Contains(got, "bank/web") {
 		t.Errorf("all is found: %s", got)
 	}
-	// The search also works while a person types the text.
+	// The search also works while the user types the text.
 	search("")
 	tab.Do(chromedp.SendKeys(chromedp.CSS("#query"), "shop/web"))
 	tab.Until(rowsText + `.includes("shop/web") && !` + rowsText + `.includes("bank/web")`)
-	// If nothing matches, the list and the details do not move.
+	// If nothing matches, the details do not move.
 	const place = `((e) => { const r = e.getBoundingClientRect(); return Math.round(r.left) + " " + Math.round(r.top) + " " + Math.round(r.width); })(document.querySelector("#detail"))`
 	const empty = `document.querySelector("#empty")`
 	before := browser.Eval[string](tab, place)
@@ -126,7 +126,7 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 		t.Error("that nothing matches is not said where the rows were")
 	}
 	checkFitsPhone(t, tab)
-	// Orphans are requested only once. They are found by namespace, name or ARN.
+	// A search finds orphans by namespace, name or ARN. The page requests the orphans only once.
 	for _, text := range []string{"old/", "old/gone", "targetgroup/k8s-old-gone/"} {
 		search(text)
 		tab.Until(empty + `.innerText.includes("1 orphan matches") && ` + empty + `.querySelector('a[href="#/trouble"]') !== null`)
@@ -160,7 +160,7 @@ func TestConsolePageCountsMatchLists(t *testing.T) {
 		`String([...document.querySelectorAll("#rows .what")].filter((e) => e.innerText === "load balancer").length))`); n != "3" {
 		t.Errorf("%s load balancers are listed", n)
 	}
-	const before = "7 + checks" // a finding of empty, three groups of findings, the replacement, and two other differences
+	const before = "7 + checks" // one finding of "bank/empty", three of "shop/web", the replacement, two other differences
 	if got := browser.Eval[string](tab, fmt.Sprintf(badge, "trouble")); got != before {
 		t.Errorf("the badge of Trouble is %q before it is opened", got)
 	}
@@ -175,8 +175,9 @@ func TestConsolePageCountsMatchLists(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageMarksRowsWithFaults checks that a load balancer has the worst severity of its findings and events,
-// and a rule that of its findings. Closed rows show the severities of the rows below them.
+// TestConsolePageMarksRowsWithFaults checks that the row of an object shows the worst severity of its findings and events,
+// and the row of a rule the worst severity of the findings about that rule. A closed row shows the severities of the rows in
+// it.
 func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 	web := plainStack("shop", "web")
 	web["findings"] = []document{findingAbout("warning", "Ingress", "shop", "web", "spec.rules[0].http.paths[1].pathType", "odd")}
@@ -192,7 +193,7 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 	program.editState(func(n document) {
 		n["reported"] = document{"events": []document{event("odd", "warning"), event("denied", "warning"), event("denied", "error")}}
 	})
-	// row returns the badges of the rows whose text contains all given words.
+	// row is an expression for the badges of all rows whose text contains all the words; "|" separates the words.
 	const row = `[...document.querySelectorAll("#rows .row")].filter((r) => %q.split("|").every((w) => r.innerText.replace(/\s+/g, " ").includes(w))).map((r) => [...r.querySelectorAll(".badge")].map((b) => b.innerText).join(",")).join(";")`
 	tab.Until(fmt.Sprintf(row, "Ingress bank/odd|object") + ` === "! warning"`)
 	for of, want := range map[string]string{
@@ -212,13 +213,14 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 			t.Errorf("the row %s has %q, want %q", of, got, want)
 		}
 	}
-	// The filter "trouble" includes rows that have only an event.
+	// The filter "trouble" includes objects that have an event and no finding.
 	browser.Eval[bool](tab, `(document.querySelector("#query").value = "bank", document.querySelector("#query").dispatchEvent(new Event("input")), document.querySelector("#state").value = "trouble", document.querySelector("#state").dispatchEvent(new Event("input")), true)`)
 	tab.Until(rowsText + `.includes("bank/odd") && ` + rowsText + `.includes("bank/denied") && !` + rowsText + `.includes("bank/fine")`)
 }
 
-// TestConsolePageScrollsToAnAnswer checks that the page scrolls to the response of a button and focuses it, even if
-// the details are longer than the screen, and that the response is a sentence.
+// TestConsolePageScrollsToAnAnswer checks that, after a click on a command button, the page scrolls to the output and
+// focuses it, even if the details are longer than the screen. The title of the output describes the result without the exit
+// code.
 func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 	long := plainStack("shop", "web")
 	findings, members := []document{}, []document{{"kind": "Ingress", "namespace": "shop", "name": "web"}}
@@ -253,8 +255,8 @@ func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageListsDeadPodsOnce checks that a Service without endpoints is one entry with its target groups
-// below it, and with a link to the load balancer that forwards to it.
+// TestConsolePageListsDeadPodsOnce checks that a Service without ready endpoints is one entry, which contains its target
+// groups. Its link selects the load balancer that forwards to the Service.
 func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 	dead := func(namespace string) document {
 		s := plainStack(namespace, "web")
@@ -294,8 +296,8 @@ func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 	tab.Until(selectedRow + `.includes("load balancer k8s-heard-web")`)
 }
 
-// TestConsolePageScrollsByKeysOnceAPageIsChosen checks that keys scroll a page after a click on its name, but do
-// not scroll while a user types.
+// TestConsolePageScrollsByKeysOnceAPageIsChosen checks that keys scroll a page after a click on its name. The key "/" moves
+// the focus to the search field, which keeps the focus.
 func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	stacks := []document{}
 	for i := range 60 {
@@ -322,8 +324,8 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	}
 }
 
-// TestConsolePageShowsLocalTimes checks that times in responses are shown in the format of the header, with the
-// full time as title, and that values of fields are shown unchanged.
+// TestConsolePageShowsLocalTimes checks that the page shows times in command output as local times, with the original time
+// as title, and that it shows values of fields unchanged.
 func TestConsolePageShowsLocalTimes(t *testing.T) {
 	const at, old = "2026-11-28T18:19:52Z", "2020-01-02T03:04:05+00:00"
 	explained := document{"cluster": "test", "object": webIngress, "bindings": []document{}, "notServed": "it waits until " + at + " and since " + old + " <b>.",

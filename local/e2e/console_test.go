@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// webApp is an application behind a Service.
+// webApp is a Deployment "web" with two pods, and its Service.
 const webApp = `---
 apiVersion: apps/v1
 kind: Deployment
@@ -41,8 +41,8 @@ metadata: {name: web, namespace: default}
 spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}
 `
 
-// watchedObjects is the content of the cluster: an application, and an Ingress with markup that a hostile tenant might
-// write.
+// watchedObjects are the objects of TestConsole: an application with an Ingress, a Service without pods, and an Ingress with
+// markup that a hostile tenant might write.
 const watchedObjects = sharedObjects + webApp + `---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -86,7 +86,7 @@ spec:
       - {path: "/'\"><script>alert(2)</script>", pathType: Exact, backend: {service: {name: nowhere, port: {number: 80}}}}
 `
 
-// startConsole serves the console of a local world until the test ends, and returns its address.
+// startConsole runs "fulcrum console" with args for a local world until the test ends, and returns the URL of its page.
 func startConsole(t *testing.T, w *world.World, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(worldtest.ControllerPath(t), append([]string{"console", "--listen=127.0.0.1:0"}, args...)...)
@@ -120,8 +120,8 @@ const (
 	answerText = `document.querySelector("#answer").innerText`
 )
 
-// TestConsole checks the console in a browser: its pages, search, requests, links and keys. It checks that the page
-// shows a failing target, and that it shows markup in objects as text.
+// TestConsole checks the console in a browser with a real cluster: its pages, search, links, keys and command buttons. It
+// checks that the page shows a failing target, and that it shows markup in objects as text.
 func TestConsole(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
@@ -167,7 +167,7 @@ func TestConsole(t *testing.T) {
 	if hash := browser.Eval[string](tab, "location.hash"); hash != "#/topology?query=web.example.com" {
 		t.Errorf("the link to the search is %q", hash)
 	}
-	// With keys: focus the list and move down to the rule; the page shows its details.
+	// The End key selects the last row, which is the rule, and the page shows its details.
 	tab.Do(chromedp.Focus(chromedp.CSS("#list")), chromedp.KeyEvent(kb.End))
 	tab.Until(`document.querySelector("#detail h3").innerText.startsWith("rule ")`)
 	tab.Until(`document.querySelector("#detail").innerText.includes("of Ingress default/web")`)
@@ -176,12 +176,12 @@ func TestConsole(t *testing.T) {
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="explain Ingress default/web"]`)))
 	tab.Until(`document.querySelector("#detail .answer ol.rules")?.innerText.includes("host web.example.com")`)
 
-	// The link of the view opens the same view.
+	// The URL of the view opens the same view again.
 	link := browser.Eval[string](tab, "location.href")
 	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
 	tab.Until(`document.querySelector("#detail h3")?.innerText.startsWith("rule ")`)
 
-	// The page Ask shows which rule responds.
+	// The page "Ask" shows which rule matches a request.
 	show("#/ask")
 	tab.Do(chromedp.SetValue(chromedp.CSS("#ask-url"), "http://web.example.com/cart"), chromedp.Click(chromedp.CSS("#ask button")))
 	tab.Until(answerText + `.includes("spec.rules[0].http.paths[0] of Ingress default/web") && ` + answerText + `.includes("2 healthy")`)
@@ -190,7 +190,7 @@ func TestConsole(t *testing.T) {
 	tab.Until(answerText + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
 	tab.Screenshot("ask-unserved")
 
-	// The page Trouble has findings, and the checks of doctor.
+	// The page "Trouble" shows findings and the results of `fulcrum doctor`.
 	show("#/trouble")
 	tab.Until(`document.querySelector("#trouble").innerText.includes("<img src=x onerror=alert(1)>")`)
 	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
@@ -199,7 +199,7 @@ func TestConsole(t *testing.T) {
 	tab.Do(chromedp.Click(chromedp.CSS("#again")))
 	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false" && !document.querySelector("#trouble").innerText.includes("is running")`)
 
-	// The page Migrate shows the Gateways that replace the Ingresses.
+	// The page "Migrate" shows the Gateways that would replace the Ingresses.
 	show("#/migrate")
 	tab.Until(`document.querySelector("#migrate").innerText.includes("Ingress default/web → Gateway default/web-gateway-")`)
 	tab.Do(chromedp.Click(chromedp.CSS(`#migrate details[data-id="default/web"] > summary`)))
@@ -242,7 +242,7 @@ func TestConsole(t *testing.T) {
 	show("#/history")
 	tab.Until(`document.querySelector("#history").innerText.includes("unhealthy")`)
 
-	// On a phone, no page is wider than the screen.
+	// No page is wider than the screen of a phone or a tablet.
 	for _, width := range []int64{320, 768} {
 		tab.Do(chromedp.EmulateViewport(width, 640))
 		for _, name := range []string{"topology", "trouble", "ask", "migrate", "history"} {
@@ -258,8 +258,8 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestConsoleKeepsOutOtherSites checks that a page of another site in the same browser cannot read data of the
-// console.
+// TestConsoleKeepsOutOtherSites checks that requests to the console fail if a page of another site in the same browser sends
+// them, and that such a page cannot read the console in a frame.
 func TestConsoleKeepsOutOtherSites(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")

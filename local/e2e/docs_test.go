@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// commandsTestedElsewhere lists the commands in the documentation that the tests of this package do not run, with the
-// test that runs them or the reason why none does. Commands are identified by page and prefix.
+// commandsTestedElsewhere lists the commands in the documentation that the tests of this package do not run. page is the
+// file of the page, and begins is a prefix of the commands. why is the test that runs them, or the reason why no test runs
+// them.
 var commandsTestedElsewhere = []struct{ page, begins, why string }{
 	{"CONTRIBUTING.md", "make ", "they run tests"},
 	{"docs/migration.md", "kubectl annotate gateway NAME", "testdata/migrate-back.txtar does the same to a Gateway"},
@@ -68,13 +69,14 @@ var commandsTestedElsewhere = []struct{ page, begins, why string }{
 	{"local/README.md", "bin/", "TestUp in local/up, and make demo"},
 }
 
-// commandPrograms are the first words of commands.
+// commandPrograms are the first words of the commands that documentedCommands returns. A word that ends with a slash is a
+// prefix of the first word.
 var commandPrograms = []string{"aws", "bin/", "cp", "crane", "curl", "fulcrum", "go", "helm", "kubectl", "make", "sha256sum"}
 
 var codeFence = regexp.MustCompile("^ *```(.*)$")
 
-// documentedCommands returns the commands in the fenced blocks of a page, in order, without comments. In a block
-// with prompts, the text after a prompt is a command and other lines are output.
+// documentedCommands returns the commands in the fenced blocks of a page, in order, without comments. It skips commands that
+// do not begin with a word of commandPrograms. In a block with the prompt "$ ", lines without the prompt are output.
 func documentedCommands(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(worldtest.SourceRoot(t), page))
@@ -118,7 +120,7 @@ func commandsOf(block string) []string {
 	return out
 }
 
-// documentationPages returns the pages of the documentation.
+// documentationPages returns the paths of the documentation pages, from the root of the source tree.
 func documentationPages(t *testing.T) []string {
 	t.Helper()
 	root := worldtest.SourceRoot(t)
@@ -139,15 +141,15 @@ func documentationPages(t *testing.T) []string {
 	return out
 }
 
-// testedElsewhereIndex returns the entry of commandsTestedElsewhere for a command, or -1.
+// testedElsewhereIndex returns the index in commandsTestedElsewhere of the entry for a command of a page, or -1.
 func testedElsewhereIndex(page, command string) int {
 	return slices.IndexFunc(commandsTestedElsewhere, func(e struct{ page, begins, why string }) bool {
 		return e.page == page && strings.HasPrefix(command, e.begins)
 	})
 }
 
-// TestEachDocumentedCommandIsRun checks that a test runs each command in the documentation, or that there is a
-// reason why not.
+// TestEachDocumentedCommandIsRun checks that each command in the documentation is either run by a test of this package or
+// listed in commandsTestedElsewhere. It also checks that both lists have only commands that the documentation contains.
 func TestEachDocumentedCommandIsRun(t *testing.T) {
 	t.Parallel()
 	used := map[int]bool{}
@@ -184,7 +186,7 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 
 var namedTest = regexp.MustCompile(`(Test\w+) in ([\w/-]+)`)
 
-// hasTest reports whether a directory of the source tree has a test.
+// hasTest reports whether a directory of the source tree contains the test function with this name.
 func hasTest(t *testing.T, dir, test string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(worldtest.SourceRoot(t), dir, "*_test.go"))
@@ -197,10 +199,11 @@ func hasTest(t *testing.T, dir, test string) bool {
 	})
 }
 
-// orderedPages are the pages whose commands run in order.
+// orderedPages are the pages of which TestTakeOverRehearsal runs all commands in order.
 var orderedPages = []string{"docs/install.md", "docs/takeover.md"}
 
-// otherCommands are the commands of other pages that TestTakeOverRehearsal runs at its end, in this order.
+// otherCommands are the commands of pages other than orderedPages. TestTakeOverRehearsal runs them at its end, in this
+// order.
 var otherCommands = []struct {
 	page     string
 	commands []string
@@ -224,7 +227,7 @@ var otherCommands = []struct {
 		"kubectl annotate ingress -n shop web alb.ingress.kubernetes.io/scheme=internet-facing --overwrite",
 		"fulcrum plan --cluster-name=NAME", "kubectl get ingress -n shop web -w",
 	}},
-	// The webhooks of this release do not respond here, so this command is the last one.
+	// The webhooks that this command configures do not respond in the test, so it is the last command.
 	{"docs/chart-values.md", []string{"helm upgrade --install aws-load-balancer-controller charts/fulcrum -n kube-system -f values.yaml"}},
 }
 
@@ -238,20 +241,20 @@ func otherCommandsOf(page string) (out []string) {
 	return out
 }
 
-// inLocalWorld replaces the names of the documentation with those of a local world that has the recorded cases: the
-// cluster, the Ingress shop/web, and the directory of programs.
+// inLocalWorld replaces names in a command of the documentation with those of the local world with the recorded cases: the
+// cluster name, the namespace "shop", the platform, and the directories of programs. It ends a watch after two seconds.
 func (s *shell) inLocalWorld(command string) string {
 	command = regexp.MustCompile(`(cluster-?[nN]ame=)(shop|prod|NAME)`).ReplaceAllString(command, "${1}"+harness.ClusterName)
 	command = strings.ReplaceAll(command, "-n shop", "-n ingress-minimal")
 	command = strings.ReplaceAll(command, "_linux_amd64.", "_"+runtime.GOOS+"_"+runtime.GOARCH+".")
 	command = strings.ReplaceAll(command, "bin/fulcrum ", filepath.Join(s.bin, "fulcrum")+" ")
 	command = strings.ReplaceAll(command, "/usr/local/bin/", s.bin+"/")
-	// A watch never ends by itself.
+	// kubectl never ends a watch; the exit code of a timeout is 124.
 	return regexp.MustCompile(`^(kubectl get .*) -w$`).ReplaceAllString(command, "timeout 2 $1 -w || [ $$? = 124 ]")
 }
 
-// followPage runs the commands of a page in order. After a command that begins with a key of after, it calls the
-// function.
+// followPage runs the commands of a page in order, except those in commandsTestedElsewhere. After a command that begins with
+// a key of after, it calls the function of that key. A command that fails ends the test.
 func (s *shell) followPage(page string, after map[string]func(command, output string)) {
 	s.t.Helper()
 	called := map[string]bool{}
@@ -260,7 +263,7 @@ func (s *shell) followPage(page string, after map[string]func(command, output st
 			continue
 		}
 		output, code := s.tryCommand(s.inLocalWorld(command))
-		refused := strings.Contains(command, "clustername=") // an example of a typo
+		refused := strings.Contains(command, "clustername=") // the page shows that Helm rejects this typo
 		if (code != 0) != refused {
 			s.t.Fatalf("%s: exit code %d of %q:\n%s", page, code, command, output)
 		}
@@ -278,8 +281,8 @@ func (s *shell) followPage(page string, after map[string]func(command, output st
 	}
 }
 
-// runOtherCommands runs the commands of pages that are not followed from beginning to end. A command that is on several
-// pages runs once, unless a command in between has changed objects. A plan may have changes.
+// runOtherCommands runs the commands in otherCommands. A command that is on several pages runs only once, and once more
+// after "kubectl annotate", which changes objects. A plan may have changes.
 func (s *shell) runOtherCommands() {
 	s.t.Helper()
 	done := map[string]bool{}

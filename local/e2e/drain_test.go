@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-// cordon marks a node as unschedulable or schedulable again.
+// cordon makes a node unschedulable, or schedulable again if on is false.
 func (s *scriptCluster) cordon(node string, on bool) error {
 	patch := []byte(`{"spec":{"unschedulable":null}}`)
 	if on {
@@ -23,9 +23,9 @@ func (s *scriptCluster) cordon(node string, on bool) error {
 	return err
 }
 
-// drain cordons a node and evicts its pods until none are left, as `kubectl drain` does. It retries an eviction
-// that a disruption budget rejects. The scheduler may place new pods on the node before it sees that the node is
-// cordoned; drain evicts them too.
+// drain cordons a node and evicts its pods until no pod is left, as `kubectl drain` does. It retries an eviction that a
+// PodDisruptionBudget rejects. The scheduler may place new pods on the node before it observes that the node is cordoned;
+// drain evicts them too.
 func (s *scriptCluster) drain(node string) error {
 	if err := s.cordon(node, true); err != nil {
 		return err

@@ -49,15 +49,15 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// scriptCluster contains the local world, the controller and the state of a script.
+// scriptCluster contains the local world, the controller and the loads of one cluster of a script.
 type scriptCluster struct {
 	*scenario.Scenario
 	ctx              context.Context
-	binary           string // fulcrum-local
+	binary           string // path of fulcrum-local
 	controller       string
 	arguments        []string // arguments of the controller
 	applier          *manifest.Applier
-	initialInventory inspect.Inventory // resources at the start of the script
+	initialInventory inspect.Inventory // resources in AWS at the start of the script
 	loads            []*load           // loads that are running
 
 	propagationDelay time.Duration // delay until load balancers apply changes
@@ -66,7 +66,7 @@ type scriptCluster struct {
 type scriptClusterKey struct{}
 
 func setup(env *testscript.Env, binary, controller string) error {
-	// The timeout of go test ends a script that hangs. Its processes end with the local world.
+	// A script that hangs ends with the timeout of go test. The processes of its local world end with the test program.
 	ctx, cancel := context.WithCancel(context.Background())
 	opts, arguments, err := readScriptOptions(env)
 	if err != nil {
@@ -113,8 +113,8 @@ func setup(env *testscript.Env, binary, controller string) error {
 	return nil
 }
 
-// readScriptOptions reads world.yaml of a script, which has the options of its local world and additional arguments of its
-// controller.
+// readScriptOptions reads the file world.yaml of a script. It returns the options of the local world and the additional
+// arguments of the controller in this file, or nothing if the script has no such file.
 func readScriptOptions(env *testscript.Env) (world.Options, []string, error) {
 	var file struct {
 		Domains          []string `json:"domains"`
@@ -140,7 +140,7 @@ func readScriptOptions(env *testscript.Env) (world.Options, []string, error) {
 	return opts, file.Controller, nil
 }
 
-// sharedObjects are objects that are applied in every local world before its script begins.
+// sharedObjects are applied in every local world before its script begins.
 const sharedObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass

@@ -32,11 +32,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// ecosystemVariable is an environment variable with the directory of the third-party programs that `make ecosystem`
-// builds and that run beside Fulcrum in real clusters.
+// ecosystemVariable is the environment variable with the directory of third-party programs, such as external-dns, which
+// `make ecosystem` builds. Real clusters run them together with Fulcrum.
 const ecosystemVariable = "FULCRUM_ECOSYSTEM"
 
-// TestEcosystem runs testdata/ecosystem/*.txtar, which are scripts with third-party programs, in `make ecosystem`.
+// TestEcosystem runs testdata/ecosystem/*.txtar, which are scripts with third-party programs. `make ecosystem` runs it;
+// other test runs skip it.
 func TestEcosystem(t *testing.T) {
 	if os.Getenv(ecosystemVariable) == "" {
 		t.Skip("takes minutes to build; " + ecosystemVariable + " is not set")
@@ -45,8 +46,8 @@ func TestEcosystem(t *testing.T) {
 	runScripts(t, filepath.Join("testdata", "ecosystem"))
 }
 
-// cmdProgram starts a third-party program in the background, with the local world in its environment. It ends at
-// the end of the script.
+// cmdProgram starts a third-party program in the background, with the environment variables of World.Environment. The
+// program is killed at the end of the script.
 func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
 	if neg || len(args) == 0 {
@@ -72,7 +73,8 @@ func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// cmdDefinitions applies the CRDs in a folder of a module of ecosystem/.
+// cmdDefinitions implements the script command "definitions PROGRAM MODULE FOLDER". It applies the CRDs in a folder of a Go
+// module, in the version that the module ecosystem/PROGRAM requires. It deletes them at the end of the script.
 func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
 	checkArgumentCount(ts, args, 3, "definitions PROGRAM MODULE FOLDER")
@@ -86,7 +88,7 @@ func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetKind() != "CustomResourceDefinition" })
 	checkOutcome(ts, neg, s.applier.Apply(s.ctx, objects))
-	ts.Defer(func() { // the local world is used again
+	ts.Defer(func() { // another script may use the local world later
 		if err := s.applier.Delete(context.WithoutCancel(s.ctx), objects); err != nil {
 			ts.Logf("delete definitions: %v", err)
 		}
@@ -108,7 +110,7 @@ func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// recordOf returns the target of the alias record of a name.
+// recordOf returns the target of the alias record for a DNS name, in any hosted zone. It returns an error if there is none.
 func recordOf(ctx context.Context, w *world.World, name string) (string, error) {
 	api := route53.NewFromConfig(w.AWSConfig())
 	zones, err := api.ListHostedZones(ctx, &route53.ListHostedZonesInput{})
@@ -129,8 +131,8 @@ func recordOf(ctx context.Context, w *world.World, name string) (string, error) 
 	return "", fmt.Errorf("there is no alias record %s", name)
 }
 
-// checkRecord returns an error unless the target of the record of a name is the load balancer in a status. If ref is
-// "-", it returns an error if there is a record.
+// checkRecord returns an error unless the target of the alias record for name is the load balancer in the status of ref,
+// which is as in hostname. If ref is "-", it returns an error if there is a record.
 func checkRecord(ctx context.Context, s *scriptCluster, name, ref string) error {
 	at, err := recordOf(ctx, s.World, name)
 	if ref == "-" {
@@ -149,9 +151,9 @@ func checkRecord(ctx context.Context, s *scriptCluster, name, ref string) error 
 	return err
 }
 
-// cmdShares sends requests until the share of the pods whose names match is as given. The percentage may differ by
-// 12, which is more than three standard deviations of a random choice of 200. If it differs more, the requests are
-// repeated.
+// cmdShares sends 200 requests and compares the percentage that pods with a matching name serve with PERCENT. It repeats
+// this until they are equal, within 12 percentage points, which are more than three standard deviations of 200 random
+// choices. 0 and 100 percent must be exact.
 func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
 	checkArgumentCount(ts, args, 4, "shares NS/INGRESS URL POD-PATTERN PERCENT")
@@ -186,11 +188,11 @@ func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 }
 
-// rolloutsResource is the resource of Argo Rollouts.
 var rolloutsResource = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
 
-// cmdRollouts does what the kubectl plugin of Argo Rollouts does: promote ends the current pause of a canary, and
-// abort rolls back. stable stores the hash of the serving pods in STABLE.
+// cmdRollouts implements the script command "argo". "argo promote" ends the current pause of a canary, and "argo abort"
+// rolls back, as the kubectl plugin of Argo Rollouts does. "argo stable" waits until the rollout is healthy, and stores the
+// hash of its stable pods in the variable STABLE.
 func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
 	checkArgumentCount(ts, args, 2, "argo promote|abort|stable NS/ROLLOUT")
@@ -252,10 +254,9 @@ func cmdCASecret(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// certificatesResource is the resource of cert-manager's Certificates.
 var certificatesResource = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
 
-// cmdRenew does what "cmctl renew" does, and waits for the next revision.
+// cmdRenew makes cert-manager renew a Certificate, as "cmctl renew" does, and waits for the next revision in its status.
 func cmdRenew(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
 	checkArgumentCount(ts, args, 1, "renew NS/CERTIFICATE")

@@ -8,7 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cmdFulcrum runs a command of Fulcrum in the directory of the script.
+// cmdFulcrum runs the controller program with args as a command, such as "fulcrum plan", in the directory of the script. The
+// command has the permissions of an administrator.
 func cmdFulcrum(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
 	cmd := exec.CommandContext(s.ctx, s.controller, args...)

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// plainGateway is a GatewayClass and a Gateway; %[1]s is the name of the Gateway.
+// plainGateway contains GatewayClass "alb" and a Gateway; %[1]s is the name of the Gateway.
 const plainGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -32,7 +32,7 @@ metadata: {name: %[1]s, namespace: default}
 spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}]}
 `
 
-// TestClusterWithoutGatewayAPI runs the tests that need a local world that starts without the CRDs of Gateway API.
+// TestClusterWithoutGatewayAPI starts a local world without the CRDs of the Gateway API, for two tests.
 func TestClusterWithoutGatewayAPI(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -46,8 +46,8 @@ func TestClusterWithoutGatewayAPI(t *testing.T) {
 	t.Run("the API server calls the webhooks", func(t *testing.T) { testAdmission(t, w) })
 }
 
-// testGatewayKindsInstalledLater checks that the controller starts in a cluster without the Gateway API, serves
-// Gateways when the Gateway API is installed, and continues when a part of it is removed.
+// testGatewayKindsInstalledLater checks that the controller starts in a cluster without the Gateway API, serves Gateways
+// when the Gateway API is installed, and serves new Gateways after the CRD of UDPRoute is deleted.
 func testGatewayKindsInstalledLater(t *testing.T, w *world.World) {
 	if err := w.StartController(worldtest.ControllerPath(t)); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func testGatewayKindsInstalledLater(t *testing.T, w *world.World) {
 	}
 }
 
-// gatewayProgrammedCheck returns a check that a Gateway has its load balancer.
+// gatewayProgrammedCheck returns a function that returns an error unless a Gateway has the condition Programmed.
 func gatewayProgrammedCheck(t *testing.T, w *world.World, name string) func(context.Context) error {
 	t.Helper()
 	scheme := runtime.NewScheme()

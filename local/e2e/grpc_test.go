@@ -44,7 +44,8 @@ func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 	checkOutcome(ts, neg, err)
 }
 
-// callGRPC calls a method with an empty message. A status other than OK is not an error.
+// callGRPC calls a gRPC method through the load balancer with the DNS name to. It returns the status, the pod that responded
+// and the message of the status as text. A status other than OK is not an error.
 func (s *scriptCluster) callGRPC(ctx context.Context, to, host, method string) (string, error) {
 	st, a, err := s.CallGRPC(ctx, to, host, method)
 	if err != nil {

@@ -75,23 +75,25 @@ spec:
       - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
 `
 
-// withoutWebhooks disables the webhooks, which TestKilledBetweenCalls does not need.
+// withoutWebhooks is the flag that disables the webhooks, which TestKilledBetweenCalls does not need.
 const withoutWebhooks = "--webhooks=off"
 
-// killTestEdit is killTestIngress with one more path, and thus one more target group.
+// killTestEdit is killTestIngress with another path, and thus another target group.
 const killTestEdit = killTestIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
 `
 
-// killPoints lists the operations after which the controller is killed.
+// killPoints contains the operations after which the controller is killed: while the Ingress is created, while it is
+// replaced by killTestEdit, while that is undone, and while it is deleted. If replacing is empty, the Ingress is not
+// replaced.
 type killPoints struct{ creating, replacing, undoing, deleting string }
 
-// TestKilledBetweenCalls kills the controller (SIGKILL) while it creates an Ingress, while it applies an edit, and
-// while it deletes the Ingress. Each time, another call to AWS has just taken effect and its response is lost.
-// Edits replace the Ingress as kubectl replace does, which removes its finalizers, with or without a running
-// controller. Every run ends in the same state.
+// TestKilledBetweenCalls kills the controller with SIGKILL while it creates the load balancer of an Ingress, while it
+// applies an edit, and while it deletes the load balancer. Each time, another AWS call has just taken effect and its
+// response is lost. After a restart, AWS must have the same resources as without a kill. The test edits the Ingress as
+// `kubectl replace` does, which removes its finalizers, while the controller runs and while it does not run.
 func TestKilledBetweenCalls(t *testing.T) {
 	t.Parallel()
-	// The controller waits after each restart, so two subtests run in parallel.
+	// The controller waits after each restart, so the two halves of the test run in parallel.
 	for name, points := range map[string][]killPoints{
 		"first": {
 			{"CreateSecurityGroup", "CreateTargetGroup", "DeleteRule", "DeleteLoadBalancer"},
@@ -178,8 +180,8 @@ spec: {controller: ingress.k8s.aws/alb}
 	t.Run("API server restarted", func(t *testing.T) { k.withTest(t).checkAPIServerRestart(want, edited) })
 }
 
-// checkAPIServerRestart kills the API server while the controller runs, restarts it with an edit that the controller
-// has not seen, and measures how long the edit takes to reach AWS.
+// checkAPIServerRestart kills the API server while the controller runs, starts it again, edits the Ingress at once, and logs
+// how long the edit takes to reach AWS. before and after are the resources in AWS before and after the edit.
 func (k *killTest) checkAPIServerRestart(before, after inspect.Inventory) {
 	k.startController()
 	k.apply(killTestIngress)
@@ -194,7 +196,7 @@ func (k *killTest) checkAPIServerRestart(before, after inspect.Inventory) {
 	k.apply(killTestEdit)
 	ended := ""
 	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
-		if !k.w.IsAlive(world.RoleController) { // the controller could not renew its lease in time; restart it as the kubelet does
+		if !k.w.IsAlive(world.RoleController) { // it ends if it cannot renew its lease; restart it as kubelet does
 			ended = ", with a restart of the controller"
 			if err := k.w.StartController(k.controller, withoutWebhooks); err != nil {
 				return err
@@ -204,7 +206,8 @@ func (k *killTest) checkAPIServerRestart(before, after inspect.Inventory) {
 	})
 	k.t.Logf("BENCH API server killed, ready again after %s: an edit is in AWS %s after that%s", back.Sub(down).Round(time.Millisecond), time.Since(back).Round(time.Millisecond), ended)
 	k.awaitServed()
-	// If a TargetGroupBinding is deleted before it was claimed, its rules remain for a minute.
+	// If a TargetGroupBinding is deleted before it has its finalizer, its security group rules remain for a minute, so the
+	// test waits for healthy targets first.
 	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error { return k.scenario.CheckHealthyTargets(ctx, "default", "new", 2) })
 	k.delete(killTestIngress)
 	k.awaitDeletedWithin(defaultLimit)
@@ -248,8 +251,7 @@ func (k *killTest) delete(text string) {
 	k.requireNoError(k.applier.Delete(k.t.Context(), objects))
 }
 
-// replace updates an Ingress as kubectl replace does: it removes fields that the text does not have, such as
-// finalizers.
+// replace updates the Ingress as `kubectl replace` does: it removes fields that text does not contain, such as finalizers.
 func (k *killTest) replace(text string) {
 	k.t.Helper()
 	ing := &networkingv1.Ingress{}
@@ -270,7 +272,7 @@ func (k *killTest) awaitFinalizer() {
 	})
 }
 
-// awaitStableInventory waits until the resources in AWS differ from before, and do not change any more.
+// awaitStableInventory waits until the resources in AWS differ from before, and two successive reads of them are equal.
 func (k *killTest) awaitStableInventory(before inspect.Inventory) {
 	k.t.Helper()
 	last := before
@@ -304,7 +306,7 @@ func (k *killTest) stopController() {
 	k.requireNoError(k.w.StopController())
 }
 
-// awaitServed waits until requests to the Ingress reach pods.
+// awaitServed waits until both targets are healthy and a request to the Ingress reaches a pod.
 func (k *killTest) awaitServed() {
 	k.t.Helper()
 	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
@@ -323,7 +325,8 @@ func (k *killTest) awaitServed() {
 	})
 }
 
-// awaitRule waits until a load balancer has a rule for a path. Rules are created last, so all resources exist then.
+// awaitRule waits until a load balancer has a rule for a path. The controller creates rules last, so all other resources
+// exist then.
 func (k *killTest) awaitRule(path string) {
 	k.t.Helper()
 	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
@@ -340,7 +343,7 @@ func (k *killTest) awaitRule(path string) {
 	})
 }
 
-// awaitReleased waits until the finalizer of the Ingress is released.
+// awaitReleased waits until the finalizer of the deleted Ingress is removed, and the Ingress no longer exists.
 func (k *killTest) awaitReleased() {
 	k.t.Helper()
 	k.awaitDeletedWithin(defaultLimit)
@@ -360,8 +363,8 @@ func (k *killTest) awaitDeletedWithin(d time.Duration) {
 	})
 }
 
-// generatedParts matches the parts in which two objects of the same name differ: IDs, and parts of names that depend on
-// the object's UID.
+// generatedParts matches the parts of inventory lines that differ if the Ingress is created again: IDs in AWS, and parts of
+// names that depend on the UID of the object.
 var generatedParts = regexp.MustCompile(`-[0-9a-f]{10}\b|\bsg-[0-9a-f]+|/[0-9a-f]{16}\b`)
 
 func (k *killTest) inventory() inspect.Inventory {
@@ -397,8 +400,8 @@ func (k *killTest) checkInventory(ctx context.Context, want inspect.Inventory) e
 	return nil
 }
 
-// killAfterCall calls begin, and kills the controller as soon as the first call of an operation has taken effect. The
-// response to the call is lost.
+// killAfterCall starts the controller unless it runs, and calls begin. It polls the log of AWS calls, and kills the
+// controller when a call of operation has taken effect. AWS closes the connection instead of responding to such calls.
 func (k *killTest) killAfterCall(operation string, begin func()) {
 	k.t.Helper()
 	k.startController()

@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestLeftoversInAWorldAreFound checks that a local world is not used for the next test if the last test has left
-// objects or resources in it.
+// TestLeftoversInAWorldAreFound checks that PooledWorld.Clean returns an error if a test has left AWS resources, finalizers
+// or changed nodes in a local world, and that the local world can be released after they are removed.
 func TestLeftoversInAWorldAreFound(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

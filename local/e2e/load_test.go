@@ -25,9 +25,9 @@ const loadInterval = 20 * time.Millisecond
 // extraLoadTime is how long loads continue after the last change has taken effect in the load balancers.
 const extraLoadTime = 300 * time.Millisecond
 
-// load sends requests at a steady rate and continues after failures.
+// load sends requests at a steady rate, and continues after failures, until stop is called.
 type load struct {
-	title     string
+	title     string // URL, and " kept" for a persistent connection or socket
 	app       string // empty: responses of any application are accepted
 	startedAt time.Time
 	stop      context.CancelFunc
@@ -38,10 +38,10 @@ type load struct {
 	failures    map[string]*failure
 }
 
-// failure is one kind of wrong response.
+// failure counts the responses of a load with the same fault.
 type failure struct {
 	count               int
-	firstSent, lastSent time.Duration // when the requests were sent
+	firstSent, lastSent time.Duration // when the first and the last of these requests were sent, since the start of the load
 }
 
 const loadUsage = "usage: load start [-app APP] [-keep] [-ttl D] NS/INGRESS|service:NS/NAME URL, later load stop"
@@ -146,7 +146,8 @@ func (l *load) countResponse(sent time.Duration, fault string) {
 	f.firstSent, f.lastSent = min(f.firstSent, sent), max(f.lastSent, sent)
 }
 
-// endLoads ends all loads and returns a summary of their requests, of all loads and of each.
+// endLoads ends all loads. It returns the numbers of requests and failures, in total and for each load, as cmdLoad
+// describes.
 func (s *scriptCluster) endLoads() string {
 	for _, l := range s.loads {
 		l.stop()
@@ -177,8 +178,8 @@ func (s *scriptCluster) restartDeployment(ns, deployment string) error {
 	return err
 }
 
-// checkRolledOut returns an error until a Deployment has the desired number of pods, all of them new, and the old ones
-// are deleted.
+// checkRolledOut returns an error unless a Deployment has the desired number of available pods, all of them new, and its old
+// pods are deleted.
 func (s *scriptCluster) checkRolledOut(ctx context.Context, ns, deployment string) error {
 	d, err := s.World.KubeClient().AppsV1().Deployments(ns).Get(ctx, deployment, metav1.GetOptions{})
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// worldPool is the pool of local worlds for all tests.
+// worldPool contains the local worlds that the tests of this package share.
 var worldPool worldtest.Pool
 
-// maxWorlds limits the memory of local worlds, each of which needs almost a gigabyte.
+// maxWorlds is the maximum number of tests that run in parallel by default. Each local world needs almost one gigabyte of
+// memory.
 const maxWorlds = 6
 
-// TestMain runs more local worlds in parallel than there are processors, unless -parallel is set, because tests
-// mostly wait for health checks.
+// TestMain runs more tests in parallel than there are processors, because tests mostly wait for health checks. It does not
+// do so if the flag -parallel is set.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestAPIServerAcceptsTranslatedObjects checks that an API server with the CRDs of the Gateway API and of Fulcrum
-// accepts all objects that fulcrum migrate writes in its golden tests.
+// TestAPIServerAcceptsTranslatedObjects checks that an API server with the CRDs of the Gateway API and of Fulcrum accepts
+// all objects in the golden files of `fulcrum migrate`.
 func TestAPIServerAcceptsTranslatedObjects(t *testing.T) {
 	t.Parallel()
 	w := worldPool.AcquireForTest(t, world.Options{})

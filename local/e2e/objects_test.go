@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// resourcesByKind are the resources of the kinds that annotate and describe support.
+// resourcesByKind are the resources of the kinds that the script commands "annotate", "describe" and "await released"
+// support.
 var resourcesByKind = map[string]schema.GroupVersionResource{
 	"Ingress":   {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
 	"Service":   {Version: "v1", Resource: "services"},
@@ -37,7 +38,8 @@ func objectsOf(s *scriptCluster, kind, namespace string) (dynamic.ResourceInterf
 	return c.Resource(resource).Namespace(namespace), nil
 }
 
-// annotateObject sets an annotation (KEY=VALUE) or removes it (KEY-).
+// annotateObject changes an annotation of the object ref, which is NAMESPACE/NAME. change is KEY=VALUE, which sets the
+// annotation, or KEY-, which removes it.
 func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
 	s := scriptClusterOf(ts)
 	namespace, name := splitReference(ts, ref)
@@ -60,8 +62,8 @@ func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
 	return err
 }
 
-// describeObject prints "address NAME" for each address in the status, "condition TYPE=STATUS REASON: MESSAGE" for each
-// condition and "event TYPE REASON: MESSAGE" for each event.
+// describeObject returns a line "address NAME" for each address in the status of the object ref (NAMESPACE/NAME), "condition
+// TYPE=STATUS REASON: MESSAGE" for each condition, and "event TYPE REASON: MESSAGE" for each event about the object.
 func describeObject(ts *testscript.TestScript, kind, ref string) (string, error) {
 	s := scriptClusterOf(ts)
 	namespace, name := splitReference(ts, ref)
@@ -102,7 +104,7 @@ func describeObject(ts *testscript.TestScript, kind, ref string) (string, error)
 	return b.String(), nil
 }
 
-// checkReleased returns an error while an object has a finalizer, or a load balancer in its status.
+// checkReleased returns an error if an object has a finalizer, or a load balancer or address in its status.
 func checkReleased(ctx context.Context, s *scriptCluster, kind, namespace, name string) error {
 	c, err := objectsOf(s, kind, namespace)
 	if err != nil {

@@ -31,9 +31,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// recordedCases are cases that the other controller has served. The tests in internal/test/takeover take over each case
-// alone; here, all cases are in one cluster with a real API server. They cover every kind of object and of target. The first
-// case requests a node port, so it comes before the API server can give the port to another Service.
+// recordedCases are test cases for which the resources that aws-load-balancer-controller creates are recorded. The tests in
+// internal/test/takeover take over each case alone; here, all cases are in one cluster with a real API server. They cover
+// every kind of object and of target. The first case requests a node port. It comes first because the API server could
+// otherwise allocate this port to another Service.
 var recordedCases = []string{
 	"service-traffic-local",
 	"gateway-cross-namespace", "gateway-http-matches", "gateway-http-weights", "gateway-https", "gateway-listener-set",
@@ -45,8 +46,8 @@ var recordedCases = []string{
 	"service-eip", "service-health-check", "service-ip-targets", "service-minimal", "service-tcp-udp", "service-tls",
 }
 
-// mayReadClientSecret is the Role with which the owner of an Ingress with OIDC allows either controller to read the
-// Secret.
+// mayReadClientSecret allows the controllers, which use the same account in a local world, to read the Secret of the OIDC
+// client in case "ingress-auth-oidc".
 const mayReadClientSecret = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -60,15 +61,14 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: oidc}
 subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 `
 
-// previousController brings a local world into the state in which another controller has left it after it has
-// served the recorded cases.
+// previousController creates the state of a local world in which aws-load-balancer-controller has served the recorded cases.
 type previousController struct {
 	t       *testing.T
 	world   *world.World
 	applier *manifest.Applier
 	client  crclient.Client
 	objects *cluster.Memory
-	pods    map[string]int // by Service
+	pods    map[string]int // number of ready pods, by NAMESPACE/NAME of the Service
 }
 
 // createRecordedState creates the objects of the recorded cases in a local world, and the resources and status that the
@@ -109,7 +109,8 @@ func newPreviousController(t *testing.T, w *world.World) *previousController {
 	return p
 }
 
-// applyAll applies the objects of the recorded cases, and waits until their pods are endpoints.
+// applyAll applies the objects of the recorded cases, and waits until their pods are ready endpoints. The manifests refer to
+// the resources in seeded.
 func (p *previousController) applyAll(seeded harness.Seeded) {
 	p.t.Helper()
 	for _, name := range recordedCases {
@@ -128,7 +129,8 @@ func (p *previousController) requireNoError(err error) {
 	}
 }
 
-// seedResources creates the resources to which the cases refer.
+// seedResources creates the AWS resources to which the manifests of the cases refer, such as certificates. It returns their
+// IDs.
 func (p *previousController) seedResources() harness.Seeded {
 	p.t.Helper()
 	l := p.world.Layout()
@@ -145,7 +147,7 @@ func (p *previousController) seedResources() harness.Seeded {
 	return seeded
 }
 
-// apply applies the objects of a case, and creates pods for its Services.
+// apply applies the objects of a case and their namespaces. It creates pods for each Service with cases.PodsAnnotation.
 func (p *previousController) apply(name string, text []byte) {
 	p.t.Helper()
 	objects, err := manifest.Parse(text)
@@ -175,9 +177,9 @@ func (p *previousController) apply(name string, text []byte) {
 	}
 }
 
-// setNodePorts sets all node ports of a Service that requests a node port. Otherwise the API server allocates the
-// other ones first, and might, very rarely, allocate the requested one. The API server allocates the first 86 node
-// ports only when no other ones are free.
+// setNodePorts sets the node ports of all ports of a Service with spec.healthCheckNodePort. Otherwise the API server
+// allocates node ports for them first, and might, very rarely, allocate the requested port. The ports that setNodePorts uses
+// are among the first 86 node ports, which the API server allocates only when no other node port is free.
 func setNodePorts(o *unstructured.Unstructured) error {
 	if _, found, err := unstructured.NestedInt64(o.Object, "spec", "healthCheckNodePort"); o.GetKind() != "Service" || !found || err != nil {
 		return err
@@ -201,7 +203,7 @@ func (p *previousController) createNamespace(name string) {
 	}
 }
 
-// podOf returns a pod of a Service, with the target ports of the Service.
+// podOf returns pod number i of a Service, with the target ports of the Service as container ports.
 func podOf(service *corev1.Service, i int) *corev1.Pod {
 	c := corev1.Container{Name: "c", Image: "echo"}
 	for _, port := range service.Spec.Ports {
@@ -217,7 +219,7 @@ func podOf(service *corev1.Service, i int) *corev1.Pod {
 	}
 }
 
-// checkPodsReady returns an error until all pods are endpoints of their Services.
+// checkPodsReady returns an error unless all pods are ready endpoints of their Services.
 func (p *previousController) checkPodsReady(ctx context.Context) error {
 	slices, err := p.world.KubeClient().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -238,7 +240,7 @@ func (p *previousController) checkPodsReady(ctx context.Context) error {
 	return nil
 }
 
-// readObjects returns the objects in the API server.
+// readObjects returns all objects in the API server of the kinds in cluster.Types, and stores them in p.objects.
 func (p *previousController) readObjects() map[cluster.Ref]cluster.Object {
 	p.t.Helper()
 	out := map[cluster.Ref]cluster.Object{}
@@ -257,7 +259,8 @@ func (p *previousController) readObjects() map[cluster.Ref]cluster.Object {
 	return out
 }
 
-// writeChanges sends changes to the API server: new bindings, finalizers and status.
+// writeChanges writes the objects of p.objects that differ from before to the API server: new objects, and changed
+// finalizers and status.
 func (p *previousController) writeChanges(before map[cluster.Ref]cluster.Object) {
 	p.t.Helper()
 	for _, typ := range cluster.Types() {

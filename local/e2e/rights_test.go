@@ -47,7 +47,7 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
 `
 
-// readOneSecretRole allows the controller to read one Secret.
+// readOneSecretRole allows the controller to read Secret "oidc" of oidcObjects.
 const readOneSecretRole = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -61,8 +61,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: fulcrum-oidc}
 subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 `
 
-// TestRights checks that the roles in config/rbac are sufficient for the lease, the checkpoints and an Ingress, and
-// that permission for single Secrets can be granted while the controller runs.
+// TestRights checks that the roles in config/rbac are sufficient for the lease, the checkpoints and an Ingress. It also
+// checks that a Role for a single Secret takes effect while the controller runs, and that the controller releases its lease
+// when it stops.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -141,7 +142,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.SplitSeq(string(log), "\n") {
-		// The controller is not allowed to read the Secret of an Ingress, and logs that once.
+		// Before readOneSecretRole is applied, the controller may not read the Secret, and logs that.
 		if strings.Contains(line, "forbidden") && !strings.Contains(line, "secret may not be read") {
 			t.Error(line)
 		}

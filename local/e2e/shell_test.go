@@ -13,15 +13,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// shell runs commands as an operator does: with helm, kubectl and fulcrum in the PATH, a local world in the
-// environment, and the directories of the source tree in the working directory.
+// shell runs commands as an operator does: with helm, kubectl and fulcrum in the PATH, the environment variables of a local
+// world, and links to directories of the source tree in the working directory.
 type shell struct {
 	t        *testing.T
 	dir, bin string // the working directory, and the directory of programs
 	env      []string
 }
 
-// newShell creates a shell. planning are additional flags of fulcrum plan.
+// newShell returns a shell for local world w. The shell adds the flags in planning to each `fulcrum plan`. It has no program
+// fulcrum if the local world has no AWS.
 func newShell(t *testing.T, w *world.World, planning ...string) *shell {
 	t.Helper()
 	s := &shell{t: t, dir: t.TempDir(), bin: t.TempDir()}
@@ -38,15 +39,15 @@ func newShell(t *testing.T, w *world.World, planning ...string) *shell {
 		text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != plan ] || set -- \"$@\"%s\nexec %q \"$@\"\n", flags, worldtest.ControllerPath(t))
 		s.requireNoError(os.WriteFile(filepath.Join(s.bin, "fulcrum"), []byte(text), 0o700))
 	}
-	home := t.TempDir() // helm and kubectl cache discovery data in it
+	home := t.TempDir() // helm and kubectl cache discovery data here
 	s.env = append(os.Environ(), w.Environment()...)
 	plugins := s.t.TempDir() // plugins of kubectl
 	s.env = append(s.env, "KREW_ROOT="+plugins, "KREW_NO_UPGRADE_CHECK=1", "PATH="+s.bin+":"+filepath.Join(plugins, "bin")+":"+os.Getenv("PATH"), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home)
 	return s
 }
 
-// createRelease creates the files of a release in the working directory. All files are real except for the program, which
-// is replaced by one that compiles quickly.
+// createRelease creates the files of a release in the working directory. Its program is a small one that compiles quickly;
+// all other files are as in a real release. It also adds krew, the plugin manager of kubectl, to the PATH.
 func (s *shell) createRelease() {
 	s.t.Helper()
 	out := filepath.Join(s.t.TempDir(), "release")

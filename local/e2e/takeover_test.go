@@ -29,14 +29,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// fastAWS allows as many calls as the emulator can serve. With the documented rates, reading 33 load balancers
+// fastAWS is a controller flag that raises the rate limits of AWS calls. With the default limits, reading 33 load balancers
 // would be the longest part of the test.
 const fastAWS = "--aws-api-throttle=Elastic Load Balancing v2:.*=500:500,EC2:.*=500:500"
 
-// TestTakeOverRehearsal follows docs/install.md in a local world. Then it follows docs/takeover.md, after another
-// controller has served the recorded cases. The plan has no changes. The takeover, and a second takeover after a
-// rollback, make no mutating calls. After the rollback, the other controller finds the state that it has left.
-// Commands of other pages come last.
+// TestTakeOverRehearsal runs the commands of docs/install.md in a local world. Then it creates the state that another
+// controller leaves after it has served the recorded cases, and runs the commands of docs/takeover.md. The plan must have no
+// changes. The takeover, and a second takeover after a rollback, must make no mutating AWS calls. After the rollback, AWS
+// and the objects must be as the other controller left them. At the end, the test runs the commands of other pages.
 func TestTakeOverRehearsal(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -64,8 +64,8 @@ func TestTakeOverRehearsal(t *testing.T) {
 
 const releaseName = "aws-load-balancer-controller"
 
-// followInstallPage follows docs/install.md. The controller is a process outside the cluster, with the arguments of the pods,
-// which run another program here.
+// followInstallPage runs the commands of docs/install.md. The pods of the Deployment run no controller in a local world, so
+// the controller is a process outside the cluster, with the arguments of the pods.
 func followInstallPage(t *testing.T, s *scriptCluster, sh *shell) {
 	t.Helper()
 	sh.followPage("docs/install.md", map[string]func(command, output string){
@@ -99,11 +99,11 @@ func followInstallPage(t *testing.T, s *scriptCluster, sh *shell) {
 	sh.mustRun("kubectl get crd ingressclassparams.elbv2.k8s.aws targetgroupbindings.elbv2.k8s.aws")
 }
 
-// emptyPlanSummary is the summary of a plan without changes.
+// emptyPlanSummary is the summary line that `fulcrum plan` prints if there are no changes.
 const emptyPlanSummary = "\nplan: 0 to create, 0 to change, 0 to replace, 0 to delete\n"
 
-// followTakeOverPage follows docs/takeover.md, for a release of the other chart and the resources of its controller. runs is
-// the minimum number of reconciles.
+// followTakeOverPage runs the commands of docs/takeover.md, for a release of the other chart and the resources of its
+// controller. runs is the number of stacks and bindings.
 func followTakeOverPage(t *testing.T, s *scriptCluster, sh *shell, runs int) {
 	t.Helper()
 	applier, err := manifest.NewApplier(s.World.RESTConfig())
@@ -111,7 +111,7 @@ func followTakeOverPage(t *testing.T, s *scriptCluster, sh *shell, runs int) {
 	ours, err := manifest.Load(filepath.Join(goldenDir, "default.yaml"))
 	sh.requireNoError(err)
 	r := &helmRelease{shell: sh, applier: applier, name: "default", valuesFile: "theirs.yaml"}
-	// The IngressClass of the recorded cases already exists.
+	// The release creates no IngressClass, because the recorded cases have one.
 	ours = slices.DeleteFunc(ours, func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetKind(), "IngressClass") })
 	values := "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\n"
 	sh.requireNoError(os.WriteFile(filepath.Join(sh.dir, r.valuesFile), []byte(values), 0o600))
@@ -142,7 +142,7 @@ func followTakeOverPage(t *testing.T, s *scriptCluster, sh *shell, runs int) {
 		if out := sh.mustRun("kubectl -n kube-system get deployment " + releaseName + " -o yaml"); !strings.Contains(out, "registry.example.com/"+releaseName+":v3.5.0") {
 			t.Errorf("the image of the other controller is not back:\n%s", out)
 		}
-		deleteFulcrumState(t, s) // the other controller has its own lease and none of Fulcrum's Secrets
+		deleteFulcrumState(t, s) // the second takeover begins as if only the other controller had run
 	}
 	sh.followPage("docs/takeover.md", map[string]func(command, output string){
 		"fulcrum plan": func(_, output string) {
@@ -155,20 +155,21 @@ func followTakeOverPage(t *testing.T, s *scriptCluster, sh *shell, runs int) {
 	})
 }
 
-// startAsDeployed starts the controller with the arguments of the pods of the Deployment.
+// startAsDeployed starts the controller to test as startProgram does.
 func startAsDeployed(t *testing.T, s *scriptCluster) {
 	t.Helper()
 	startProgram(t, s, worldtest.ControllerPath(t))
 }
 
-// startProgram starts a program with the arguments of the pods of the Deployment.
+// startProgram starts a controller with the arguments of the container in Deployment aws-load-balancer-controller. It waits
+// until the controller is ready and its lease exists.
 func startProgram(t *testing.T, s *scriptCluster, program string) {
 	t.Helper()
 	d, err := s.World.KubeClient().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In a pod, the namespace of the Lease is known, and leader election is on by default.
+	// In a pod, leader election is on by default, and the namespace of the Lease is that of the pod.
 	args := append(d.Spec.Template.Spec.Containers[0].Args, "--enable-leader-election=true", "--leader-election-namespace=kube-system", fastAWS)
 	if err := s.World.StartController(program, args...); err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func startProgram(t *testing.T, s *scriptCluster, program string) {
 	})
 }
 
-// deleteFulcrumState deletes objects that only Fulcrum creates: its Secrets and its lease.
+// deleteFulcrumState deletes the Secrets that only Fulcrum creates, and its lease.
 func deleteFulcrumState(t *testing.T, s *scriptCluster) {
 	t.Helper()
 	kube := s.World.KubeClient()
@@ -196,7 +197,8 @@ func deleteFulcrumState(t *testing.T, s *scriptCluster) {
 	}
 }
 
-// awsAndObjectState returns the resources in AWS, and the status of the objects.
+// awsAndObjectState returns the sorted inventory of AWS, and the objects with load balancers by manifest.Name: their UID,
+// finalizers, labels, annotations, spec and status. It omits the annotations with which Fulcrum stores checkpoints.
 func awsAndObjectState(t *testing.T, s *scriptCluster) ([]string, map[string]any) {
 	t.Helper()
 	inventory, err := s.Inspector.Inventory(t.Context())
@@ -231,8 +233,8 @@ func awsAndObjectState(t *testing.T, s *scriptCluster) ([]string, map[string]any
 	return slices.Sorted(slices.Values(inventory)), out
 }
 
-// fillProtocols sets the protocol of ports that have none, as the controller does for objects of the other
-// controller.
+// fillProtocols changes each empty field "protocol" in v, at any depth, to TCP. Fulcrum does the same in the status of
+// objects that the other controller has written, so this is not a difference.
 func fillProtocols(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -249,8 +251,8 @@ func fillProtocols(v any) {
 	}
 }
 
-// checkUnchanged waits until the controller has reconciled each stack and binding, and then checks that it makes no
-// changes.
+// checkUnchanged waits until the controller has done at least the given number of runs, and then checks for five seconds
+// that it has made no mutating AWS calls since the last reset of the call log.
 func checkUnchanged(t *testing.T, s *scriptCluster, runs int) {
 	t.Helper()
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// tlsSecret is a Secret in the form in which cert-manager stores a certificate. If the issuer is the root, it is
-// only in ca.crt.
+// tlsSecret is a Secret with the labels, annotations and keys of the Secrets in which cert-manager stores certificates. Unlike
+// in those, tls.crt also contains the root CA.
 const tlsSecret = `
 apiVersion: v1
 kind: Secret
@@ -31,7 +31,7 @@ type: kubernetes.io/tls
 data: {ca.crt: %[4]s, tls.crt: %[5]s, tls.key: %[6]s}
 `
 
-// cmdTLSSecret creates a TLS Secret with a new certificate, or replaces the certificate of an existing one.
+// cmdTLSSecret creates a TLS Secret with a new certificate, or replaces the certificate in an existing Secret.
 func cmdTLSSecret(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: tls-secret NS/NAME HOST...")

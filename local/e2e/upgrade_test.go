@@ -22,10 +22,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestUpgradesFromEarlierVersions checks the promises of docs/upgrades.md for each earlier version in release.yaml.
-// The earlier controller serves the recorded cases, with the arguments of its own chart. The upgrade of chart and
-// controller makes no mutating calls in AWS, nor does the downgrade, even after an edit that only this version has
-// applied.
+// TestUpgradesFromEarlierVersions checks upgrades as docs/upgrades.md describes them, for each earlier version in
+// tools/release/release.yaml. The earlier controller serves the recorded cases, with the arguments of its own chart. The
+// upgrade of chart and controller must make no mutating AWS calls. After this version has applied an edit of an Ingress, the
+// downgrade and a second upgrade must not make mutating calls either.
 func TestUpgradesFromEarlierVersions(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -43,7 +43,7 @@ func TestUpgradesFromEarlierVersions(t *testing.T) {
 	}
 }
 
-// supportedVersions returns the tags or commits from which an upgrade is supported.
+// supportedVersions returns the tags or commits in tools/release/release.yaml from which an upgrade is supported.
 func supportedVersions(t *testing.T, root string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "tools/release/release.yaml"))
@@ -59,11 +59,11 @@ func supportedVersions(t *testing.T, root string) []string {
 	return file.UpgradesFrom
 }
 
-// earlierVersion is the chart and the program of an earlier version.
+// earlierVersion contains the paths of the chart, the directory of CRDs and the program of an earlier version.
 type earlierVersion struct{ chart, definitions, program string }
 
-// buildEarlierVersion builds a version from its source. The second build takes only seconds, because Go caches
-// compiled packages.
+// buildEarlierVersion builds a version (a tag or commit) from its source in the repository root. A second build takes only
+// seconds, because Go caches compiled packages.
 func buildEarlierVersion(t *testing.T, root, version string) earlierVersion {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,7 +76,8 @@ cd "$3" && go build -trimpath -o fulcrum.built ./cmd/fulcrum`, "-", root, versio
 	return earlierVersion{chart: filepath.Join(dir, "charts/fulcrum"), definitions: filepath.Join(dir, "config/crd"), program: filepath.Join(dir, "fulcrum.built")}
 }
 
-// upgradeValues are the values of the release. The IngressClass of the recorded cases already exists.
+// upgradeValues are the chart values in checkUpgrade. The chart creates no IngressClass, because the recorded cases have
+// one.
 const upgradeValues = "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\nimage: {repository: registry.example.com/fulcrum, tag: v0}\n"
 
 func checkUpgrade(t *testing.T, from earlierVersion) {
@@ -99,8 +100,8 @@ func checkUpgrade(t *testing.T, from earlierVersion) {
 	chart := func(command string) {
 		t.Helper()
 		sh.mustRun(command)
-		// The pods that would serve the chart's webhooks do not run here. Helm creates the configurations again
-		// each time.
+		// No pod in a local world serves the webhooks of the chart, so their configurations would block all changes. Helm
+		// creates the configurations each time.
 		sh.mustRun("kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
 	}
 	chart("helm install " + releaseName + " " + from.chart + " -n kube-system -f values.yaml")
@@ -140,7 +141,7 @@ func checkUpgrade(t *testing.T, from earlierVersion) {
 	}
 	swap("after the upgrade", now, upgraded)
 
-	// An earlier version also accepts changes that this version has made.
+	// An earlier version also accepts the changes that this version applies after an edit.
 	editIngress(t, s, sh)
 	aws, kubernetes = awsAndObjectState(t, s)
 	sh.requireNoError(w.StopController())
@@ -150,8 +151,8 @@ func checkUpgrade(t *testing.T, from earlierVersion) {
 	sh.requireNoError(w.StopController())
 }
 
-// applyRecorded creates the recorded cases in a local world, with pods and the resources to which they refer. It
-// returns the number of stacks and bindings.
+// applyRecorded creates the objects and pods of the recorded cases in a local world, and the AWS resources to which they
+// refer. No controller has served them yet. It returns the number of stacks and bindings.
 func applyRecorded(t *testing.T, w *world.World) int {
 	t.Helper()
 	p := newPreviousController(t, w)
@@ -159,7 +160,7 @@ func applyRecorded(t *testing.T, w *world.World) int {
 	return recordedRuns(t)
 }
 
-// checkEmptyPlan returns an error until the plan of a version has no changes.
+// checkEmptyPlan runs the command "plan" of program, and returns an error if the plan has changes.
 func checkEmptyPlan(ctx context.Context, sh *shell, program string) error {
 	out, code := sh.tryCommand(fmt.Sprintf("%s plan --cluster-name=%s --all %q", program, harness.ClusterName, fastAWS))
 	if code != 0 {

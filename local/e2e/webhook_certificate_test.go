@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// TestWebhookCertificate checks that the permissions in config/rbac are sufficient to share and replace the
-// generated certificate, and to make the API server trust it.
+// TestWebhookCertificate checks that the permissions in config/rbac are sufficient to share and replace the generated
+// certificate, to make the API server trust it, and to correct the user in the match conditions.
 func TestWebhookCertificate(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -39,7 +39,7 @@ func TestWebhookCertificate(t *testing.T) {
 	if err := applier.Apply(t.Context(), objects); err != nil {
 		t.Fatal(err)
 	}
-	// Use match conditions for another service account, as if the manifests were generated for that account.
+	// The match conditions name another service account, as if the manifests were generated for that account.
 	hooks := w.KubeClient().AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	other, err := hooks.Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
 	if err != nil {

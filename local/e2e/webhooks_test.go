@@ -61,7 +61,8 @@ spec:
   rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
 `
 
-// refusedBySchema are objects that the CRDs reject without webhooks.
+// refusedBySchema contains objects that the schemas of the CRDs reject, without webhooks. The key describes the object, and
+// want is a part of the error.
 var refusedBySchema = map[string]struct{ docs, want string }{
 	"both spellings of prefix lists": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {prefixListsIDs: [pl-1], PrefixListsIDs: [pl-1]}}`, "prefixListsIDs and PrefixListsIDs"},
 	"both spellings, one empty":      {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {prefixListsIDs: [pl-1], PrefixListsIDs: []}}`, "prefixListsIDs and PrefixListsIDs"},
@@ -76,12 +77,12 @@ var refusedBySchema = map[string]struct{ docs, want string }{
 	"an address without a port":      {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: ALBTargetControlConfig, metadata: {name: bad, namespace: shop}, spec: {image: i, dataAddress: a, controlAddress: "a:2", destinationAddress: "a:3"}}`, "spec.dataAddress"},
 }
 
-// acceleratorDoc returns a GlobalAccelerator with a spec.
+// acceleratorDoc returns the YAML of GlobalAccelerator "shop/bad" with the fields of spec.
 func acceleratorDoc(spec string) string {
 	return `{apiVersion: aga.k8s.aws/v1beta1, kind: GlobalAccelerator, metadata: {name: bad, namespace: shop}, spec: {` + spec + `}}`
 }
 
-// refusedAccelerators returns specs of GlobalAccelerators that the CRD rejects without webhooks.
+// refusedAccelerators returns GlobalAccelerators that the schema of the CRD rejects, in the form of refusedBySchema.
 func refusedAccelerators() map[string]struct{ docs, want string } {
 	out := map[string]struct{ docs, want string }{}
 	listener := func(l string) string { return "listeners: [{" + l + "}]" }
@@ -112,7 +113,7 @@ func refusedAccelerators() map[string]struct{ docs, want string } {
 	return out
 }
 
-// checkAcceleratorDefaults checks the defaults of a GlobalAccelerator in an API server, without storing the object.
+// checkAcceleratorDefaults checks which defaults the API server sets in a GlobalAccelerator. It uses a dry run.
 func checkAcceleratorDefaults(t *testing.T, w *world.World) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(w.RESTConfig())
@@ -136,8 +137,8 @@ func checkAcceleratorDefaults(t *testing.T, w *world.World) {
 	}
 }
 
-// testAdmission checks that a real API server calls the webhooks of config/webhook, and that objects that are
-// exempt can be written while no webhook responds.
+// testAdmission checks that the schemas of the CRDs reject invalid objects, and that a real API server calls the webhooks of
+// config/webhook. It also checks which changes the API server accepts while no webhook responds.
 func testAdmission(t *testing.T, w *world.World) {
 	args, err := w.WebhookArgs()
 	if err != nil {
@@ -278,8 +279,8 @@ func checkDenied(err error, want string) error {
 	return nil
 }
 
-// useLocalWebhooks changes a webhook configuration so that the API server calls the webhooks on this machine instead of
-// through a Service.
+// useLocalWebhooks changes a webhook configuration: the API server calls the webhooks on a port of 127.0.0.1 instead of
+// through a Service, and trusts ca (PEM). It does not change other objects.
 func useLocalWebhooks(t *testing.T, u *unstructured.Unstructured, port int, ca []byte) {
 	t.Helper()
 	list, found, err := unstructured.NestedSlice(u.Object, "webhooks")
@@ -304,7 +305,8 @@ func useLocalWebhooks(t *testing.T, u *unstructured.Unstructured, port int, ca [
 	}
 }
 
-// writeSelfSignedCertificate writes a self-signed certificate for this machine and returns it.
+// writeSelfSignedCertificate writes a self-signed certificate for 127.0.0.1 and its key to dir, as tls.crt and tls.key. It
+// returns the certificate as PEM.
 func writeSelfSignedCertificate(t *testing.T, dir string) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Identity identifies the pod that responds.
+// Identity describes the pod that responds to a request.
 type Identity struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
-	// Service is the name of the Service that selects the pod, the first by name if there are several, or empty.
+	// Service is the name of the first Service, by name, that selects the pod. It is empty if there is none.
 	Service string            `json:"service,omitempty"`
 	App     string            `json:"app,omitempty"`
 	Node    string            `json:"node"`
@@ -22,11 +22,12 @@ type Identity struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 }
 
-// Answer is the body of an HTTP response.
+// Answer describes a request and the pod that received it. It is the body of an HTTP response or of the reply to a datagram,
+// or a gRPC header.
 type Answer struct {
 	Identity
 	Port     int         `json:"port"`
-	Protocol string      `json:"protocol"` // HTTP/1.1, HTTP/2.0 or gRPC
+	Protocol string      `json:"protocol"` // HTTP/1.1, HTTP/2.0, gRPC or UDP
 	TLS      bool        `json:"tls"`
 	Method   string      `json:"method"`
 	Host     string      `json:"host"`
@@ -34,7 +35,7 @@ type Answer struct {
 	Query    string      `json:"query,omitempty"`
 	Client   string      `json:"client"`
 	Headers  http.Header `json:"headers"`
-	Body     string      `json:"body,omitempty"` // at most 64 KiB
+	Body     string      `json:"body,omitempty"` // the first 64 KiB of the request, or 4 KiB of a datagram
 }
 
 func (s *Server) answerHTTP(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +102,7 @@ func (s *Server) answerHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(append(b, '\n'))
 }
 
-// splitPath returns the first two elements of a path.
+// splitPath returns the first two elements of a URL path. Missing elements are empty.
 func splitPath(p string) (first, second string) {
 	first, second, _ = strings.Cut(strings.TrimPrefix(p, "/"), "/")
 	second, _, _ = strings.Cut(second, "/")

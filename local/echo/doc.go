@@ -1,21 +1,22 @@
-// Package echo implements the server that runs in every pod of a local world. It responds to each request with its identity
-// and the request. It does not use Kubernetes; its identity is configured.
+// Package echo implements the server that runs in pods of a local world. It responds to each request with its identity and
+// the request. It does not use Kubernetes; its identity is configured.
 //
 // # Answers
 //
-// HTTP requests get a JSON [Answer], whatever the method. Some paths do more:
+// The response to an HTTP request of any method is a JSON [Answer] with status 200, or the status of Config.Status. Some
+// paths change the response:
 //
-//	/fail           500
-//	/status/NNN     that status
-//	/delay/D        waits D (a Go duration, at most a minute) before it answers
-//	/size/N         N bytes of text instead of JSON (at most 64 MiB)
-//	/ws             a WebSocket: first the Answer, then every message back
+//	/fail           the status is 500
+//	/status/NNN     the status is NNN (200 to 599)
+//	/delay/D        the response is sent after the Go duration D (at most a minute)
+//	/size/N         the body is N bytes of text (at most 64 MiB)
+//	/ws             a WebSocket, which sends the Answer and then returns each message
 //
-// gRPC calls of any method get the request message back, and the Answer as
-// JSON in the header metadata "fulcrum-echo". The method grpc.health.v1.
-// Health/Check answers SERVING. A method called Fail answers INTERNAL.
+// A gRPC call of any method returns the request message, and the Answer as JSON in the header "fulcrum-echo". There are
+// three exceptions: grpc.health.v1.Health/Check returns SERVING, a method with the name Fail returns the status INTERNAL,
+// and /AWS.ALB/healthcheck returns UNIMPLEMENTED, as load balancers expect.
 //
-// Each datagram gets an Answer, with the first 4 KiB of the datagram as its body.
+// The reply to a datagram is an Answer, with the first 4 KiB of the datagram as its Body.
 //
 // # Protocols
 //

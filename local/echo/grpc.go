@@ -18,14 +18,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// MetadataKey is the header of gRPC answers that holds an Answer as JSON.
+// MetadataKey is the key of the gRPC header metadata that contains an Answer as JSON.
 const MetadataKey = "fulcrum-echo"
 
-// healthMethod is the default method of health checks by load balancers. They expect the response of a server
-// without this method.
+// healthMethod is the default method of gRPC health checks by load balancers. They expect the status UNIMPLEMENTED, which a
+// server without this method returns.
 const healthMethod = "/AWS.ALB/healthcheck"
 
-// newGRPCServer returns a server with the health service; answerGRPC handles all other methods.
+// newGRPCServer returns a server with the gRPC health service; answerGRPC handles all other methods.
 func (s *Server) newGRPCServer() *grpc.Server {
 	srv := grpc.NewServer(
 		grpc.ForceServerCodecV2(rawCodec{proto: encoding.GetCodecV2("proto")}),
@@ -78,10 +78,10 @@ func (s *Server) answerGRPC(_ any, stream grpc.ServerStream) error {
 	}
 }
 
-// rawMessage is a message that is not decoded.
+// rawMessage contains the bytes of a message that is not decoded.
 type rawMessage []byte
 
-// rawCodec does not change raw messages and encodes others as protobuf.
+// rawCodec copies the bytes of a rawMessage unchanged, and encodes all other messages as protobuf.
 type rawCodec struct{ proto encoding.CodecV2 }
 
 func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {

@@ -2,7 +2,7 @@ package echo
 
 import "strings"
 
-// Protocol is the protocol of a port.
+// Protocol is the protocol that the server uses on a TCP port.
 type Protocol string
 
 const (
@@ -14,8 +14,8 @@ const (
 	TCP   Protocol = "tcp"   // echoes all bytes
 )
 
-// ProtocolOf returns the protocol for the name of a port ("https", "grpc-admin") or for an appProtocol
-// ("kubernetes.io/h2c", "HTTPS"). ok is false for other names.
+// ProtocolOf returns the protocol for the name of a container port ("https", "grpc-admin") or for the appProtocol of a
+// Service port ("kubernetes.io/h2c", "HTTPS"). ok is false for names without a known protocol.
 func ProtocolOf(name string) (p Protocol, ok bool) {
 	name = strings.ToLower(name)
 	name = strings.TrimPrefix(name, "kubernetes.io/")

@@ -16,23 +16,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Config determines the identity and the behaviour of a server. The server calls the functions for each connection or
-// request, so that changes take effect immediately.
+// Config determines the identity and the behaviour of a server. The server calls the functions in it for each connection or
+// request, so changes take effect immediately.
 type Config struct {
-	// Address is the address of the pod in the VPC; the server listens on its
-	// loopback mirror.
+	// Address is the address of the pod in the VPC; the server listens on the corresponding loopback address, see package
+	// loopback.
 	Address netip.Addr
-	// Identity returns the identity in answers.
+	// Identity returns the identity of the pod, which is a part of each Answer.
 	Identity func() Identity
-	// Protocol returns the protocol of a port.
+	// Protocol returns the protocol of a TCP port.
 	Protocol func(port int) Protocol
-	// Status returns the status of all HTTP answers, or 0. It may be nil.
+	// Status returns the default status of HTTP responses; 0 means 200. Status may be nil.
 	Status func() int
 	// Certificate is the certificate of TLS ports.
 	Certificate tls.Certificate
 }
 
-// Server is the server of one pod. New creates it, Listen opens ports.
+// Server is the server of one pod. Listen and ListenUDP open its ports, and Shutdown closes them.
 type Server struct {
 	cfg        Config
 	http1      *http.Server
@@ -81,7 +81,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Listen opens a TCP port, unless it is open.
+// Listen opens a TCP port. It has no effect if the port is open, and returns net.ErrClosed after Shutdown.
 func (s *Server) Listen(port int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,8 @@ func (s *Server) Listen(port int) error {
 	return nil
 }
 
-// dispatch passes a connection to the server for its port's protocol.
+// dispatch passes a connection to the server for the protocol of the port. It handles the TLS handshake and the protocol TCP
+// itself.
 func (s *Server) dispatch(c net.Conn, port int) {
 	protocol := s.cfg.Protocol(port)
 	if protocol.usesTLS() {
@@ -157,8 +158,8 @@ func (s *Server) echoRaw(c net.Conn) {
 	io.Copy(c, c)
 }
 
-// Shutdown closes the ports, waits until current requests are finished or ctx ends, and then closes every
-// connection.
+// Shutdown closes the ports, waits until the current requests are finished or ctx ends, and then closes all connections. The
+// server cannot be used again.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	if s.closed {
@@ -196,7 +197,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	s.wg.Wait()
 }
 
-// connListener is a net.Listener for connections that other listeners have accepted.
+// connListener is a net.Listener whose Accept returns the connections that are passed to deliver.
 type connListener struct {
 	conns chan net.Conn
 	done  chan struct{}

@@ -25,17 +25,18 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// testAddress is an address that no local world uses, because their second byte is at least 16.
+// testAddress is an address that no local world uses, because the second byte of their addresses is at least 16.
 var testAddress = netip.AddrFrom4([4]byte{10, 3, 0, 9})
 
 const (
 	// hangTimeout is how long a test waits for a condition. It is so long that only a hang exceeds it.
 	hangTimeout = 2 * time.Minute
-	// brief is how long the server may take to finish current requests at the end of a test. No test depends on it.
+	// brief is the timeout of Shutdown at the end of a test. No test depends on its value.
 	brief = time.Second
 )
 
-// startServer runs a server with one port of protocol p, and returns the server and the host:port.
+// startServer runs a server with one port of protocol p until the test ends, and returns the server and its host:port.
+// change can change the configuration; it may be nil.
 func startServer(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 	t.Helper()
 	cfg := Config{
@@ -53,7 +54,7 @@ func startServer(t *testing.T, p Protocol, change func(*Config)) (*Server, strin
 		defer cancel()
 		s.Shutdown(ctx)
 	})
-	// Listen on port 0 to find a free port of the address.
+	// Listening on port 0 finds a free port of the address.
 	l, err := net.Listen("tcp4", "127.3.0.9:0")
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +214,7 @@ func TestGRPCAnswersAnyMethod(t *testing.T) {
 func TestShutdownFinishesOpenRequests(t *testing.T) {
 	under := make(chan struct{})
 	s, at := startServer(t, HTTP, func(c *Config) {
-		// The server calls Identity when it has read the header of a request.
+		// The server calls Identity after it has read the header of a request.
 		c.Identity = func() Identity {
 			close(under)
 			return Identity{}

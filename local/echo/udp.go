@@ -12,7 +12,7 @@ import (
 // maxDatagram is the largest payload of UDP over IPv4.
 const maxDatagram = 65507
 
-// ListenUDP opens a UDP port, unless it is open.
+// ListenUDP opens a UDP port. It has no effect if the port is open, and returns net.ErrClosed after Shutdown.
 func (s *Server) ListenUDP(port int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *Server) ListenUDP(port int) error {
 	return nil
 }
 
-// answerDatagrams answers each datagram until the socket is closed.
+// answerDatagrams sends a reply to each datagram until the socket is closed.
 func (s *Server) answerDatagrams(c net.PacketConn, port int) {
 	buf := make([]byte, maxDatagram)
 	for {

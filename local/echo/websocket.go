@@ -13,12 +13,12 @@ func isWebSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// answerWebSocket sends the answer and then echoes every message.
+// answerWebSocket accepts a WebSocket, sends Answer a as its first message, and then returns every message to the client.
 func (s *Server) answerWebSocket(w http.ResponseWriter, r *http.Request, a Answer) {
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	c, err := up.Upgrade(w, r, nil)
 	if err != nil {
-		return // Upgrade has already answered.
+		return // Upgrade has already sent an error response.
 	}
 	raw := c.NetConn()
 	s.mu.Lock()

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// dnsPort is the port in the Corefile of the conformance suite.
+// dnsPort is the port of CoreDNS in the Corefile of the conformance suite.
 const dnsPort = 53
 
-// coreDNS answers every question, over UDP and TCP, with an empty answer. The Corefile of the conformance suite
-// enables the plugin whoami, which would add the address of the client as an additional record; the suite does not
-// read it.
+// coreDNS responds to every DNS query, over UDP and TCP, with a success response without records. The Corefile of the
+// conformance suite enables the plugin whoami, which adds the address of the client as an additional record. coreDNS omits
+// this record, because the suite does not read it.
 func coreDNS(p *Program, cfg Config) error {
 	l, err := cfg.listen(dnsPort)
 	if err != nil {
@@ -37,7 +37,7 @@ func coreDNS(p *Program, cfg Config) error {
 	return serveUDP(p, cfg, dnsPort, answerDNS)
 }
 
-// serveDNSConn answers the queries of a TCP connection, each preceded by its length.
+// serveDNSConn responds to the queries on a TCP connection. A length of two bytes precedes each query and each response.
 func serveDNSConn(c net.Conn) {
 	for {
 		c.SetDeadline(time.Now().Add(10 * time.Second))

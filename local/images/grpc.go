@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/gateway-api-conformance-images/echo-basic/grpcechoserver"
 )
 
-// grpcEcho implements the gRPC service of the image.
+// grpcEcho implements the gRPC service of the image echo-basic.
 type grpcEcho struct {
 	grpcechoserver.UnimplementedGrpcEchoServer
 	pod *grpcechoserver.Context

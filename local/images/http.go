@@ -34,7 +34,7 @@ func (c Config) context() podContext {
 	}
 }
 
-// httpAnswer is the body of an HTTP answer.
+// httpAnswer is the JSON body of an HTTP response of echo-basic.
 type httpAnswer struct {
 	Path     string      `json:"path"`
 	Host     string      `json:"host"`
@@ -56,14 +56,14 @@ type tlsAnswer struct {
 	CipherSuite        string   `json:"cipherSuite"`
 }
 
-// httpEcho answers the requests of one pod.
+// httpEcho is the HTTP server of echo-basic for one pod.
 type httpEcho struct {
 	program *Program
 	pod     podContext
 	port    int
 
 	mu       sync.Mutex
-	attempts map[string]int // number of requests to /retry/, by uuid
+	attempts map[string]int // number of failed requests to /retry/, by parameter uuid
 }
 
 func echoHTTP(p *Program, cfg Config) error {
@@ -116,7 +116,8 @@ func (e *httpEcho) serve(cfg Config, port int, srv *http.Server, secure *tls.Con
 	return nil
 }
 
-// tlsConfig returns the configuration of the HTTPS port, or nil if the pod has no such port.
+// tlsConfig returns the configuration of the HTTPS port, or nil if the pod has no HTTPS port, because the environment
+// variables for certificate and key are not set.
 func (c Config) tlsConfig() (*tls.Config, error) {
 	cert, key, ok, err := c.readKeyPair("TLS_SERVER_CERT", "TLS_SERVER_PRIVKEY")
 	if !ok || err != nil {
@@ -207,7 +208,8 @@ func answerStatus(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// answerRetry responds with errors until succeedAfter requests with the same uuid have been made.
+// answerRetry fails the first succeedAfter requests with the same uuid, and answers the following ones. A failed request
+// gets the status in parameter responseCode; without this parameter, the connection is reset.
 func (e *httpEcho) answerRetry(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("uuid")
 	after, err := strconv.Atoi(r.URL.Query().Get("succeedAfter"))
@@ -246,7 +248,7 @@ func (e *httpEcho) echoWebSocket(w http.ResponseWriter, r *http.Request) {
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	c, err := up.Upgrade(w, r, nil)
 	if err != nil {
-		return // Upgrade has already answered.
+		return // Upgrade has already sent an error response.
 	}
 	defer e.program.track(c)()
 	for {
@@ -257,7 +259,8 @@ func (e *httpEcho) echoWebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// delayAnswer waits for the duration in a parameter of the request.
+// delayAnswer waits for the Go duration in a parameter of the request, or until the request is cancelled. It does not wait
+// if the parameter is missing.
 func delayAnswer(r *http.Request, parameter string) error {
 	text := r.FormValue(parameter)
 	if text == "" {

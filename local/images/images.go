@@ -16,12 +16,12 @@ import (
 
 // Config is the configuration of a container.
 type Config struct {
-	// Address is the address of the pod in the VPC; programs listen on its loopback
-	// mirror.
+	// Address is the address of the pod in the VPC; programs listen on the corresponding loopback address, see package
+	// loopback.
 	Address netip.Addr
 	// Env is the environment of the container.
 	Env map[string]string
-	// ReadFile reads a file of a mounted volume.
+	// ReadFile reads a file in a volume of the container. path is a path in the container.
 	ReadFile func(path string) ([]byte, error)
 }
 
@@ -34,10 +34,11 @@ type Program struct {
 	wg        sync.WaitGroup
 }
 
-// HasProgram reports whether the package has the program of an image.
+// HasProgram reports whether this package implements the program of a container image. The registry, the tag and the digest
+// in the name of the image have no effect.
 func HasProgram(image string) bool { return mainOf(image) != nil }
 
-// Start runs the program of an image until Shutdown. After an error, no server of the program runs.
+// Start starts the program of a container image, which runs until Shutdown. If Start returns an error, nothing runs.
 func Start(image string, cfg Config) (*Program, error) {
 	main := mainOf(image)
 	if main == nil {
@@ -53,7 +54,8 @@ func Start(image string, cfg Config) (*Program, error) {
 	return p, nil
 }
 
-// mainOf returns the main function for an image, by the last element of its name, or nil.
+// mainOf returns the function that starts the program of an image, or nil if there is none. Only the last element of the
+// name of the image, without tag and digest, determines the program.
 func mainOf(image string) func(*Program, Config) error {
 	name, _, _ := strings.Cut(path.Base(image), "@")
 	name, _, _ = strings.Cut(name, ":")
@@ -66,7 +68,7 @@ func mainOf(image string) func(*Program, Config) error {
 	return nil
 }
 
-// echoBasic chooses the server by environment variables, as the image does.
+// echoBasic starts the server that environment variables select, as the image does. The default is HTTP.
 func echoBasic(p *Program, cfg Config) error {
 	switch {
 	case cfg.Env["GRPC_ECHO_SERVER"] != "":
@@ -79,8 +81,7 @@ func echoBasic(p *Program, cfg Config) error {
 	return echoHTTP(p, cfg)
 }
 
-// Shutdown closes the ports, waits until current requests are finished or ctx ends, and then closes every
-// connection.
+// Shutdown closes the ports, waits until the current requests are finished or ctx ends, and then closes all connections.
 func (p *Program) Shutdown(ctx context.Context) {
 	p.mu.Lock()
 	if p.closed {
@@ -102,8 +103,8 @@ func (p *Program) Shutdown(ctx context.Context) {
 	p.wg.Wait()
 }
 
-// track registers a connection, so that Shutdown closes it. If Shutdown has been called, it closes the connection
-// at once. The caller calls the returned function when the connection has ended.
+// track registers a connection that Shutdown must close. If Shutdown has been called, track closes the connection at once.
+// The caller must call the returned function, which closes the connection, when it no longer uses the connection.
 func (p *Program) track(c io.Closer) (untrack func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +121,7 @@ func (p *Program) track(c io.Closer) (untrack func()) {
 	}
 }
 
-// port returns the port in an environment variable, or the value of unset if the variable is empty.
+// port returns the port in the environment variable name, or unset if the variable is empty or not set.
 func (c Config) port(name string, unset int) (int, error) {
 	text := c.Env[name]
 	if text == "" {
@@ -137,8 +138,8 @@ func (c Config) listen(port int) (net.Listener, error) {
 	return net.Listen("tcp4", loopback.HostPort(c.Address, port))
 }
 
-// readKeyPair reads the files of certificate and key whose paths are in two environment variables. ok is false if one of
-// them is not set.
+// readKeyPair reads a certificate and its key. certificate and key are the names of environment variables with the paths of
+// the files. ok is false if one of the variables is not set.
 func (c Config) readKeyPair(certificate, key string) (cert, private []byte, ok bool, err error) {
 	if c.Env[certificate] == "" || c.Env[key] == "" {
 		return nil, nil, false, nil

@@ -32,21 +32,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// testAddress is an address that no local world uses, because their second byte is at least 16.
+// testAddress is an address that no local world uses, because the second byte of their addresses is at least 16.
 var testAddress = netip.AddrFrom4([4]byte{10, 3, 0, 11})
 
 const echoImage = "registry.k8s.io/gateway-api/echo-basic:v1.5.1"
 
-// brief is how long a program may take to finish current requests at the end of a test. No test depends on it.
+// brief is the timeout of Shutdown at the end of a test. No test depends on its value.
 const brief = time.Second
 
-// startProgram starts the program of an image. Each of the environment variables in ports gets a free port; run returns
-// their addresses.
+// startProgram runs the program of an image until the test ends. It sets each environment variable in ports to a free port,
+// and returns the host:port by name of the variable.
 func startProgram(t *testing.T, image string, env map[string]string, ports ...string) map[string]string {
 	t.Helper()
 	at := map[string]string{}
 	env["POD_NAME"], env["NAMESPACE"] = "web-0", "shop"
-	var open []net.Listener // until all ports are chosen, so that these differ
+	var open []net.Listener // open until all ports are chosen, so that the ports differ
 	for _, name := range ports {
 		l, err := net.Listen("tcp4", loopback.Addr(testAddress).String()+":0")
 		if err != nil {
@@ -71,7 +71,7 @@ func startProgram(t *testing.T, image string, env map[string]string, ports ...st
 	return at
 }
 
-// TestHTTP checks that the client of the conformance suite can parse the responses.
+// TestHTTP checks the responses of echo-basic over HTTP, h2c and HTTPS with the client of the conformance suite.
 func TestHTTP(t *testing.T) {
 	cert, key := writeCertificate(t)
 	at := startProgram(t, echoImage, map[string]string{"TLS_SERVER_CERT": cert, "TLS_SERVER_PRIVKEY": key}, "HTTP_PORT", "H2C_PORT", "HTTPS_PORT")
@@ -205,7 +205,7 @@ func TestHasProgramOfKnownImages(t *testing.T) {
 	}
 }
 
-// exchangeDatagram sends a datagram and returns the reply.
+// exchangeDatagram sends datagram b to a host:port and returns the reply.
 func exchangeDatagram(t *testing.T, to string, b []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("udp4", to)

@@ -62,7 +62,7 @@ func serveTCP(p *Program, l net.Listener, podInfo tcpserver.Context) {
 	})
 }
 
-// serveEchoConn sends the welcome message and then a response to each line.
+// serveEchoConn sends the welcome message of the image, and then a response to each line with a known command.
 func serveEchoConn(c net.Conn, podInfo tcpserver.Context) {
 	a := tcpserver.TCPAssertions{Context: podInfo}
 	if t, ok := c.(*tls.Conn); ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// udpAnswer is the answer to a datagram.
+// udpAnswer is the JSON reply to a datagram.
 type udpAnswer struct {
 	Request    string `json:"request"`
 	podContext `json:",inline"`
@@ -30,7 +30,8 @@ func echoUDP(p *Program, cfg Config) error {
 	})
 }
 
-// serveUDP replies to each datagram of at most 1,024 bytes, unless the reply is empty.
+// serveUDP opens a UDP port, which Shutdown closes, and replies to each datagram with the result of answer, unless that is
+// nil. answer gets at most 1,024 bytes of the datagram.
 func serveUDP(p *Program, cfg Config, port int, answer func([]byte) []byte) error {
 	c, err := net.ListenPacket("udp4", loopback.HostPort(cfg.Address, port))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 )
 
-// acceleratorRegion is the only region with the API of Global Accelerator.
+// acceleratorRegion is the only region that serves the API of Global Accelerator.
 const acceleratorRegion = "us-west-2"
 
 // acceleratorSecurityGroup is the name of the security group that AWS creates for accelerators.
@@ -31,8 +31,9 @@ func (in *Inspector) accelerators(ctx context.Context) (Inventory, error) {
 	return out, nil
 }
 
-// AcceleratorLines returns a line for each endpoint group of an accelerator and a line for each endpoint, sorted, such as
-// "TCP:80 us-west-2 dial=100" and "TCP:80 us-west-2 k8s-shop-web-1 weight=128 HEALTHY".
+// AcceleratorLines returns a line for each endpoint group of an accelerator and a line for each endpoint, such as "TCP:80
+// us-west-2 dial=100" and "TCP:80 us-west-2 k8s-shop-web-1 weight=128 HEALTHY". The lines are sorted. A port range is
+// represented by its first port.
 func (in *Inspector) AcceleratorLines(ctx context.Context, arn string) ([]string, error) {
 	var out []string
 	listeners, err := in.ga.ListListeners(ctx, &ga.ListListenersInput{AcceleratorArn: &arn})
@@ -60,7 +61,7 @@ func (in *Inspector) AcceleratorLines(ctx context.Context, arn string) ([]string
 	return out, nil
 }
 
-// shortName returns the name of the load balancer in an ARN; other IDs are returned unchanged.
+// shortName returns the name of the load balancer if id is the ARN of a load balancer, and id otherwise.
 func shortName(id string) string {
 	parts := strings.Split(id, "/")
 	if len(parts) < 2 {

@@ -12,8 +12,7 @@ import (
 
 var bindingsResource = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
 
-// TargetGroupsOf returns the ARNs of the target groups that are bound to a
-// Service, sorted.
+// TargetGroupsOf returns the sorted ARNs of the target groups that TargetGroupBindings bind to a Service.
 func TargetGroupsOf(ctx context.Context, client dynamic.Interface, namespace, service string) ([]string, error) {
 	list, err := client.Resource(bindingsResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -31,7 +30,7 @@ func TargetGroupsOf(ctx context.Context, client dynamic.Interface, namespace, se
 	return out, nil
 }
 
-// CountBindings counts the TargetGroupBindings of a namespace.
+// CountBindings returns the number of TargetGroupBindings in a namespace.
 func CountBindings(ctx context.Context, client dynamic.Interface, namespace string) (int, error) {
 	list, err := client.Resource(bindingsResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package inspect reads the resources of a controller in the AWS of a local world, through the AWS API. It does not
-// change resources.
+// Package inspect reads the resources that controllers create in the AWS of a local world, through the AWS API. It does not
+// change them.
 package inspect
 
 import (
@@ -17,7 +17,7 @@ import (
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 )
 
-// Inspector reads resources of one VPC.
+// Inspector reads the resources of an AWS account in one region and VPC.
 type Inspector struct {
 	elb *elb.Client
 	ec2 *ec2.Client
@@ -26,16 +26,16 @@ type Inspector struct {
 	vpc string
 }
 
-// New returns an inspector of a VPC.
+// New returns an Inspector for the account and region of cfg. vpc is the ID of the VPC.
 func New(cfg aws.Config, vpc string) *Inspector {
 	home := func(o *ga.Options) { o.Region = acceleratorRegion }
 	return &Inspector{elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), ga: ga.NewFromConfig(cfg, home), acm: acm.NewFromConfig(cfg), vpc: vpc}
 }
 
-// Inventory is a sorted list of resources, one line for each.
+// Inventory is a sorted list of resources, with a line such as "target group k8s-shop-web" for each.
 type Inventory []string
 
-// Minus returns the lines that are not in the other inventory.
+// Minus returns the lines of i that are not in other.
 func (i Inventory) Minus(other Inventory) Inventory {
 	var out Inventory
 	for _, line := range i {
@@ -46,8 +46,8 @@ func (i Inventory) Minus(other Inventory) Inventory {
 	return out
 }
 
-// Inventory lists the accelerators, load balancers, target groups and certificates, and in the VPC the
-// security groups with their rules and the ENIs that AWS manages for load balancers.
+// Inventory lists the accelerators, and the load balancers, target groups and certificates of the region. It also lists the
+// security groups of the VPC with their inbound rules, and the ENIs in the VPC that AWS manages.
 func (in *Inspector) Inventory(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	for _, part := range []func(context.Context) (Inventory, error){
@@ -94,7 +94,7 @@ func (in *Inspector) targetGroups(ctx context.Context) (Inventory, error) {
 }
 
 // certificates lists the certificates in ACM. By default, ACM lists only certificates with RSA keys of 1,024 or 2,048 bits,
-// so all key types are requested.
+// so the request names all key types.
 func (in *Inspector) certificates(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()}
@@ -190,7 +190,7 @@ func (t Target) String() string {
 	return s
 }
 
-// Targets lists the targets of target groups, sorted.
+// Targets returns the targets of the target groups with these ARNs, sorted by ID and port.
 func (in *Inspector) Targets(ctx context.Context, arns []string) ([]Target, error) {
 	var out []Target
 	for _, arn := range arns {

@@ -1,5 +1,5 @@
-// Package layout describes the addresses, subnets and nodes of a local world, with their IDs in AWS. Package vpc and the
-// agent create them.
+// Package layout describes the addresses, subnets and nodes of a local world, with their IDs in AWS. Package vpc creates
+// them in AWS, and package agent creates the nodes in Kubernetes.
 package layout
 
 import (
@@ -25,7 +25,7 @@ type Layout struct {
 	Certificates map[string]string `json:"certificates,omitempty"`
 }
 
-// Subnet is a public or private subnet. Each zone has one of each.
+// Subnet is a public or private subnet. Each availability zone has one public and one private subnet.
 type Subnet struct {
 	ID   string       `json:"id"`
 	Name string       `json:"name"`
@@ -33,16 +33,16 @@ type Subnet struct {
 	CIDR netip.Prefix `json:"cidr"`
 }
 
-// Node is an instance in a private subnet and the Kubernetes node on it.
+// Node is an EC2 instance in a private subnet, and its Kubernetes node.
 type Node struct {
 	Name     string     `json:"name"`
 	Zone     string     `json:"zone"`
 	Subnet   int        `json:"subnet"` // index in PrivateSubnets
 	Address  netip.Addr `json:"address"`
 	Instance string     `json:"instance"`
-	// ENI is the instance's ENI. The addresses of pods are its secondary addresses.
+	// ENI is the ID of the instance's ENI. The addresses of the node's pods are its secondary addresses.
 	ENI string `json:"interface"`
-	// PodRange is the range of the addresses of its pods, inside the subnet.
+	// PodRange is the address range of the node's pods, inside the subnet.
 	PodRange netip.Prefix `json:"pods"`
 }
 
@@ -51,12 +51,12 @@ func (n Node) ProviderID() string { return fmt.Sprintf("aws:///%s/%s", n.Zone, n
 
 const zoneCount = 3
 
-// maxNodes is the number of /24 ranges for pods in the subnets: in each zone, the ranges from the fifth to the
-// last.
+// maxNodes is the maximum number of nodes. Each zone has up to 12 nodes. The pods of each node have a /24 range; these are
+// the fifth to the sixteenth /24 range of the private subnet.
 const maxNodes = zoneCount * 12
 
-// Plan returns the layout of local world number n with the given number of nodes, in three zones. The IDs are
-// placeholders; package vpc replaces them with those of AWS.
+// Plan returns the layout of local world number n with the given number of nodes, in three availability zones. The IDs are
+// placeholders; package vpc replaces them with the IDs in AWS. Plan returns an error if there are too few or too many nodes.
 func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	if nodes < 1 || nodes > maxNodes {
 		return Layout{}, fmt.Errorf("%d nodes: a world has 1 to %d", nodes, maxNodes)
@@ -92,11 +92,11 @@ func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	return l, nil
 }
 
-// SecondRegionRange returns the range of a VPC in another region. It is a part of the range of this local world that no
-// subnet contains, so its loopback addresses are not in use.
+// SecondRegionRange returns the address range for a VPC in another region. It is a part of the range of this local world
+// that no subnet contains, so the corresponding loopback addresses are not in use.
 func (l Layout) SecondRegionRange() netip.Prefix { return l.subrange(64, 18) }
 
-// AcceleratorRange returns the range for the static addresses of accelerators. No subnet contains it.
+// AcceleratorRange returns the address range for the static addresses of accelerators. No subnet contains it.
 func (l Layout) AcceleratorRange() netip.Prefix { return l.subrange(240, 22) }
 
 func (l Layout) subrange(x byte, bits int) netip.Prefix {
@@ -107,7 +107,7 @@ func vpcSubrange(n, x, bits int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n), byte(x), 0}), bits)
 }
 
-// Write stores the layout as JSON.
+// Write writes the layout to a file as JSON.
 func (l Layout) Write(path string) error {
 	b, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
@@ -116,7 +116,7 @@ func (l Layout) Write(path string) error {
 	return os.WriteFile(path, b, 0o600)
 }
 
-// Read loads a layout that Write stored.
+// Read reads a layout from a file that Write wrote.
 func Read(path string) (Layout, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// compareAddresses compares IP addresses by value.
 var compareAddresses = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 var comparePrefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
 

@@ -28,7 +28,7 @@ type Applier struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// NewApplier returns an applier. It does not call the API server.
+// NewApplier returns an Applier for the API server of cfg. It does not call the API server.
 func NewApplier(cfg *rest.Config) (*Applier, error) {
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
@@ -44,8 +44,8 @@ func NewApplier(cfg *rest.Config) (*Applier, error) {
 	}, nil
 }
 
-// Apply writes the objects: namespaces and CRDs first, the other objects in the given order. It waits until the API
-// server serves the CRDs, since later objects may use them.
+// Apply writes the objects with server-side apply and overrides conflicts. It writes namespaces and CRDs first, and the
+// other objects in the given order. It waits until the API server serves the CRDs, because later objects may use them.
 func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	rank := func(u *unstructured.Unstructured) int {
 		switch u.GetKind() {
@@ -74,8 +74,8 @@ func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructure
 	return a.waitForCRDs(ctx, crds)
 }
 
-// applyBackoff is the back-off of an object that the API server does not apply in time, as just after its start on a busy
-// machine.
+// applyBackoff is the back-off after a timeout error of the API server. Such errors occur just after the API server has
+// started on a busy machine.
 var applyBackoff = wait.Backoff{Steps: 3, Duration: time.Second, Factor: 2}
 
 func (a *Applier) applyOne(ctx context.Context, u *unstructured.Unstructured) error {
@@ -109,7 +109,7 @@ func (a *Applier) Delete(ctx context.Context, objects []*unstructured.Unstructur
 	return nil
 }
 
-// Get reads an object from the API server.
+// Get returns the object in the API server that has the kind, namespace and name of u.
 func (a *Applier) Get(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	resource, err := a.resource(u)
 	if err != nil {
@@ -118,8 +118,9 @@ func (a *Applier) Get(ctx context.Context, u *unstructured.Unstructured) (*unstr
 	return resource.Get(ctx, u.GetName(), metav1.GetOptions{})
 }
 
-// resource returns the client for an object's kind. If the kind is unknown, it repeats the discovery, because the CRD of the
-// kind may be new.
+// resource returns the client for the kind and namespace of an object. An object without a namespace is in namespace
+// "default" unless its kind is cluster-scoped. If the kind is unknown, resource repeats the discovery once, because the CRD
+// of the kind may be new.
 func (a *Applier) resource(u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := u.GroupVersionKind()
 	mapping, err := a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -141,7 +142,7 @@ func (a *Applier) resource(u *unstructured.Unstructured) (dynamic.ResourceInterf
 	return client.Namespace(namespace), nil
 }
 
-// waitForCRDs waits until the API server serves the CRDs.
+// waitForCRDs waits until all CRDs have the condition Established, and then resets the discovery cache.
 func (a *Applier) waitForCRDs(ctx context.Context, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
 		for {

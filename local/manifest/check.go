@@ -14,9 +14,9 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// LoadChecked reads files as Load does and returns all errors together, including those that only an API server
-// would report: paths without an object, unknown kinds, and objects without a name. installed are the objects that
-// are applied earlier; CRDs among them and in the files define kinds.
+// LoadChecked reads files as Load does. It also checks for paths without an object, unknown kinds and objects without a
+// name, and returns all errors together. Known kinds are those of Kubernetes, and those that CRDs in the files or in
+// installed define. installed are objects that are applied earlier.
 func LoadChecked(installed []*unstructured.Unstructured, paths ...string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	var faults []error
@@ -50,7 +50,7 @@ func countObjects(files []file) (n int) {
 	return n
 }
 
-// customKindSet is the set of kinds of an API server that are not built into Kubernetes.
+// customKindSet is a set of kinds that CRDs define, or that client-go has no types for.
 type customKindSet map[schema.GroupVersionKind]bool
 
 // customKinds returns the kinds that the CRDs among the objects define, and two built-in kinds for which client-go
@@ -92,7 +92,7 @@ func (k customKindSet) checkKind(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// apiVersionsOf returns the API versions in the set that have a kind of this name.
+// apiVersionsOf returns the sorted API versions, in the set and in Kubernetes, that have a kind with this name.
 func (k customKindSet) apiVersionsOf(kind string) []string {
 	var out []string
 	for gvk := range k {
@@ -109,7 +109,8 @@ func (k customKindSet) apiVersionsOf(kind string) []string {
 	return out
 }
 
-// isBuiltIn reports whether the kind is built into this version of Kubernetes and not removed from it.
+// isBuiltIn reports whether this version of Kubernetes serves the kind without a CRD. Kinds that were removed from
+// Kubernetes are not built in.
 func isBuiltIn(gvk schema.GroupVersionKind) bool {
 	o, err := scheme.Scheme.New(gvk)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package manifest reads Kubernetes YAML and applies it to an API server, as `kubectl apply --server-side` does. It
-// waits only until CRDs are established.
+// Package manifest reads Kubernetes YAML and applies it to an API server, as `kubectl apply --server-side` does. It waits
+// until CRDs are established, but not for other objects.
 package manifest
 
 import (
@@ -17,7 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Load reads files and, sorted by name, the *.yaml and *.yml files of directories, without subdirectories.
+// Load returns the objects in files and directories, in the order of paths. For a directory, it reads the *.yaml and *.yml
+// files, sorted by name, without subdirectories.
 func Load(paths ...string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, p := range paths {
@@ -38,7 +39,7 @@ type file struct {
 	objects []*unstructured.Unstructured
 }
 
-// loadFiles reads a file or the files of a directory. It returns the files that it could read even when it returns an
+// loadFiles reads a file or the files of a directory. If it cannot read some of the files, it returns the other files and an
 // error.
 func loadFiles(path string) ([]file, error) {
 	paths, err := filesIn(path)
@@ -85,7 +86,7 @@ func filesIn(path string) ([]string, error) {
 	return out, nil
 }
 
-// ParseAll parses several YAML streams.
+// ParseAll returns the objects in several YAML streams, as Parse does for one.
 func ParseAll(streams [][]byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, s := range streams {
@@ -98,7 +99,8 @@ func ParseAll(streams [][]byte) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// Parse reads the documents of a YAML stream. It skips empty documents and returns the items of lists.
+// Parse returns the objects in the documents of a YAML stream. It skips empty documents, and returns the items of a list
+// instead of the list.
 func Parse(b []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	r := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(b)))

@@ -11,7 +11,7 @@ import (
 
 var globalAcceleratorsResource = schema.GroupVersionResource{Group: "aga.k8s.aws", Version: "v1beta1", Resource: "globalaccelerators"}
 
-// Accelerator reads a GlobalAccelerator.
+// Accelerator returns a GlobalAccelerator from the API server.
 func (s *Scenario) Accelerator(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
 	return s.dynamic.Resource(globalAcceleratorsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
@@ -26,7 +26,7 @@ func (s *Scenario) AcceleratorARN(ctx context.Context, namespace, name string) (
 	return s.acceleratorStatus(ctx, namespace, name, "acceleratorARN")
 }
 
-// AcceleratorState returns a line for each endpoint group and endpoint of a GlobalAccelerator in AWS.
+// AcceleratorState returns the lines of Inspector.AcceleratorLines for the accelerator in a GlobalAccelerator's status.
 func (s *Scenario) AcceleratorState(ctx context.Context, namespace, name string) ([]string, error) {
 	arn, err := s.AcceleratorARN(ctx, namespace, name)
 	if err != nil {

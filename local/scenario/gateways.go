@@ -33,8 +33,8 @@ func (s *Scenario) GatewayHostname(ctx context.Context, namespace, gateway strin
 	return "", fmt.Errorf("gateway %s/%s has no host name in its status", namespace, gateway)
 }
 
-// CheckCondition returns an error unless an object of Gateway API has a condition for its newest generation. state
-// is "TYPE=STATUS" or "TYPE=STATUS REASON". A route must have the condition for each of its parents.
+// CheckCondition returns an error unless a Gateway API object has a condition for its newest generation. state is
+// "TYPE=STATUS" or "TYPE=STATUS REASON". A route must have the condition for each parent in its status.
 func (s *Scenario) CheckCondition(ctx context.Context, kind, namespace, name, state string) error {
 	got, err := s.GatewayObject(ctx, kind, namespace, name)
 	if err != nil {
@@ -43,7 +43,8 @@ func (s *Scenario) CheckCondition(ctx context.Context, kind, namespace, name, st
 	return checkCondition(got, state)
 }
 
-// GatewayObject reads an object of Gateway API.
+// GatewayObject returns a Gateway API object, such as a Gateway or an HTTPRoute, from the API server. For a GatewayClass,
+// namespace has no effect.
 func (s *Scenario) GatewayObject(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
 	if kind == "GatewayClass" {
 		return s.dynamic.Resource(gatewayResource("gatewayclasses")).Get(ctx, name, metav1.GetOptions{})

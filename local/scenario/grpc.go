@@ -15,8 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// CallGRPC calls a gRPC method of a host with an empty message, over TLS. to is the DNS name of the load balancer. It
-// returns the gRPC status, also for an error, and the response of the pod, if any.
+// CallGRPC calls a gRPC method of a host with an empty message, over TLS, through the load balancer with the DNS name to. It
+// returns the gRPC status, and the answer of the pod, which is nil if no pod responded. A failed call is a status and not an
+// error.
 func (s *Scenario) CallGRPC(ctx context.Context, to, host, method string) (*status.Status, *echo.Answer, error) {
 	dial := s.World.Dialer(to)
 	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(host, "443"),

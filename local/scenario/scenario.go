@@ -1,5 +1,5 @@
-// Package scenario implements queries that demos and end-to-end tests make in a local world: the host name of an Ingress,
-// the healthy targets, the pod that responded.
+// Package scenario implements queries that demos and end-to-end tests make in a local world, such as the hostname of an
+// Ingress, the healthy targets of a Service, and the pod that responds to a request.
 package scenario
 
 import (
@@ -22,14 +22,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// Scenario queries one local world.
+// Scenario reads the state of one local world, in Kubernetes and in AWS.
 type Scenario struct {
 	World     *world.World
 	Inspector *inspect.Inspector
 	dynamic   dynamic.Interface
 }
 
-// New returns a scenario for a local world with AWS.
+// New returns a Scenario for a local world, which must have AWS.
 func New(w *world.World) (*Scenario, error) {
 	client, err := dynamic.NewForConfig(w.RESTConfig())
 	if err != nil {
@@ -38,8 +38,8 @@ func New(w *world.World) (*Scenario, error) {
 	return &Scenario{World: w, Inspector: inspect.New(w.AWSConfig(), w.Layout().VPC), dynamic: client}, nil
 }
 
-// FrontendNLBHostname returns the DNS name of the frontend NLB, which is the status entry without ports, or an error
-// if there is none.
+// FrontendNLBHostname returns the DNS name of the frontend NLB in an Ingress's status, or an error if there is none. The
+// entry of the frontend NLB is the one without ports.
 func (s *Scenario) FrontendNLBHostname(ctx context.Context, namespace, ingress string) (string, error) {
 	got, err := s.World.KubeClient().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
 	if err != nil {
@@ -142,12 +142,12 @@ func (s *Scenario) Scale(ctx context.Context, namespace, deployment string, repl
 	return err
 }
 
-// Reply is the response to a request.
+// Reply is the response to an HTTP request or a datagram.
 type Reply struct {
 	Status int
 	Header http.Header
 	Body   string
-	// Certificate lists the DNS names of the server's certificate; it is empty without TLS.
+	// Certificate contains the DNS names in the server's certificate, separated by commas; it is empty without TLS.
 	Certificate string
 	// Pod is the response of a pod, or nil if no pod responded.
 	Pod *echo.Answer
@@ -165,7 +165,7 @@ func (r Reply) String() string {
 	return text
 }
 
-// Get sends a GET request.
+// Get sends a GET request and returns the response. The header "Host" sets the host of the request.
 func Get(ctx context.Context, client *http.Client, url string, header http.Header) (Reply, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -185,7 +185,7 @@ func Get(ctx context.Context, client *http.Client, url string, header http.Heade
 	return replyOf(res)
 }
 
-// replyOf reads the body of a response.
+// replyOf converts a response to a Reply. It reads at most 1 MiB of the body and closes it.
 func replyOf(res *http.Response) (Reply, error) {
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))

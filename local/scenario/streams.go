@@ -16,8 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// datagramTimeout is how long the reply to a datagram may take. It is long because replies are late on a busy
-// machine.
+// datagramTimeout is how long SendDatagram waits for a reply. It is long because replies are late on a busy machine.
 const datagramTimeout = 15 * time.Second
 
 // ServiceHostname returns the DNS name of the load balancer in a Service's status, or an error if there is none.
@@ -34,7 +33,8 @@ func (s *Scenario) ServiceHostname(ctx context.Context, namespace, service strin
 	return "", fmt.Errorf("service %s/%s has no load balancer in its status", namespace, service)
 }
 
-// SendDatagram sends a datagram and returns the reply of the pod, with status 200. It skips replies to other datagrams.
+// SendDatagram sends a datagram and returns the reply of the pod, with Status 200. It skips replies to datagrams with
+// another text. It waits until datagramTimeout has passed or ctx ends.
 func SendDatagram(ctx context.Context, conn net.Conn, text string) (Reply, error) {
 	stop := setReadTimeout(ctx, conn)
 	defer stop()
@@ -57,7 +57,8 @@ func SendDatagram(ctx context.Context, conn net.Conn, text string) (Reply, error
 	}
 }
 
-// setReadTimeout ends the reads of a connection after datagramTimeout, or when ctx ends.
+// setReadTimeout makes reads of a connection fail after datagramTimeout, or when ctx ends. The returned function ends the
+// effect of ctx.
 func setReadTimeout(ctx context.Context, conn net.Conn) (stop func() bool) {
 	conn.SetReadDeadline(time.Now().Add(datagramTimeout))
 	return context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
@@ -78,7 +79,8 @@ func NewPersistentConn(conn net.Conn) *PersistentConn {
 // Close ends the connection.
 func (k *PersistentConn) Close() error { return k.conn.Close() }
 
-// Get sends a GET request. After an error the connection cannot be used.
+// Get sends a GET request and returns the response. After an error, the connection cannot be used. The timeout is 30
+// seconds.
 func (k *PersistentConn) Get(url string) (Reply, error) {
 	req, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {

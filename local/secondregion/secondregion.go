@@ -1,5 +1,5 @@
-// Package secondregion sets up a second region of a local world: a VPC with a load balancer in front of an echo
-// server, without a cluster. GlobalAccelerators refer to the load balancer by its ARN.
+// Package secondregion creates a VPC in a second region of a local world's AWS, with a load balancer and an echo server as
+// its target. The region has no cluster. GlobalAccelerators refer to the load balancer by its ARN.
 package secondregion
 
 import (
@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// resourceName is the name of the VPC and of all resources in it.
+	// resourceName is the name of the VPC, the load balancer, the target group and the security group.
 	resourceName = "elsewhere"
 	// echoPort is the port of the echo server.
 	echoPort = 8080
-	// activeLimit is the deadline for an active load balancer with a healthy target.
+	// activeLimit is how long Start waits for a healthy target, and Close for the deletion of the target group.
 	activeLimit = time.Minute
 )
 
@@ -43,8 +43,8 @@ type Region struct {
 	targetGroup *string // ARN of the target group
 }
 
-// Start creates the load balancer in a region, with an echo server as its target, which responds like a pod of the
-// app. It reuses the VPC of an earlier call, because Close does not delete the VPC.
+// Start creates the load balancer in a region, and starts an echo server as its target, which responds like a pod of app. It
+// waits until the target is healthy. It reuses the VPC of an earlier call, because Close does not delete the VPC.
 func Start(ctx context.Context, w *world.World, region, app string) (*Region, error) {
 	cfg := awsclient.Config(w.AWSEndpoint(), region)
 	r := &Region{cidr: w.Layout().SecondRegionRange(), region: region, ec2: ec2.NewFromConfig(cfg), elb: elb.NewFromConfig(cfg)}
@@ -62,7 +62,7 @@ func Start(ctx context.Context, w *world.World, region, app string) (*Region, er
 	return r, nil
 }
 
-// address returns the address of the VPC with these third and last bytes.
+// address returns an address of the VPC. third is added to the third byte of the VPC's range; last is the last byte.
 func (r *Region) address(third, last byte) netip.Addr {
 	a := r.cidr.Addr().As4()
 	return netip.AddrFrom4([4]byte{a[0], a[1], a[2] + third, last})
@@ -111,7 +111,8 @@ func (r *Region) checkTargetHealth(ctx context.Context) error {
 	return nil
 }
 
-// findOrCreateVPC returns the VPC, its subnets and a security group that allows HTTP from all addresses.
+// findOrCreateVPC returns the IDs of the VPC, its subnets and a security group that allows HTTP from all addresses. It
+// creates them if the VPC does not exist.
 func (r *Region) findOrCreateVPC(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
 	named := []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{resourceName}}}
 	vpcs, err := r.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: named})

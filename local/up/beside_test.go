@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// checkRegions checks that commands in the environment of each cluster use the region of that cluster.
+// checkRegions checks that `fulcrum doctor`, in the environment that up prints for each cluster, uses the region of that
+// cluster.
 func checkRegions(t *testing.T, first, second *upProcess, fulcrum string) {
 	t.Helper()
 	for r, want := range map[*upProcess]string{first: "us-west-2", second: "eu-west-1"} {
@@ -19,7 +20,8 @@ func checkRegions(t *testing.T, first, second *upProcess, fulcrum string) {
 	}
 }
 
-// checkRefusals checks that wrong variants of the printed command for a second cluster are refused.
+// checkRefusals checks that `fulcrum-local up` rejects wrong variants of line, which has the arguments for a second cluster
+// that first has printed.
 func checkRefusals(t *testing.T, first *upProcess, line string) {
 	t.Helper()
 	for _, refused := range []struct{ args, want string }{

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// printAccess prints shell commands for the use of a local world. fulcrum is the path of Fulcrum, self is the path of this
-// program, and number is the number of the local world that runs AWS.
+// printAccess prints shell commands with which a user can use local world w. fulcrum is the path of Fulcrum, self is the
+// path of this program, and number is the number of the local world that runs the AWS of w.
 func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string) {
 	fmt.Fprintf(out, "\n%s", w.ExportCommands())
 	fmt.Fprint(out, "\nwith these in the environment, for example:\n  kubectl get ingress -A\n")
@@ -36,8 +36,9 @@ func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string
 // httpPorts are the ports of TCP listeners for which curl is suggested instead of nc.
 var httpPorts = []int{80, 443, 3000, 8000, 8080, 8443}
 
-// curlLines returns one command for each listener: curl with a host and a path that match a rule of the listener, and
-// with the CA that signed its certificate, or nc for UDP and for TCP listeners that are not HTTP.
+// curlLines returns a shell command for each listener, as text. It is curl with a host and a path that match a rule, and
+// with the CA file if ca signed the certificate. It is nc for UDP, and for TCP on a port that is not in httpPorts. A last
+// line lists the hosts of other rules.
 func curlLines(lb world.LoadBalancer, ca certificateAuthority) string {
 	var b strings.Builder
 	var others []string
@@ -71,8 +72,8 @@ func curlLines(lb world.LoadBalancer, ca certificateAuthority) string {
 	return b.String()
 }
 
-// exampleRequest returns a host and a path that match a rule of a listener, preferably one that forwards, and the
-// hosts of the other rules. Without a rule the host is the DNS name of the load balancer.
+// exampleRequest returns a host and a path that match a rule of the listener on port, and the hosts of the other rules. It
+// prefers a rule that forwards. If there is no suitable rule, the host is the DNS name of the load balancer.
 func exampleRequest(lb world.LoadBalancer, port int) (host, path string, others []string) {
 	var best *world.Rule
 	for i, r := range lb.Rules {
@@ -97,7 +98,7 @@ func exampleRequest(lb world.LoadBalancer, port int) (host, path string, others 
 	return host, path, slices.DeleteFunc(others, func(h string) bool { return matchingExample(h, "www") == host })
 }
 
-// matchingExample returns a text that matches a wildcard pattern; star replaces each "*".
+// matchingExample returns a text that matches a wildcard pattern. It replaces each "*" with star, and each "?" with "x".
 func matchingExample(pattern, star string) string {
 	return strings.NewReplacer("*", star, "?", "x").Replace(pattern)
 }
@@ -108,8 +109,8 @@ type certificateAuthority struct {
 	roots *x509.CertPool
 }
 
-// hasSigned reports whether the CA has signed the certificate of a listener for a host. It returns true if
-// the listener does not respond.
+// hasSigned reports whether the listener at address has a certificate for host that the CA has signed. It also returns true
+// if the certificate cannot be read, for example because the listener does not respond.
 func (ca certificateAuthority) hasSigned(address, host string) bool {
 	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: time.Second}, Config: &tls.Config{ServerName: host, RootCAs: ca.roots}}
 	c, err := d.Dial("tcp", address)
@@ -121,7 +122,7 @@ func (ca certificateAuthority) hasSigned(address, host string) bool {
 	return !errors.As(err, &unverified)
 }
 
-// urlAuthority returns host:port for a URL, without the port if it is the default of the scheme.
+// urlAuthority returns host:port for a URL, or only host if port is the default of the scheme.
 func urlAuthority(host, scheme string, port int) string {
 	if scheme == "http" && port == 80 || scheme == "https" && port == 443 {
 		return host

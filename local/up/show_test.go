@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// TestCurlLines checks that each listener has a command that matches a rule, with the CA that verifies its
-// certificate.
+// TestCurlLines checks that the command for a listener sends a request that matches a rule, and that it has the CA file only
+// if the CA signed the certificate for the host.
 func TestCurlLines(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()

@@ -1,5 +1,5 @@
-// Package up implements the command that starts a local world, prints how to use it and reports changes in it, until it is
-// interrupted. The roles of the local world are subcommands of the same program.
+// Package up implements the command `fulcrum-local up`. It starts a local world, prints how to use it, and reports changes
+// in it until it is interrupted. The roles of the local world are subcommands of the same program.
 package up
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// noController is the value of --controller for a local world without a controller.
+// noController is the value of the flag --controller for a local world without a controller.
 const noController = "none"
 
 type flags struct {
@@ -33,7 +33,7 @@ type flags struct {
 	console        bool
 }
 
-// NewCommand returns the command up, which runs a local world until it is interrupted.
+// NewCommand returns the command `fulcrum-local up`, which runs a local world until it is interrupted.
 func NewCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -137,8 +137,8 @@ func (f *flags) runWorld(ctx context.Context, out io.Writer) error {
 // fulcrumPath returns the path of Fulcrum in the directory of this program. The file may not exist.
 func fulcrumPath(self string) string { return filepath.Join(filepath.Dir(self), "fulcrum") }
 
-// controllerPath returns the path of the controller, or an empty string for a local world without a controller. It
-// returns an error if the file does not exist, before any process is started.
+// controllerPath returns the absolute path of the controller, or an empty string for a local world without a controller. It
+// returns an error if the file does not exist. self is the path of this program.
 func (f *flags) controllerPath(self string) (string, error) {
 	if f.opts.WithoutAWS || f.controller == noController {
 		return "", nil

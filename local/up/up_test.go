@@ -47,8 +47,8 @@ func (r *upProcess) String() string {
 // lastLine is the last line that up prints before it waits.
 const lastLine = "Ctrl-C ends this world\n"
 
-// startUp starts a local world in a base directory that other local worlds may use, and waits until up has printed how to use
-// it. When the test ends, it interrupts up and checks that no process and no file of the local world remains.
+// startUp runs `fulcrum-local up` with args, and waits until it has printed how to use its local world. Other local worlds
+// may use the same base directory. When the test ends, it calls interrupt, unless up has ended.
 func startUp(t *testing.T, base string, args ...string) *upProcess {
 	t.Helper()
 	r := &upProcess{t: t, baseDir: base}
@@ -65,7 +65,7 @@ func startUp(t *testing.T, base string, args ...string) *upProcess {
 			t.Log(r.String())
 		}
 	})
-	r.awaitOutputWithin(t, 2*world.StartTimeout, lastLine) // timeouts of the local world and of the controller
+	r.awaitOutputWithin(t, 2*world.StartTimeout, lastLine) // the local world and the controller have a timeout each
 	dir := regexp.MustCompile(`(?m)^logs are in (.*)/logs;`).FindStringSubmatch(r.String())
 	if dir == nil {
 		t.Fatal("up does not print where the logs are")
@@ -74,7 +74,8 @@ func startUp(t *testing.T, base string, args ...string) *upProcess {
 	return r
 }
 
-// interrupt ends up as Ctrl-C does, and checks that no process and no file of the local world remains.
+// interrupt ends up as Ctrl-C does. It checks that at least six processes ran in the local world, that up ends without an
+// error, and that the state directory is removed.
 func (r *upProcess) interrupt(t *testing.T) {
 	t.Helper()
 	if n := len(r.processIDs(t)); r.stateDir != "" && n < 6 {
@@ -90,7 +91,7 @@ func (r *upProcess) interrupt(t *testing.T) {
 	}
 }
 
-// crash kills up, and checks that no process of the local world remains and that the logs do.
+// crash kills up with SIGKILL. It checks that all processes of the local world end, and that the logs remain.
 func (r *upProcess) crash(t *testing.T) {
 	t.Helper()
 	r.cmd.Process.Kill()
@@ -101,7 +102,8 @@ func (r *upProcess) crash(t *testing.T) {
 	}
 }
 
-// processIDs returns the IDs of the processes whose working directory is the state directory.
+// processIDs returns the IDs of the processes whose working directory is the state directory. It finds no process after the
+// directory is removed, because the kernel then appends " (deleted)" to the path.
 func (r *upProcess) processIDs(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -143,13 +145,13 @@ func (r *upProcess) awaitOutputWithin(t *testing.T, limit time.Duration, text st
 	})
 }
 
-// exportLines returns the export lines that a user copies.
+// exportLines returns the lines with export commands that up has printed, which a user copies.
 func (r *upProcess) exportLines() string {
 	return strings.Join(regexp.MustCompile(`(?m)^export .*\n`).FindAllString(r.String(), -1), "")
 }
 
-// shellCommand returns a command that runs a script with the printed exports, and without other environment variables for
-// clusters or AWS.
+// shellCommand returns a command that runs a shell script after the printed export lines, without other environment
+// variables for clusters or AWS.
 func (r *upProcess) shellCommand(script string) *exec.Cmd {
 	cmd := exec.Command("sh", "-c", r.exportLines()+script)
 	cmd.Dir = r.t.TempDir()
@@ -158,7 +160,8 @@ func (r *upProcess) shellCommand(script string) *exec.Cmd {
 	return cmd
 }
 
-// checkBecomesReady runs a controller as a user does until it is ready and the checks succeed, and stops it.
+// checkBecomesReady runs script, which is a command that starts a controller. It waits until the controller is ready and all
+// checks succeed, and stops the controller.
 func (r *upProcess) checkBecomesReady(t *testing.T, script string, checks ...func(context.Context) error) {
 	t.Helper()
 	cmd := r.shellCommand("exec " + script)
@@ -208,7 +211,6 @@ func httpGet(ctx context.Context, url string) (string, error) {
 	return string(b), err
 }
 
-// readSourceFile returns a file of the source tree.
 func readSourceFile(t *testing.T, path ...string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(append([]string{worldtest.SourceRoot(t)}, path...)...))
@@ -218,7 +220,7 @@ func readSourceFile(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// libraryMetrics returns the metrics of controller-runtime that docs/metrics.md lists.
+// libraryMetrics returns the names of the controller-runtime metrics that docs/metrics.md lists.
 func libraryMetrics(t *testing.T) []string {
 	t.Helper()
 	_, section, _ := strings.Cut(readSourceFile(t, "docs", "metrics.md"), "\n## Metrics of controller-runtime\n")
@@ -232,9 +234,10 @@ func libraryMetrics(t *testing.T) []string {
 	return out
 }
 
-// testPrintedCommands runs the commands that `up --controller none` and the README show.
+// testPrintedCommands runs the commands for a controller that `up --controller none` and the README show, and the printed
+// `fulcrum plan`. fulcrum is the path of Fulcrum.
 func testPrintedCommands(t *testing.T, r *upProcess, fulcrum string) {
-	// In tests, the programs may be in different directories.
+	// up prints the path of fulcrum in its own directory. In tests, fulcrum may be in another directory.
 	beside := filepath.Join(filepath.Dir(worldtest.BinaryPath(t)), "fulcrum")
 	r.awaitOutput(t, "--leader-election-namespace=kube-system\n")
 	_, command, _ := strings.Cut(r.String(), "start one with:\n")
@@ -249,7 +252,7 @@ func testPrintedCommands(t *testing.T, r *upProcess, fulcrum string) {
 			t.Fatal("the README has no command of a controller outside a cluster")
 		}
 		least = strings.NewReplacer("NAME", "local", "FILE", `"$KUBECONFIG"`).Replace(strings.TrimPrefix(least, "fulcrum "))
-		// The default ports may be used by another controller on this machine.
+		// Another controller on this machine may use the default ports.
 		for _, flag := range []string{"--health-probe-bind-addr", "--metrics-bind-addr", "--webhook-bind-port"} {
 			least += " " + regexp.MustCompile(flag+`=\S+`).FindString(command)
 		}
@@ -277,8 +280,8 @@ func testPrintedCommands(t *testing.T, r *upProcess, fulcrum string) {
 	})
 }
 
-// TestFaultyFilesStartNothing checks that a wrong path is reported before the local world starts, and that all
-// errors are reported together.
+// TestFaultyFilesStartNothing checks that up starts no local world if a file is missing or has a fault, and that it reports
+// all errors together.
 func TestFaultyFilesStartNothing(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base")
 	broken := filepath.Join(t.TempDir(), "broken.yaml")
@@ -299,8 +302,8 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 	}
 }
 
-// TestUp runs the commands that `up` prints, for two clusters with one AWS: from the start to requests, with a
-// second cluster, until the controllers end.
+// TestUp runs the commands that up prints and those of the README. It crashes up and starts it again, adds a second cluster
+// that uses the same AWS, and kills the controllers of both clusters.
 func TestUp(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the commands are those of Fulcrum")
@@ -343,7 +346,7 @@ func TestUp(t *testing.T) {
 	})
 }
 
-// killController kills the controller, like a crash.
+// killController kills the controller of the local world with SIGKILL.
 func (r *upProcess) killController(t *testing.T) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.stateDir, "pids", "controller"))
@@ -359,8 +362,8 @@ func (r *upProcess) killController(t *testing.T) {
 	}
 }
 
-// testREADMECommands runs the commands of the README for a new user, until a Service, an Ingress and a Gateway
-// serve requests.
+// testREADMECommands runs the commands of section "Try it" in the README. It waits until up has printed three curl commands,
+// and all of them reach a pod of the example.
 func testREADMECommands(t *testing.T, r *upProcess, fulcrum string) {
 	t.Helper()
 	_, text, _ := strings.Cut(readSourceFile(t, "README.md"), "\n## Try it\n")

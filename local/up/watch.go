@@ -11,19 +11,19 @@ import (
 
 // controller describes the controller that up starts in a local world.
 type controller struct {
-	path    string // empty: none
+	path    string // empty: up starts no controller
 	args    []string
-	restart bool // start it again when it ends
+	restart bool // start the controller again when it ends
 }
 
-// watcher prints changes of load balancers and ends of processes in a local world.
+// watcher prints changes of load balancers, and processes that have ended, in a local world.
 type watcher struct {
 	out        io.Writer
 	w          *world.World
 	controller controller
 
-	printedLines      map[string]string // printed curl lines, by name of load balancer
-	reportedEnds      map[string]bool   // processes whose end is printed, by role
+	printedLines      map[string]string // last result of curlLines, by name of load balancer
+	reportedEnds      map[string]bool   // whether the end of the process is already printed, by role
 	controllerStarted time.Time         // last start of the controller
 	backOff           backOff
 	restartAt         time.Time // next start of the controller; zero: none planned
@@ -48,7 +48,8 @@ func (x *watcher) run(ctx context.Context) {
 	}
 }
 
-// reportProcesses prints each process that has ended, and restarts the controller if --restart is set.
+// reportProcesses prints each process that has ended. If the flag --restart is set, it starts the controller again after the
+// back-off.
 func (x *watcher) reportProcesses(now time.Time) {
 	for _, role := range world.Roles() {
 		status := x.w.ExitStatus(role)
@@ -113,7 +114,8 @@ const (
 	stableRunTime = time.Minute
 )
 
-// backOff doubles the wait before a restart as long as the controller ends soon after its start.
+// backOff computes the wait before the controller is restarted. The wait doubles each time the controller ends within
+// stableRunTime after its start.
 type backOff struct{ lastWait time.Duration }
 
 // nextWait returns the wait before the next start. ranFor is how long the controller ran.

@@ -1,5 +1,5 @@
-// Package vpc creates the network of a local world in AWS: a VPC with public and private subnets in three zones,
-// instances for the nodes, and certificates. It runs once for each local world, in an empty account.
+// Package vpc creates the network of a local world in AWS: a VPC with public and private subnets in three availability
+// zones, instances for the nodes, and certificates. It runs once for each local world.
 package vpc
 
 import (
@@ -22,7 +22,8 @@ type Certificate struct {
 	Cert, Key, Chain []byte // PEM
 }
 
-// Setup creates the resources of a layout and writes their IDs, and the addresses of the nodes, into it.
+// Setup creates the resources of layout l in AWS, and imports the certificates into ACM. It writes the IDs of the resources,
+// the addresses of the nodes and the ARNs of the certificates into l.
 func Setup(ctx context.Context, cfg aws.Config, l *layout.Layout, certificates []Certificate) error {
 	s := setup{ec2: ec2.NewFromConfig(cfg), acm: acm.NewFromConfig(cfg), layout: l}
 	for _, step := range []struct {
@@ -61,7 +62,7 @@ type setup struct {
 	layout *layout.Layout
 }
 
-// clusterTag returns the tag of resources that belong to the cluster.
+// clusterTag returns the tag kubernetes.io/cluster/CLUSTER; value is "owned" or "shared".
 func (s *setup) clusterTag(value string) types.Tag {
 	return types.Tag{Key: aws.String("kubernetes.io/cluster/" + s.layout.Cluster), Value: aws.String(value)}
 }

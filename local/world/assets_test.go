@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// prebuiltPrograms returns a directory with the programs etcd and kube-apiserver, which record that they were started.
+// prebuiltPrograms returns a directory with the programs etcd and kube-apiserver. They are scripts that create the file
+// ROLE.started in the directory, and then run the role of fulcrum-local.
 func prebuiltPrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,8 +25,8 @@ func prebuiltPrograms(t *testing.T) string {
 	return dir
 }
 
-// testPrebuiltProgramsAreUsed checks that etcd and the API server are the programs in KUBEBUILDER_ASSETS, as in
-// tests with controller-runtime.
+// testPrebuiltProgramsAreUsed checks that local world w runs the programs etcd and kube-apiserver in dir. dir is the
+// directory of prebuiltPrograms, to which KUBEBUILDER_ASSETS was set when w was started.
 func testPrebuiltProgramsAreUsed(t *testing.T, w *world.World, dir string) {
 	for _, role := range []string{world.RoleEtcd, world.RoleAPIServer} {
 		if _, err := os.Stat(filepath.Join(dir, role+".started")); err != nil || !w.IsAlive(role) {
@@ -34,7 +35,8 @@ func testPrebuiltProgramsAreUsed(t *testing.T, w *world.World, dir string) {
 	}
 }
 
-// TestIncompletePrebuiltProgramsAreAnError checks that a local world does not start with a directory that lacks a program.
+// TestIncompletePrebuiltProgramsAreAnError checks that a local world does not start if the directory in KUBEBUILDER_ASSETS
+// lacks a program.
 func TestIncompletePrebuiltProgramsAreAnError(t *testing.T) {
 	dir := prebuiltPrograms(t)
 	if err := os.Remove(filepath.Join(dir, world.RoleAPIServer)); err != nil {

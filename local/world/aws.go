@@ -25,11 +25,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/vpc"
 )
 
-// awsHealthPath is a path of the emulator that responds as soon as the emulator accepts requests.
+// awsHealthPath is a path at which the emulator returns success as soon as it accepts requests.
 const awsHealthPath = "/_fulcrum/clock"
 
-// AWSEndpoint returns the URL of the emulator, for all services and, below /_fulcrum/, for its admin API. It is
-// empty in a local world without AWS.
+// AWSEndpoint returns the URL of the emulator, which serves the APIs of all AWS services, and its admin API below
+// /_fulcrum/. It returns an empty string for a local world without AWS.
 func (w *World) AWSEndpoint() string {
 	if w.opts.WithoutAWS {
 		return ""
@@ -37,8 +37,8 @@ func (w *World) AWSEndpoint() string {
 	return "http://" + awsHostPort(w, portAWS)
 }
 
-// ResolverAddress returns the host:port of a DNS server, UDP and TCP, that resolves the names of the local world's load
-// balancers.
+// ResolverAddress returns the host:port of a DNS server that resolves the names of the local world's load balancers, over
+// UDP and TCP.
 func (w *World) ResolverAddress() string { return awsHostPort(w, portResolver) }
 
 func (w *World) startAWS(ctx context.Context) error {
@@ -55,8 +55,8 @@ func (w *World) startAWS(ctx context.Context) error {
 		return err
 	}
 	w.layout.AWS = w.AWSEndpoint()
-	// The permissions apply to the controllers of all local worlds that use this AWS; the local world that runs it
-	// has set them.
+	// The permissions apply to the controllers of all local worlds that use this AWS. The local world that runs AWS sets
+	// them.
 	if w.opts.AWSOfWorld == 0 {
 		if err := w.restrictController(ctx); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (w *World) startAWS(ctx context.Context) error {
 	return nil
 }
 
-// SetPropagationDelay restarts AWS with a new PropagationDelay.
+// SetPropagationDelay changes Options.PropagationDelay to d, and restarts AWS if d is a new value. AWS keeps its state.
 func (w *World) SetPropagationDelay(ctx context.Context, d time.Duration) error {
 	if d == w.opts.PropagationDelay {
 		return nil
@@ -81,7 +81,8 @@ func (w *World) SetPropagationDelay(ctx context.Context, d time.Duration) error 
 	return w.StartRole(ctx, RoleAWS)
 }
 
-// restrictController gives the controller exactly the permissions of the policies in config/iam.
+// restrictController gives the controller's access key exactly the permissions of three policies in config/iam: the policy
+// for the partition of the region, OptionalPolicy and AcceleratorsPolicy.
 func (w *World) restrictController(ctx context.Context) error {
 	policy, err := iam.PolicyOf(store.AWSPartitionOf(w.layout.Region).Name)
 	if err != nil {
@@ -108,7 +109,7 @@ func (w *World) restrictController(ctx context.Context) error {
 	return nil
 }
 
-// AWSDenials returns the messages of the AccessDenied errors that AWS has returned to the controller.
+// AWSDenials returns the sorted messages of the AccessDenied errors that AWS has returned to the controller.
 func (w *World) AWSDenials(ctx context.Context) ([]string, error) {
 	var out struct{ Denied map[string]int }
 	if err := readAdminAPI(ctx, w, "permissions", &out); err != nil {
@@ -117,8 +118,8 @@ func (w *World) AWSDenials(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(out.Denied)), nil
 }
 
-// acmCertificates creates a certificate for each domain of the options. The keys are RSA, because ACM lists only
-// RSA certificates by default.
+// acmCertificates creates a certificate for each domain in Options.Domains. The keys are RSA, because ACM lists only RSA
+// certificates by default.
 func (w *World) acmCertificates() ([]vpc.Certificate, error) {
 	out := make([]vpc.Certificate, len(w.opts.Domains))
 	var g errgroup.Group

@@ -16,8 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// testAWSAgreesWithCluster checks that the nodes are instances in AWS and the pods are secondary addresses of the
-// nodes' ENIs, also after pods are created and deleted, and after an outage of AWS.
+// testAWSAgreesWithCluster checks that each node is an instance in AWS, and that the addresses of pods are the secondary
+// addresses of the nodes' ENIs. It checks the addresses also after pods are created and deleted, and after an outage of AWS.
+// It also checks that ACM lists the two default certificates.
 func testAWSAgreesWithCluster(t *testing.T, w *world.World) {
 	c := &clusterTest{t: t, w: w}
 	client := ec2.NewFromConfig(w.AWSConfig())
@@ -56,7 +57,7 @@ func testAWSAgreesWithCluster(t *testing.T, w *world.World) {
 		t.Errorf("ACM lists %d certificates, want 2", len(certs.CertificateSummaryList))
 	}
 
-	// secondary returns the secondary addresses of the ENIs in AWS, which are the addresses of pods.
+	// secondary returns the sorted secondary addresses of all nodes' ENIs in AWS.
 	secondary := func(ctx context.Context) ([]string, error) {
 		var out []string
 		for _, n := range w.Layout().Nodes {

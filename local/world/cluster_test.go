@@ -27,7 +27,7 @@ import (
 const (
 	// hangTimeout is how long a test waits for a condition. It is so long that only a hang exceeds it.
 	hangTimeout = 2 * time.Minute
-	// brief is how long a test waits for the reply to a datagram. A datagram may be lost, so callers repeat it.
+	// brief is the timeout of exchangeTwoDatagrams. A datagram may be lost, so callers repeat it.
 	brief = 2 * time.Second
 	// gracePeriod is the grace period of the pods of webManifest.
 	gracePeriod = 3 * time.Second
@@ -75,7 +75,7 @@ spec:
   ports: [{name: dns, port: 53, targetPort: dns, protocol: UDP}]
 `
 
-// TestWorld starts one local world for all tests that need it, since its start takes most of their time.
+// TestWorld starts one local world for several tests, because its start takes most of their time.
 func TestWorld(t *testing.T) {
 	programs := prebuiltPrograms(t)
 	t.Setenv("KUBEBUILDER_ASSETS", programs)
@@ -85,8 +85,8 @@ func TestWorld(t *testing.T) {
 	t.Run("the cluster serves pods", func(t *testing.T) { testClusterServesPods(t, w) })
 }
 
-// testClusterServesPods checks the Kubernetes part of a local world: workloads get pods with addresses in the VPC,
-// servers respond at these addresses and through node ports, and readiness and deletion work as in a cluster.
+// testClusterServesPods checks the Kubernetes cluster of a local world: Deployments get pods with addresses in the VPC, pods
+// respond at these addresses and through node ports, and readiness and deletion work as in a real cluster.
 func testClusterServesPods(t *testing.T, w *world.World) {
 	c := &clusterTest{t: t, w: w}
 	c.apply(webManifest)
@@ -204,8 +204,7 @@ func testClusterServesPods(t *testing.T, w *world.World) {
 	})
 }
 
-// checkReadinessGateHoldsPod checks that a pod is Ready only if all readiness gates are true and all containers are
-// ready.
+// checkReadinessGateHoldsPod checks that a pod with a readiness gate is Ready only while the condition of the gate is True.
 func checkReadinessGateHoldsPod(t *testing.T, w *world.World) {
 	c := &clusterTest{t: t, w: w}
 	c.apply(`
@@ -267,7 +266,8 @@ func (c *clusterTest) apply(text string) {
 	}
 }
 
-// awaitRunningPods waits until there are exactly n pods, all of them ready and none of them being deleted.
+// awaitRunningPods waits until exactly n pods that match selector are ready, and returns them. Pods that are being deleted
+// do not count.
 func (c *clusterTest) awaitRunningPods(selector string, n int) []corev1.Pod {
 	c.t.Helper()
 	var out []corev1.Pod
@@ -313,7 +313,7 @@ func (c *clusterTest) annotate(pod, key, value string) {
 	}
 }
 
-// get sends a request to an address in the VPC, over a new connection.
+// get sends a request to an address in the VPC, over a new connection, and returns the answer of the pod.
 func (c *clusterTest) get(addr netip.Addr, port int) (echo.Answer, error) {
 	client := &http.Client{Timeout: hangTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Get("http://" + loopback.HostPort(addr, port) + "/some/path")
@@ -329,7 +329,7 @@ func (c *clusterTest) get(addr netip.Addr, port int) (echo.Answer, error) {
 	return a, json.Unmarshal(b, &a)
 }
 
-// awaitAnswersFrom waits until exactly these pods respond to a series of connections.
+// awaitAnswersFrom waits until exactly the pods in want respond to 30 successive connections to an address in the VPC.
 func (c *clusterTest) awaitAnswersFrom(addr netip.Addr, port int, want []string) {
 	c.t.Helper()
 	worldtest.Eventually(c.t, hangTimeout, func(context.Context) error {
@@ -361,8 +361,8 @@ func podNames(pods []corev1.Pod) []string {
 	return out
 }
 
-// checkVersionIsReadable checks that kubectl can parse the version that the API server reports. kubectl rejects the
-// version of a plain `go build`.
+// checkVersionIsReadable checks that the version of the API server is a semantic version, which kubectl can parse, and that
+// all nodes have the same version. kubectl cannot parse the version of a program that `go build` builds without flags.
 func checkVersionIsReadable(t *testing.T, w *world.World) {
 	got, err := w.KubeClient().Discovery().ServerVersion()
 	if err != nil {
@@ -382,7 +382,7 @@ func checkVersionIsReadable(t *testing.T, w *world.World) {
 	}
 }
 
-// exchangeTwoDatagrams sends two datagrams from one socket and returns both replies.
+// exchangeTwoDatagrams sends the datagrams "one" and "two" from one socket to a host:port, and returns both replies.
 func exchangeTwoDatagrams(at string) (first, second echo.Answer, err error) {
 	conn, err := net.Dial("udp4", at)
 	if err != nil {

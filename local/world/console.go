@@ -5,8 +5,8 @@ import "path/filepath"
 // RoleConsole is the role of the console, which runs only after StartConsole.
 const RoleConsole = "console"
 
-// StartConsole starts `fulcrum console` for this local world and returns the URL of its page. fulcrum is the path
-// of the program. The console has the permissions of a cluster admin.
+// StartConsole starts `fulcrum console` for local world w and returns the URL of its page. fulcrum is the path of Fulcrum.
+// The console has the permissions of a cluster admin.
 func StartConsole(w *World, fulcrum string) (url string, err error) {
 	path, err := filepath.Abs(fulcrum)
 	if err != nil {

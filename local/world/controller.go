@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 )
 
-// ControllerArgs returns the arguments of a controller in this local world: kubeconfig, cluster, region, VPC,
-// endpoints and ports.
+// ControllerArgs returns the arguments with which a controller uses this local world: kubeconfig, cluster, region, VPC,
+// endpoints and ports, without leader election.
 func (w *World) ControllerArgs() []string {
 	kubeconfig := w.filePath("controller.kubeconfig")
 	if w.opts.AdminController {
@@ -37,8 +37,8 @@ func (w *World) ControllerArgs() []string {
 // machine, so each local world has its own port.
 func (w *World) WebhookPort() int { return portWebhook + w.slot.number }
 
-// controllerEnv returns environment variables with AWS credentials, and with values that keep the SDK from finding
-// other credentials on this machine.
+// controllerEnv returns the environment variables of a controller, with AWS credentials. Some of them prevent the SDK from
+// using other credentials on this machine.
 func (w *World) controllerEnv() []string {
 	key := awsclient.ControllerKey
 	if w.opts.AdminController {
@@ -58,8 +58,8 @@ func (w *World) controllerEnv() []string {
 	}
 }
 
-// StartController starts a controller with ControllerArgs followed by args, which override them. It returns once the process
-// runs; AwaitControllerReady waits until the controller is ready.
+// StartController starts a controller with ControllerArgs, followed by args, which override them. It does not wait until the
+// controller is ready; see AwaitControllerReady.
 func (w *World) StartController(binary string, args ...string) error {
 	if w.opts.WithoutAWS {
 		return errors.New("world: no controller without AWS")
@@ -84,7 +84,7 @@ func (w *World) ControllerCommand(binary string, args ...string) string {
 	return strings.Join(lines, " \\\n  ")
 }
 
-// unquotedWord matches words that need no quotes in a shell.
+// unquotedWord matches a word that needs no quotes in a shell.
 var unquotedWord = regexp.MustCompile(`^[\w./:=,@%+-]+$`)
 
 // shellQuote quotes a text as one word for a shell.
@@ -95,12 +95,13 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// AwaitControllerReady waits until the controller's readiness endpoint returns success.
+// AwaitControllerReady waits until the controller's readiness endpoint returns success. It returns an error if the
+// controller or ctx ends earlier.
 func (w *World) AwaitControllerReady(ctx context.Context) error {
 	return w.waitFor(ctx, "controller", httpOKCondition("http://"+w.controlHostPort(portHealth)+"/readyz"), RoleController)
 }
 
-// StopController sends SIGTERM to the controller and waits until it has ended; after 30 seconds it kills the
+// StopController sends SIGTERM to the controller and waits until the controller has ended. After 30 seconds it kills the
 // controller.
 func (w *World) StopController() error {
 	p := w.process(RoleController)
@@ -111,18 +112,17 @@ func (w *World) StopController() error {
 	return nil
 }
 
-// KillController kills the controller, like a crash.
+// KillController kills the controller with SIGKILL, as in a crash.
 func (w *World) KillController() error { return w.Kill(RoleController) }
 
-// Environment returns the environment variables, as NAME=value, with which the AWS CLI, the AWS SDKs and the
-// commands of Fulcrum use this local world. Region and VPC are also in the instance metadata, except in a local
-// world that uses the AWS of another one.
+// Environment returns environment variables, as NAME=value, with which kubectl, the AWS CLI, the AWS SDKs and the commands
+// of Fulcrum use this local world. If the local world runs its own AWS, region and VPC are also in the instance metadata.
 func (w *World) Environment() []string {
 	out := []string{"KUBECONFIG=" + w.kubeconfig, "FULCRUM_CLUSTER_NAME=" + w.layout.Cluster}
 	if w.opts.WithoutAWS {
 		return out
 	}
-	// The instance metadata belong to the cluster of the local world that runs AWS.
+	// The instance metadata describes the cluster of the local world that runs AWS.
 	metadata := "AWS_EC2_METADATA_SERVICE_ENDPOINT=" + w.AWSEndpoint()
 	if w.opts.AWSOfWorld != 0 {
 		metadata = "AWS_EC2_METADATA_DISABLED=true"
@@ -130,7 +130,7 @@ func (w *World) Environment() []string {
 	return append(out,
 		"AWS_ENDPOINT_URL="+w.AWSEndpoint(),
 		metadata,
-		// The AWS CLI reads the first, the SDKs read the second.
+		// The AWS CLI reads AWS_DEFAULT_REGION, and the SDKs read AWS_REGION.
 		"AWS_DEFAULT_REGION="+w.layout.Region,
 		"AWS_REGION="+w.layout.Region,
 		"AWS_ACCESS_KEY_ID="+awsclient.AccessKey,
@@ -138,7 +138,7 @@ func (w *World) Environment() []string {
 	)
 }
 
-// ExportCommands returns shell commands that export Environment.
+// ExportCommands returns shell commands that export the variables of Environment.
 func (w *World) ExportCommands() string {
 	var b strings.Builder
 	for _, e := range w.Environment() {

@@ -1,6 +1,6 @@
-// Package world starts and stops a complete local world: etcd, the Kubernetes control plane, nodes and pods, an
-// emulated AWS and, on request, a controller. All servers listen on loopback addresses that only this local world
-// has, so several local worlds can run in parallel, and ports never collide.
+// Package world starts and stops a complete local world: etcd, the Kubernetes control plane, nodes and pods, an emulated AWS
+// and, on request, a controller. All servers except the controller's webhooks listen on loopback addresses that only this
+// local world uses, so several local worlds can run in parallel without port conflicts.
 //
 // The package only starts and supervises processes, which are subcommands of fulcrum-local. Package agent implements
 // nodes and pods, and the emulator of the parent module implements AWS.

@@ -16,14 +16,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 )
 
-// gatewayChannels are the channels in which Gateway API is published.
+// gatewayChannels are the release channels of the Gateway API.
 var gatewayChannels = []string{"standard", "experimental"}
 
-// GatewayAPI returns the CRDs of a channel of Gateway API, for tests that install them after the start.
+// GatewayAPI returns the CRDs of a release channel of the Gateway API, "standard" or "experimental", for tests that install
+// them after the start of a local world.
 func GatewayAPI(channel string) ([]*unstructured.Unstructured, error) { return gatewayAPI(channel) }
 
-// gatewayAPI returns the CRDs of a channel of Gateway API, or none if channel is empty. It reads them from the Go
-// module of Gateway API, in the version that this program is built with.
+// gatewayAPI returns the CRDs of a release channel of the Gateway API, or none if channel is empty. It reads them from the
+// Go module of the Gateway API, in the version that this program is built with.
 func gatewayAPI(channel string) ([]*unstructured.Unstructured, error) {
 	if channel == "" {
 		return nil, nil

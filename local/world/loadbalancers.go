@@ -28,15 +28,15 @@ import (
 type LoadBalancer struct {
 	ARN, Name, DNSName, Scheme, State string
 	Listeners                         []Listener
-	Rules                             []Rule // by port, in order of precedence
+	Rules                             []Rule // sorted by port, then in order of precedence
 }
 
 // Rule describes the conditions and the action of a listener rule.
 type Rule struct {
 	Port         int
-	Hosts, Paths []string // wildcard patterns as in AWS
-	Other        bool     // the rule has conditions of other kinds
-	Action       string   // such as forward
+	Hosts, Paths []string // patterns of the host and path conditions, with the wildcards of AWS
+	Other        bool     // the rule has regular expressions, or conditions of other kinds
+	Action       string   // type of the last action, such as "forward"
 	GRPC         bool     // the target group has protocol version GRPC
 }
 
@@ -44,14 +44,14 @@ type Rule struct {
 type Listener struct {
 	Protocol string
 	Port     int
-	// TCPAddresses are the addresses on this machine, one for each zone. Their port differs from Port if
-	// this user may not open Port.
+	// TCPAddresses are the addresses on this machine, one for each availability zone. Their port differs from Port if this
+	// user may not open Port.
 	TCPAddresses []netip.AddrPort
-	// UDPAddresses are the same for UDP.
+	// UDPAddresses are the corresponding addresses for UDP.
 	UDPAddresses []netip.AddrPort
 }
 
-// AWSConfig returns the configuration for SDK clients of this local world.
+// AWSConfig returns the configuration for SDK clients of this local world's AWS, in its region.
 func (w *World) AWSConfig() aws.Config {
 	return awsclient.Config(w.AWSEndpoint(), w.layout.Region)
 }
@@ -90,7 +90,7 @@ func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 	return out, nil
 }
 
-// emulatedLoadBalancer is a load balancer in the emulator's admin API.
+// emulatedLoadBalancer is a load balancer as the emulator's admin API returns it.
 type emulatedLoadBalancer struct {
 	ARN, Name, DNSName, Scheme, State string
 	Endpoints                         []struct {
@@ -105,7 +105,7 @@ func (w *World) emulatedLoadBalancers(ctx context.Context) (out []emulatedLoadBa
 	return out, readAdminAPI(ctx, w, "loadbalancers", &out)
 }
 
-// readAdminAPI reads a JSON document from the emulator's admin API.
+// readAdminAPI reads the JSON document at path what of the emulator's admin API into out.
 func readAdminAPI(ctx context.Context, w *World, what string, out any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.AWSEndpoint()+"/_fulcrum/"+what, nil)
 	if err != nil {
@@ -125,7 +125,7 @@ func readAdminAPI(ctx context.Context, w *World, what string, out any) error {
 	return nil
 }
 
-// emulatedAccelerator is an accelerator in the emulator's admin API.
+// emulatedAccelerator is an accelerator as the emulator's admin API returns it.
 type emulatedAccelerator struct {
 	Sockets []struct {
 		Static, Real netip.AddrPort
@@ -133,8 +133,8 @@ type emulatedAccelerator struct {
 	} `json:"Entrances"`
 }
 
-// shiftedEndpoint returns the address of a load balancer node or accelerator for a port, if it listens on another
-// port.
+// shiftedEndpoint returns the host:port on this machine for a port of a load balancer node or accelerator, if it listens on
+// another port because the user may not open port. node is its loopback address. Otherwise shiftedEndpoint returns false.
 func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port string, udp bool) (string, bool) {
 	served, err := w.emulatedLoadBalancers(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port strin
 // lookupAttempts is the maximum number of attempts to resolve a name, because a busy machine may drop datagrams.
 const lookupAttempts = 3
 
-// Lookup resolves a name with the resolver of the local world.
+// Lookup resolves a DNS name with the resolver of the local world, and returns the corresponding loopback addresses, sorted.
 func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	r := net.Resolver{
 		PreferGo: true,
@@ -192,12 +192,11 @@ func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return addrs, nil
 }
 
-// HTTPClient returns a client for requests to load balancers. It resolves their names, trusts the CA of the local
-// world, does not follow redirects, and opens a new connection for each request, so that each request may reach any
-// node and pod.
+// HTTPClient returns a client for requests to load balancers. It resolves their names, trusts the CA of the local world and
+// does not follow redirects. It opens a new connection for each request, so each request may reach another node and pod.
 //
-// If to is not empty, it is the DNS name of the load balancer that gets every request, whatever the host of the
-// request.
+// If to is not empty, the client sends every request to the load balancer with the DNS name to, whatever the host in the
+// URL.
 func (w *World) HTTPClient(to string) *http.Client {
 	return &http.Client{
 		Timeout: 30 * time.Second,
@@ -218,7 +217,8 @@ func (w *World) RootCAs() *x509.CertPool {
 	return pool
 }
 
-// Dialer returns a function that opens connections to load balancers by name. to is as in HTTPClient.
+// Dialer returns a function that opens a connection to a load balancer. address is host:port with the name of the load
+// balancer. If to is not empty, it replaces the host, as in HTTPClient.
 func (w *World) Dialer(to string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
@@ -253,7 +253,7 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 	}
 }
 
-// isShifted reports whether load balancers listen on another port because this user may not open port.
+// isShifted reports whether load balancers listen on another port of this machine, because this user may not open port.
 func isShifted(port string) bool {
 	n, err := strconv.Atoi(port)
 	return err == nil && loopback.Port(n) != n

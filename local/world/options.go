@@ -12,38 +12,38 @@ import (
 // busy one.
 const StartTimeout = 5 * time.Minute
 
-// Options describe a local world. All fields except Binary are optional.
+// Options describes a local world. All fields except Binary are optional.
 type Options struct {
 	// Binary is the path of fulcrum-local, whose subcommands are the roles.
 	Binary string
 	// AssetsDir is a directory with the programs etcd and kube-apiserver, as for envtest of controller-runtime. Default:
-	// the environment variable KUBEBUILDER_ASSETS; if it is empty, those of Binary run.
+	// the value of the environment variable KUBEBUILDER_ASSETS. If that is empty too, subcommands of Binary run.
 	AssetsDir string
-	// Cluster is the cluster's name in tags. Default: local.
+	// Cluster is the name of the cluster in tags. Default: "local".
 	Cluster string
-	// Region is the region of the emulated AWS, and determines its partition. Default: us-west-2.
+	// Region is the region of the emulated AWS, and determines its partition. Default: "us-west-2".
 	Region string
-	// Processors is how many processors each role of Kubernetes may use, unlike RoleAWS and RoleAgent, which serve the
-	// traffic. One is enough where several local worlds run at a time, and reduces the CPU time of an idle API server.
+	// Processors is the maximum number of processors that each role may use, except RoleAWS and RoleAgent, which serve the
+	// traffic. One is enough if several local worlds run at the same time, and reduces the CPU time of an idle API server.
 	// Default: all.
 	Processors int
-	// Nodes is the number of nodes, spread over three zones. Default: 3.
+	// Nodes is the number of nodes, spread over three availability zones. Default: 3.
 	Nodes int
 	// WithoutAWS starts only a cluster with nodes and pods. No controller can run in it.
 	WithoutAWS bool
-	// AWSOfWorld is the number of a running local world with the same BaseDir, whose AWS this local world uses for a second
-	// cluster, in another VPC and possibly another Region of the same partition. The other options about AWS have no effect
-	// then. Default: the local world runs its own AWS.
+	// AWSOfWorld is the number of a running local world with the same BaseDir. This local world then uses the AWS of that
+	// local world, with its own VPC and possibly in another Region of the same partition. PropagationDelay,
+	// ActiveImmediately and WithoutTraffic then have no effect. Default: the local world runs its own AWS.
 	AWSOfWorld int
-	// AdminController gives the controller all permissions in the cluster and in AWS, for controllers other than
-	// Fulcrum. Default: the permissions in config/rbac and config/iam.
+	// AdminController gives the controller all permissions in the cluster and in AWS. It is for controllers other than
+	// Fulcrum. Default: the controller has the permissions in config/rbac and config/iam.
 	AdminController bool
 	// PropagationDelay is the delay until load balancers apply changes that AWS has accepted: new listeners, rules, target
-	// groups and targets. Removals of load balancers, target groups and targets apply immediately, so that the delay hides
-	// no fault. Default: none.
+	// groups and targets. Removals of load balancers, target groups and targets apply immediately, because a delay would
+	// hide faults. Default: 0.
 	PropagationDelay time.Duration
-	// ActiveImmediately makes new load balancers active when they are created, for tests that create many. Default:
-	// they become active after a second.
+	// ActiveImmediately makes load balancers active when they are created, for tests that create many. Default: they become
+	// active after a second.
 	ActiveImmediately bool
 	// WithoutTraffic disables the listeners of load balancers and the health checks, so that all targets are healthy.
 	// It is for measurements with many load balancers. Default: load balancers serve traffic.
@@ -51,11 +51,10 @@ type Options struct {
 	// Domains are domains that get one certificate each in ACM, valid for the domain and all its direct subdomains. Default:
 	// example.com and app.test.
 	Domains []string
-	// GatewayAPI is the channel of the CRDs of Gateway API that the cluster has,
-	// "standard" or "experimental". Default: none.
+	// GatewayAPI is the release channel of the Gateway API CRDs in the cluster, "standard" or "experimental". Default: the
+	// cluster has no such CRDs.
 	GatewayAPI string
-	// Manifests are files or directories of YAML, applied once the cluster is
-	// up, after Fulcrum's own CRDs and before any controller runs.
+	// Manifests are YAML files, or directories of them. Start applies them after Fulcrum's CRDs and RBAC manifests.
 	Manifests []string
 	// BaseDir is the directory of all local worlds of this user. Default: a directory in the system's directory for
 	// temporary files.
@@ -65,7 +64,7 @@ type Options struct {
 	KeepState bool
 	// Timeout is how long Start may take. Default: StartTimeout.
 	Timeout time.Duration
-	// Progress is called with each completed step, from one goroutine at a time. Default: none.
+	// Progress is called with each completed step, from one goroutine at a time. It may be nil.
 	Progress func(Step)
 }
 

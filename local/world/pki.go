@@ -27,7 +27,7 @@ type credentials struct {
 	caPEM  []byte
 	caCert *x509.Certificate
 	caKey  crypto.Signer
-	tokens map[string]string // by user
+	tokens map[string]string // bearer token, by user
 }
 
 // Users of the API server: a cluster admin, and the service account of the controller, which has the permissions in
@@ -37,8 +37,8 @@ const (
 	userController = rbac.User
 )
 
-// newCredentials creates a CA, the API server's certificate, the key of service account tokens and a bearer token for
-// each user, as files in dir.
+// newCredentials creates directory dir with a CA, the certificates of the API server, the key of service account tokens and
+// a bearer token for each user. server is the address of the API server.
 func newCredentials(dir string, server net.IP) (*credentials, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make credentials: %w", err)
@@ -96,7 +96,7 @@ func (c *credentials) makeCA() error {
 	return os.WriteFile(c.path("ca.crt"), c.caPEM, 0o600)
 }
 
-// issueServerCert writes name.crt and name.key for a server.
+// issueServerCert writes name.crt and name.key, with a new server certificate for DNS names and IP addresses.
 func (c *credentials) issueServerCert(name string, dns []string, ips []net.IP) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *credentials) issueCert(usage x509.ExtKeyUsage, name string, key crypto.
 	return c.writeKey(name+".key", key)
 }
 
-// sign returns a certificate. The first name is the common name of its subject.
+// sign returns a DER certificate that the CA has signed. The first DNS name is the common name of its subject.
 func (c *credentials) sign(usage x509.ExtKeyUsage, key crypto.PublicKey, dns []string, ips []net.IP) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
 	if err != nil {
@@ -141,8 +141,8 @@ func (c *credentials) sign(usage x509.ExtKeyUsage, key crypto.PublicKey, dns []s
 	return x509.CreateCertificate(rand.Reader, template, c.caCert, key, c.caKey)
 }
 
-// IssueCertificate returns a server certificate that clients of this local world trust, as PEM, followed by the
-// certificate of the CA.
+// IssueCertificate returns a new server certificate for DNS names, which clients of this local world trust, and its key, as
+// PEM. The certificate of the CA follows the server certificate.
 func (w *World) IssueCertificate(names ...string) (certificate, key []byte, err error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -164,7 +164,7 @@ func (c *credentials) writeKey(name string, key crypto.Signer) error {
 	return os.WriteFile(c.path(name), b, 0o600)
 }
 
-// makeTokens writes the API server's table of static tokens.
+// makeTokens creates a bearer token for each user, and writes the API server's file of static tokens.
 func (c *credentials) makeTokens() error {
 	var table string
 	for _, u := range []struct{ name, groups string }{
@@ -181,8 +181,8 @@ func (c *credentials) makeTokens() error {
 	return os.WriteFile(c.path("tokens.csv"), []byte(table), 0o600)
 }
 
-// writeKubeconfig writes a kubeconfig for one user. It contains the CA and not the path of the CA, because Go
-// clients cache transports by the path, and the next local world may use the same path.
+// writeKubeconfig writes a kubeconfig for one user. The kubeconfig contains the CA instead of its path, because Go clients
+// cache transports by path, and the next local world may use the same path. server is the URL of the API server.
 func (c *credentials) writeKubeconfig(path, server, user string) error {
 	const form = `apiVersion: v1
 kind: Config

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// readyCondition returns nil when it is met; otherwise the error says what is missing. An error that wraps errPermanent
-// ends the wait.
+// readyCondition returns nil if a condition is met, and otherwise an error that describes what is missing. An error that
+// wraps errPermanent ends the wait.
 type readyCondition func(ctx context.Context) error
 
 var errPermanent = errors.New("permanent error")
@@ -20,7 +20,8 @@ var errPermanent = errors.New("permanent error")
 // pollInterval is short because all servers are on this machine.
 const pollInterval = 40 * time.Millisecond
 
-// waitFor polls until the condition is met, ctx ends, or the process of one of the roles has exited.
+// waitFor polls until the condition ready is met, and returns nil. It returns an error when ctx ends, when the process of
+// one of the roles has ended, or when ready returns a permanent error. what names the condition in errors.
 func (w *World) waitFor(ctx context.Context, what string, ready readyCondition, roles ...string) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -46,7 +47,7 @@ func (w *World) waitFor(ctx context.Context, what string, ready readyCondition, 
 }
 
 // readinessCondition returns the condition that is met when a role is ready, and false for a role without such a condition.
-// For those roles, Start waits until it observes their effects.
+// For a role without one, Start waits for its effects, such as ready nodes.
 func (w *World) readinessCondition(role string) (readyCondition, bool) {
 	switch role {
 	case RoleEtcd:
@@ -105,7 +106,8 @@ func (w *World) checkNodesReady(ctx context.Context) error {
 	return nil
 }
 
-// checkDefaultAccount returns nil if namespace default has its service account, without which no pod can be created in it.
+// checkDefaultAccount returns an error unless namespace "default" has its service account "default". No pod can be created
+// in the namespace without this service account.
 func (w *World) checkDefaultAccount(ctx context.Context) error {
 	_, err := w.kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 	return err

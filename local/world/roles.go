@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Roles are the processes of a local world. Each role except the controller is a subcommand of fulcrum-local.
+// Roles are the processes of a local world. Each of these roles except RoleController is a subcommand of fulcrum-local. See
+// also RoleConsole.
 const (
 	RoleEtcd              = "etcd"
 	RoleAPIServer         = "kube-apiserver"
@@ -22,8 +23,8 @@ const (
 	RoleController        = "controller"
 )
 
-// Ports on the control address of a local world. They are fixed, because each local world has its own control
-// address.
+// Ports on the control address of a local world. They are the same in all local worlds, because each has its own control
+// address. The webhook port is the exception, see WebhookPort.
 const (
 	portClaim             = 1999 // open while the local world runs, to reserve its addresses
 	portEtcd              = 2379
@@ -48,9 +49,10 @@ func (w *World) filePath(name ...string) string {
 	return filepath.Join(append([]string{w.slot.dir}, name...)...)
 }
 
-// roleCommand returns the arguments and the additional environment of a role.
+// roleCommand returns the arguments of a role's program, of which the first is the role, and additional environment
+// variables. For an unknown role, it returns only the first argument.
 func (w *World) roleCommand(role string) (args, env []string) {
-	// Without a certificate each role of Kubernetes would generate one, which takes a tenth of a second of its start.
+	// Without a certificate, each role of Kubernetes would generate one at its start, which takes about 0.1 seconds.
 	certificate, key := "--tls-cert-file="+w.creds.path("apiserver.crt"), "--tls-private-key-file="+w.creds.path("apiserver.key")
 	switch role {
 	case RoleEtcd:
@@ -89,8 +91,8 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--enable-priority-and-fairness=false",
 			"--profiling=false",
 			"--shutdown-delay-duration=0s",
-			// This plugin taints new nodes until a controller has observed that they are ready; these nodes are ready
-			// from the start.
+			// This plugin taints new nodes until a controller has observed that they are ready. The nodes of a local world
+			// are ready from the start.
 			"--disable-admission-plugins=TaintNodesByCondition",
 		}
 	case RoleControllerManager:
@@ -103,11 +105,11 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--service-account-private-key-file=" + w.creds.path("service-accounts.key"),
 			"--root-ca-file=" + w.creds.path("ca.crt"),
 			"--controllers=" + strings.Join(kubeControllers, ","),
-			// A node that does not renew its lease for this long is not ready.
+			// A node becomes not ready if it does not renew its lease for this time.
 			"--node-monitor-grace-period=" + strconv.Itoa(2*nodeLeaseSeconds) + "s",
 			"--concurrent-gc-syncs=5",
 			"--profiling=false",
-			// Endpoints change without a batch period, and with higher rate limits, so that tests wait less.
+			// Tests wait less without a batch period for changes of endpoints, and with higher rate limits.
 			"--endpointslice-updates-batch-period=0s",
 			"--endpoint-updates-batch-period=0s",
 			"--kube-api-qps=200", "--kube-api-burst=400",
@@ -160,12 +162,11 @@ func (w *World) roleCommand(role string) (args, env []string) {
 	return append([]string{role}, args...), env
 }
 
-// nodeLeaseSeconds is the duration of a node's lease, in seconds. It is long because an idle local world mostly writes
-// renewals, which happen after a quarter of the duration.
+// nodeLeaseSeconds is the duration of a node's lease, in seconds. A lease is renewed after a quarter of its duration. The
+// duration is long because these renewals are most of the writes of an idle local world.
 const nodeLeaseSeconds = 160
 
-// kubeControllers are the controllers of kube-controller-manager that a local world with workloads, Services and
-// nodes needs.
+// kubeControllers are the controllers of kube-controller-manager that run in a local world.
 var kubeControllers = []string{
 	"daemonset-controller",
 	"deployment-controller",
@@ -186,7 +187,7 @@ var kubeControllers = []string{
 	"taint-eviction-controller",
 }
 
-// Roles lists all roles in the order in which they are started.
+// Roles returns all roles except RoleConsole, approximately in the order in which they are started.
 func Roles() []string {
 	return []string{
 		RoleEtcd, RoleAWS, RoleAPIServer, RoleControllerManager, RoleScheduler, RoleKwok, RoleAgent, RoleController,

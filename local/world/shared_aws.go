@@ -12,11 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// layoutFile is the file in the state directory of a local world with its layout. It exists once the AWS of the
-// local world is set up.
+// layoutFile is the name of the file with the layout in the state directory of a local world. The file exists after the AWS
+// of the local world is set up.
 const layoutFile = "layout.json"
 
-// checkSharedAWS returns an error unless the local world AWSOfWorld runs an AWS that a second cluster can use.
+// checkSharedAWS returns an error unless local world o.AWSOfWorld runs an AWS that a second cluster with these options can
+// use.
 func (o Options) checkSharedAWS() error {
 	l, err := layout.Read(filepath.Join(statePath(o.BaseDir, o.AWSOfWorld), layoutFile))
 	switch {
@@ -36,13 +37,13 @@ func (o Options) checkSharedAWS() error {
 	return nil
 }
 
-// hostPort returns the host:port of a port on the control address of a local world.
+// hostPort returns the host:port of a port on the control address of the local world with this number.
 func hostPort(number, port int) string {
 	return loopback.HostPort((&slot{number: number}).Addr(255, 1), port)
 }
 
-// awsHostPort returns the host:port of a port of the AWS that a local world uses, which another local world may
-// run.
+// awsHostPort returns the host:port of a port of the AWS that local world w uses. Another local world may run this AWS, see
+// Options.AWSOfWorld.
 func awsHostPort(w *World, port int) string {
 	return hostPort(cmp.Or(w.opts.AWSOfWorld, w.slot.number), port)
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Numbers of local worlds are between firstSlot and lastSlot, without servicesSlot. Lower numbers are left to other
-// users of the loopback range, and 10.96.0.0/16 has the cluster IPs of Services.
+// Numbers of local worlds are from firstSlot to lastSlot, without servicesSlot. Lower numbers are left for other programs
+// that use loopback addresses. 10.96.0.0/16 contains the cluster IPs of Services.
 const (
 	firstSlot    = 16
 	lastSlot     = 254
 	servicesSlot = 96
 )
 
-// slot is the reservation of a number, and thus of 10.N.0.0/16, of the matching loopback range, and of a state
-// directory.
+// slot is the reservation of a number N for a local world, and thus of 10.N.0.0/16, the loopback range 127.N.0.0/16 and a
+// state directory.
 type slot struct {
 	number int
 	dir    string
@@ -34,13 +34,12 @@ type slot struct {
 	claimListener net.Listener
 }
 
-// Addr returns an address of the slot's VPC range.
+// Addr returns the address 10.N.x.y of the slot's VPC range.
 func (s *slot) Addr(x, y byte) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(s.number), x, y})
 }
 
-// takeSlot reserves the first free number under base and gives it an empty
-// state directory.
+// takeSlot reserves the first free number under base directory base, and creates its state directory.
 func takeSlot(base string) (*slot, error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return nil, fmt.Errorf("make base directory: %w", err)
@@ -70,7 +69,7 @@ func takeSlot(base string) (*slot, error) {
 	return nil, fmt.Errorf("no free world number under %s: all %d are in use", base, lastSlot-firstSlot)
 }
 
-// takeAddresses claims the slot's addresses and reports whether they are free.
+// takeAddresses reserves the slot's addresses and reports whether they were free.
 func (s *slot) takeAddresses() bool {
 	at := func(port int) string { return loopback.HostPort(s.Addr(255, 1), port) }
 	claim, err := net.Listen("tcp4", at(portClaim))
@@ -78,7 +77,7 @@ func (s *slot) takeAddresses() bool {
 		return false
 	}
 	s.claimListener = claim
-	// The check of the API server's port finds processes that use the range without a claim.
+	// The check of the API server's port finds processes that use the address without a reservation.
 	l, err := net.Listen("tcp4", at(portAPIServer))
 	if err != nil {
 		return false
@@ -101,7 +100,8 @@ func statePath(base string, n int) string { return filepath.Join(base, strconv.I
 
 var errLocked = errors.New("locked by another process")
 
-// tryLock takes an exclusive lock, which the kernel releases when the process ends.
+// tryLock locks a file exclusively. The kernel releases the lock when the file is closed or the process ends. tryLock
+// returns errLocked if another process has the lock.
 func tryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -43,7 +43,8 @@ users:
   user: {client-certificate: %q, client-key: %q}
 `
 
-// writeAdmissionConfig writes the API server's admission configuration, with which it authenticates to webhooks.
+// writeAdmissionConfig writes the admission configuration of the API server and the client certificate with which the API
+// server authenticates to webhooks.
 func (c *credentials) writeAdmissionConfig() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -59,8 +60,8 @@ func (c *credentials) writeAdmissionConfig() error {
 	return os.WriteFile(c.path("admission.yaml"), fmt.Appendf(nil, admissionConfig, callers), 0o600)
 }
 
-// WebhookArgs returns the arguments with which a controller serves webhooks with a certificate of this local world,
-// and only to its API server.
+// WebhookArgs creates a certificate for webhooks, and returns arguments for a controller. With these arguments, the
+// controller serves its webhooks with this certificate, and only to the API server of this local world.
 func (w *World) WebhookArgs() ([]string, error) {
 	if err := w.creds.issueServerCert(webhookCertificate, []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, fmt.Errorf("certificate of webhooks: %w", err)
@@ -71,8 +72,8 @@ func (w *World) WebhookArgs() ([]string, error) {
 	}, nil
 }
 
-// InstallWebhooks configures the API server to call the webhooks of a controller with WebhookArgs: those of
-// config/webhook, with a URL on this machine instead of a Service.
+// InstallWebhooks applies the webhook configurations in config/webhook, with URLs on this machine instead of Services. The
+// controller must have been started with WebhookArgs.
 func (w *World) InstallWebhooks(ctx context.Context) error {
 	objects, err := manifest.Parse(webhook.Manifests)
 	if err != nil {
@@ -95,8 +96,8 @@ func (w *World) InstallWebhooks(ctx context.Context) error {
 	return applier.Apply(ctx, hooks)
 }
 
-// setWebhookURLs replaces the Services in a webhook configuration with URLs on this machine. It returns false for
-// other objects.
+// setWebhookURLs replaces the Services in a webhook configuration with URLs on this machine, and sets the CA bundle to ca
+// (PEM). It returns false for an object without webhooks.
 func setWebhookURLs(o *unstructured.Unstructured, port int, ca []byte) (bool, error) {
 	list, found, err := unstructured.NestedSlice(o.Object, "webhooks")
 	if err != nil || !found {

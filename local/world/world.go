@@ -27,7 +27,7 @@ import (
 //go:embed kwok.yaml
 var kwokStages []byte
 
-// World is a running local world. Its methods are safe for concurrent use.
+// World is a running local world. Its methods, except SetPropagationDelay, are safe for concurrent use.
 type World struct {
 	opts           Options
 	startedAt      time.Time
@@ -46,10 +46,10 @@ type World struct {
 	closed    bool
 }
 
-// Start starts a local world and returns when the local world can be used: the API server is ready, the nodes are ready, and
-// the manifests are applied. It starts no controller. Faults in the manifests are reported before any process is started. If
-// Start returns an error, or ctx ends before it returns, it removes everything that it has started. A started local world
-// runs until Close, even if ctx ends.
+// Start starts a local world without a controller. It returns when the API server and the nodes are ready, and the manifests
+// are applied. It reports faults in the manifests before it starts any process. If ctx ends before Start returns, or Start
+// returns another error, it stops and removes everything that it has started. A started local world runs until Close, even
+// if ctx ends.
 func Start(ctx context.Context, opts Options) (*World, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -71,7 +71,7 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	w.launcher = child.NewLauncher()
 	w.controlAddress = loopback.Addr(w.slot.Addr(255, 1))
 	if err := w.start(ctx); err != nil {
-		// Return err, because it names what Start was waiting for.
+		// An error of Close is ignored, because err names what Start was waiting for.
 		w.Close()
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (w *World) start(ctx context.Context) error {
 	return g.Wait()
 }
 
-// prepare writes the files and creates the clients, before any process runs.
+// prepare writes the files of the state directory, and creates the layout and the clients. No process runs yet.
 func (w *World) prepare() error {
 	for _, d := range []string{"logs", child.PIDsDir, "kwok"} {
 		if err := os.Mkdir(w.filePath(d), 0o700); err != nil {
@@ -157,7 +157,7 @@ func (w *World) startCluster(ctx context.Context) error {
 		return err
 	}
 	w.reportStep("the API server is ready")
-	// Start waits for these three roles later, by their effects.
+	// Start waits later for the effects of these three roles.
 	for _, role := range []string{RoleControllerManager, RoleScheduler, RoleKwok} {
 		if err := w.StartRole(ctx, role); err != nil {
 			return err
@@ -166,7 +166,8 @@ func (w *World) startCluster(ctx context.Context) error {
 	return nil
 }
 
-// loadManifests reads Fulcrum's CRDs and RBAC manifests, the CRDs of Gateway API, and the manifests in the options.
+// loadManifests reads the CRDs of the Gateway API, Fulcrum's CRDs and RBAC manifests, and Options.Manifests. Fulcrum's are
+// omitted in a local world without AWS.
 func (w *World) loadManifests() error {
 	var shipped []*unstructured.Unstructured
 	if !w.opts.WithoutAWS {
@@ -216,8 +217,8 @@ func (w *World) reportStep(name string) {
 	w.opts.Progress(Step{Name: name, Duration: time.Since(w.startedAt)})
 }
 
-// StartRole starts a role that is not running, and waits until the role is ready if readinessCondition returns a condition
-// for it.
+// StartRole starts the process of a role other than RoleController and RoleConsole. It waits until etcd, the API server or
+// AWS is ready; for other roles, it does not wait. It returns an error if the role is already running.
 func (w *World) StartRole(ctx context.Context, role string) error {
 	args, env := w.roleCommand(role)
 	if len(args) == 1 {
@@ -260,9 +261,8 @@ func (w *World) process(role string) *child.Process {
 	return w.processes[role]
 }
 
-// Kill kills the process of a role with SIGKILL, like a crash, and waits until it has ended. StartRole and
-// StartController start it again. RoleAWS gets SIGTERM instead, so that it keeps its state, as AWS does in an
-// outage.
+// Kill kills the process of a role with SIGKILL, as in a crash, and waits until it has ended. StartRole or StartController
+// can start it again. Kill sends SIGTERM to RoleAWS instead, because AWS must keep its state, as in an outage.
 func (w *World) Kill(role string) error {
 	p := w.process(role)
 	if p == nil || !p.IsAlive() {
@@ -298,10 +298,10 @@ func (w *World) ExitStatus(role string) string {
 // LogPath returns the path of a role's log.
 func (w *World) LogPath(role string) string { return w.filePath("logs", role+".log") }
 
-// LogTail returns the last lines of a role's log, indented.
+// LogTail returns the given number of last lines of a role's log, indented.
 func (w *World) LogTail(role string, lines int) string { return child.Tail(w.LogPath(role), lines) }
 
-// Close kills all processes and removes the state directory. Further calls have no effect.
+// Close kills all processes, and removes the state directory unless Options.KeepState is set. Further calls have no effect.
 func (w *World) Close() error {
 	w.mu.Lock()
 	if w.closed {
@@ -314,7 +314,7 @@ func (w *World) Close() error {
 		processes = append(processes, p)
 	}
 	w.mu.Unlock()
-	// The state is discarded, so no process needs to save it.
+	// Processes are killed without time to save their state, because the state is not used again.
 	var wg sync.WaitGroup
 	for _, p := range processes {
 		wg.Go(p.Kill)
@@ -332,10 +332,10 @@ func (w *World) Close() error {
 // Kubeconfig returns the path of a kubeconfig for a cluster admin.
 func (w *World) Kubeconfig() string { return w.kubeconfig }
 
-// RESTConfig returns a copy of the configuration of a cluster admin's client.
+// RESTConfig returns a new client configuration with the permissions of a cluster admin.
 func (w *World) RESTConfig() *rest.Config { return rest.CopyConfig(w.restConfig) }
 
-// KubeClient returns a client of the API server.
+// KubeClient returns a client of the API server with the permissions of a cluster admin.
 func (w *World) KubeClient() kubernetes.Interface { return w.kube }
 
 // Layout returns the addresses, subnets and nodes of the local world, and their IDs in AWS.

@@ -21,36 +21,37 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// Pool reuses local worlds, since starting one takes longer than most tests. Each local world is used by one test
-// at a time. All have the CRDs of Gateway API, so that tests with and without Gateways share local worlds. The zero
-// value is ready to use.
+// Pool contains local worlds that tests reuse, because the start of a local world takes longer than most tests. One test at
+// a time uses a local world. All local worlds have the CRDs of the Gateway API, because tests with and without Gateways
+// share them. The zero value is ready to use.
 type Pool struct {
 	mu     sync.Mutex
-	worlds map[string][]*PooledWorld // by the options that must be equal
+	worlds map[string][]*PooledWorld // by PooledWorld.optionsKey
 }
 
 // PooledWorld is a local world of a pool, for one test at a time.
 type PooledWorld struct {
 	*world.World
 	pool          *Pool
-	optionsKey    string
+	optionsKey    string // text of the options that must be equal, see Acquire
 	inUse         bool
 	state         *kubernetesState
-	objectsBefore map[string]object
+	objectsBefore map[string]object // objects in the cluster before the test, by object.String
 	aws           *inspect.Inspector
 	inventory     inspect.Inventory // resources in AWS before the test
 	logCount      int
 }
 
-// cleanLimit is how long Clean waits for changes for which the test has not waited.
+// cleanLimit is how long Clean waits for each of two conditions: that the controller has removed its resources, and that the
+// objects of the test are deleted.
 const cleanLimit = 2 * time.Minute
 
-// releaseLimit is the deadline for Release: two waits of cleanLimit, and the requests between them.
+// releaseLimit is the timeout of Release. It includes the two waits of cleanLimit in Clean, and other requests.
 const releaseLimit = 3 * cleanLimit
 
-// AcquireForTest acquires a local world for a test and releases it when the test ends. The test need not delete the
-// objects that it applies, unless a controller has created AWS resources for them. The test fails if resources or
-// objects remain or are missing afterwards.
+// AcquireForTest acquires a local world for a test, and releases it when the test ends. The test must delete the objects for
+// which a controller has created AWS resources; other objects are deleted for it. The test fails if AWS resources remain or
+// are missing at its end. If the test has failed, the local world is closed.
 func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
@@ -70,8 +71,8 @@ func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 	return l.World
 }
 
-// Acquire returns a local world with the options that is not in use, or starts one. Release returns it to the pool;
-// Close ends it.
+// Acquire returns a local world that is not in use and has the same options, or starts one. It compares only the options
+// that kind contains, and sets PropagationDelay. Release returns the local world to the pool; Close ends it.
 func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, error) {
 	opts.AdminController = opts.AdminController || TestsOtherController()
 	opts.GatewayAPI = cmp.Or(opts.GatewayAPI, "standard")
@@ -102,8 +103,8 @@ func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, e
 	return l, nil
 }
 
-// reserve marks an unused local world with this options key as used and returns it. If all of them are in use, it adds a
-// local world, which the caller must start.
+// reserve returns an unused local world with the options key kind, and sets inUse. If there is none, it adds a PooledWorld
+// without a World, which the caller must start.
 func (p *Pool) reserve(kind string) (*PooledWorld, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,8 +137,8 @@ func (l *PooledWorld) start(ctx context.Context, opts world.Options) error {
 	return l.recordState(ctx)
 }
 
-// recordState waits until Kubernetes has created the default objects of each namespace, and records all objects in field
-// objectsBefore.
+// recordState stores all objects of the cluster in objectsBefore. It waits until Kubernetes has created the default objects
+// of each namespace, and two successive reads are equal.
 func (l *PooledWorld) recordState(ctx context.Context) error {
 	return await.Success(ctx, cleanLimit, func(ctx context.Context) error {
 		last := l.objectsBefore
@@ -159,8 +160,8 @@ func (l *PooledWorld) recordState(ctx context.Context) error {
 	})
 }
 
-// Release returns the local world to the pool. If the test has left objects or resources in it, Release closes it
-// and returns an error.
+// Release cleans the local world and returns it to the pool. If Clean returns an error, Release closes the local world and
+// returns the error.
 func (l *PooledWorld) Release(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, releaseLimit)
 	defer done()
@@ -190,8 +191,9 @@ func (l *PooledWorld) Close() error {
 	return l.World.Close()
 }
 
-// Clean kills the controller of the test and deletes the objects of the test. It returns an error if objects or resources
-// remain that the controller should have removed, or if AWS has denied a call of the controller.
+// Clean waits until the controller has removed its AWS resources and finalizers. Then it kills the controller, deletes the
+// objects of the test, and clears the logs of the emulator. It returns an error if AWS resources, finalizers or changed
+// objects remain, if a role does not run, or if AWS has denied a call of the controller.
 func (l *PooledWorld) Clean(ctx context.Context) error {
 	for _, role := range world.Roles() {
 		if role != world.RoleController && !l.IsAlive(role) {
@@ -237,8 +239,8 @@ func (l *PooledWorld) Clean(ctx context.Context) error {
 	return nil
 }
 
-// checkControllerCleanup returns the objects of the cluster. It returns an error if resources of the controller
-// remain in AWS, resources of the local world are missing, or objects have finalizers.
+// checkControllerCleanup returns the objects of the cluster. It returns an error if AWS has other resources than before the
+// test, or if an object has a finalizer of a load balancer controller.
 func (l *PooledWorld) checkControllerCleanup(ctx context.Context) (map[string]object, error) {
 	found, err := l.aws.Inventory(ctx)
 	if err != nil {
@@ -262,8 +264,8 @@ func (l *PooledWorld) checkControllerCleanup(ctx context.Context) (map[string]ob
 	return now, nil
 }
 
-// restoreObjects deletes the objects that were added to the cluster and waits until the cluster has the same objects as in
-// field objectsBefore. now has the current objects. Only kinds of objects that differ are polled.
+// restoreObjects deletes the objects that were added to the cluster, and waits until the cluster has the same objects as in
+// objectsBefore. now contains the current objects. While objects differ, it polls only their kinds.
 func (l *PooledWorld) restoreObjects(ctx context.Context, now map[string]object) error {
 	before := l.objectsBefore
 	return await.Success(ctx, cleanLimit, func(ctx context.Context) error {
@@ -296,9 +298,9 @@ func (l *PooledWorld) restoreObjects(ctx context.Context, now map[string]object)
 	})
 }
 
-// deleteAdded deletes the objects that are not in before.
+// deleteAdded deletes those of objects that are not in before. If pods are among them, it leaves namespaces to a later call.
 func (l *PooledWorld) deleteAdded(ctx context.Context, before map[string]object, objects []object) error {
-	// Kubernetes deletes a namespace with pods only after half a minute, so pods are deleted first.
+	// Kubernetes takes half a minute to delete a namespace that contains pods, so pods are deleted first.
 	withPods := slices.ContainsFunc(objects, object.isPod)
 	for _, o := range objects {
 		if _, ok := before[o.String()]; ok || withPods && o.resource.Resource == "namespaces" {
@@ -311,7 +313,7 @@ func (l *PooledWorld) deleteAdded(ctx context.Context, before map[string]object,
 	return nil
 }
 
-// clearEmulatorList clears a list of the emulator with its admin API.
+// clearEmulatorList clears a list of the emulator, "calls" or "faults", with its admin API.
 func (l *PooledWorld) clearEmulatorList(ctx context.Context, list string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, l.AWSEndpoint()+"/_fulcrum/"+list, nil)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// kubernetesState reads and deletes the objects of a cluster, so that tests can share it.
+// kubernetesState reads and deletes the objects of a cluster. With it, Pool restores the state of a cluster after a test.
 type kubernetesState struct {
 	w        *world.World
 	metadata metadata.Interface
@@ -33,13 +33,13 @@ func newKubernetesState(w *world.World) (*kubernetesState, error) {
 	return &kubernetesState{w: w, metadata: client}, nil
 }
 
-// object identifies an object of a cluster.
+// object identifies an object of a cluster, and contains the data that objectDifference and the clean-up need.
 type object struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
-	hasOwner        bool     // has an owner
+	hasOwner        bool     // whether the object has owner references
 	finalizers      []string // only finalizers of load balancer controllers
-	editVersion     string   // changes when the object is edited
+	editVersion     string   // changes when the object is edited or created again
 }
 
 func (o object) String() string {
@@ -49,8 +49,8 @@ func (o object) String() string {
 	return o.resource.Resource + " " + o.namespace + "/" + o.name
 }
 
-// resources returns the kinds whose objects are compared: all that can be deleted, except Events, and Endpoints,
-// which EndpointSlices duplicate.
+// resources returns the resources whose objects are compared: all that can be listed and deleted, except Events and
+// Endpoints. Endpoints are omitted because EndpointSlices contain the same data.
 func (k *kubernetesState) resources() (map[schema.GroupVersionResource]struct{}, error) {
 	lists, err := k.w.KubeClient().Discovery().ServerPreferredResources()
 	if err != nil {
@@ -64,13 +64,13 @@ func (k *kubernetesState) resources() (map[schema.GroupVersionResource]struct{},
 	return out, err
 }
 
-// isHeartbeatLease reports whether a Lease is the heartbeat of a node or of an API server. The node or API server
-// recreates such a Lease.
+// isHeartbeatLease reports whether a Lease is the heartbeat of a node or of an API server, which creates the Lease again if
+// it is deleted.
 func isHeartbeatLease(namespace, name string) bool {
 	return namespace == corev1.NamespaceNodeLease || namespace == metav1.NamespaceSystem && strings.HasPrefix(name, "apiserver-")
 }
 
-// objects lists the objects of resources, except heartbeat Leases.
+// objects returns the objects of resources, except heartbeat Leases, by object.String.
 func (k *kubernetesState) objects(ctx context.Context, resources map[schema.GroupVersionResource]struct{}) (map[string]object, error) {
 	nodes, err := k.nodes(ctx)
 	if err != nil {
@@ -105,7 +105,8 @@ func (k *kubernetesState) objects(ctx context.Context, resources map[schema.Grou
 	return out, nil
 }
 
-// nodes returns the specs of the nodes as text. The generation of a Node does not change with its spec.
+// nodes returns the specs of the nodes as text, by name. They are needed because the generation of a Node does not change
+// with its spec.
 func (k *kubernetesState) nodes(ctx context.Context) (map[string]string, error) {
 	list, err := k.w.KubeClient().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -118,8 +119,8 @@ func (k *kubernetesState) nodes(ctx context.Context) (map[string]string, error) 
 	return out, nil
 }
 
-// delete deletes an object without a grace period. It leaves objects with an owner to the garbage collector, and
-// the default objects of deleted namespaces to their namespace.
+// delete deletes an object without a grace period. It does not delete objects that Kubernetes deletes: objects with an
+// owner, except pods, and service accounts and ConfigMaps in namespaces that are not in before.
 func (k *kubernetesState) delete(ctx context.Context, o object, before map[string]object) error {
 	_, namespaceRemains := before["namespaces "+o.namespace]
 	isDefaultKind := o.resource.Resource == "serviceaccounts" || o.resource.Resource == "configmaps"
@@ -135,7 +136,7 @@ func (k *kubernetesState) delete(ctx context.Context, o object, before map[strin
 	return err
 }
 
-// deleteEvents deletes all Events in the namespaces in before, because the next test may use the same names of objects.
+// deleteEvents deletes all Events in the namespaces in before, because the next test may create objects with the same names.
 func (k *kubernetesState) deleteEvents(ctx context.Context, before map[string]object) error {
 	var errs []error
 	for _, o := range before {
@@ -146,7 +147,7 @@ func (k *kubernetesState) deleteEvents(ctx context.Context, before map[string]ob
 	return errors.Join(errs...)
 }
 
-// allObjects lists the objects of all resources.
+// allObjects returns the objects of all resources, by object.String.
 func (k *kubernetesState) allObjects(ctx context.Context) (map[string]object, error) {
 	resources, err := k.resources()
 	if err != nil {
@@ -155,8 +156,8 @@ func (k *kubernetesState) allObjects(ctx context.Context) (map[string]object, er
 	return k.objects(ctx, resources)
 }
 
-// objectDifference returns the objects that were added, removed or changed, and an error that lists them, or nil. Webhook
-// configurations come first, because their webhooks could reject the deletion of other objects.
+// objectDifference returns the objects that were added, removed or changed, and an error that lists them. The error is nil
+// if there are none. Webhook configurations come first, because their webhooks could reject the deletion of other objects.
 func objectDifference(before, now map[string]object) (objects []object, err error) {
 	var texts []string
 	for name, o := range now {

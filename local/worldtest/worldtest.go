@@ -1,5 +1,5 @@
-// Package worldtest starts local worlds for tests. A test fails if the IAM policies of the controller lack a
-// permission.
+// Package worldtest starts local worlds for tests. A test fails if AWS denies a call of the controller, because the IAM
+// policies in config/iam must contain all permissions that the controller needs.
 package worldtest
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// BinVariable is an environment variable with a directory of programs that `make build` has built. Without it,
-// programs are built when a test needs them.
+// BinVariable is the environment variable with the directory of programs that `make build` has built. If it is empty, a test
+// builds the programs that it needs.
 const BinVariable = "FULCRUM_BIN"
 
-// ControllerVariable is an environment variable with the path of a controller to test instead of Fulcrum.
+// ControllerVariable is the environment variable with the path of a controller that is tested instead of Fulcrum.
 const ControllerVariable = "FULCRUM_CONTROLLER"
 
 // BinaryPath returns the path of fulcrum-local. It is built only if its sources have changed; the first build takes
@@ -32,12 +32,12 @@ func BinaryPath(t testing.TB) string {
 	return build(t, "local", "fulcrum-local")
 }
 
-// TestsOtherController reports whether ControllerVariable is set. Local worlds then have Options.AdminController,
-// since the other controller may need other permissions.
+// TestsOtherController reports whether ControllerVariable is set. Local worlds then have Options.AdminController, because
+// the other controller may need other permissions.
 func TestsOtherController() bool { return os.Getenv(ControllerVariable) != "" }
 
-// ControllerPath returns the path of the controller to test: ControllerVariable, or Fulcrum, built in its own module
-// with the library versions of its release.
+// ControllerPath returns the path of the controller to test. It is the path in ControllerVariable, or Fulcrum, which is
+// built in the root module, with the library versions of its release.
 func ControllerPath(t testing.TB) string {
 	t.Helper()
 	if p := os.Getenv(ControllerVariable); p != "" {
@@ -46,7 +46,7 @@ func ControllerPath(t testing.TB) string {
 	return build(t, ".", "fulcrum")
 }
 
-// NewApplier returns a function that applies manifests, or fails the test.
+// NewApplier returns a function that applies YAML manifests to the cluster of w. The function fails the test on an error.
 func NewApplier(t testing.TB, w *world.World) func(docs string) {
 	t.Helper()
 	applier, err := manifest.NewApplier(w.RESTConfig())
@@ -65,13 +65,14 @@ func NewApplier(t testing.TB, w *world.World) func(docs string) {
 	}
 }
 
-// ClientPath returns the path of helm or kubectl, built in the module of the chart.
+// ClientPath returns the path of a client program, "helm", "kubectl" or "krew", which is built in the module in directory
+// charts.
 func ClientPath(t testing.TB, name string) string {
 	t.Helper()
 	return build(t, "charts", name)
 }
 
-// ProgramPath returns the path of a program, built in the module of a directory, "." or "local".
+// ProgramPath returns the path of the program ./cmd/name of a module. module is the directory of the module, "." or "local".
 func ProgramPath(t testing.TB, module, name string) string {
 	t.Helper()
 	return build(t, module, name)
@@ -87,7 +88,8 @@ func SourceRoot(t testing.TB) string {
 	return strings.TrimSpace(string(root))
 }
 
-// build builds a program as `make build` does. module is a directory of the source tree.
+// build returns the path of the program ./cmd/name of a module. If BinVariable is set, the program is in that directory;
+// otherwise build builds it as `make build` does. module is the directory of the module in the source tree.
 func build(t testing.TB, module, name string) string {
 	t.Helper()
 	if bin := os.Getenv(BinVariable); bin != "" {
@@ -98,7 +100,7 @@ func build(t testing.TB, module, name string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(cache, "fulcrum", name)
-	// Tests of several packages run in parallel: one of them builds, the others wait.
+	// The tests of several packages run in parallel, so only one of them may build at a time.
 	unlock, err := lockFile(path + ".lock")
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +128,8 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// Start starts a local world for a test and ends it after the test. By default, each role of Kubernetes has one
-// processor.
+// Start starts a local world for a test, and closes it when the test ends. By default, Options.Processors is 1. The test
+// fails if AWS has denied a call of the controller.
 func Start(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
@@ -151,7 +153,7 @@ func Start(t testing.TB, opts world.Options) *world.World {
 	return w
 }
 
-// reportDenials fails a test in which AWS denied a call of the controller.
+// reportDenials fails the test if AWS has denied a call of the controller.
 func reportDenials(t testing.TB, w *world.World) {
 	if !w.IsAlive(world.RoleAWS) {
 		return
@@ -167,7 +169,7 @@ func reportDenials(t testing.TB, w *world.World) {
 	}
 }
 
-// Eventually calls check until it returns nil, and fails the test after limit.
+// Eventually calls check until it returns nil. After limit, it fails the test with the last error of check.
 func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
 	if err := await.Success(t.Context(), limit, check); err != nil {

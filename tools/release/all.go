@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// platforms are the platforms of the programs. The image is for the Linux platforms.
+// platforms is the default of the flag --platforms of a release. The image contains only the Linux platforms.
 const platforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
-// publishSettings are the values of release.yaml.
+// publishSettings contains the values of tools/release/release.yaml: the registries and URLs of the release.
 type publishSettings struct {
 	Image     string `json:"image"`
 	Charts    string `json:"charts"`
@@ -30,10 +30,10 @@ type publishSettings struct {
 	UpgradesFrom []string `json:"upgradesFrom"`
 }
 
-// versionPattern matches a version in the form of a tag, such as v0.9.0.
+// versionPattern matches a release version, such as v0.9.0 or v0.9.0-rc.1.
 var versionPattern = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
-// fullRelease has the settings and the files of a release.
+// fullRelease contains the settings and the files of a release.
 type fullRelease struct {
 	settings
 	repositoryDir string // folder of the repository, with the chart and the manifests
@@ -41,7 +41,7 @@ type fullRelease struct {
 	files         map[string][]byte // content of the files of the release, by name
 }
 
-// makeRelease creates all files of a release in a folder.
+// makeRelease creates all files of a release in the folder of the flag --out.
 func makeRelease(ctx context.Context, args []string, stdout io.Writer) error {
 	a, err := parseRelease(args)
 	if err != nil {
@@ -132,12 +132,12 @@ func parseRelease(args []string) (*fullRelease, error) {
 // chartVersion returns the version without the leading v, as charts need it.
 func (a *fullRelease) chartVersion() string { return strings.TrimPrefix(a.release.version, "v") }
 
-// readFile returns a file of the repository.
+// readFile returns the content of a file in the repository. name contains the elements of its path.
 func (a *fullRelease) readFile(name ...string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(append([]string{a.repositoryDir}, name...)...))
 }
 
-// addArchives adds the archive with program and licence for each platform, and its SBOM.
+// addArchives adds an archive with the program and the licence, and an SBOM, for each platform.
 func (a *fullRelease) addArchives(programs []program) error {
 	licence, err := a.readFile("LICENSE")
 	if err != nil {
@@ -162,7 +162,8 @@ func (a *fullRelease) addArchives(programs []program) error {
 
 func archiveName(p v1.Platform) string { return fmt.Sprintf("fulcrum_%s_%s", p.OS, p.Architecture) }
 
-// addManifests adds a file with the CRDs, one with the roles, one with the webhooks, and an archive of the IAM policies.
+// addManifests adds a file with the CRDs, a file with the RBAC objects, a file with the webhook configurations, and an
+// archive of the IAM policies.
 func (a *fullRelease) addManifests() error {
 	for name, dir := range map[string]string{"crds.yaml": "config/crd", "rbac.yaml": "config/rbac", "webhooks.yaml": "config/webhook"} {
 		parts, err := filepath.Glob(filepath.Join(a.repositoryDir, dir, "*.yaml"))

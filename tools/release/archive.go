@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// tarArchive returns a tar.gz archive, whose bytes depend on files and time only.
+// tarArchive returns a tar.gz archive of files. All files have the time at. The bytes of the archive depend only on files
+// and at.
 func tarArchive(files []file, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -34,7 +35,8 @@ func tarArchive(files []file, at time.Time) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// zipArchive returns a zip archive for Windows, whose bytes depend on files and time only.
+// zipArchive returns a zip archive of files. All files have the time at. The bytes of the archive depend only on files and
+// at.
 func zipArchive(files []file, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)

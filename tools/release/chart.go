@@ -24,8 +24,8 @@ const (
 	chartContentType types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// addChart adds the chart as an archive, and as an OCI artefact in a layout. The chart has the version of the
-// release, and the digest of the image, so that a later change of the image's tag has no effect.
+// addChart adds the Helm chart as an archive, and as an OCI artefact in an OCI image layout. The chart has the version of
+// the release. It refers to the image by its digest, so a later change of the image's tag has no effect.
 func (a *fullRelease) addChart(image v1.Hash) error {
 	dir := filepath.Join(a.repositoryDir, "charts", "fulcrum")
 	var files []file
@@ -67,8 +67,8 @@ func (a *fullRelease) addChart(image v1.Hash) error {
 	return a.addChartArtefact(files[i].content, data)
 }
 
-// replaceLines returns a text in which the first text of each pair, which must occur exactly once at the start of a
-// line, is replaced by the second.
+// replaceLines replaces lines of a text. pairs contains an old text and a new text for each replacement. replaceLines
+// returns an error unless each old text occurs exactly once at the start of a line.
 func replaceLines(text []byte, pairs ...string) ([]byte, error) {
 	for i := 0; i < len(pairs); i += 2 {
 		if n := bytes.Count(text, []byte("\n"+pairs[i])); n != 1 {
@@ -79,7 +79,7 @@ func replaceLines(text []byte, pairs ...string) ([]byte, error) {
 	return text, nil
 }
 
-// descriptor is a descriptor of the OCI image specification.
+// descriptor is a content descriptor of the OCI image specification.
 type descriptor struct {
 	MediaType   types.MediaType   `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -87,8 +87,8 @@ type descriptor struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// addChartArtefact adds an OCI image layout with the chart, in which Chart.yaml is the configuration. A registry client can
-// push the layout to a registry for Helm.
+// addChartArtefact adds an OCI image layout with the chart. A registry client can push the layout to a registry, from which
+// Helm can install the chart. chart is the content of Chart.yaml, and data is the archive of the chart.
 func (a *fullRelease) addChartArtefact(chart, data []byte) error {
 	config, err := yaml.YAMLToJSON(chart)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 
 const commitDate = "2026-01-31T12:00:00+01:00"
 
-// buildImage builds the image from a copy of the source in a new folder. It returns the output folder and the digest
-// that the command printed.
+// buildImage runs "release image" for a copy of testdata/program in a new folder. It returns the output folder and the
+// digest that the command printed.
 func buildImage(t *testing.T) (out, digest string) {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "a folder of its own")
@@ -48,7 +48,8 @@ func TestTwoBuildsHaveOneDigest(t *testing.T) {
 	}
 }
 
-// readLayout returns the OCI image layout in a folder, and checks that it is complete.
+// readLayout returns the index of the OCI image layout in a folder, and its manifest. It fails the test if the layout is not
+// valid. dir contains the elements of the folder's path.
 func readLayout(t *testing.T, dir ...string) (v1.ImageIndex, *v1.IndexManifest) {
 	t.Helper()
 	path, err := layout.FromPath(filepath.Join(dir...))
@@ -133,7 +134,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// imageFiles returns all files of an image, and checks that each file has the time of the commit.
+// imageFiles returns the content of all files of an image, by name. It checks that each file has the time of the commit and
+// belongs to root.
 func imageFiles(t *testing.T, img v1.Image) map[string][]byte {
 	t.Helper()
 	want, _ := time.Parse(time.RFC3339, commitDate)
@@ -176,8 +178,8 @@ func sortedNames(files map[string][]byte) []string {
 	return out
 }
 
-// TestSBOM checks that the SBOM has every module that the linker has listed in a program; the program is the test
-// itself.
+// TestSBOM checks that the SBOM of a program lists modules from which it is built. The program is the test program, and the
+// test checks for four of its modules.
 func TestSBOM(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

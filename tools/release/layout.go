@@ -28,8 +28,8 @@ const (
 	imageTitle = "Fulcrum"
 )
 
-// writeImage writes the OCI image layout of one image for all platforms, and the SBOMs, to a folder. It returns the
-// digest of the image.
+// writeImage writes the SBOMs and an OCI image layout to folder out. The layout contains one multi-platform image with all
+// programs. writeImage returns the digest of this image.
 func writeImage(out string, r release, programs []program) (v1.Hash, error) {
 	base, err := newLayer(baseFiles(), r.date)
 	if err != nil {
@@ -97,7 +97,7 @@ func newImage(base v1.Layer, r release, p program) (v1.Image, error) {
 	return mutate.ConfigFile(img, config)
 }
 
-// imageLabels returns the labels of the image, with keys of the OCI image specification (annotations.md).
+// imageLabels returns the labels of the image. The keys are defined in the OCI image specification (annotations.md).
 func imageLabels(r release) map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":    imageTitle,
@@ -109,14 +109,15 @@ func imageLabels(r release) map[string]string {
 	}
 }
 
-// file is an entry of a layer; a name that ends with a slash is a folder.
+// file is an entry of an image layer or an archive. If its name ends with a slash, it is a folder.
 type file struct {
 	name    string
 	mode    int64
 	content []byte
 }
 
-// baseFiles returns the system files that a static program needs: users and certificates, no shell, no package manager.
+// baseFiles returns the system files of the image: users, certificates and an empty folder tmp. There is no shell and no
+// package manager.
 func baseFiles() []file {
 	return []file{
 		{name: "etc/", mode: 0o755},
@@ -125,15 +126,15 @@ func baseFiles() []file {
 		{name: "etc/ssl/", mode: 0o755},
 		{name: "etc/ssl/certs/", mode: 0o755},
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, content: trustedRoots()},
-		// The chart mounts the certificate of the webhooks below tmp.
+		// The chart mounts the certificate of the webhooks below this folder.
 		{name: "tmp/", mode: 0o1777},
 		{name: "usr/", mode: 0o755},
 		{name: "usr/share/", mode: 0o755},
 	}
 }
 
-// trustedRoots returns the certificates of the authorities that Mozilla trusts without restriction, as PEM. A file
-// of certificates cannot express restrictions.
+// trustedRoots returns the certificates of the CAs that Mozilla trusts without constraints, as PEM. It omits CAs with
+// constraints, because a file of certificates cannot contain constraints.
 func trustedRoots() []byte {
 	var out []byte
 	for root := range bundle.Roots() {

@@ -1,8 +1,8 @@
-// Command release creates the files of a release, without a container engine, a registry or a network: programs for
-// all platforms, the container image as an OCI image layout, the chart, manifests, completion scripts, SBOMs (lists
-// of the modules in the programs), checksums, provenance and a list of changes. "release image" only creates the
-// image. The files depend only on the source and the version of Go; they do not contain the current time, or paths
-// and accounts of the machine.
+// Command release creates the files of a release: programs for all platforms, the container image as an OCI image layout,
+// the chart, manifests, completion scripts, SBOMs (lists of the modules in the programs), checksums, provenance and a list
+// of changes. "release image" creates only the image and its SBOMs. The command needs no container engine, no registry and
+// no network. The files depend only on the source, the flags and the version of Go. They do not contain the current time, or
+// paths and accounts of the machine.
 package main
 
 import (
@@ -31,19 +31,19 @@ func main() {
 	}
 }
 
-// settings are the values of the flags.
+// settings contains the values of the flags of "release image".
 type settings struct {
 	release   release
-	source    string // folder of the module
-	program   string // package of the program in the module
+	source    string // folder of the Go module
+	program   string // path of the program's package in the module
 	outputDir string
 	platforms []v1.Platform
 }
 
-// release has the version of the image and the commit of its source.
+// release contains the version of a release and the commit of its source.
 type release struct {
 	version, commit string
-	date            time.Time // time of the commit, and of all files in the image
+	date            time.Time // time of the commit, and of all files in the image and the archives
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return makeRelease(ctx, args, stdout)
 }
 
-// makeImage runs the command "release image".
+// makeImage implements the command "release image". It prints the digest of the image.
 func makeImage(ctx context.Context, args []string, stdout io.Writer) error {
 	s, err := parseFlags(args)
 	if err != nil {
@@ -71,7 +71,7 @@ func makeImage(ctx context.Context, args []string, stdout io.Writer) error {
 	return nil
 }
 
-// buildAll compiles the program for each platform.
+// buildAll compiles the program for each platform in the settings, and creates the SBOMs.
 func buildAll(ctx context.Context, s settings) ([]program, error) {
 	work, err := os.MkdirTemp("", "fulcrum-release-")
 	if err != nil {
@@ -93,7 +93,7 @@ func buildAll(ctx context.Context, s settings) ([]program, error) {
 	return programs, nil
 }
 
-// linkerValuePattern matches values that are allowed in a linker flag.
+// linkerValuePattern matches versions and commits that can be used in a linker flag without quotes.
 var linkerValuePattern = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
 
 func parseFlags(args []string) (settings, error) {

@@ -22,7 +22,8 @@ import (
 // shells are the shells for which the program prints completion scripts.
 var shells = []string{"bash", "fish", "powershell", "zsh"}
 
-// addCompletions adds the completion scripts, which the program for the platform of this machine prints.
+// addCompletions adds an archive of completion scripts. It runs the program for the platform of this machine, which prints
+// them, and returns an error if there is no such program.
 func (a *fullRelease) addCompletions(ctx context.Context, programs []program) error {
 	i := slices.IndexFunc(programs, func(p program) bool {
 		return p.platform.OS == runtime.GOOS && p.platform.Architecture == runtime.GOARCH
@@ -51,7 +52,8 @@ func (a *fullRelease) addCompletions(ctx context.Context, programs []program) er
 	return err
 }
 
-// addKrewManifest adds the manifest for krew, the plugin manager of kubectl, which installs the program as "kubectl fulcrum".
+// addKrewManifest adds the plugin manifest for krew, the plugin manager of kubectl. With it, krew installs the program as
+// "kubectl fulcrum". The archives of the programs must have been added.
 func (a *fullRelease) addKrewManifest() error {
 	type object map[string]any
 	var platforms []object
@@ -80,9 +82,9 @@ func (a *fullRelease) addKrewManifest() error {
 	return err
 }
 
-// addChangelog adds a list of the subjects of the commits since the last version, sorted by their prefix, and the
-// page about differences from aws-load-balancer-controller. Outside a git repository, the list has one sentence
-// that says so.
+// addChangelog adds CHANGELOG.md with the subjects of the commits since the last version, grouped by their prefix, and
+// differences.md, which describes differences from aws-load-balancer-controller. Outside a git repository, CHANGELOG.md
+// contains a sentence about that instead of the subjects.
 func (a *fullRelease) addChangelog(ctx context.Context) error {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", args...)
@@ -130,14 +132,15 @@ func (a *fullRelease) addChangelog(ctx context.Context) error {
 	return nil
 }
 
-// provenanceSubject is an artefact in a statement of provenance.
+// provenanceSubject is an artefact, with its digests by algorithm, in an in-toto statement.
 type provenanceSubject struct {
 	Name   string            `json:"name"`
 	Digest map[string]string `json:"digest"`
 }
 
-// addProvenance adds an in-toto statement with the SLSA provenance predicate: source, Go version and parameters of
-// the files. The publisher of the release signs it.
+// addProvenance adds an in-toto statement with SLSA provenance: the digests of the image and of all files for download that
+// were added before, and the source, Go version and parameters from which they were built. The statement is not signed; the
+// publisher of the release signs it.
 func (a *fullRelease) addProvenance(image v1.Hash) error {
 	subjects := []provenanceSubject{{a.publishing.Image, map[string]string{image.Algorithm: image.Hex}}}
 	for _, name := range a.downloadNames() {
@@ -160,12 +163,12 @@ func (a *fullRelease) addProvenance(image v1.Hash) error {
 	return err
 }
 
-// downloadNames returns the names of the files for download: all files except those of layouts.
+// downloadNames returns the sorted names of the files for download: all files except those of OCI image layouts.
 func (a *fullRelease) downloadNames() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.files)), func(name string) bool { return strings.Contains(name, "/") })
 }
 
-// addChecksums adds the digests of all files for downloads, in the form of sha256sum.
+// addChecksums adds SHA256SUMS with the digests of all files for download, in the format of sha256sum.
 func (a *fullRelease) addChecksums() {
 	var out bytes.Buffer
 	for _, name := range a.downloadNames() {

@@ -17,18 +17,18 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// program is one build of the controller.
+// program is the program for one platform.
 type program struct {
 	platform v1.Platform
 	binary   []byte
 	sbom     []byte // CycloneDX, JSON
 }
 
-// versionPackage is the path of the package with the variables that the linker sets to the version.
+// versionPackage is the path of the package whose variables buildProgram sets to the version, the commit and its date.
 const versionPackage = "github.com/fulcrum-lb/fulcrum/internal/version"
 
-// buildProgram compiles the program for a platform. The file depends neither on the folder of the source nor on
-// the state of its repository.
+// buildProgram compiles the program for platform p to file out. The file does not depend on the path of the source, or on
+// the state of its git repository.
 func buildProgram(ctx context.Context, s settings, p v1.Platform, out string) error {
 	ldflags := fmt.Sprintf("-s -w -buildid= -X %[1]s.gitVersion=%[2]s -X %[1]s.gitCommit=%[3]s -X %[1]s.buildDate=%[4]s",
 		versionPackage, s.release.version, s.release.commit, s.release.date.Format(time.RFC3339))
@@ -38,7 +38,7 @@ func buildProgram(ctx context.Context, s settings, p v1.Platform, out string) er
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", path, s.program)
 	cmd.Dir = s.source
-	// These override settings in the environment that would change the binary.
+	// These variables override settings in the environment that would change the binary.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build for %s: %w\n%s", p, err, output)
@@ -46,7 +46,8 @@ func buildProgram(ctx context.Context, s settings, p v1.Platform, out string) er
 	return nil
 }
 
-// readProgram reads a program and creates its SBOM from the modules that the linker has listed in it.
+// readProgram reads the program in a file, and creates its SBOM from the list of modules that the Go linker has stored in
+// the program.
 func readProgram(p v1.Platform, file string, r release) (program, error) {
 	binary, err := os.ReadFile(file)
 	if err != nil {
@@ -69,7 +70,7 @@ func readProgram(p v1.Platform, file string, r release) (program, error) {
 	slices.SortFunc(parts, func(a, b cdx.Component) int { return bytes.Compare([]byte(a.PackageURL), []byte(b.PackageURL)) })
 
 	bom := cdx.NewBOM()
-	bom.SerialNumber = "" // a new BOM has a random number
+	bom.SerialNumber = "" // NewBOM sets a random number, but the SBOM must be reproducible
 	bom.Metadata = &cdx.Metadata{Timestamp: r.date.Format(time.RFC3339), Component: &main}
 	bom.Components = &parts
 	var text bytes.Buffer

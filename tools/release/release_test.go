@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// createRelease creates a release of a program that compiles quickly, with the chart and the manifests of the
-// repository.
+// createRelease creates a release with the small program in testdata/program, and with the chart and the manifests of the
+// repository. It returns the output folder.
 func createRelease(t *testing.T) string {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "a folder of its own")
@@ -40,7 +40,7 @@ func createRelease(t *testing.T) string {
 	return out
 }
 
-// filesBelow returns the digests of all files of a folder, by name.
+// filesBelow returns the SHA-256 digests of all files in a folder and its subfolders, by path from the folder.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -67,7 +67,7 @@ func readFile(t *testing.T, name ...string) []byte {
 	return data
 }
 
-// unpackArchive returns the files of an archive by name.
+// unpackArchive returns the content of the files in a tar.gz archive, by name.
 func unpackArchive(t *testing.T, data []byte) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -107,7 +107,7 @@ func TestRelease(t *testing.T) {
 	out := createRelease(t)
 	files := filesBelow(t, out)
 
-	// Checksums and provenance list every file for download, with its digest.
+	// Checksums and provenance list every file for download with its digest.
 	sums := map[string]string{}
 	for line := range strings.Lines(string(readFile(t, out, "SHA256SUMS"))) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
@@ -144,7 +144,8 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the statement is %+v", statement)
 	}
 
-	// The image is complete. The chart has the digest of the image, the version, and every file of charts/fulcrum.
+	// The image is complete. The chart has the digest of the image, the version of the release, and every file of
+	// charts/fulcrum.
 	_, index := readLayout(t, out, "image")
 	chart := unpackArchive(t, readFile(t, out, "fulcrum-0.9.0.tgz"))
 	var values struct {
@@ -185,7 +186,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the artefact of the chart is %+v", manifest)
 	}
 
-	// The release has a program for each platform, and the krew manifest has their URIs and digests.
+	// The release has an archive with the program for each platform, and the krew manifest has their URIs and digests.
 	var plugin struct {
 		Spec struct {
 			Version   string

@@ -17,7 +17,8 @@ type TargetGroupBindingSpec struct {
 	TargetGroupName string `json:"targetGroupName,omitempty"`
 
 	// MultiClusterTargetGroup is set if several clusters register targets in the target
-	// group. +optional
+	// group.
+	// +optional
 	MultiClusterTargetGroup bool `json:"multiClusterTargetGroup,omitempty"`
 
 	// TargetType of the target group; taken from AWS if not given.
@@ -27,7 +28,8 @@ type TargetGroupBindingSpec struct {
 	// ServiceRef names the Service and port whose endpoints are registered.
 	ServiceRef v1beta1.ServiceReference `json:"serviceRef"`
 
-	// Networking configures rules in the security groups of the targets. +optional
+	// Networking configures rules in the security groups of the targets.
+	// +optional
 	Networking *v1beta1.TargetGroupBindingNetworking `json:"networking,omitempty"`
 
 	// IamRoleArnToAssume is the role for calls on a target group of another account.

@@ -113,7 +113,8 @@ type IngressClassParamsSpec struct {
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// Group is the IngressGroup that every Ingress of the class joins. +optional
+	// Group is the IngressGroup that every Ingress of the class joins.
+	// +optional
 	Group *IngressGroup `json:"group,omitempty"`
 
 	// Scheme of the load balancer.

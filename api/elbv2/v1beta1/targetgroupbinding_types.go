@@ -127,7 +127,8 @@ type TargetGroupBindingSpec struct {
 	TargetGroupName string `json:"targetGroupName,omitempty"`
 
 	// MultiClusterTargetGroup is set if several clusters register targets in the target
-	// group. +optional
+	// group.
+	// +optional
 	MultiClusterTargetGroup bool `json:"multiClusterTargetGroup,omitempty"`
 
 	// TargetType of the target group; taken from AWS if not given.
@@ -141,7 +142,8 @@ type TargetGroupBindingSpec struct {
 	// ServiceRef names the Service and port whose endpoints are registered.
 	ServiceRef ServiceReference `json:"serviceRef"`
 
-	// Networking configures rules in the security groups of the targets. +optional
+	// Networking configures rules in the security groups of the targets.
+	// +optional
 	Networking *TargetGroupBindingNetworking `json:"networking,omitempty"`
 
 	// NodeSelector chooses the nodes to register; for instance targets only.

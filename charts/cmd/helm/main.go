@@ -1,4 +1,4 @@
-// Command helm is the Helm CLI, in the version with which the chart is tested. Tests run it against an API server.
+// Command helm is the Helm CLI, in the version with which the tests render the chart. Tests run it against an API server.
 package main
 
 import (

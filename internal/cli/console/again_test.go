@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestPageRequestsFullRefresh checks that a requested full refresh runs at once if the budget admits it.
+// TestPageRequestsFullRefresh checks that a requested full refresh runs at once if its calls are within the budget.
 func TestPageRequestsFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -27,8 +27,8 @@ func TestPageRequestsFullRefresh(t *testing.T) {
 	})
 }
 
-// TestPageReceivesTimeOfFullRefresh checks that all pages are sent the time of a full refresh that the budget does not admit
-// yet, and that the refresh runs at that time.
+// TestPageReceivesTimeOfFullRefresh checks that a page receives the time of a full refresh that has to wait for the budget, and
+// that the refresh runs at that time.
 func TestPageReceivesTimeOfFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -52,8 +52,8 @@ func TestPageReceivesTimeOfFullRefresh(t *testing.T) {
 	})
 }
 
-// TestRefreshRequestsStayWithinCallBudget checks that the number of calls in each minute that ends with a full refresh is
-// within the budget, however often pages request a refresh.
+// TestRefreshRequestsStayWithinCallBudget checks that each minute that ends with a full refresh has no more calls than the
+// budget, even if a page requests a full refresh every second.
 func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const budget = 100
@@ -90,8 +90,8 @@ func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 	})
 }
 
-// TestRefreshAboveCallBudgetIsDelayed checks that a full refresh with more calls than the budget of a minute waits only
-// until the calls of all earlier refreshes are within the budget.
+// TestRefreshAboveCallBudgetIsDelayed checks full refreshes with three times as many calls as the budget of a minute. They run
+// every three minutes, so that the average number of calls is within the budget.
 func TestRefreshAboveCallBudgetIsDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -108,7 +108,7 @@ func TestRefreshAboveCallBudgetIsDelayed(t *testing.T) {
 	})
 }
 
-// TestNoFullRefreshWithoutViewer checks that a requested full refresh does not run after all pages are closed.
+// TestNoFullRefreshWithoutViewer checks that a requested full refresh does not run if all pages are closed before its time.
 func TestNoFullRefreshWithoutViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)

@@ -7,26 +7,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// callBudget limits the calls to AWS in a minute. It determines when the next refresh may run.
+// callBudget limits the number of calls to AWS per minute. It determines when the next refresh may run.
 type callBudget struct {
 	perMinute  int
 	totalCalls int64 // calls that countCalls has recorded
-	// lastMinute has the calls of the last minute.
+	// lastMinute has the calls of the last minute, oldest first.
 	lastMinute []timedCalls
-	// withinBudgetAt is the time from which the average rate of all calls so far is within the budget. No large refresh
-	// starts before it.
+	// withinBudgetAt is the time at which the average rate of the calls of all refreshes so far is within the budget. A refresh
+	// that no page requested, or that needs more calls than perMinute, does not start before it.
 	withinBudgetAt time.Time
-	// pageCalls are the calls that a page will make by its commands after a refresh.
+	// pageCalls are the calls that the commands of a page are expected to make after a refresh, and the time of that refresh.
 	pageCalls timedCalls
 }
 
-// timedCalls is the number of calls to AWS that were made at a time.
+// timedCalls is a number of calls to AWS, and the time when they were made.
 type timedCalls struct {
 	madeAt time.Time
 	n      int
 }
 
-// countCalls records the total number of calls so far. New calls are recorded as made now, since their time is not known.
+// countCalls records that the program has made total calls so far. It records new calls as made at now, because their time is
+// not known. It removes calls older than a minute.
 func (s *callBudget) countCalls(now time.Time, total int64) {
 	if n := int(total - s.totalCalls); n > 0 {
 		s.lastMinute, s.totalCalls = append(s.lastMinute, timedCalls{now, n}), total
@@ -40,7 +41,8 @@ func (s *callBudget) countCalls(now time.Time, total int64) {
 	}
 }
 
-// countRefresh records the calls of a refresh that has ended, and the expected calls of a page after the refresh.
+// countRefresh records the number of calls of a refresh that ended at a time, and the number of calls that a page is expected to
+// make after the refresh.
 func (s *callBudget) countRefresh(at time.Time, refreshCalls, pageCalls int) {
 	s.withinBudgetAt = laterOf(s.withinBudgetAt, at).Add(refreshPause(refreshCalls+pageCalls, s.perMinute))
 	if pageCalls > 0 {
@@ -48,9 +50,8 @@ func (s *callBudget) countRefresh(at time.Time, refreshCalls, pageCalls int) {
 	}
 }
 
-// waitTime returns how long a full refresh with the given number of calls has to wait, so that no minute has more calls than
-// the budget. If the refresh has more calls than the budget of a minute, it waits until withinBudgetAt, and until a minute
-// has passed without calls.
+// waitTime returns how long a full refresh with cost calls has to wait so that no minute has more calls than the budget. If cost
+// exceeds the budget of a minute, the refresh waits until withinBudgetAt, and until a minute has passed without calls.
 func (s *callBudget) waitTime(now time.Time, cost int) time.Duration {
 	at, used := now, 0
 	if cost > s.perMinute {
@@ -81,7 +82,7 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
-// refreshPause returns the time within which the budget admits cost calls.
+// refreshPause returns how long cost calls take at the rate of the budget, which is in calls per minute.
 func refreshPause(cost, budget int) time.Duration {
 	return time.Duration(cost) * durations.MinuteInterval / time.Duration(budget)
 }

@@ -19,16 +19,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// maxConcurrentCommands is the maximum number of commands that run at the same time. Each page runs one at a time.
+// maxConcurrentCommands is the maximum number of commands that run at the same time for all pages.
 const maxConcurrentCommands = 2
 
-// commandRunner runs other commands of the program with the flags of the console.
+// commandRunner runs the commands whose output the page shows, with the flags of the console.
 type commandRunner struct {
 	env      output.Environment
 	run      Command
 	awsCalls *atomic.Int64
-	// scopeFlags are the flags of the console that select objects, such as --namespace. Commands about one object do not get
-	// them. flags are the other flags of the console.
+	// scopeFlags are the flags of the console that select namespaces, such as --namespace. Commands about one object do not
+	// get them. flags are the other flags of the console, except consoleFlags.
 	flags, scopeFlags []string
 	slots             chan struct{}
 }
@@ -36,7 +36,7 @@ type commandRunner struct {
 // consoleFlags are the flags that only the console has.
 var consoleFlags = []string{"listen", "token", "aws-calls-per-minute", "help"}
 
-// newCommandRunner returns a runner of commands, with the flags on the command line of the console.
+// newCommandRunner returns a commandRunner with the flags that are set on the command line of cmd, the command console.
 func newCommandRunner(cmd *cobra.Command, env output.Environment, run Command, awsCalls *atomic.Int64) *commandRunner {
 	c := &commandRunner{env: env, run: run, awsCalls: awsCalls, slots: make(chan struct{}, maxConcurrentCommands)}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -51,7 +51,7 @@ func newCommandRunner(cmd *cobra.Command, env output.Environment, run Command, a
 	return c
 }
 
-// flagArguments returns a flag as command line arguments. A list becomes one argument for each value.
+// flagArguments returns a flag and its value as command-line arguments. A list has one argument for each of its values.
 func flagArguments(f *pflag.Flag) (out []string) {
 	switch v := f.Value.(type) {
 	case pflag.SliceValue:
@@ -66,7 +66,7 @@ func flagArguments(f *pflag.Flag) (out []string) {
 
 // commandResult is the output of a command.
 type commandResult struct {
-	// Command is the command line that prints the same output as text.
+	// Command is the command line with which a user gets the same output as text.
 	Command string `json:"command"`
 	// Exit is the exit code of the command.
 	Exit int `json:"exit"`
@@ -78,11 +78,11 @@ type commandResult struct {
 	Document json.RawMessage `json:"document,omitempty"`
 }
 
-// queryError is an error for an invalid request of a page.
+// queryError is an error about an invalid request of a page. It is answered with status 400.
 type queryError struct{ error }
 
-// arguments returns the command line for a request of a page. Values that may come from objects of tenants are passed as
-// values of flags or after "--", so that they are never parsed as flags.
+// arguments returns the command-line arguments for a request of a page. name is the document that the page requests, and q has
+// the parameters. Values of q are passed as values of flags or after "--", so that they are never parsed as flags.
 func (c *commandRunner) arguments(name string, q url.Values) ([]string, error) {
 	fromFiles := slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") })
 	switch name {
@@ -130,7 +130,8 @@ func (c *commandRunner) arguments(name string, q url.Values) ([]string, error) {
 	return nil, queryError{fmt.Errorf("there is no document %q", name)}
 }
 
-// execute runs a command. name and q are the path and the query of the request.
+// execute runs the command for a request of a page, and returns its output. name and q are as for arguments. It waits while
+// maxConcurrentCommands other commands run.
 func (c *commandRunner) execute(ctx context.Context, name string, q url.Values) (commandResult, error) {
 	args, err := c.arguments(name, q)
 	if err != nil {
@@ -161,7 +162,7 @@ func (c *commandRunner) execute(ctx context.Context, name string, q url.Values) 
 	return result, nil
 }
 
-// shellLine returns the command line with the given arguments and the flags of the console, quoted for a shell.
+// shellLine returns the command line with the given arguments and the flags of the console, quoted for a shell. It omits "--".
 func (c *commandRunner) shellLine(args []string) string {
 	words := []string{"fulcrum"}
 	for _, a := range slices.Concat(args, c.flags) {
@@ -172,7 +173,7 @@ func (c *commandRunner) shellLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// ServeHTTP answers GET /api/command/NAME.
+// ServeHTTP answers GET /api/command/NAME with a commandResult as JSON.
 func (c *commandRunner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := c.execute(r.Context(), r.PathValue("name"), r.URL.Query())
 	if bad, ok := err.(queryError); ok {

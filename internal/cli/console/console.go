@@ -1,5 +1,5 @@
-// Package console has the command console, a web page that shows the output of other commands. Like these commands, it reads
-// the cluster and AWS with the permissions of the user, and changes nothing.
+// Package console has the command console, which serves a web page with the output of other commands. Like these commands, it
+// reads the cluster and AWS with the permissions of the user, and changes nothing.
 package console
 
 import (
@@ -25,23 +25,23 @@ import (
 const (
 	// defaultAddress has a fixed port, so that links to the page stay valid.
 	defaultAddress = "127.0.0.1:7442"
-	// defaultBudget is the default number of calls to AWS in a minute. It admits a refresh of a few load balancers every two
+	// defaultBudget is the default limit for calls to AWS per minute. It is enough to refresh a few load balancers every two
 	// seconds.
 	defaultBudget = 100
-	// minTokenLength is the length of 96 random bits in base64.
+	// minTokenLength is the minimum length of the token in characters. 96 random bits in base64 have this length.
 	minTokenLength = 16
-	// tokenVariable is the environment variable with the token. Unlike a flag it is not shown in a list of processes.
+	// tokenVariable is the environment variable with the token. Unlike a flag, it is not visible in a list of processes.
 	tokenVariable = "FULCRUM_CONSOLE_TOKEN"
 )
 
-// Command runs another command of the program, and returns its exit code.
+// Command runs the command in the Args of an environment, and returns its exit code.
 type Command func(context.Context, output.Environment) int
 
 // New returns the command console. run runs the commands whose output the page shows.
 func New(env output.Environment, run Command) *cobra.Command { return newConsoleCommand(env, run, "") }
 
-// NewMigration returns the command migrate console, which prints the link to the page about the migration to the Gateway
-// API.
+// NewMigration returns the command "migrate console". It serves the same page as the command console, and prints a link to the
+// part of the page about the migration to the Gateway API.
 func NewMigration(env output.Environment, run Command) *cobra.Command {
 	cmd := newConsoleCommand(env, run, "migrate")
 	cmd.Short = "Serve the page of the console that shows the translation and the requests with another answer"
@@ -50,7 +50,8 @@ func NewMigration(env output.Environment, run Command) *cobra.Command {
 	return cmd
 }
 
-// newConsoleCommand returns the command console. startPage is the page that the printed link opens.
+// newConsoleCommand returns the command console. The printed link opens the part startPage of the page, or the list of load
+// balancers if startPage is "".
 func newConsoleCommand(env output.Environment, run Command, startPage string) *cobra.Command {
 	c := &console{run: run, startPage: startPage, awsCalls: new(atomic.Int64), refreshCalls: new(atomic.Int64)}
 	env.CountRequest = func() { c.awsCalls.Add(1) }
@@ -91,15 +92,15 @@ type console struct {
 	listen string
 	token  string
 	budget int
-	// startPage is the page that the printed link opens, "" for the page of all load balancers.
+	// startPage is the part of the page that the printed link opens, or "" for the list of load balancers.
 	startPage string
-	// awsCalls counts the calls to AWS of refreshes and commands, and refreshCalls those of refreshes.
+	// awsCalls counts the calls to AWS by refreshes and commands. refreshCalls counts only those by refreshes.
 	awsCalls, refreshCalls *atomic.Int64
-	// maxRefreshCalls is the largest number of calls to AWS of a refresh so far.
+	// maxRefreshCalls is the largest number of calls to AWS that one refresh has made so far.
 	maxRefreshCalls int
 }
 
-// check returns an error if the flags of the console are wrong. It sets the token from the environment.
+// check returns an error if the flags of the console are wrong. If --token is not set, it sets the token from the environment.
 func (c *console) check(cmd *cobra.Command) error {
 	host, _, err := net.SplitHostPort(c.listen)
 	if err != nil {
@@ -119,7 +120,7 @@ func (c *console) check(cmd *cobra.Command) error {
 	case c.token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()):
 		return output.NewUsageError(fmt.Errorf("--listen %q may be reached from other machines, which would have your rights; set --token or %s, or listen on 127.0.0.1", c.listen, tokenVariable))
 	}
-	return nil // flags of the controller are checked by each refresh, whose error the page shows
+	return nil // each refresh checks the flags of the controller, and the page shows its error
 }
 
 // serve serves the page until the context ends.
@@ -175,7 +176,7 @@ func (c *console) serve(cmd *cobra.Command) error {
 	return err
 }
 
-// printURL prints the URL of the page. The token is in the fragment, which browsers send to no server.
+// printURL prints the URL of the page. The token is in the fragment of the URL, which browsers do not send to a server.
 func (c *console) printURL(cmd *cobra.Command, address string) {
 	url := "http://" + address + "/"
 	switch {
@@ -187,13 +188,13 @@ func (c *console) printURL(cmd *cobra.Command, address string) {
 	fmt.Fprintf(output.PrintableWriter(cmd.OutOrStdout()), "console: %s\nPress Ctrl-C to stop.\n", url)
 }
 
-// refresh reads the cluster and AWS. It returns the snapshot, and the changes since the previous snapshot. If full is set,
-// it reads all of AWS again.
+// refresh reads the cluster and AWS. It returns a snapshot, and the changes since the previous snapshot. If full is true, it
+// does not use cached facts about AWS.
 func (c *console) refresh(ctx context.Context, full bool) (tree.Snapshot, []change, error) {
 	ctx, cancel := context.WithTimeout(ctx, durations.SweepInterval)
 	defer cancel()
-	// Facts about unchanged stacks stay cached for more than the pause after an expensive refresh. Otherwise each refresh
-	// would read everything again.
+	// After an expensive refresh, facts about unchanged stacks stay cached for longer than the pause until the next refresh.
+	// Otherwise each refresh would read everything again.
 	c.view.SetMaxCacheAgeWithoutSteps(min(2*refreshPause(c.maxRefreshCalls, c.budget), durations.LongInterval))
 	before := c.refreshCalls.Load()
 	update := c.view.Update
@@ -208,8 +209,8 @@ func (c *console) refresh(ctx context.Context, full bool) (tree.Snapshot, []chan
 	return current, changesOf(tree.DiffText(previous.Text, current.Text), c.env.Time()), nil
 }
 
-// changesOf parses the output of tree.DiffText, which has a line for each load balancer, followed by the lines that were
-// removed and added.
+// changesOf returns the changes in text, the output of tree.DiffText. The text has a line for each load balancer, followed by its
+// removed and added lines. at is the time of the changes.
 func changesOf(text string, at time.Time) (out []change) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")

@@ -23,16 +23,16 @@ const (
 	maxViewers = 32
 )
 
-// change is a difference between two refreshes, or an event.
+// change is a difference between two refreshes, or a Kubernetes event.
 type change struct {
 	At time.Time `json:"at"`
-	// Subject is the load balancer, as tree names it, or the object of the event.
+	// Subject is the load balancer, named as in the output of tree, or the object of the event.
 	Subject string `json:"of"`
 	// Removed has the lines that the text of the load balancer no longer has.
 	Removed []string `json:"was,omitempty"`
 	// Added has the lines that the text of the load balancer did not have before.
 	Added []string `json:"now,omitempty"`
-	// Event is a Kubernetes event, in place of lines.
+	// Event is the Kubernetes event, or nil for a difference.
 	Event *event `json:"event,omitempty"`
 
 	generation int
@@ -47,41 +47,41 @@ type event struct {
 	Message string `json:"message"`
 }
 
-// stackPart is a stack as JSON, with the generation of the state in which the stack last changed.
+// stackPart is a stack as JSON. generation is the generation of the pageState in which the stack last changed.
 type stackPart struct {
 	key        string
 	json       json.RawMessage
 	generation int
 }
 
-// pageState is the state that pages show. It is immutable.
+// pageState is the state that pages show. It is immutable. generation increases by one with each refresh.
 type pageState struct {
 	generation       int
 	refreshedAt      time.Time     // when the last refresh ended
-	untilNextRefresh time.Duration // until the next refresh
+	untilNextRefresh time.Duration // from the time when the state was sent
 	cluster          string
 	stackParts       []stackPart
 	changes          []change
 	reported         stackPart // reportedWarnings as JSON, without a key
 	text             string    // the output of tree if there is no load balancer
 	notes            string
-	failure          string    // why the last refresh failed
-	failingSince     time.Time // when the first of the refreshes failed that have all failed since
+	failure          string    // why the last refresh failed; "" if it succeeded
+	failingSince     time.Time // time of the first failed refresh since the last successful refresh
 	refreshCalls     int       // calls to AWS of the last refresh
-	// fullRefreshWanted reports whether a page has requested a full refresh, which waits for the budget.
+	// fullRefreshWanted reports whether a page has requested a full refresh that has not started yet.
 	fullRefreshWanted bool
 	fullRefreshes     int // the number of full refreshes so far
-	// callCounts are the call counts at each refresh of the last minute, and at the one before.
+	// callCounts are the call counts at each refresh of the last minute, and at the last refresh before that minute.
 	callCounts []callCount
 }
 
-// callCount is the number of calls to AWS up to a time, in total and by refreshes.
+// callCount is the number of calls to AWS since the start of the console until a time, in total and by refreshes.
 type callCount struct {
 	countedAt        time.Time
 	total, refreshes int64
 }
 
-// lastMinute returns the number of calls to AWS in the last minute, in total and by refreshes, as of the last refresh.
+// lastMinute returns the number of calls to AWS in the minute before the last refresh ended, in total and by refreshes.
 func (s *pageState) lastMinute() (total, refreshes int64) {
 	if len(s.callCounts) == 0 {
 		return 0, 0
@@ -90,7 +90,7 @@ func (s *pageState) lastMinute() (total, refreshes int64) {
 	return last.total - first.total, last.refreshes - first.refreshes
 }
 
-// addCallCount adds the call count at a refresh. It removes counts older than a minute, except for the last of them.
+// addCallCount adds the call count at a refresh. It removes counts that are older than a minute, except the newest of them.
 func (s *pageState) addCallCount(c callCount) {
 	if len(s.callCounts) == 0 {
 		s.callCounts = []callCount{{countedAt: c.countedAt}}
@@ -101,19 +101,20 @@ func (s *pageState) addCallCount(c callCount) {
 	}
 }
 
-// hub refreshes the state while a page is open, and sends the state to each page. All variables that change belong to the
-// goroutine of run.
+// hub refreshes the state while a page is open, and sends the state to each page. Only the goroutine of run changes variables.
+// Other goroutines send to channels.
 type hub struct {
-	// refresh reads the cluster and AWS, all of it if full is set.
+	// refresh reads the cluster and AWS. If full is true, it does not use cached facts about AWS.
 	refresh func(ctx context.Context, full bool) (tree.Snapshot, []change, error)
-	// uidOf returns the UID of an object, and whether the last refresh has found it. It is nil if no events are read.
+	// uidOf returns the UID of an object, and whether the last refresh found the object. If uidOf is nil, pages show no
+	// warnings from events.
 	uidOf func(output.Object) (uid string, found bool)
-	// awsCalls counts the calls to AWS, and refreshCalls those of refreshes.
+	// awsCalls counts all calls to AWS. refreshCalls counts only those by refreshes.
 	awsCalls, refreshCalls *atomic.Int64
-	budget                 int // calls to AWS in a minute
+	budget                 int // maximum calls to AWS per minute
 	now                    func() time.Time
-	// instance distinguishes this process from earlier ones, whose generations are not comparable with those of this
-	// process.
+	// instance is a random text that distinguishes this process from earlier processes, because generations of different
+	// processes cannot be compared.
 	instance string
 
 	join, leave   chan *viewer
@@ -124,7 +125,7 @@ type hub struct {
 	done          chan struct{} // closed when run has ended
 }
 
-// publishEvent adds an event to the changes of the next state.
+// publishEvent adds an event to the changes of the next state. It does nothing if the hub has ended.
 func (h *hub) publishEvent(e input.Event) {
 	c := change{At: e.Time, Subject: finding.Ref{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}.String(), Event: &event{e.Warning, e.Component, e.Reason, e.Message}}
 	select {
@@ -133,7 +134,7 @@ func (h *hub) publishEvent(e input.Event) {
 	}
 }
 
-// updateReports changes the reports in the goroutine of the hub.
+// updateReports calls change with the reports in the goroutine of run. It does nothing if the hub has ended.
 func (h *hub) updateReports(change func(*reports)) {
 	select {
 	case h.reportUpdates <- change:
@@ -141,8 +142,8 @@ func (h *hub) updateReports(change func(*reports)) {
 	}
 }
 
-// requestFullRefresh requests a full refresh. The refresh runs as soon as the budget admits its calls and the calls that the
-// page will make after it.
+// requestFullRefresh requests a full refresh. The refresh runs as soon as its calls, and the pageCalls calls that the page will
+// make after it, are within the budget.
 func (h *hub) requestFullRefresh(pageCalls int) {
 	select {
 	case h.fullRefreshes <- pageCalls:
@@ -150,7 +151,8 @@ func (h *hub) requestFullRefresh(pageCalls int) {
 	}
 }
 
-// sendViewer sends a page to the goroutine of the hub by the channel join or leave. It returns false if the hub has ended.
+// sendViewer sends a viewer to the goroutine of run through channel, which is join or leave. It returns false if the hub has
+// ended.
 func (h *hub) sendViewer(channel chan *viewer, v *viewer) bool {
 	select {
 	case channel <- v:
@@ -163,11 +165,11 @@ func (h *hub) sendViewer(channel chan *viewer, v *viewer) bool {
 // viewer is an open page.
 type viewer struct {
 	background bool // whether the page is in a background tab
-	// update contains the latest state until that state is sent to the page.
+	// update is a channel with room for one state: the latest state until it is sent to the page.
 	update chan *pageState
 }
 
-// newHub returns a hub. uidOf may be set before run is called.
+// newHub returns a hub that refreshes nothing until run is called. The caller may set uidOf before that.
 func newHub(refresh func(context.Context, bool) (tree.Snapshot, []change, error), awsCalls, refreshCalls *atomic.Int64, budget int, now func() time.Time) *hub {
 	return &hub{
 		refresh: refresh, awsCalls: awsCalls, refreshCalls: refreshCalls, budget: budget, now: now, instance: rand.Text(),
@@ -184,7 +186,7 @@ type refreshResult struct {
 	err      error
 	calls    int
 	endedAt  time.Time
-	isFull   bool // whether all of AWS was read again
+	isFull   bool // whether no cached facts about AWS were used
 }
 
 // run refreshes the state while pages are open, until the context ends.
@@ -195,12 +197,12 @@ func (h *hub) run(ctx context.Context) {
 	results := make(chan refreshResult, 1)
 	var events []change // since the last refresh
 	reported := &reports{now: h.now}
-	refreshing, refreshingFull := false, false // whether a refresh, and a full one, is running
+	refreshing, refreshingFull := false, false // whether a refresh is running, and whether a full refresh is running
 	budget, lastFull := callBudget{perMinute: h.budget}, fullRefresh{calls: h.budget}
-	fullWanted, pageCalls := false, 0 // whether a full refresh is requested, and how many calls a page makes after it
+	fullWanted, pageCalls := false, 0 // whether a full refresh is requested, and how many calls the page makes after it
 	timer := time.NewTimer(0)
 	timer.Stop()
-	// untilNext returns the time until the next refresh. It is not called while no page is open.
+	// untilNext returns the time until the next refresh. It is called only while a page is open.
 	untilNext := func() time.Duration {
 		now := h.now()
 		switch {
@@ -218,7 +220,7 @@ func (h *hub) run(ctx context.Context) {
 		}
 		return max(0, laterOf(last.refreshedAt.Add(interval), budget.withinBudgetAt).Sub(now))
 	}
-	// schedule sets the timer for the next refresh, and sends its time to all pages.
+	// schedule sets the timer for the next refresh, and sends the state with the time of that refresh to all pages.
 	schedule := func() {
 		if last == nil || refreshing || len(viewers) == 0 {
 			return
@@ -288,10 +290,10 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
-// fullRefresh describes a refresh that has read all of AWS: the number of its calls, and the number of stacks that it found.
+// fullRefresh has the number of calls of a full refresh, and the number of stacks that it found.
 type fullRefresh struct{ calls, stacks int }
 
-// expectedCalls returns the expected number of calls of a full refresh that finds a number of stacks.
+// expectedCalls returns the expected number of calls of the next full refresh if there are now the given number of stacks.
 func (f fullRefresh) expectedCalls(stacks int) int {
 	if f.stacks == 0 {
 		return f.calls
@@ -299,7 +301,7 @@ func (f fullRefresh) expectedCalls(stacks int) int {
 	return (f.calls*max(stacks, f.stacks) + f.stacks - 1) / f.stacks
 }
 
-// refreshOnce refreshes the state, and returns the warnings that still apply.
+// refreshOnce runs a refresh and returns its result. The result has the warnings whose objects exist.
 func (h *hub) refreshOnce(ctx context.Context, full bool, warnings lastingWarnings) refreshResult {
 	before := h.refreshCalls.Load()
 	snapshot, changes, err := h.refresh(ctx, full)
@@ -314,7 +316,7 @@ func (h *hub) refreshOnce(ctx context.Context, full bool, warnings lastingWarnin
 	return s
 }
 
-// setUpdate sets the state that is sent to the page next. It replaces a state that was not sent yet.
+// setUpdate sets the state that is sent to the page next. It replaces a state that has not been sent yet.
 func (v *viewer) setUpdate(s *pageState) {
 	select {
 	case <-v.update:
@@ -323,8 +325,8 @@ func (v *viewer) setUpdate(s *pageState) {
 	v.update <- s
 }
 
-// withRefresh returns the state after a refresh. s is the previous state, nil before the first refresh. After a failed
-// refresh the new state has the previous stacks.
+// withRefresh returns the state after a refresh. s is the previous state, or nil before the first refresh. If the refresh failed,
+// the new state has the previous stacks.
 func (s *pageState) withRefresh(got refreshResult) *pageState {
 	next := &pageState{generation: 1, failingSince: got.endedAt}
 	if s != nil {

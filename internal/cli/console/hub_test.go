@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 )
 
-// testCluster is a cluster whose refreshes and AWS calls a test controls, in virtual time.
+// testCluster has a hub whose refreshes read no cluster and no AWS. A test sets the results and the call counts of refreshes, and
+// runs in virtual time.
 type testCluster struct {
 	hub          *hub
 	awsCalls     atomic.Int64
@@ -22,12 +23,12 @@ type testCluster struct {
 	startedAt    time.Time
 
 	mu               sync.Mutex
-	refreshCost      int64 // number of calls of a refresh
+	refreshCost      int64 // number of calls to AWS of a refresh
 	ids              []string
 	refreshErr       error
 	changes          []change
 	refreshTimes     []time.Duration
-	fullRefreshCost  int64 // number of calls of a full refresh; refreshCost if zero
+	fullRefreshCost  int64 // number of calls to AWS of a full refresh; if zero, refreshCost
 	fullRefreshTimes []time.Duration
 	recordedCalls    []timedCalls
 }
@@ -58,40 +59,41 @@ func newTestCluster(t *testing.T, budget int) *testCluster {
 	return l
 }
 
-// makeCalls counts calls to AWS. The caller holds the lock.
+// makeCalls counts n calls to AWS, and records their time. The caller must hold mu.
 func (l *testCluster) makeCalls(n int64) {
 	l.awsCalls.Add(n)
 	l.recordedCalls = append(l.recordedCalls, timedCalls{time.Now(), int(n)})
 }
 
-// fullRefreshes returns the times of the full refreshes.
+// fullRefreshes returns the times of the full refreshes, relative to startedAt. It has no times while fullRefreshCost is zero.
 func (l *testCluster) fullRefreshes() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.fullRefreshTimes)
 }
 
-// withLock runs edit under the lock, so that no refresh runs meanwhile.
+// withLock runs edit while no refresh runs.
 func (l *testCluster) withLock(edit func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	edit()
 }
 
-// refreshes returns the times of the refreshes.
+// refreshes returns the times of all refreshes, relative to startedAt.
 func (l *testCluster) refreshes() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.refreshTimes)
 }
 
-// openPage adds a viewer to the hub.
+// openPage adds a viewer to the hub, and returns the viewer.
 func (l *testCluster) openPage(background bool) *viewer {
 	v := &viewer{background: background, update: make(chan *pageState, 1)}
 	l.hub.sendViewer(l.hub.join, v)
 	return v
 }
 
+// latestState returns the state that was last sent to a viewer. It fails the test if there is none since the last call.
 func latestState(t *testing.T, v *viewer) *pageState {
 	t.Helper()
 	synctest.Wait()
@@ -104,8 +106,8 @@ func latestState(t *testing.T, v *viewer) *pageState {
 	}
 }
 
-// TestRefreshIntervalDependsOnViewers checks that no refresh runs without an open page. With a page in the foreground a
-// refresh runs every two seconds, with only pages in the background every minute.
+// TestRefreshIntervalDependsOnViewers checks that no refresh runs while no page is open. A refresh runs every two seconds while a
+// page is in the foreground, and every minute while all pages are in the background.
 func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -128,8 +130,8 @@ func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 	})
 }
 
-// TestRefreshesStayWithinCallBudget checks that the refresh after one that uses half of the calls per minute runs half a
-// minute later.
+// TestRefreshesStayWithinCallBudget checks that refreshes run every half minute if each uses half of the calls per minute. Calls
+// of commands are shown, but do not delay these refreshes.
 func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -151,8 +153,8 @@ func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	})
 }
 
-// TestPagesReceiveChanges checks that a page is sent the changes since the state that it has. After a restart of the program
-// it is sent the whole state.
+// TestPagesReceiveChanges checks that a page receives only the changes since its last state. A new page receives all stacks, and
+// no earlier changes.
 func TestPagesReceiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -183,8 +185,8 @@ func TestPagesReceiveChanges(t *testing.T) {
 	})
 }
 
-// TestFailedRefreshLosesNoChanges checks that the page shows, after a failed refresh, the stacks of the last successful
-// refresh and since when refreshes fail.
+// TestFailedRefreshLosesNoChanges checks that, after failed refreshes, a page receives the stacks of the last successful refresh,
+// the error, and the time of the first failed refresh.
 func TestFailedRefreshLosesNoChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -205,7 +207,7 @@ func TestFailedRefreshLosesNoChanges(t *testing.T) {
 	})
 }
 
-// TestChangesAreBounded checks that the number of stored changes is bounded, even if a namespace has very many events.
+// TestChangesAreBounded checks that at most maxChanges changes are stored, even if there are very many events.
 func TestChangesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)

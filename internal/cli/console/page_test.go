@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 )
 
-// TestPageInsertsTextWithoutMarkup checks that all files of the page are served, and none of them inserts text as HTML, runs
-// text as code, or calls another host.
+// TestPageInsertsTextWithoutMarkup checks that all files of the page are served. None of them inserts text as HTML, runs text as
+// code, or names another host. No other files are served.
 func TestPageInsertsTextWithoutMarkup(t *testing.T) {
 	entries, err := fs.ReadDir(pageFiles, "page")
 	if err != nil {
@@ -55,7 +55,7 @@ func TestPageInsertsTextWithoutMarkup(t *testing.T) {
 	}
 }
 
-// sampleArguments returns values for a flag that differ from its default.
+// sampleArguments returns values for a flag that differ from its default, or nil if the type of the flag is unknown.
 func sampleArguments(f *pflag.Flag) []string {
 	switch f.Value.Type() {
 	case "bool":
@@ -79,7 +79,8 @@ func sampleArguments(f *pflag.Flag) []string {
 	return nil
 }
 
-// TestCommandsHaveTheFlagsOfTheConsole checks that commands of the page get all flags of the console.
+// TestCommandsHaveTheFlagsOfTheConsole checks that a command of the page gets each flag of the console with the same value,
+// except consoleFlags.
 func TestCommandsHaveTheFlagsOfTheConsole(t *testing.T) {
 	command := func() *cobra.Command {
 		return New(output.Environment{Getenv: func(string) string { return "" }}, nil)

@@ -14,31 +14,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Bounds of the warnings of the controller. Users with the right to write events can write any number of them.
+// The limits for warnings from events. Users with permission to create events can create any number of them.
 const (
 	// maxReportedWarnings is the maximum number of warnings that are shown.
 	maxReportedWarnings = 200
-	// maxWarningsOfObject is the maximum number of warnings that are stored for one object. Each has another reason.
+	// maxWarningsOfObject is the maximum number of warnings, with different reasons, that are stored for one object.
 	maxWarningsOfObject = 4
 	// maxReportedObjects is the maximum number of objects for which warnings are stored.
 	maxReportedObjects = 5000
 )
 
-// reportedWarnings are the latest warnings in the events of the controller, one for each object and reason. A warning is
-// omitted if the object was reconciled afterwards, unless the warning reports a change.
+// reportedWarnings has the latest warning of the controller for each object and reason, from events. It omits a warning if the
+// object was reconciled afterwards, unless the warning is about a change in AWS.
 type reportedWarnings struct {
 	Events []warning `json:"events"`
-	// More is the number of warnings that are not in Events.
+	// More is the number of warnings beyond maxReportedWarnings, which are not in Events.
 	More int `json:"more,omitempty"`
 	// Failed is the reason why events could not be read.
 	Failed string `json:"failed,omitempty"`
-	// Partial reports whether the cluster has more events than were read.
+	// Partial reports whether some events were not read or not stored.
 	Partial bool `json:"partial,omitempty"`
 }
 
-// warning is the last event with a reason about an object.
+// warning is the latest warning event with a reason about an object.
 type warning struct {
-	// Severity is error for the reasons of aws-load-balancer-controller that begin with Failed, else warning or info.
+	// Severity is error if Reason begins with "Failed", and warning otherwise. It is info if Past is true, except for drift.
 	Severity string        `json:"severity"`
 	Object   output.Object `json:"object"`
 	At       time.Time     `json:"at"`
@@ -48,20 +48,20 @@ type warning struct {
 	// Finding is the reason of the finding that the event reports, if it reports one.
 	Finding string `json:"finding,omitempty"`
 	Message string `json:"message"`
-	// Past reports whether the last refresh does not find the problem any more. The severity is then info, except for drift.
+	// Past reports whether the last refresh did not find the problem any more.
 	Past bool `json:"past,omitempty"`
 }
 
-// changeReasons are the reasons of findings about changes in AWS. Their events are shown also after the object was reconciled.
+// changeReasons are the reasons of findings about changes in AWS. Their events are also shown after the object was reconciled.
 var changeReasons = []finding.Reason{
 	finding.DriftRepaired, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted, finding.LoadBalancerReturned,
 }
 
-// isOfChange reports whether the warning is about a change that the controller or an external actor has made.
+// isOfChange reports whether the warning is about a change that the controller or an external actor has made in AWS.
 func (w warning) isOfChange() bool { return slices.Contains(changeReasons, finding.Reason(w.Finding)) }
 
-// isObservable reports whether a refresh can find the problem of the warning. A refresh does not find changes that AWS
-// refuses, because it changes nothing, and cannot measure how long a step has waited.
+// isObservable reports whether a refresh can determine that the problem of the warning no longer exists. A refresh makes no
+// changes, so it cannot find that AWS refuses a change. It also cannot measure how long a step has waited.
 func (w warning) isObservable() bool {
 	subject := finding.SubjectOf(finding.Reason(w.Finding))
 	return w.isOfChange() || subject != "" && !slices.ContainsFunc([]finding.Reason{finding.AccessDenied, finding.WaitExpired, finding.MoreFindings}, func(r finding.Reason) bool {
@@ -75,13 +75,13 @@ type reportedObject struct {
 	uid string
 }
 
-// objectReports has the warnings and the last success that events have reported about one object.
+// objectReports has what events have reported about one object.
 type objectReports struct {
-	warnings    []warning
-	lastSuccess time.Time // when the object was reconciled last
+	warnings    []warning // newest first
+	lastSuccess time.Time // when the object was last reconciled
 }
 
-// lastEventTime returns the time of the last event.
+// lastEventTime returns the time of the latest event about the object.
 func (h *objectReports) lastEventTime() time.Time {
 	at := h.lastSuccess
 	for _, w := range h.warnings {
@@ -92,7 +92,7 @@ func (h *objectReports) lastEventTime() time.Time {
 	return at
 }
 
-// reports stores the warnings and successes that events have reported. Only one goroutine may use it.
+// reports stores the warnings and the successful reconciliations that events have reported. Only one goroutine may use it.
 type reports struct {
 	now         func() time.Time
 	byObject    map[reportedObject]*objectReports
@@ -100,10 +100,10 @@ type reports struct {
 	isPartial   bool
 }
 
-// findingReason matches the beginning of the message of an event about a finding: the reason of the finding.
+// findingReason matches the reason of a finding at the beginning of an event message.
 var findingReason = regexp.MustCompile(`^([A-Z][A-Za-z0-9]{2,60}): `)
 
-// recordList records a list of the events that a cluster stores. complete reports whether the list has all of them.
+// recordList records events that were listed from the cluster. complete reports whether the list has all events.
 func (r *reports) recordList(list []input.Event, complete bool) {
 	for _, e := range list {
 		r.recordEvent(e)
@@ -111,12 +111,12 @@ func (r *reports) recordList(list []input.Event, complete bool) {
 	r.readFailure, r.isPartial = "", !complete
 }
 
-// setUnavailable records why events cannot be read.
+// setUnavailable records that events cannot be read, with the reason.
 func (r *reports) setUnavailable(err error) {
 	r.readFailure = finding.Printable("events cannot be read: " + err.Error())
 }
 
-// recordEvent records an event if it is a warning or a success of the controller.
+// recordEvent records an event of the controller if it is a warning or reports a successful reconciliation.
 func (r *reports) recordEvent(e input.Event) {
 	if !e.IsOfController() || !e.Warning && !e.IsReconciled() {
 		return
@@ -152,7 +152,7 @@ func (r *reports) recordEvent(e input.Event) {
 	reported.addWarning(w)
 }
 
-// addWarning adds a warning. It stores the last warning of each reason, at most maxWarningsOfObject.
+// addWarning adds a warning. It replaces an older warning with the same reason, and stores at most maxWarningsOfObject warnings.
 func (h *objectReports) addWarning(w warning) {
 	index := slices.IndexFunc(h.warnings, func(o warning) bool { return o.Reason == w.Reason && o.Finding == w.Finding })
 	switch {
@@ -167,11 +167,11 @@ func (h *objectReports) addWarning(w warning) {
 	h.warnings = h.warnings[:min(len(h.warnings), maxWarningsOfObject)]
 }
 
-// isExpired reports whether an event is so old that API servers have deleted it.
+// isExpired reports whether an event at a time is so old that API servers have deleted it.
 func (r *reports) isExpired(at time.Time) bool { return r.now().Sub(at) >= durations.EventRetention }
 
-// removeOldest removes the objects whose events have expired, and then the older half of the objects if there are still
-// maxReportedObjects.
+// removeOldest removes the objects whose events have expired. If there are still maxReportedObjects objects, it also removes the
+// half of them with the oldest events.
 func (r *reports) removeOldest() {
 	var ages []time.Time
 	for object, reported := range r.byObject {
@@ -194,8 +194,8 @@ func (r *reports) removeOldest() {
 	r.isPartial = true
 }
 
-// lastingWarnings returns the warnings that report a change, or whose object was not reconciled after them. The result is
-// immutable.
+// lastingWarnings returns the warnings that have not expired and that are about a change in AWS, or whose object was not
+// reconciled afterwards. The result does not change when more events are recorded.
 func (r *reports) lastingWarnings() lastingWarnings {
 	out := lastingWarnings{byObject: map[reportedObject][]warning{}, readFailure: r.readFailure, isPartial: r.isPartial}
 	for object, reported := range r.byObject {
@@ -208,18 +208,18 @@ func (r *reports) lastingWarnings() lastingWarnings {
 	return out
 }
 
-// lastingWarnings are the warnings that applied at one time, by object.
+// lastingWarnings has the warnings that the method reports.lastingWarnings returned, by object.
 type lastingWarnings struct {
 	byObject    map[reportedObject][]warning
 	readFailure string
 	isPartial   bool
 }
 
-// reportedFor returns the warnings about objects that exist. current is the document of the last refresh, nil if the refresh
-// failed.
+// reportedFor returns the warnings about objects that exist according to uidOf, errors first. current is the document of the last
+// refresh, or nil if the refresh failed; it determines which warnings are past.
 func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), current *tree.Document) reportedWarnings {
 	out := reportedWarnings{Events: []warning{}, Failed: l.readFailure, Partial: l.isPartial}
-	// A finding about a Service or a route applies to each member of its stack.
+	// A finding about a Service or a route counts as a finding about each member of the stack.
 	found, members := map[output.Object][]finding.Reason{}, map[output.Object]bool{}
 	if current != nil {
 		for _, s := range current.Stacks {
@@ -252,7 +252,7 @@ func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), c
 	return out
 }
 
-// severityRank returns the order of a severity, 0 for error.
+// severityRank returns the position of a severity in the order error, warning, info.
 func severityRank(severity string) int {
 	return slices.Index([]string{"error", "warning", "info"}, severity)
 }

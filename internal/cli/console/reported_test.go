@@ -20,7 +20,8 @@ var midnight = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
 func alwaysExists(output.Object) (string, bool) { return "", true }
 
-// newReportsWith returns reports with events; each key is the age of the event.
+// newReportsWith returns reports with events. The key of each event is its age at midnight. The default object is Ingress
+// "shop/web".
 func newReportsWith(ago map[time.Duration]input.Event) *reports {
 	r := &reports{now: func() time.Time { return midnight }}
 	for d, e := range ago {
@@ -36,6 +37,7 @@ func newReportsWith(ago map[time.Duration]input.Event) *reports {
 	return r
 }
 
+// warningLines returns one line for each warning: severity, object, reason, reason of the finding, and age at midnight.
 func warningLines(r reportedWarnings) string {
 	var out []string
 	for _, w := range r.Events {
@@ -77,8 +79,9 @@ func TestLastingWarningsAreShown(t *testing.T) {
 	}
 }
 
-// TestWarningsNotFoundByLastRefreshArePast checks that warnings that the last refresh does not find are marked as past,
-// except warnings about changes that AWS refuses, because a refresh cannot find these. Repaired drift is shown for an hour.
+// TestWarningsNotFoundByLastRefreshArePast checks that a warning is past if the last refresh does not find its problem. A warning
+// that AWS denies a change is not past, because a refresh cannot find that. Repaired drift is shown although the object was
+// reconciled afterwards.
 func TestWarningsNotFoundByLastRefreshArePast(t *testing.T) {
 	of := func(finding, name string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, Warning: true, Reason: "FailedDeployModel", Message: finding + ": m"}
@@ -112,8 +115,8 @@ info web IngressClassInvalid true`
 	}
 }
 
-// TestWarningsAreShownOnlyForExistingObjects checks that warnings about deleted objects, and about earlier objects with the
-// same name, are not shown.
+// TestWarningsAreShownOnlyForExistingObjects checks that warnings about deleted objects are not shown, even if a new object has
+// the same name.
 func TestWarningsAreShownOnlyForExistingObjects(t *testing.T) {
 	w := func(name, uid string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}
@@ -125,8 +128,7 @@ func TestWarningsAreShownOnlyForExistingObjects(t *testing.T) {
 	}
 }
 
-// TestReportedWarningsAreBounded checks that the number of stored and shown warnings is bounded, even if a cluster has very
-// many events.
+// TestReportedWarningsAreBounded checks the maximum numbers of stored objects and of shown warnings with very many events.
 func TestReportedWarningsAreBounded(t *testing.T) {
 	r := &reports{now: func() time.Time { return midnight }}
 	for i := range 3 * maxReportedObjects {
@@ -150,8 +152,8 @@ func TestReportedWarningsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPagesReceiveReportedWarnings checks that a page is sent the warnings from before it was opened, and is sent warnings
-// again only when they change.
+// TestPagesReceiveReportedWarnings checks that a page receives the warnings from before it was opened, and receives warnings
+// again only when they change. Expired warnings are not sent.
 func TestPagesReceiveReportedWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)

@@ -22,7 +22,7 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// contentTypes are the content types of the files of the page, by the ends of their names.
+// contentTypes are the content types of the files of the page, by file name extension.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
@@ -34,10 +34,10 @@ const startFile = "index.html"
 // console, and never parse text as markup.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// PageHandler returns a handler that serves the files of the page without its API, for tests of the page with large documents.
+// PageHandler returns a handler that serves the files of the page but not its API. Tests of the page use it.
 func PageHandler() http.Handler { return http.HandlerFunc(serveFile) }
 
-// handler returns the handler of the page and its API.
+// handler returns the handler for the files of the page and for its API.
 func (c *console) handler(h *hub, commands *commandRunner) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", serveFile)
@@ -59,8 +59,8 @@ func serveFile(w http.ResponseWriter, r *http.Request) {
 	w.Write(data)
 }
 
-// checkOrigin refuses requests that the page of another site makes a browser send, and sets security headers on all
-// responses. Against DNS rebinding, it also refuses host names that do not belong to this machine.
+// checkOrigin sets security headers on all responses. It refuses requests that a page of another site makes a browser send. As a
+// protection against DNS rebinding, it also refuses requests for host names for which servesHost returns false.
 func (c *console) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -82,8 +82,8 @@ func (c *console) checkOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// servesHost reports whether a Host header is an IP address, localhost or the host of --listen. Other names may be resolved to
-// this machine by an attacker.
+// servesHost reports whether a Host header names an IP address, localhost or the host of --listen. An attacker can make any other
+// name resolve to this machine.
 func (c *console) servesHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -97,8 +97,8 @@ func (c *console) servesHost(host string) bool {
 	return strings.EqualFold(name, "localhost") || listen != "" && strings.EqualFold(name, listen)
 }
 
-// requirePage refuses requests without the header that only the page can send, and requests without the token if one is
-// set.
+// requirePage refuses requests without the header that only the page can send. If a token is set, it also refuses requests
+// without the token.
 func (c *console) requirePage(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := r.Header.Get("Sec-Fetch-Site")
@@ -115,9 +115,9 @@ func (c *console) requirePage(next http.Handler) http.Handler {
 	})
 }
 
-// pageUpdate is a message to a page. The first message has the whole state, later ones have the parts that have changed.
+// pageUpdate is a message to a page. The first message has the whole state. A later message has the parts that have changed.
 type pageUpdate struct {
-	// Have is the generation of the state that the page has after this message. The page sends it when it reconnects.
+	// Have is INSTANCE.GENERATION of the state that the page has after this message. The page sends it when it reconnects.
 	Have    string `json:"have"`
 	Cluster string `json:"cluster"`
 	// Keys are the keys of all stacks in order, as "KIND ID".
@@ -126,14 +126,14 @@ type pageUpdate struct {
 	Stacks []json.RawMessage `json:"stacks"`
 	// Changes are the changes since the last message.
 	Changes []change `json:"changes"`
-	// Reported has the warnings of the controller in events, if they have changed.
+	// Reported is a reportedWarnings as JSON, if the warnings have changed.
 	Reported json.RawMessage `json:"reported,omitempty"`
 	// Text is the output of tree if there is no load balancer.
 	Text  string `json:"text,omitempty"`
 	Notes string `json:"notes,omitempty"`
 	// Failed is the reason why the last refresh failed.
 	Failed string `json:"failed,omitempty"`
-	// Since is when the first of the refreshes failed that have all failed since.
+	// Since is the time of the first failed refresh since the last successful refresh. It is nil if the last refresh succeeded.
 	Since *time.Time `json:"since,omitempty"`
 	// At is when the last refresh ended.
 	At time.Time `json:"at"`
@@ -141,9 +141,9 @@ type pageUpdate struct {
 	Next float64 `json:"next"`
 	// Wanted reports whether the next refresh is a full refresh that a page has requested.
 	Wanted bool `json:"wanted,omitempty"`
-	// Reads is the number of full refreshes.
+	// Reads is the number of full refreshes so far.
 	Reads int `json:"reads"`
-	// AWS has numbers of calls to AWS.
+	// AWS has the numbers of calls to AWS, and their limit.
 	AWS struct {
 		Look   int   `json:"look"`   // of the last refresh
 		Minute int64 `json:"minute"` // of the last minute
@@ -152,7 +152,8 @@ type pageUpdate struct {
 	} `json:"aws"`
 }
 
-// updateFor returns the message for a page whose state has generation have; 0 for a new page.
+// updateFor returns the message that updates a page to state s. have is the generation of the state that the page has, or 0 for
+// a new page.
 func (h *hub) updateFor(s *pageState, have int) pageUpdate {
 	n := pageUpdate{
 		Have: fmt.Sprintf("%s.%d", h.instance, s.generation), Cluster: s.cluster, Keys: []string{}, Stacks: []json.RawMessage{}, Changes: []change{},
@@ -180,9 +181,8 @@ func (h *hub) updateFor(s *pageState, have int) pageUpdate {
 	return n
 }
 
-// serveFullRefresh answers GET /api/again by requesting a full refresh. It runs as soon as the budget admits its calls
-// and the calls that the page will make after it, whose number is the parameter "after". The time of the refresh is sent
-// to all pages.
+// serveFullRefresh answers GET /api/again. It requests a full refresh with requestFullRefresh, and does not wait for the refresh.
+// The query parameter "after" is the number of calls that the page will make after the refresh.
 func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("after"), "0"))
 	if err != nil || after < 0 {
@@ -193,7 +193,7 @@ func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serveUpdates answers GET /api/looks with server-sent events. Each event contains a pageUpdate.
+// serveUpdates answers GET /api/looks with server-sent events until the page is closed. Each event is a pageUpdate as JSON.
 func (h *hub) serveUpdates(w http.ResponseWriter, r *http.Request) {
 	have := 0
 	if instance, generation, ok := strings.Cut(r.URL.Query().Get("have"), "."); ok && instance == h.instance {

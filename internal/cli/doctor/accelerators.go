@@ -19,7 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// checkAccelerators checks the permissions, endpoints and quotas of GlobalAccelerators if the feature gate is on.
+// checkAccelerators checks, if the feature gate is on, the permissions for GlobalAccelerators, their endpoints by ID, the quotas,
+// and whether AWS deploys changes slowly.
 func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) {
 	const area = "accelerators"
 	if !d.Config.Gates.IsEnabled(config.GlobalAcceleratorController) {
@@ -53,8 +54,8 @@ func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) 
 	}
 }
 
-// reportEndpointIDs lists the GlobalAccelerators that name endpoints by ARN or ID. Such an endpoint becomes reachable
-// from the internet without an object that shows its owner.
+// reportEndpointIDs lists the GlobalAccelerators that name endpoints by ARN or ID. Such an endpoint becomes reachable from the
+// internet, although no Kubernetes object shows who owns it.
 func (d *doctor) reportEndpointIDs() {
 	if d.store == nil {
 		return
@@ -85,8 +86,9 @@ func (d *doctor) reportEndpointIDs() {
 	d.addResult("accelerators", resultOK, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.JoinFirst(out), bound)
 }
 
-// checkAcceleratorDefaults compares the defaults in the CustomResourceDefinition of the cluster with those of this version.
-// The controller uses a missing default all the same, but other readers of the objects do not see the value.
+// checkAcceleratorDefaults compares the defaults in have, the CustomResourceDefinition of GlobalAccelerators in the cluster, with
+// those in want, which is that of this version. The controller also uses a default that is missing in the cluster, but other
+// readers of the objects do not see that value.
 func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 	const area = "definitions"
 	served := defaultsOf(have)
@@ -110,7 +112,7 @@ func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 	d.addResult(area, resultOK, "", "defaults of GlobalAccelerators: %s", strings.Join(texts, ", "))
 }
 
-// defaultsOf returns the defaults in a CustomResourceDefinition, keyed by field path.
+// defaultsOf returns the defaults in a CustomResourceDefinition as text, by field path.
 func defaultsOf(definition map[string]any) map[string]string {
 	out := map[string]string{}
 	forEachField(definition, func(path string, schema map[string]any) {

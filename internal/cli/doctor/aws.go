@@ -17,7 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// checkAWS checks AWS: credentials, discovery, permissions and quotas.
+// checkAWS checks credentials, region and VPC, permissions, subnets, quotas, accelerators and imported certificates. It sets the
+// clients of d unless a check of the credentials fails.
 func (d *doctor) checkAWS(ctx context.Context) {
 	cc, err := d.CloudConfig()
 	if err != nil {
@@ -49,12 +50,12 @@ func (d *doctor) checkAWS(ctx context.Context) {
 	d.checkImportedCertificates(ctx)
 }
 
-// maxCertificatesRead is the maximum number of certificates whose tags are read to find imported certificates.
+// maxCertificatesRead is the maximum number of certificates whose tags doctor reads to find imported certificates.
 const maxCertificatesRead = 500
 
-// checkImportedCertificates reports the certificates that were imported from TLS Secrets, and warns about those that are not
-// renewed because --import-tls-secrets does not name their kind. It does not report a denied call, because credentials that
-// may not read the tags of certificates have imported none.
+// checkImportedCertificates reports how many certificates were imported from TLS Secrets. It warns about those that are not
+// renewed because --import-tls-secrets does not name their kind. It reports no denied call, because only a controller that
+// imports certificates needs the permission.
 func (d *doctor) checkImportedCertificates(ctx context.Context) {
 	const area = "certificates"
 	imported, notChecked, err := d.aws.CountImportedCertificates(ctx, maxCertificatesRead)
@@ -88,11 +89,11 @@ func (d *doctor) checkImportedCertificates(ctx context.Context) {
 	}
 }
 
-// checkSubnets chooses subnets for load balancers of each scheme, as a plan does.
+// checkSubnets chooses subnets for load balancers of each scheme as a plan does, and reports the result.
 func (d *doctor) checkSubnets(ctx context.Context) {
 	const area = "discovery"
 	warnedUnknownCluster := false
-	failed := "" // the last failure; the same one is reported once for both schemes
+	failed := "" // the last error; an error that both schemes have is reported once
 	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
 		q := model.SubnetQuestion(model.SubnetsDiscovered{}, scheme, false)
 		have, err := d.aws.Observe(ctx, model.StackID{Kind: model.Ingress, Namespace: "fulcrum", Name: "doctor"}, []model.Question{q})
@@ -128,10 +129,11 @@ func (d *doctor) checkSubnets(ctx context.Context) {
 	}
 }
 
-// callerRightsNote is the end of messages about permissions: doctor checks the permissions of the credentials of its user.
+// callerRightsNote is the end of messages about permissions. doctor checks the permissions of its user, not of the controller.
 const callerRightsNote = ", which are the rights of your credentials; the controller's may differ"
 
-// checkPermissions tries each action of the statements that the controller needs, once.
+// checkPermissions tries each action of the checked statements in table once, and reports the result. It simulates the actions
+// that cannot be tried without a change.
 func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, table []rights.Statement) {
 	const area = "permissions"
 	granted, tried := 0, map[string]bool{}
@@ -170,13 +172,13 @@ func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, t
 	}
 }
 
-// isStatementChecked reports whether a statement is checked: every installation needs it, or Global Accelerator needs it.
-// doctor checks the statements for Global Accelerator only if the feature gate is on.
+// isStatementChecked reports whether doctor checks a statement: every installation needs it, or GlobalAccelerators need it. The
+// callers pass statements for GlobalAccelerators only if the feature gate is on.
 func isStatementChecked(s rights.Statement) bool {
 	return s.Feature == "" || s.Feature == rights.GateAccelerators
 }
 
-// policyOf returns the policy file that contains a statement.
+// policyOf returns the path of the policy file that contains a statement.
 func policyOf(s rights.Statement) string {
 	if s.Feature == rights.GateAccelerators {
 		return "config/iam/" + rights.AcceleratorsFile
@@ -184,7 +186,7 @@ func policyOf(s rights.Statement) string {
 	return "config/iam/policy.json"
 }
 
-// countByService returns a text such as "3 of ec2" for each service of the actions.
+// countByService returns a text such as "3 of ec2" for each service of the actions, in the order of their first actions.
 func countByService(actions []string) []string {
 	count := map[string]int{}
 	var order []string
@@ -203,7 +205,7 @@ func countByService(actions []string) []string {
 // quotaWarningPercent is the usage of a quota, in percent, from which doctor warns.
 const quotaWarningPercent = 80
 
-// checkQuotas reports the usage of quotas.
+// checkQuotas reads and reports the usage of quotas.
 func (d *doctor) checkQuotas(ctx context.Context) {
 	const area = "quotas"
 	usage, notChecked, err := d.checker.ReadUsage(ctx)
@@ -221,7 +223,8 @@ func (d *doctor) checkQuotas(ctx context.Context) {
 	}
 }
 
-// reportUsage adds a result for each quota: an error if the quota is used up, a warning if it is almost used up.
+// reportUsage adds a result for each quota. It is an error if the quota is used up, and a warning from quotaWarningPercent. If
+// the limit is only the default of AWS, it is at most a warning, because the real quota may be higher.
 func (d *doctor) reportUsage(list []checks.Usage) {
 	for _, u := range list {
 		result, fix := resultOK, ""

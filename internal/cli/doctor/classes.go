@@ -14,11 +14,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// maxMistypedNamesShown is the maximum number of findings of mistyped names that are listed.
+// maxMistypedNamesShown is the maximum number of findings about mistyped names that doctor prints.
 const maxMistypedNamesShown = 10
 
-// checkClasses reports the classes of this controller, Ingresses and Gateways whose class does not exist, and objects
-// that this controller does not serve because of a mistyped name.
+// checkClasses reports the classes of this controller, the Ingresses and Gateways whose class does not exist, and the objects that
+// this controller does not serve because of a mistyped name.
 func (d *doctor) checkClasses() {
 	const area = "classes"
 	var ownIngressClasses, ownGatewayClasses, gatewaysWithoutClass, ingressesWithoutClass []string
@@ -73,8 +73,8 @@ func (d *doctor) checkClasses() {
 	d.reportMistypedNames(mistyped)
 }
 
-// reportMistypedNames lists objects that this controller does not serve because of a mistyped name, with the messages
-// of their events.
+// reportMistypedNames adds a result for each finding about an object that this controller does not serve because of a mistyped
+// name, and the number of further findings.
 func (d *doctor) reportMistypedNames(mistyped []finding.Finding) {
 	const area = "classes"
 	output.ShowFirst(mistyped, maxMistypedNamesShown, func(f finding.Finding) {

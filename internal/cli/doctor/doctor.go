@@ -1,5 +1,5 @@
-// Package doctor has the command doctor, which checks what the controller needs: the cluster, credentials, permissions and
-// quotas.
+// Package doctor has the command doctor, which checks what the controller needs: the objects of the cluster, credentials,
+// permissions and quotas.
 package doctor
 
 import (
@@ -55,11 +55,11 @@ type doctor struct {
 	checks  []check
 	aws     *cloud.Cloud
 	checker *checks.Checker
-	// api is the client of the cluster; nil without a cluster.
+	// api is the client for the API server. It is nil if the API server was not reached.
 	api client.Client
-	// store has the objects of the cluster; nil if they could not be read.
+	// store has the objects of the cluster. It is nil if they could not be read.
 	store *cluster.Memory
-	// missingPermissions maps each permission found missing to the area that reported it.
+	// missingPermissions maps each missing permission to the area that has reported it.
 	missingPermissions map[string]string
 }
 
@@ -70,7 +70,7 @@ const (
 	resultError   = "error"
 )
 
-// check is one line of the output: the result of a check, with the area to which the check belongs.
+// check is one line of the output: the result of a check in an area.
 type check struct {
 	// Area is the subject of the check: kubernetes, definitions, controller, webhooks, classes, credentials, discovery,
 	// permissions, quotas, accelerators, certificates or orphans.
@@ -78,11 +78,11 @@ type check struct {
 	// Result is ok, warning or error.
 	Result  string `json:"result"`
 	Message string `json:"message"`
-	// Fix is what to do about a warning or an error.
+	// Fix says what a user can do about a warning or an error.
 	Fix string `json:"fix,omitempty"`
 }
 
-// Document is the output of doctor in machine-readable formats.
+// Document is the output of the command doctor as JSON or YAML.
 type Document struct {
 	Cluster  string  `json:"cluster"`
 	Checks   []check `json:"checks"`
@@ -90,24 +90,24 @@ type Document struct {
 	Warnings int     `json:"warnings"`
 }
 
-// maxOrphansShown is the maximum number of orphans that are listed.
+// maxOrphansShown is the maximum number of load balancers whose orphans doctor prints.
 const maxOrphansShown = 10
 
-// maxMessageLength bounds the message of one check.
+// maxMessageLength is the maximum length of the message of a check.
 const maxMessageLength = 1000
 
-// addResult appends the result of a check. The message is truncated to maxMessageLength.
+// addResult adds the result of a check. It truncates the message to maxMessageLength.
 func (d *doctor) addResult(area, result, fix, format string, args ...any) {
 	d.checks = append(d.checks, check{area, result, finding.Printable(finding.Truncate(fmt.Sprintf(format, args...), maxMessageLength)), fix})
 }
 
-// addFailure reports as an error that a check could not be made.
+// addFailure adds an error about a check that could not be made because of err.
 func (d *doctor) addFailure(area string, err error, fix string) {
 	d.addUnchecked(area, resultError, err, fix, "")
 }
 
-// addUnchecked reports that a check could not be made. The message begins with prefix. A missing permission is reported in
-// full only in the first area that needs it; other areas refer to that area.
+// addUnchecked adds a result about a check that could not be made because of err. The message begins with prefix. A missing
+// permission is reported in full only in the first area that needs it. Other areas refer to that area.
 func (d *doctor) addUnchecked(area, result string, err error, fix, prefix string) {
 	if sdk.IsSilent(err) {
 		fix = "wait until AWS answers: see the AWS Health Dashboard and the network; credentials and permissions cannot be checked before that"
@@ -125,8 +125,8 @@ func (d *doctor) addUnchecked(area, result string, err error, fix, prefix string
 	}
 }
 
-// recordMissingPermission records a missing permission. It returns the area that has reported the permission before, or ""
-// if none has.
+// recordMissingPermission records that an area has reported a missing permission, and returns the area that reported it before,
+// or "" if none has. If right is "", it does nothing and returns "".
 func (d *doctor) recordMissingPermission(right, area string) string {
 	reportedIn := d.missingPermissions[right]
 	if right != "" && reportedIn == "" {
@@ -138,8 +138,8 @@ func (d *doctor) recordMissingPermission(right, area string) string {
 	return reportedIn
 }
 
-// missingPermission returns the permission that a failed call needs, or "" if the call failed for another reason, and the
-// error as a readable text.
+// missingPermission returns the permission that a failed call needs, and the error as a readable text. right is "" if the call
+// failed for another reason.
 func missingPermission(err error) (right, text string) {
 	var api *apierrors.StatusError
 	switch {
@@ -194,7 +194,7 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// groupByArea sorts the checks by area, in the order in which the areas first occur.
+// groupByArea sorts the checks in place by area, in the order in which the areas first occur, and returns them.
 func groupByArea(list []check) []check {
 	first := map[string]int{}
 	for i, c := range list {
@@ -206,7 +206,7 @@ func groupByArea(list []check) []check {
 	return list
 }
 
-// showChecks prints one line for each check, and the totals.
+// showChecks prints one line for each check, and the numbers of errors and warnings.
 func showChecks(w io.Writer, doc Document) {
 	for _, c := range doc.Checks {
 		text := c.Message
@@ -218,7 +218,7 @@ func showChecks(w io.Writer, doc Document) {
 	fmt.Fprintf(w, "%s, %s\n", output.CountWithNoun(doc.Errors, "error"), output.CountWithNoun(doc.Warnings, "warning"))
 }
 
-// checkOrphans finds orphans, if both AWS and the cluster could be read.
+// checkOrphans reports orphans. It does nothing unless both AWS and the cluster could be read.
 func (d *doctor) checkOrphans(ctx context.Context) {
 	const area = "orphans"
 	if d.aws == nil || d.store == nil {

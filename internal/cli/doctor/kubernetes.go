@@ -32,7 +32,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// checkKubernetes checks the API server, and the objects of the cluster that the controller needs.
+// checkKubernetes checks the API server and the objects of the cluster that the controller needs. It sets d.api and d.store if
+// they can be read.
 func (d *doctor) checkKubernetes(ctx context.Context) {
 	const area = "kubernetes"
 	rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
@@ -66,7 +67,7 @@ func (d *doctor) checkKubernetes(ctx context.Context) {
 	d.checkClasses()
 }
 
-// connectAPI sets api to a client that can also read Leases and webhook configurations.
+// connectAPI sets d.api to a client that can also read Leases and webhook configurations.
 func (d *doctor) connectAPI(rc *rest.Config) error {
 	scheme, err := cluster.NewScheme()
 	if err != nil {
@@ -128,8 +129,8 @@ func (d *doctor) checkDefinitions(ctx context.Context) {
 	}
 }
 
-// missingFields returns the versions and fields of the CustomResourceDefinition want that are missing in have. It omits the
-// fields below a missing field.
+// missingFields returns the versions and field paths of the CustomResourceDefinition want that have lacks. It omits the fields
+// below a missing field.
 func missingFields(want, have map[string]any) []string {
 	present := map[string]bool{}
 	for _, f := range fieldsOf(have) {
@@ -145,7 +146,7 @@ func missingFields(want, have map[string]any) []string {
 	return out
 }
 
-// fieldsOf returns the versions of a CustomResourceDefinition and the paths of their fields, sorted.
+// fieldsOf returns, sorted, the versions of a CustomResourceDefinition and the paths of their fields, such as "v1.spec.name".
 func fieldsOf(definition map[string]any) []string {
 	var out []string
 	forEachField(definition, func(path string, _ map[string]any) { out = append(out, path) })
@@ -153,8 +154,8 @@ func fieldsOf(definition map[string]any) []string {
 	return out
 }
 
-// forEachField calls visit for each version of a CustomResourceDefinition, and for each field of the version with the schema
-// of the field.
+// forEachField calls visit for each version of a CustomResourceDefinition, with a nil schema, and for each field of the version,
+// with the schema of the field.
 func forEachField(definition map[string]any, visit func(path string, schema map[string]any)) {
 	versions, _, _ := unstructured.NestedSlice(definition, "spec", "versions")
 	for _, v := range versions {
@@ -169,7 +170,7 @@ func forEachField(definition map[string]any, visit func(path string, schema map[
 	}
 }
 
-// forEachNestedField calls visit for each field below a node of the schema.
+// forEachNestedField calls visit for each field below a node of a schema. path is the path of the node.
 func forEachNestedField(path string, node map[string]any, visit func(path string, schema map[string]any)) {
 	properties, _ := node["properties"].(map[string]any)
 	for name, child := range properties {
@@ -182,7 +183,7 @@ func forEachNestedField(path string, node map[string]any, visit func(path string
 	}
 }
 
-// checkLease checks that a running controller has renewed the Lease.
+// checkLease checks that a controller has renewed the Lease of leader election within the last minute.
 func (d *doctor) checkLease(ctx context.Context) {
 	const area = "controller"
 	if !d.Config.Election.Enabled {
@@ -260,8 +261,8 @@ func (d *doctor) checkWebhooks(ctx context.Context) {
 	}
 }
 
-// webhookFault returns a fault of a webhook and its fix. fault is "" if the webhook has no fault. err is the reason why that
-// could not be determined.
+// webhookFault returns a problem of a webhook and its fix. fault is "" if the webhook has none. If the endpoints of its Service
+// cannot be read, it returns an error, and the fix for that.
 func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
 		return "it has no caBundle", "wait until the controller has written it, or look at its logs", nil
@@ -293,7 +294,7 @@ func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix s
 	return fmt.Sprintf("Service %s/%s has no ready endpoint", s.Namespace, s.Name), "start the controller, or remove the webhook configuration", nil
 }
 
-// lastExpiry returns the latest expiry of the CAs in a bundle. During a rotation a bundle has two CAs.
+// lastExpiry returns the latest expiry time of the CAs in a PEM bundle. During a rotation, a bundle has two CAs.
 func lastExpiry(bundle []byte) (time.Time, error) {
 	var last time.Time
 	for rest := bundle; ; {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// simulatePolicy simulates the actions that change AWS, because doctor must not try them. It makes one call to IAM for each
-// statement of the table and each resource of the statement.
+// simulatePolicy simulates actions that change AWS, because doctor must not try them, and reports the result. It makes a call to
+// IAM for each statement of the table with one of the actions, and for each resource of that statement.
 func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, table []rights.Statement, actions []string) {
 	const area = "permissions"
 	refused, granted := map[string]bool{}, map[string]bool{}
@@ -62,7 +62,7 @@ func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, tab
 	}
 }
 
-// reportNotSimulated reports actions that were not checked, and why.
+// reportNotSimulated reports that actions were not checked because the simulation failed with err.
 func (d *doctor) reportNotSimulated(err error, actions []string) {
 	const area = "permissions"
 	list := strings.Join(countByService(actions), ", ")

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// explainedAccelerator is the accelerator of a GlobalAccelerator with the choices of the plan.
+// explainedAccelerator is the accelerator of a GlobalAccelerator, with what the plan chooses for it.
 type explainedAccelerator struct {
 	Name string `json:"name"`
 	ARN  string `json:"arn,omitempty"`
@@ -24,12 +24,12 @@ type explainedAccelerator struct {
 	DNSName string `json:"dnsName,omitempty"`
 	// Addresses are the static IP addresses.
 	Addresses []string `json:"addresses"`
-	// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags name it. It is missing if the object owns the
-	// accelerator.
+	// Owner is CLUSTER/NAMESPACE/NAME of the object that owns the accelerator, as far as tags name that object. It is missing
+	// if the explained object owns the accelerator.
 	Owner string `json:"owner,omitempty"`
 
 	Listeners []explainedAcceleratorListener `json:"listeners"`
-	// Endpoints are the endpoints that the object lists, in its order.
+	// Endpoints are the endpoints that the object lists, in the same order.
 	Endpoints []explainedEndpoint `json:"endpoints"`
 	// Others are the endpoint groups of the accelerator's listeners that the object does not own.
 	Others []tree.OtherEndpointGroup `json:"others,omitempty"`
@@ -40,16 +40,17 @@ type explainedAcceleratorListener struct {
 	// From is the field that defines the listener.
 	From     string `json:"from"`
 	Protocol string `json:"protocol"`
-	// ProtocolFrom is the object and field that define the protocol: in the GlobalAccelerator, or in an object that it
-	// names.
+	// ProtocolFrom is the object and field that define the protocol. The object is the GlobalAccelerator, or an object that
+	// it names.
 	ProtocolFrom string `json:"protocolFrom"`
 	Ports        string `json:"ports"`
-	// PortsFrom is the object and field that define the ports: in the GlobalAccelerator, or in an object that it names.
+	// PortsFrom is the object and field that define the ports. The object is the GlobalAccelerator, or an object that it names.
 	PortsFrom string `json:"portsFrom"`
-	// Live is the listener in AWS that the plan updates to this listener, such as TCP:80. It is missing if the listener
-	// is created.
+	// Live is the listener in AWS that the plan changes to this listener, such as TCP:80. It is missing if the plan creates
+	// the listener.
 	Live string `json:"live,omitempty"`
-	// Score is how similar Live is to the desired listener, at most 150. A listener with a score of 15 or more is updated.
+	// Score is the similarity of Live and the desired listener, at most 150. From a score of 15, the plan changes the listener
+	// in AWS instead of creating one.
 	Score int `json:"score,omitempty"`
 }
 
@@ -57,25 +58,25 @@ type explainedAcceleratorListener struct {
 type explainedEndpoint struct {
 	// Field is the field of the endpoint in the GlobalAccelerator.
 	Field string `json:"field"`
-	// Object is the object that the endpoint names. It is null if the endpoint is an id.
+	// Object is the object that the endpoint names. It is null if the endpoint has an ID instead.
 	Object *output.Object `json:"object"`
 	ID     string         `json:"id,omitempty"`
 	// Grant is the ReferenceGrant that permits the endpoint. It is null if none is needed, or if none exists.
 	Grant *output.Object `json:"grant"`
-	// Endpoints are the endpoints in AWS: several while one load balancer replaces another, none if the plan omits the
-	// endpoint.
+	// Endpoints are the endpoints in AWS. There are several while one load balancer replaces another, and none if the plan
+	// omits the endpoint.
 	Endpoints []explainedEndpointID `json:"endpoints"`
 	// LeftOut are the findings about the endpoint.
 	LeftOut []explainedFinding `json:"findings"`
 }
 
-// explainedEndpointID is an endpoint in AWS with its load balancer.
+// explainedEndpointID is an endpoint in AWS, with its load balancer if that is known.
 type explainedEndpointID struct {
 	ID           string                     `json:"id"`
 	LoadBalancer *tree.EndpointLoadBalancer `json:"loadBalancer"`
 }
 
-// explainAccelerator returns the choices of the plan for an accelerator. It returns nil if the stack has no accelerator.
+// explainAccelerator returns what the plan of a stack chooses for its accelerator. It returns nil if the stack has none.
 func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	choices := d.Choices()
 	a := choices.Desired.Accelerator
@@ -118,7 +119,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	return out
 }
 
-// addLive adds the values that AWS shows for the accelerator, if the accelerator exists.
+// addLive sets the fields of the accelerator to the values in AWS. It does nothing if live is nil.
 func (a *explainedAccelerator) addLive(live *observed.Accelerator) {
 	if live == nil {
 		return
@@ -134,7 +135,7 @@ func listenerText(l observed.AcceleratorListener) string {
 	return fmt.Sprintf("%s:%s", l.Protocol, model.PortRangesText(l.Ports))
 }
 
-// showExplainedAccelerator prints an accelerator with its listeners and endpoints.
+// showExplainedAccelerator prints an accelerator with its listeners, endpoints and other endpoint groups.
 func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	state := "not in AWS"
 	if a.ARN != "" {
@@ -160,7 +161,7 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	tree.ShowOtherEndpointGroups(w, "    ", a.Others)
 }
 
-// maxEndpoints is the maximum number of endpoints of a GlobalAccelerator that are shown.
+// maxEndpoints is the maximum number of endpoints of a GlobalAccelerator that the text output shows.
 const maxEndpoints = 100
 
 // showExplainedEndpoint prints an endpoint with its load balancers and findings.

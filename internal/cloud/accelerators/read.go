@@ -24,7 +24,7 @@ import (
 // pageSize is the number of results per page. It is the maximum that AWS accepts.
 const pageSize = 100
 
-// reader reads accelerators that are not cached, or whose cached state is not fresh.
+// reader reads accelerators from AWS into the cache.
 type reader struct{ *Accelerators }
 
 // refreshList reads the list of all accelerators of the account, unless the cached list is fresh and was not read before

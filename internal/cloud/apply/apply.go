@@ -169,7 +169,8 @@ func (w *dependencies) handleFailure(what string, err error, made time.Time, for
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// resourceNames maps each kind of resource to its name in error messages.
+// resourceNames maps kinds of resources to their names in error messages. It has the kinds for which checkOwned can find an
+// owner.
 var resourceNames = map[plan.ResourceKind]string{
 	plan.LoadBalancer: "load balancer", plan.TargetGroup: "target group", plan.Listener: "listener", plan.Rule: "rule",
 	plan.SecurityGroup: "security group", plan.BackendGroup: "security group",

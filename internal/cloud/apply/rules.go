@@ -105,7 +105,7 @@ func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
 	return nil
 }
 
-// setPriorities changes the priorities of rules in one call, which AWS carries out atomically.
+// setPriorities changes the priorities of rules in one call. AWS changes all of them or none.
 func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, known plan.KnownIDs) error {
 	in := &elb.SetRulePrioritiesInput{}
 	var first string

@@ -105,7 +105,8 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 	return seen, nil
 }
 
-// handleTargetGroupNameConflict returns an error that names the owner of the target group with the given name.
+// handleTargetGroupNameConflict returns an error that names the owner of the target group with the given name, as
+// handleNameConflict does.
 func (w *targetGroupWriter) handleTargetGroupNameConflict(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
 	if err != nil {

@@ -57,7 +57,7 @@ type certificateCache struct {
 	recentWrites map[string]certificateWrite
 	// publicCertificates are the certificates of any owner that Amazon has issued, or will issue after their validation.
 	publicCertificates publicCertificateList
-	// validations has the validation of certificates, by ARN.
+	// validations has the cached answers of AskValidation, by ARN of the certificate.
 	validations map[string]validationEntry
 }
 

@@ -97,8 +97,8 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 	return out, nil
 }
 
-// deniedFault returns the fault of the last denied change of a record, or nil if AWS denied no change within
-// durations.LastRetry. The caller holds the lock of the cache.
+// deniedFault returns the fault of the last denied change of a record, or nil if AWS denied no change in the last minutes.
+// The caller holds the lock of the cache.
 func (c *Zones) deniedFault() *observed.Fault {
 	if c.IsYounger(c.deniedAt, durations.LastRetry) {
 		return c.deniedChange

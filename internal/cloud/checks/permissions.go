@@ -87,7 +87,7 @@ func permissionOf(err error) (Permission, error) {
 	case sdk.ClassOf(err) == failure.Denied:
 		return PermissionRefused, err
 	}
-	return PermissionGranted, nil // AWS checked the ids, which do not exist
+	return PermissionGranted, nil // AWS checked the IDs, which do not exist, after the permission
 }
 
 // Partition returns the AWS partition of the region, such as "aws-cn".

@@ -60,7 +60,7 @@ func schemeFromAWS(scheme elbtypes.LoadBalancerSchemeEnum) model.Scheme {
 	return ""
 }
 
-// SubnetsFromAWS returns the ids of the subnets of a load balancer, sorted.
+// SubnetsFromAWS returns the IDs of the subnets of a load balancer, sorted.
 func SubnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {

@@ -25,7 +25,7 @@ type Check struct {
 	Read       func(ctx context.Context) error
 }
 
-// Source lists checks.
+// Source lists drift checks.
 type Source interface {
 	// Checks returns the checks that may run now.
 	Checks() []Check
@@ -39,7 +39,7 @@ type AWSSource interface {
 	ReadRate() float64
 }
 
-// Watch runs checks one after the other.
+// Watch runs the drift checks of all sources, one after the other.
 type Watch struct {
 	AWS AWSSource
 	// OtherSources have more checks, such as those of the targets of bindings.

@@ -38,9 +38,9 @@ func (p *ENIs) Reset() {
 // eniCache has the cached ENIs, and the cached security groups of nodes and pods.
 type eniCache struct {
 	enisByKey map[keyKind]map[string]cachedENIs // by key, for each kind of key
-	tags      map[string]cachedTags             // of security groups
+	tags      map[string]cachedTags             // tags of security groups, by ID
 
-	securityGroups map[string]cachedRules // by id
+	securityGroups map[string]cachedRules // by ID
 	taggedReadAt   time.Time
 }
 

@@ -55,7 +55,7 @@ type association struct {
 	readAt time.Time
 }
 
-// aclList is the result of the last listing of web ACLs.
+// aclList has the web ACLs of the region, as they were last listed.
 type aclList struct {
 	arns   map[string]string // by name
 	readAt time.Time

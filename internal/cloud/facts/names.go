@@ -19,6 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/model/glob"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -112,13 +113,13 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 			return out, err
 		}
 	}
-	if len(names) > 0 {
-		f := append(sdk.Filters("vpc-id", n.VPC), sdk.Filter("tag:"+convert.NameTag, sdk.SortedUnique(names)...))
+	if names = sdk.SortedUnique(names); len(names) > 0 {
+		f := append(sdk.Filters("vpc-id", n.VPC), sdk.Filter("tag:"+convert.NameTag, names...))
 		found := map[string]map[string]bool{} // distinct Name tags by name in the question
 		err := n.forEachSecurityGroup(ctx, f, func(id, name string) {
 			// AWS treats * and ? in the values of a filter as wildcards.
-			for _, r := range sdk.SortedUnique(names) {
-				if matchesGlob(r, name) {
+			for _, r := range names {
+				if glob.Match(r, name, glob.AllEscapes) {
 					out.ByName[r] = append(out.ByName[r], id)
 					if found[r] == nil {
 						found[r] = map[string]bool{}

@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/model/glob"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -26,10 +27,10 @@ type networkFacts struct {
 	cache.Guard
 	vpcSubnets       []observed.Subnet // the subnets of the cluster's VPC
 	vpcSubnetsReadAt time.Time
-	zoneTypes        map[string]string // by zone id; a type never changes
-	publicByID       map[string]bool   // by subnet id: whether the subnet has a route to an internet gateway
+	zoneTypes        map[string]string // by availability zone ID; a type never changes
+	publicByID       map[string]bool   // whether a subnet has a route to an internet gateway, by subnet ID
 	publicReadAt     time.Time
-	otherVPCSubnets  map[string]foundSubnet // subnets of other VPCs, by id
+	otherVPCSubnets  map[string]foundSubnet // subnets of other VPCs, by ID
 }
 
 // foundSubnet is the cached result of searching a subnet of another VPC.
@@ -138,33 +139,14 @@ func (n *networkFacts) findNamedSubnets(ctx context.Context, refs []string, all 
 func hasTags(tags map[string]string, filter map[string][]string) bool {
 	for k, values := range filter {
 		value, ok := tags[k]
-		if !ok || len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return matchesGlob(v, value) }) {
+		if !ok || len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return glob.Match(v, value, glob.AllEscapes) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// matchesGlob reports whether text matches a pattern with the wildcards * and ?. A backslash makes the next character
-// literal.
-func matchesGlob(pattern, text string) bool {
-	if pattern == "" {
-		return text == ""
-	}
-	switch pattern[0] {
-	case '*':
-		return matchesGlob(pattern[1:], text) || text != "" && matchesGlob(pattern, text[1:])
-	case '?':
-		return text != "" && matchesGlob(pattern[1:], text[1:])
-	case '\\':
-		if len(pattern) > 1 {
-			pattern = pattern[1:]
-		}
-	}
-	return text != "" && pattern[0] == text[0] && matchesGlob(pattern[1:], text[1:])
-}
-
-// subnets returns all subnets of the VPC with the types of their availability zones, sorted by id.
+// subnets returns all subnets of the VPC with the types of their availability zones, sorted by ID.
 func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
 	cached := func() (out []observed.Subnet, ok bool) {
 		n.WithLock(func() { out, ok = n.vpcSubnets, n.IsYounger(n.vpcSubnetsReadAt, maxAge) })
@@ -239,7 +221,7 @@ func (n *networkFacts) subnetOfOtherVPC(ctx context.Context, id string) (*observ
 	return &typed[0], nil
 }
 
-// withZoneTypes returns a copy of subnets with the types of their availability zones. It reads types that are not cached
+// withZoneTypes returns a copy of subnets with the types of their availability zones. Types that are not cached are read
 // from AWS.
 func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Subnet) ([]observed.Subnet, error) {
 	unknown := func() (out []string, ok bool) {

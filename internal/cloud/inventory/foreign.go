@@ -42,8 +42,9 @@ type stackTag struct {
 	value string
 }
 
-// Record records an outside change of a resource with the given tags. The time of the change is the current time, and not
-// the time at which the read began: a plan that was made between these times does not contain the change.
+// Record records an outside change: another process or user has changed a resource with the given tags. The time of the
+// change is the current time, and not the time at which the read began. A plan that was made between these times does not
+// contain the change.
 func (v *outsideChanges) Record(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id})
 }

@@ -90,7 +90,7 @@ type PartialDetail struct {
 // TargetGroup is the cached state of a target group. The times are as in LoadBalancer.
 type TargetGroup struct {
 	Seen         observed.TargetGroup
-	VPC          string // id
+	VPC          string // ID of the VPC
 	ReadAt       time.Time
 	TagsAt       time.Time
 	AttributesAt time.Time

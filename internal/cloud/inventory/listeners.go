@@ -147,7 +147,8 @@ func (e *LoadBalancer) addUses(as []model.Action, n int) {
 	}
 }
 
-// updateTargetGroupLinks makes the target groups list a load balancer exactly if it forwards to them.
+// updateTargetGroupLinks updates, in all target groups, whether they list load balancer e: they list it if it forwards to
+// them.
 func (v *loadBalancing) updateTargetGroupLinks(e *LoadBalancer) {
 	v.linkTargetGroups(e.Seen.ARN, e.TargetGroupUses)
 }

@@ -13,8 +13,8 @@ type Table[E any] struct {
 	entries map[string]*E
 	// KeysOf returns the keys of an entry.
 	KeysOf   func(id string, e *E) []Key
-	keysByID map[string][]Key            // the indexed keys of each entry, by id
-	IDsByKey map[Key]map[string]struct{} // the index: ids by key
+	keysByID map[string][]Key            // the indexed keys of each entry, by ID
+	IDsByKey map[Key]map[string]struct{} // the index: IDs of entries by key
 }
 
 // Key is a value by which entries are found, and the kind of the key, such as ByName.

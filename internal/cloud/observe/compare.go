@@ -150,7 +150,7 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 
 func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	start, seen := r.Config.Clock.Now(), map[string]observed.SecurityGroup{}
-	// The ids are sent as a filter, because otherwise one id that does not exist would make the whole call fail.
+	// The IDs are sent as a filter, because otherwise a single ID that does not exist would make the whole call fail.
 	for batch := range slices.Chunk(sdk.SortedUnique(ids), sdk.MaxFilterValues) {
 		if err := r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen).readAll(ctx); err != nil {
 			return err

@@ -26,8 +26,8 @@ func NewVerifier(r *Reader) *Verifier { return &Verifier{Reader: r} }
 type Verifier struct {
 	*Reader
 
-	// lastVerified is the last resource whose tags were verified. Tags are verified in full batches, in the order of the
-	// ARNs.
+	// Guard guards lastVerified, the last resource whose tags were verified. Tags are verified in full batches, in the order
+	// of the ARNs.
 	cache.Guard
 	lastVerified string
 }

@@ -30,13 +30,12 @@ type Limiter struct {
 	changed        chan struct{}            // closed when waiting calls may be sent earlier than computed
 }
 
-// waiter is a waiting call.
 type waiter struct {
 	buckets []*bucket
 	since   time.Time // when the call first arrived, or later if its tenant has made many calls
 }
 
-// queueKey identifies the calls that share a queue position, which is kept while they are postponed.
+// queueKey identifies the calls of an operation by one caller, or by one tenant. A queue position belongs to a key.
 type queueKey struct{ caller, operation string }
 
 // reservation is the queue position of a postponed call, and the time at which the call is expected to be made again.

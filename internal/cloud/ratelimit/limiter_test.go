@@ -71,7 +71,6 @@ func (s *limitedAWS) call(ctx context.Context, operation string) error {
 	return ctx.Err()
 }
 
-// send makes one attempt.
 func (s *limitedAWS) send(operation string) (Outcome, error) {
 	time.Sleep(answerDelay / 2)
 	now := time.Now()

@@ -54,7 +54,7 @@ type scheduledCall struct {
 	inFlight   bool      // whether the call was sent and has no answer yet
 }
 
-// Schedule orders the target calls of one AWS account. The lock of the Limiter guards it.
+// Schedule orders the calls that register and deregister targets in one AWS account. The lock of the Limiter guards it.
 type Schedule struct {
 	Limiter       *Limiter
 	buckets       map[string][]*bucket // by operation

@@ -181,8 +181,8 @@ func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 		most            time.Duration // the longest wait of a registration
 	}{
 		"one tenant with many target groups": {1, 200, 1200 * time.Millisecond, time.Second},
-		// The second call of the victim is within its share 5.25 s later, and each other tenant may send one call
-		// meanwhile.
+		// The victim and 20 tenants share 4 calls per second. The second call of the victim is therefore within its share
+		// after 5.25 s. Each other tenant may send one call in that time.
 		"many tenants": {20, 10, 12 * time.Second, 11 * time.Second},
 	} {
 		s := newTestSchedule(4, 20)

@@ -13,7 +13,7 @@ import (
 
 // TokenBucket is a limit for the calls of one service whose operations match a regular expression.
 type TokenBucket struct {
-	Service   string // service id, as the SDK spells it
+	Service   string // service ID, as the SDK spells it
 	Operation *regexp.Regexp
 	Rate      float64 // calls per second
 	Burst     int
@@ -57,7 +57,7 @@ func DefaultTokenBuckets() []TokenBucket {
 // entries for a service replace all defaults of that service, and are fixed. The regular expression must not contain "=" and
 // ",".
 func ParseTokenBuckets(s string) ([]TokenBucket, error) {
-	configured := map[string]bool{} // service ids
+	configured := map[string]bool{} // service IDs
 	var entries []TokenBucket
 	for _, entry := range strings.Split(s, ",") {
 		if strings.TrimSpace(entry) == "" {

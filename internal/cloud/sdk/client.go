@@ -34,7 +34,7 @@ import (
 type Client struct {
 	Config      Config // complete with defaults and the region
 	awsConfig   aws.Config
-	VPC         string // id of the cluster's VPC
+	VPC         string // ID of the VPC of the cluster
 	API         Clients
 	Limits      *ratelimit.Schedule // the rate limiter for the account of the controller
 	sharedReads flight

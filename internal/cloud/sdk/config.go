@@ -93,7 +93,7 @@ type CallRecorder interface {
 
 // Call describes a call to AWS, or one attempt of it.
 type Call struct {
-	Service   string // id
+	Service   string // service ID
 	Operation string
 	Code      string // error code of AWS; "" on success, "internal" for an error that is not from AWS
 	Status    int    // HTTP status, 0 if there was no answer

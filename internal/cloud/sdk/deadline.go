@@ -34,12 +34,12 @@ type deadlines struct {
 	pending map[*pendingCall]bool
 }
 
-// responseTimes are the observed response times of AWS.
+// responseTimes has the observed response times of a service, or of one of its operations.
 type responseTimes struct {
 	slowest        time.Duration // the time of the slowest recent answer; each quicker answer lowers it by an eighth
 	missedDeadline time.Duration // the longest missed deadline since the last answer; 0 if none was missed
 	missedAt       time.Time
-	probing        bool // a probe is in flight
+	probing        bool // whether a probe is in flight
 }
 
 func newDeadlines(first time.Duration, clock clock.PassiveClock) *deadlines {

@@ -19,15 +19,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A fact that cannot be read is either essential or optional. Load balancers, target groups, their tags, listeners and rules
-// show what exists and who owns it, so a run that cannot read one of these fails as a whole. Everything else is optional: if
-// AWS denies a read or does not answer it, an observed.Fault replaces the fact, and the plan holds only what depends on the
+// A fact is either essential or optional. Load balancers, target groups, their tags, listeners and rules are essential: they
+// show which resources exist and who owns them, so a run fails if it cannot read one of these. All other facts are optional:
+// if AWS denies a read or does not answer, an observed.Fault replaces the fact, and the plan holds only what depends on the
 // fact.
 //
-// If the rate limiter of the controller postpones a read, that is not a failure: the run is repeated when the read is
-// admitted.
+// A read that the rate limiter of the controller postpones has not failed. The run is repeated when the read is admitted.
 
-// faultEntry is the fault of a read that failed. It is cached so that not every run repeats the read.
+// faultEntry is a read that failed. It is cached, so that not every run repeats the read.
 type faultEntry struct {
 	fault                observed.Fault
 	err                  error
@@ -35,18 +34,18 @@ type faultEntry struct {
 	failures             int
 }
 
-// failedReads are the reads that failed, by their keys.
+// failedReads has the reads that failed, by key.
 type failedReads struct {
 	cache.Guard
 	byKey map[string]faultEntry
 }
 
-// ForgetFaults forgets all failed reads, so that they are tried again at once.
+// ForgetFaults removes all failed reads from the cache, so that the next run repeats them.
 func (c *Client) ForgetFaults() {
 	c.failedReads.WithLock(func() { c.failedReads.byKey = map[string]faultEntry{} })
 }
 
-// faultError is the error of an optional read. The plan uses the fault in place of the fact.
+// faultError is the error of an optional read that failed. The plan uses the fault in place of the fact.
 type faultError struct {
 	fault observed.Fault
 	err   error
@@ -55,10 +54,11 @@ type faultError struct {
 // Error implements error.
 func (e *faultError) Error() string { return e.err.Error() }
 
-// Unwrap returns the failure, by which the error is classified.
+// Unwrap returns the error of the read, which determines the class.
 func (e *faultError) Unwrap() error { return e.err }
 
-// FaultOf returns the fault of the error of an optional read, or nil for any other error, with which the run fails.
+// FaultOf returns the fault of an optional read that failed with err. It returns nil for any other error, which makes the
+// run fail.
 func FaultOf(err error) *observed.Fault {
 	var f *faultError
 	if errors.As(err, &f) {
@@ -67,18 +67,19 @@ func FaultOf(err error) *observed.Fault {
 	return nil
 }
 
-// ReadShared runs a read once for all concurrent callers.
+// ReadShared runs read once for all concurrent callers with the same key.
 func (c *Client) ReadShared(ctx context.Context, key string, read func() error) error {
 	return c.sharedReads.do(ctx, key, read)
 }
 
-// ReadOptional runs the read of an optional fact, once for all concurrent callers.
+// ReadOptional runs the read of an optional fact, once for all concurrent callers with the same key. A failed read is not
+// repeated at once.
 func (c *Client) ReadOptional(ctx context.Context, key string, read func() error) error {
 	return c.ReadShared(ctx, key, func() error { return c.ReadOptionalPart(ctx, key, read) })
 }
 
-// ReadEssential runs the read of an essential fact, once for all concurrent callers. A denied read is not repeated for a
-// while, because the runs of all load balancers fail with it.
+// ReadEssential runs the read of an essential fact, once for all concurrent callers with the same key. A denied read is not
+// repeated for durations.NotFoundAge, because many runs need the same fact.
 func (c *Client) ReadEssential(ctx context.Context, key string, read func() error) error {
 	return c.ReadShared(ctx, key, func() error {
 		var before error
@@ -102,8 +103,8 @@ func (c *Client) ReadEssential(ctx context.Context, key string, read func() erro
 	})
 }
 
-// ReadOptionalPart runs the read of an optional fact within a larger read. Concurrent callers do not share the read. After a
-// failure it is not repeated at once.
+// ReadOptionalPart runs the read of an optional fact as a part of a larger read. Concurrent callers do not share the read. A
+// failed read is not repeated at once.
 func (c *Client) ReadOptionalPart(ctx context.Context, key string, read func() error) error {
 	if err := c.EarlierFailure(key); err != nil {
 		return err
@@ -111,7 +112,7 @@ func (c *Client) ReadOptionalPart(ctx context.Context, key string, read func() e
 	return c.noteFault(ctx, key, read())
 }
 
-// EarlierFailure returns the fault of a read that is not yet to be tried again, or nil if there is none.
+// EarlierFailure returns the error of a read that failed and must not be repeated yet, or nil if there is none.
 func (c *Client) EarlierFailure(key string) (err error) {
 	now := c.Config.Clock.Now()
 	c.failedReads.WithLock(func() {
@@ -123,8 +124,9 @@ func (c *Client) EarlierFailure(key string) (err error) {
 	return err
 }
 
-// noteFault turns the failure of an optional read into a faultError. If the read succeeded, it forgets an earlier fault. It
-// returns errors with which the run fails unchanged.
+// noteFault returns a faultError for the error of an optional read, and records the failure. If the read succeeded, it
+// removes an earlier failure. It returns errors that are not faults unchanged, such as a postponed call or a resource that
+// does not exist.
 func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	if err == nil || IsGone(err) || FaultOf(err) != nil {
 		if err == nil {
@@ -138,7 +140,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	now := c.Config.Clock.Now()
 	f := NewFault(err)
 	if f.Reason == finding.RejectedByAWS {
-		// The request had an invalid value. A later request may have a valid one.
+		// The request had an invalid value. A later request may have a valid value, so this failure is not recorded.
 		f.RetryAfter = durations.SettleWindow
 		return &faultError{f, err}
 	}
@@ -163,13 +165,13 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	return &faultError{f, err}
 }
 
-// isPostponed reports whether a call was not sent because of the rate limits of AWS.
+// isPostponed reports whether a call was not sent, because it would exceed the rate limits of AWS.
 func isPostponed(err error) bool {
 	var postponed *ratelimit.PostponedError
 	return errors.As(err, &postponed)
 }
 
-// NewFault returns the fault of a failed call, with a message for users. The message does not contain the request id, so
+// NewFault returns the fault of a failed call, with a message for users. The message does not contain the request ID, so
 // that repeated failures have the same message.
 func NewFault(err error) observed.Fault {
 	action := actionOf(err)
@@ -210,7 +212,7 @@ func NewFault(err error) observed.Fault {
 	return f
 }
 
-// causeText returns the text of an error without the operation name that the SDK adds.
+// causeText returns the text of an error without the name of the operation, which the SDK adds.
 func causeText(err error) string {
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) {
@@ -229,8 +231,8 @@ func actionOf(err error) string {
 	return failure.IAMAction(operation)
 }
 
-// AddOnFault returns the fault of a failed read from an add-on service, such as AWS WAF or Route 53. The run does not fail
-// with such a read, even if the call was postponed; the message is empty then. Other errors are returned unchanged.
+// AddOnFault returns the fault of a failed read from an add-on service, such as AWS WAF or Route 53. A postponed call gives
+// a fault without a message, because such a read must not make the run fail. Other errors are returned unchanged.
 func AddOnFault(err error) (*observed.Fault, error) {
 	if isPostponed(err) {
 		return &observed.Fault{RetryAfter: durations.FirstRetry}, nil // the call is usually admitted by then

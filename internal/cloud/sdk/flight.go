@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// flight shares one reading among concurrent callers that need the same value. The first caller reads in its own goroutine.
-// No lock is held during the reading.
+// flight shares one read among concurrent callers that need the same value. The first caller reads in its goroutine. No lock
+// is held during the read.
 type flight struct {
 	mu    sync.Mutex
 	calls map[string]*sharedCall
@@ -17,8 +17,8 @@ type sharedCall struct {
 	err  error
 }
 
-// do runs fn, or waits while another caller runs it under the same key. fn stores the value that it reads in a cache,
-// because do returns only an error. If the context of the reading caller ends, another caller reads.
+// do runs fn, or waits while another caller runs fn with the same key. fn must store the value in a cache, because do
+// returns only an error. If the context of the caller that runs fn ends, another caller runs it.
 func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 	for {
 		f.mu.Lock()
@@ -46,7 +46,7 @@ func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 }
 
 func (f *flight) runAsLeader(key string, c *sharedCall, fn func() error) error {
-	// If fn panics, waiting callers get this error, so that they do not consider the value as read.
+	// If fn panics, waiting callers get this error, so that they do not assume that the value was read.
 	c.err = context.Canceled
 	defer func() {
 		f.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 )
 
-// userAgent replaces the whole user agent of the SDK.
+// userAgent is the user agent, without the version, that replaces the user agent of the SDK.
 const userAgent = "elbv2.k8s.aws/"
 
 type limitedKey struct{}
@@ -109,7 +109,7 @@ func (c Config) checkFence(operation string) error {
 	return nil
 }
 
-// fenceAttempt checks the fence before an attempt, and again when the body of the request is about to be sent: connecting
+// fenceAttempt checks the fence before an attempt, and again when the body of the request is about to be sent. Connecting
 // may take long, above all while the network is down and this process cannot renew its lease.
 func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	operation := awsmiddleware.GetOperationName(ctx)
@@ -128,7 +128,7 @@ func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, n
 	in.Request = r
 	out, meta, err := next.HandleFinalize(ctx, in)
 	if err != nil && body.refused != nil {
-		err = body.refused // not err, a connection error that the SDK makes of this error and would retry
+		err = body.refused // err is a connection error that the SDK would retry
 	}
 	return out, meta, err
 }
@@ -153,8 +153,8 @@ func (b *fencedBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// markUncertain wraps the error of a call in an uncertainError if an earlier attempt may have taken effect and the last
-// answer does not show whether it did.
+// markUncertain wraps the error of a call in an uncertainError if the last attempt did not take effect, but an earlier
+// attempt may have taken effect.
 func markUncertain(meta middleware.Metadata, err error) error {
 	if err == nil || MayHaveTakenEffect(err) {
 		return err
@@ -178,7 +178,7 @@ func isMutating(operation string) bool {
 	return true
 }
 
-// recordOf returns a Call for the recorder.
+// recordOf returns the Call for the recorder, without its cause and its number of attempts.
 func recordOf(service, operation string, start, end time.Time, meta middleware.Metadata, err error) Call {
 	out := Call{Service: service, Operation: operation, Duration: end.Sub(start)}
 	var response *smithyhttp.ResponseError

@@ -7,17 +7,18 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Texts that replace secrets in errors. Messages of AWS quote the values that AWS refuses.
+// Texts that replace secrets in errors. AWS quotes values that it refuses in its messages.
 const (
 	hiddenText  = "[redacted]"
 	hiddenError = "the message of AWS is not shown, because it contains a secret"
 )
 
-// minRedactable is the minimum length of a secret that is replaced in a text. A shorter secret is likely to occur in other
-// words, so the whole text is replaced.
+// minRedactable is the minimum length, in bytes, of a secret that is replaced within a text. A shorter secret may be part of
+// other words, so the whole text is replaced.
 const minRedactable = 4
 
-// WithoutSecrets returns the error with a message in which all given secrets are redacted.
+// WithoutSecrets returns err with a message in which all given secrets are redacted. If err contains no secret, it is
+// returned unchanged.
 func WithoutSecrets(err error, secrets []string) error {
 	if err == nil {
 		return nil
@@ -40,7 +41,7 @@ func WithoutSecrets(err error, secrets []string) error {
 	return hidden.asAPIError()
 }
 
-// redactedError is an error with a redacted text. Its class is that of the error that it wraps.
+// redactedError is an error with a redacted text. Its class is the class of the error that it wraps.
 type redactedError struct {
 	error
 	text, message string
@@ -53,8 +54,8 @@ func (e *redactedError) Error() string { return e.text }
 // Unwrap returns the wrapped error, whose message is not redacted.
 func (e *redactedError) Unwrap() error { return e.error }
 
-// asAPIError returns a smithy.APIError with a redacted message if the error is from AWS, so that errors.As does not find the
-// original message.
+// asAPIError returns the error as a smithy.APIError with a redacted message if the wrapped error is from AWS. Otherwise
+// errors.As would find the original message.
 func (e *redactedError) asAPIError() error {
 	var api smithy.APIError
 	if !errors.As(e.error, &api) {

@@ -13,12 +13,12 @@ import (
 // pendingCall is a call in flight for which a run waits.
 type pendingCall struct {
 	service         string
-	unansweredSince time.Time // since when AWS has not answered; zero while no attempt waits for an answer
+	unansweredSince time.Time // when the call began to wait for an answer of AWS; zero while no attempt waits
 }
 
 type pendingCallKey struct{}
 
-// beginCall records that a call is in flight, until end is called. It does not record calls for optional facts.
+// beginCall records that a call is in flight until end is called. It does not record calls for optional facts.
 func (d *deadlines) beginCall(ctx context.Context, service string) (_ context.Context, end func()) {
 	if isOptional(ctx) {
 		return ctx, func() {}
@@ -28,9 +28,9 @@ func (d *deadlines) beginCall(ctx context.Context, service string) (_ context.Co
 	return context.WithValue(ctx, pendingCallKey{}, u), func() { d.WithLock(func() { delete(d.pending, u) }) }
 }
 
-// noteAttempt records that an attempt of the call begins. The caller passes the result of the attempt to answered. A timeout
-// or an internal failure of AWS (status 500 and above) does not end the silence, because another attempt follows. A refused
-// or throttled attempt ends it.
+// noteAttempt records that an attempt of the call begins. The caller must call answered with the result of the attempt.
+// After a timeout or an internal failure of AWS (status 500 and above), the call still counts as unanswered, because another
+// attempt follows. Any other answer counts, also a refusal.
 func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	u, ok := ctx.Value(pendingCallKey{}).(*pendingCall)
 	if !ok {
@@ -50,8 +50,9 @@ func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	}
 }
 
-// silentSince returns since when AWS has not answered a call that waits longer than usual; zero if there is no such call. If
-// AWS is slow, an answer may take 1.5 times as long as the slowest recent answer.
+// silentSince returns when the oldest unanswered call began to wait, among the calls that wait for longer than usual; zero
+// if there is none. Longer than usual means durations.Recent, or 1.5 times the slowest recent answer of the service if that
+// is longer.
 func (d *deadlines) silentSince() (since time.Time) {
 	now := d.clock.Now()
 	d.WithLock(func() {
@@ -65,8 +66,8 @@ func (d *deadlines) silentSince() (since time.Time) {
 	return since
 }
 
-// WatchSilence watches the calls in flight until stop is called. If one has no answer for longer than usual, it calls report
-// once. stop ends the context of a running report, and waits for the report to end.
+// WatchSilence watches the calls in flight until stop is called. When one of them waits for an answer for longer than usual,
+// it calls report once. stop ends the context of report, and waits until report has returned.
 func (c *Client) WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})

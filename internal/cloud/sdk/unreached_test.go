@@ -8,7 +8,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// TestIsUnreached checks that the controller retries at startup only after errors that may disappear.
+// TestIsUnreached checks that only errors that may disappear count as unreached, because the controller then tries again at
+// startup.
 func TestIsUnreached(t *testing.T) {
 	call := func(err error) error {
 		return &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribeVpcs", Err: err}

@@ -1,10 +1,10 @@
-// Package services has the ids of the AWS services that the controller calls, and the partitions and regions in which they
-// exist.
+// Package services has the IDs of the AWS services that the controller calls, the partitions of regions, and the partition
+// in which Global Accelerator exists.
 package services
 
 import "strings"
 
-// Service ids as the SDK spells them. They are the keys of endpoint overrides and throttle tables, and values of metric
+// Service IDs as the SDK spells them. They are the keys of endpoint overrides and throttle tables, and values of metric
 // labels.
 const (
 	ELB               = "Elastic Load Balancing v2"
@@ -21,10 +21,10 @@ const (
 	IMDS              = "ec2imds"
 )
 
-// AcceleratorRegion is the region of the Global Accelerator API for clusters of all regions.
+// AcceleratorRegion is the region in which AWS serves the Global Accelerator API, for clusters in all regions.
 const AcceleratorRegion = "us-west-2"
 
-// All lists the service ids that endpoint overrides and throttle tables may name.
+// All has the service IDs that endpoint overrides and throttle tables may name.
 var All = []string{
 	ELB, EC2, ACM, WAFv2, WAFRegional, Shield, Tagging,
 	STS, IAM, Route53, GlobalAccelerator, IMDS,
@@ -33,7 +33,8 @@ var All = []string{
 // standardPartition is the partition of most regions.
 const standardPartition = "aws"
 
-// partitions maps prefixes of region names to the partition of these regions. It omits the standard partition.
+// partitions maps prefixes of region names to the partition of these regions. It omits the regions of the standard
+// partition.
 var partitions = map[string]string{
 	"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc",
 	"us-iso-": "aws-iso", "us-isob-": "aws-iso-b", "eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f",

@@ -20,8 +20,10 @@ type albTargetsEntry struct {
 	readAt  time.Time
 }
 
-// AskALBTargets reads which load balancers are targets of a target group of type alb. No other client registers targets in
-// this target group, so the answer is cached for as long as other readings.
+// AskALBTargets returns the load balancers that are registered in a target group of type alb, without draining ones. It
+// reads them from AWS if the cached answer is not fresh or was read before since. No other client registers targets in this
+// target group, so the answer stays fresh for the refresh period. The result is nil if the inventory does not contain the
+// target group.
 func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
 	if !t.inv.Has(q.ARN) {
 		return nil, nil
@@ -52,8 +54,9 @@ func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 	return out, err
 }
 
-// ChangeALBTargets applies a write of this process to the cached targets of a target group of type alb. created reports
-// whether this process created the target group just now.
+// ChangeALBTargets applies a change by this process to the cached targets of a target group of type alb. created reports
+// whether this process has just created the target group. If the targets are not cached and created is false, it does
+// nothing.
 func (t *Targets) ChangeALBTargets(arn string, created bool, change func([]observed.Target) []observed.Target) {
 	t.WithLock(func() {
 		e, ok := t.albTargets[arn]
@@ -61,11 +64,11 @@ func (t *Targets) ChangeALBTargets(arn string, created bool, change func([]obser
 			return
 		}
 		if !ok {
-			e.readAt = t.Config.Clock.Now() // the target group had no targets before
+			e.readAt = t.Config.Clock.Now() // a new target group has no targets
 		}
 		t.albTargets[arn] = albTargetsEntry{change(slices.Clone(e.targets)), e.readAt}
 	})
 }
 
-// ForgetALBTargets forgets the targets of a target group of type alb.
+// ForgetALBTargets removes the targets of a target group of type alb from the cache.
 func (t *Targets) ForgetALBTargets(arn string) { t.WithLock(func() { delete(t.albTargets, arn) }) }

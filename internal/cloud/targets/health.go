@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// readHealth reads the targets of a target group with their health. To what AWS lists, it applies the writes of this process
-// within the settle window and during the reading.
+// readHealth reads the targets of a target group with their health into the cache. To the answer of AWS it applies what this
+// process has written during the settle window.
 func (t TargetGroups) readHealth(ctx context.Context, arn string) error {
 	key := t.key(arn)
 	api, err := t.api(ctx)
@@ -55,8 +55,8 @@ func (t TargetGroups) readHealth(ctx context.Context, arn string) error {
 	return nil
 }
 
-// AskHealth reads the health of the targets of a target group. The health is cached only for durations.Moment, so that
-// concurrent callers share one call.
+// AskHealth returns the health of the targets of a target group, which is cached for durations.Moment, so that concurrent
+// callers share a call. The result has no targets if the target group was deleted.
 func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, error) {
 	cached := func() (h observed.Health, ok bool) {
 		t.WithLock(func() { h = t.health[arn] })
@@ -66,7 +66,7 @@ func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, e
 		return t.OwnTargetGroups().readHealth(sdk.WithOptional(ctx), arn)
 	})
 	if sdk.IsGone(err) && !t.inv.Has(arn) {
-		return observed.Health{ReadAt: t.Config.Clock.Now()}, nil // the target group was deleted; it belonged to this stack or another owner
+		return observed.Health{ReadAt: t.Config.Clock.Now()}, nil // the target group was deleted
 	}
 	return h, err
 }

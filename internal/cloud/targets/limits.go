@@ -10,24 +10,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// accountLimits has the rate limiter of each account. AWS limits the calls to an account, whichever IAM role makes them.
+// accountLimits has the rate limiter of each account. AWS limits the calls per account, whichever IAM role makes them.
 type accountLimits struct {
-	ownSchedule    *ratelimit.Schedule            // of the controller's account
-	ownAccount     string                         // id of the controller's account, "" until it is known
-	otherSchedules map[string]*ratelimit.Schedule // by id of the account
+	ownSchedule    *ratelimit.Schedule            // for the account of the controller
+	ownAccount     string                         // ID of the account of the controller; "" until it is known
+	otherSchedules map[string]*ratelimit.Schedule // by account ID
 }
 
-// schedule returns the rate limiter of the account that owns a target group.
+// schedule returns the rate limiter for the account of a target group. It learns the account of the controller from arn.
 func (t TargetGroups) schedule(arn string) *ratelimit.Schedule {
 	if t.account.Role != "" {
 		return t.limitsOf(t.account)
 	}
-	// A target group that is changed without a role is in the controller's account.
+	// Without a role, the target group is in the account of the controller.
 	t.WithLock(func() { t.limits.ownAccount = cmp.Or(t.limits.ownAccount, accountOfARN(arn)) })
 	return t.limits.ownSchedule
 }
 
-// limitsOf returns the rate limiter of the account of a role.
+// limitsOf returns the rate limiter for the account of role a.Role.
 func (t *Targets) limitsOf(a bindings.Account) (out *ratelimit.Schedule) {
 	id := accountOfARN(a.Role)
 	t.WithLock(func() {
@@ -44,20 +44,21 @@ func (t *Targets) limitsOf(a bindings.Account) (out *ratelimit.Schedule) {
 	return out
 }
 
-// Admit takes a token for a call that changes targets.
+// Admit takes a token for a call that registers or deregisters targets. targets is the number of targets in the call. If the
+// call must wait, the error is a ratelimit.PostponedError.
 func (t TargetGroups) Admit(operation, arn string, priority bindings.CallPriority, targets int) (ratelimit.Admission, error) {
 	return t.schedule(arn).Admit(ratelimit.TargetCall{
 		Operation: operation, TargetGroup: arn, Tenant: priority.Tenant, MaxDelay: priority.MaxDelay, IsFull: targets >= bindings.MaxTargets,
 	})
 }
 
-// IsRetryable reports whether a call that failed may succeed when it is repeated.
+// IsRetryable reports whether a call that failed with err may succeed if it is repeated.
 func IsRetryable(err error) bool {
 	class := sdk.ClassOf(err)
 	return err != nil && (class == failure.Throttled || class == failure.Unknown)
 }
 
-// accountOfARN returns the id of the account in an ARN, or "" if there is none.
+// accountOfARN returns the account ID in an ARN, or "" if there is none.
 func accountOfARN(arn string) string {
 	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 {
 		return parts[4]

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ownWrites are the targets that this process has registered or deregistered within the settle window, by identity. During
-// this window AWS may list them in their previous state.
+// ownWrites are the targets that this process has registered or deregistered within the settle window. AWS may still list
+// them in their previous state.
 type ownWrites map[targetID]ownWrite
 
 type targetID struct {
@@ -49,7 +49,8 @@ func (t TargetGroups) noteOwnWrite(arn string, list []*observed.Target) {
 	})
 }
 
-// applyTo applies the writes to a sorted list of targets that AWS has returned.
+// applyTo applies the writes to a sorted list of targets that AWS has returned. It first removes writes whose settle window
+// is over.
 func (w ownWrites) applyTo(listed []*observed.Target, now time.Time) []*observed.Target {
 	w.dropOld(now)
 	for _, own := range w {
@@ -58,13 +59,13 @@ func (w ownWrites) applyTo(listed []*observed.Target, now time.Time) []*observed
 	return listed
 }
 
-// dropOld drops the writes whose settle window is over.
+// dropOld removes the writes whose settle window is over.
 func (w ownWrites) dropOld(now time.Time) {
 	maps.DeleteFunc(w, func(_ targetID, own ownWrite) bool { return now.Sub(own.writtenAt) > durations.SettleWindow })
 }
 
-// applyWrite applies one write to a sorted list of targets. It may change the list, but not the targets, because other lists
-// share them.
+// applyWrite applies one write to a sorted list of targets. It may change the list, but not the targets in it, because other
+// lists contain them too.
 func applyWrite(list []*observed.Target, written *observed.Target) []*observed.Target {
 	leaving := isDeregistered(written)
 	i, known := slices.BinarySearchFunc(list, written, compareTargets)

@@ -15,15 +15,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// targetGroupOwner is a cached answer of ownerNamespacesIn: the target group belongs to one of the namespaces. readAt is the
-// time at which the tags of the target group were read.
+// targetGroupOwner is the cached result of ownerNamespacesIn for a target group. readAt is when the tags of the target group
+// were read.
 type targetGroupOwner struct {
 	namespaces []string
 	readAt     time.Time
 }
 
-// OwnerNamespaces implements bindings.TargetGroups. The namespaces are read from the tags that the controller sets when it
-// creates a target group, and that no Kubernetes object can set.
+// OwnerNamespaces implements bindings.TargetGroups. It takes the namespaces from tags that the controller sets when it
+// creates a target group, and that Kubernetes objects cannot set.
 func (t TargetGroups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]string, error) {
 	ctx = forTargetGroup(ctx, arn)
 	var namespaces []string
@@ -73,7 +73,7 @@ func (t TargetGroups) OwnerStack(arn string) (id model.StackID, group string, ok
 }
 
 // ownerNamespacesIn returns the namespaces that may contain the Service for which a target group with these tags was
-// created. It returns none if the controller of this cluster did not create the target group.
+// created. It returns nil if the cluster does not own the target group.
 func ownerNamespacesIn(c *sdk.Client, tags map[string]string) []string {
 	if !naming.BelongsToCluster(c.Config.Cluster, tags) {
 		return nil

@@ -25,14 +25,14 @@ import (
 // maxSessionName is the maximum length of a session name in STS.
 const maxSessionName = 64
 
-// roleClient is the client for an IAM role and an external id.
+// roleClient is the cached client for an IAM role and an external ID.
 type roleClient struct {
 	elb       *elb.Client
-	err       error // the error with which AWS refused the role; there is no client then
+	err       error // the error with which AWS refused the role; elb is then nil
 	expiresAt time.Time
 }
 
-// putRole adds a client, and drops those that have expired.
+// putRole caches the client of a role, and removes expired clients from the cache.
 func (t *Targets) putRole(a bindings.Account, client roleClient) {
 	now := t.Config.Clock.Now()
 	t.WithLock(func() {
@@ -40,7 +40,7 @@ func (t *Targets) putRole(a bindings.Account, client roleClient) {
 	})
 }
 
-// assumeRole returns a client with the permissions of an IAM role. It assumes the role if there is no client, or if the
+// assumeRole returns a client with the permissions of an IAM role. It assumes the role if no client is cached, or if the
 // credentials of the client expire soon.
 func (t *Targets) assumeRole(ctx context.Context, a bindings.Account) (*elb.Client, error) {
 	cached := func() (r roleClient, ok bool) {
@@ -74,7 +74,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	if err != nil {
 		class := sdk.ClassOf(err)
 		if class == failure.Invalid || class == failure.Gone {
-			class = failure.Denied // the classes Gone and Invalid would be about the target group, which may exist
+			class = failure.Denied // callers would take the classes Gone and Invalid to mean the target group
 		}
 		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
 		if isRefused(err) {
@@ -95,8 +95,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	return nil
 }
 
-// withoutSecret returns an error in which the external id is redacted, because AWS quotes an external id with an invalid
-// form in its message.
+// withoutSecret returns an error in which the external ID is redacted. AWS quotes an invalid external ID in its message.
 func withoutSecret(err error, secret model.Secret) error {
 	if secret == "" || !strings.Contains(err.Error(), string(secret)) {
 		return err
@@ -107,7 +106,7 @@ func withoutSecret(err error, secret model.Secret) error {
 // invalidSessionNameCharacters matches characters that STS does not accept in session names.
 var invalidSessionNameCharacters = regexp.MustCompile(`[^a-zA-Z0-9=,.@_-]`)
 
-// sessionName returns the session name of assumed roles, which CloudTrail shows in the other account.
+// sessionName returns the session name for assumed roles. CloudTrail shows it in the account of the role.
 func sessionName(cluster string) string {
 	name := invalidSessionNameCharacters.ReplaceAllString("AWS-LBC-"+cluster, "")
 	return name[:min(len(name), maxSessionName)]

@@ -1,5 +1,5 @@
 // Package targets reads and changes the targets of target groups, with the credentials of the controller or of an IAM role.
-// The target groups may have any owner, because a user who writes a TargetGroupBinding names the target group.
+// The target groups may have any owner, because users can name any target group in a TargetGroupBinding.
 package targets
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Targets reads and changes the targets of target groups of any owner, with the credentials of their accounts.
+// Targets reads and changes the targets of target groups of any owner, with the credentials of the controller or of an IAM
+// role.
 type Targets struct {
 	*sdk.Client
 	inv *inventory.Inventory
@@ -45,7 +46,7 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
 	return t
 }
 
-// Reset empties the cache.
+// Reset empties the caches of target groups and targets. It keeps the clients of IAM roles and the owners of target groups.
 func (t *Targets) Reset() {
 	t.WithLock(func() {
 		t.descriptions, t.health, t.recentWrites = map[string]describedTargetGroup{}, map[string]observed.Health{}, map[string]ownWrites{}
@@ -55,24 +56,24 @@ func (t *Targets) Reset() {
 
 type describedTargetGroup struct {
 	group  bindings.TargetGroup
-	err    error // the error with which AWS refused the call; there is no description then
+	err    error // the error with which AWS refused the call; group is then empty
 	readAt time.Time
 }
 
-// TargetGroups are the target groups that the credentials of an account can access.
+// TargetGroups accesses target groups with the credentials of an account.
 type TargetGroups struct {
 	*Targets
 	account bindings.Account
 }
 
-// TargetGroupsOf returns the target groups that the credentials of an account can access.
+// TargetGroupsOf returns access to target groups with the credentials of an account. It makes no call.
 func (t *Targets) TargetGroupsOf(a bindings.Account) TargetGroups { return TargetGroups{t, a} }
 
-// OwnTargetGroups returns the target groups that the credentials of the controller can access.
+// OwnTargetGroups returns access to target groups with the credentials of the controller.
 func (t *Targets) OwnTargetGroups() TargetGroups { return TargetGroups{Targets: t} }
 
-// key returns the key of a target group in the caches. It contains the IAM role, so that what was read with one role is not
-// used for another role.
+// key returns the key of a target group in the caches. It contains the IAM role, so that a value that was read with one role
+// is not used for another role.
 func (t TargetGroups) key(arn string) string {
 	if t.account.Role == "" {
 		return arn
@@ -80,7 +81,7 @@ func (t TargetGroups) key(arn string) string {
 	return t.account.Role + " " + string(t.account.ExternalID) + " " + arn
 }
 
-// api returns the client with the credentials of the account.
+// api returns the client with the credentials of the account. It assumes the IAM role if necessary.
 func (t TargetGroups) api(ctx context.Context) (*elb.Client, error) {
 	if t.account.Role == "" {
 		return t.Targets.API.ELB, nil
@@ -88,13 +89,14 @@ func (t TargetGroups) api(ctx context.Context) (*elb.Client, error) {
 	return t.assumeRole(ctx, t.account)
 }
 
-// forTargetGroup returns a context that names the target group as the caller of calls for a binding. Postponed calls then
-// keep their position in the queue of the rate limiter, as calls for stacks do.
+// forTargetGroup returns a context for calls of a binding. It names the target group as the caller, so that postponed calls
+// keep their position in the queue of the rate limiter.
 func forTargetGroup(ctx context.Context, arn string) context.Context {
 	return sdk.WithCaller(ctx, "", "target group "+arn, sdk.CauseTargets)
 }
 
-// ownTargetGroup returns a target group from the inventory, without a call.
+// ownTargetGroup returns a target group from the inventory, without a call. ok is false if the inventory does not contain
+// it, or if access is with an IAM role.
 func (t TargetGroups) ownTargetGroup(arn string) (g bindings.TargetGroup, ok bool) {
 	if t.account.Role != "" || arn == "" {
 		return g, false
@@ -179,16 +181,15 @@ func (t TargetGroups) IsInUse(ctx context.Context, arn string) (bool, error) {
 	return len(out.TargetGroups) == 1 && len(out.TargetGroups[0].LoadBalancerArns) > 0, nil
 }
 
-// cacheDescription caches a description. It drops old descriptions, because users choose the names and thereby the number of
-// entries.
+// cacheDescription caches a description, and removes old descriptions. Users choose the names of target groups, and thereby
+// the number of entries.
 func (t TargetGroups) cacheDescription(key string, d describedTargetGroup) {
 	t.WithLock(func() {
 		cache.Put(t.descriptions, key, d, func(old describedTargetGroup) bool { return !t.IsYounger(old.readAt, durations.CacheRetention) })
 	})
 }
 
-// Forget removes what was read of a target group from the caches, because the target group was deleted or has changed. The
-// stack that has created the target group reads it again.
+// Forget removes a target group from the caches, because it was deleted or has changed. The inventory reads it again.
 func (t TargetGroups) Forget(arn string) {
 	if t.account.Role == "" {
 		t.inv.WithWriteLock(func() {
@@ -203,7 +204,7 @@ func (t TargetGroups) Forget(arn string) {
 	})
 }
 
-// isRefused reports whether AWS will return the same answer if the call is repeated at once.
+// isRefused reports whether AWS refused a call with an error that would be the same if the call were repeated at once.
 func isRefused(err error) bool {
 	switch sdk.ClassOf(err) {
 	case failure.Gone, failure.Invalid, failure.Denied:
@@ -228,7 +229,7 @@ func (t TargetGroups) TargetHealth(ctx context.Context, arn string, maxAge time.
 		if err := t.ReadShared(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
 			return observed.Health{}, err
 		}
-		// If another caller shared its reading, the reading may have begun too early.
+		// A read that another caller began may have begun before start. It is then too old.
 		if h := cached(); !h.ReadAt.Before(start) || t.IsYounger(h.ReadAt, maxAge) {
 			return h, nil
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// zoneRequiredMessage is a part of the message with which AWS refuses a target outside the VPC without an availability zone.
-// This refusal has no error code of its own.
+// zoneRequiredMessage is a part of the message with which AWS refuses a target outside the VPC that has no availability
+// zone. This refusal has no error code of its own.
 const zoneRequiredMessage = "you must specify an Availability Zone"
 
 // Register implements bindings.TargetGroups.
@@ -88,8 +88,8 @@ func (t TargetGroups) Deregister(ctx context.Context, arn string, priority bindi
 	return nil
 }
 
-// forgetAfterFailure removes a target group from the caches if the error shows that the cached state is outdated or that the
-// targets may have changed. It returns the error.
+// forgetAfterFailure removes a target group from the caches if err shows that the cached state is outdated, or that targets
+// may have changed. It returns err.
 func (t TargetGroups) forgetAfterFailure(arn string, err error) error {
 	class := sdk.ClassOf(err)
 	if sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict || class == failure.Invalid {
@@ -98,8 +98,8 @@ func (t TargetGroups) forgetAfterFailure(arn string, err error) error {
 	return err
 }
 
-// NoteNewTargetGroup records that this process has just created a target group, so that the targets need not be read before
-// the first registration.
+// NoteNewTargetGroup records that this process has just created a target group, which has no targets. The first registration
+// then needs no read. at is when the creation began.
 func (t *Targets) NoteNewTargetGroup(arn string, at time.Time) {
 	t.WithLock(func() {
 		if _, known := t.health[arn]; !known {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// TestAdoptersAreFoundByAnnotation checks that a Gateway is found by the stack that its adopt annotation names, in every
-// valid form of the annotation.
+// TestAdoptersAreFoundByAnnotation checks that a Gateway is found by the stack that its adopt annotation names, in each form
+// of the annotation for Ingresses and IngressGroups.
 func TestAdoptersAreFoundByAnnotation(t *testing.T) {
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 	for value, of := range map[string]model.StackID{

@@ -7,7 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// minMassRemoval is the number of objects from which a change of their controller without an edit is treated as an accident.
+// minMassRemoval is the minimum number of unedited objects that must change their controller, so that the change is treated
+// as a mistake.
 const minMassRemoval = 3
 
 // ControllerSelector is a class, or a flag of the controller, that selects the controller of several objects.
@@ -20,17 +21,17 @@ type ControllerSelector interface {
 	SelectsOtherController(obj cluster.Object) bool
 }
 
-// ClassTexts are the texts about a class in findings.
+// ClassTexts has the texts about a class that findings contain.
 type ClassTexts struct {
 	Field   string // field of objects that names the class
 	Kinds   string // plural of the kind of objects
 	Restore string // how to make the class select this controller again
 }
 
-// MassRemoval returns a finding if a class selects another controller for an object and for others, although no user has
-// edited them: a class was deleted and created again for another controller, or this process was started for another class.
-// Their load balancers are then kept, because they would get other DNS names if they were created again. It returns nil if
-// the object may be removed, for example because a user has edited its class.
+// MassRemoval returns a finding about obj if its class selects another controller for at least minMassRemoval objects that
+// no user has edited. The class was then deleted and created again for another controller, or this process was started for
+// another class. The load balancers of the objects are kept, because new ones would have other DNS names. MassRemoval
+// returns nil if obj may be removed, for example because a user has edited its class.
 func MassRemoval(v *cluster.View, obj cluster.Object, c ControllerSelector, text ClassTexts) *finding.Finding {
 	if c.EditedByUser(obj) {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// RootKind returns the kind of the objects that own stacks of a kind.
+// RootKind returns the kind of the objects that own stacks of this kind.
 func RootKind(kind model.Kind) cluster.Kind { return cluster.Kind(kind.ObjectKind()) }
 
-// BindingsOf selects the TargetGroupBindings with the labels of a stack. Users that may write TargetGroupBindings can set
-// these labels, so the labels are no proof of ownership.
+// BindingsOf returns the query for the TargetGroupBindings with the labels of a stack. Users who may write
+// TargetGroupBindings can set these labels, so the labels are no proof of ownership.
 func BindingsOf(id model.StackID) cluster.Query {
 	label := naming.StackInLabels(id)
 	return cluster.Query{
@@ -22,13 +22,13 @@ func BindingsOf(id model.StackID) cluster.Query {
 	}
 }
 
-// ClaimedStacks returns the stacks whose finalizers an object has, or had until another writer removed them.
+// ClaimedStacks returns the stacks whose finalizers an object has, or had until another client removed them.
 func ClaimedStacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	ref := cluster.RefOf(obj)
 	return stacksOf(ref, append(cluster.IndexValues(cluster.ByFinalizer, obj), v.FinalizersLeftBy(ref)...))
 }
 
-// DepartedStacks returns the stacks that deleted objects have left.
+// DepartedStacks returns the stacks that deleted objects have left. gone has the references of these objects.
 func DepartedStacks(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	var out []model.StackID
 	for _, ref := range gone {
@@ -37,7 +37,7 @@ func DepartedStacks(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	return out
 }
 
-// stacksOf returns the stacks to which these finalizers of an object belong.
+// stacksOf returns the stacks whose finalizers are in the list. ref is the object that has or had these finalizers.
 func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 	var out []model.StackID
 	for _, f := range finalizers {
@@ -52,7 +52,7 @@ func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 type Claim struct {
 	// HasFinalizer reports whether the object has the finalizer.
 	HasFinalizer bool
-	// HasOrHadFinalizer reports whether the object has the finalizer, or had it until another writer removed it.
+	// HasOrHadFinalizer reports whether the object has the finalizer, or had it until another client removed it.
 	HasOrHadFinalizer bool
 }
 
@@ -71,7 +71,8 @@ func NewMember(v *cluster.View, obj cluster.Object, id model.StackID) model.Memb
 	}
 }
 
-// NewMembers returns objects as the members of a stack. blocked reports whether all of them are blocked by findings.
+// NewMembers returns objects as the members of a stack. of returns the object of an element of all, and whether findings
+// block the object. The result blocked reports whether findings block all members.
 func NewMembers[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj cluster.Object, blocked bool)) (out []model.Member, blocked bool) {
 	blocked = true
 	for _, m := range all {
@@ -84,7 +85,8 @@ func NewMembers[M any](v *cluster.View, id model.StackID, all []M, of func(M) (o
 	return out, blocked
 }
 
-// DeletedMembers returns the objects that had left a stack, or were being deleted, and do not exist any more.
+// DeletedMembers returns, as members of a stack, the objects that had left the stack and do not exist any more. An object
+// has also left the stack if another client removed its finalizer during its deletion.
 func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 	finalizer := naming.Finalizer(id)
 	var out []model.Member
@@ -99,9 +101,9 @@ func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 	return out
 }
 
-// HasOtherLiveObject reports whether an object of another stack, which is not being deleted, may still need the shared
-// backend security group. GlobalAccelerators are ignored: they do not need the security group, and the last of them would not
-// delete it.
+// HasOtherLiveObject reports whether an object that is not being deleted belongs to another stack, and may still need the
+// shared backend security group. GlobalAccelerators are ignored: they do not need the security group, and the deletion of
+// the last of them would not delete it.
 func HasOtherLiveObject(v *cluster.View, id model.StackID) bool {
 	for _, kind := range model.Kinds {
 		if !kind.HasAccelerator() && slices.ContainsFunc(possibleClaimants(v, kind), func(obj cluster.Object) bool {
@@ -113,8 +115,9 @@ func HasOtherLiveObject(v *cluster.View, id model.StackID) bool {
 	return false
 }
 
-// possibleClaimants returns the objects that may have claims on stacks of a kind: all Ingresses, because their finalizers
-// have the names of IngressGroups, and the objects of other kinds with a finalizer of a stack.
+// possibleClaimants returns the objects that may belong to stacks of a kind. For Ingresses these are all objects, because
+// the finalizers of IngressGroups contain names and cannot be listed. For other kinds these are the objects with a finalizer
+// of a stack, and the existing objects from which another client has removed it.
 func possibleClaimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	root := RootKind(kind)
 	if _, known := cluster.TypeOf(root); !known {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Config is everything that an operator can set. Default returns the defaults of all fields.
+// Config has all settings that an operator can choose. Default returns the defaults of all fields.
 type Config struct {
 	// ClusterName is part of names and tags of AWS resources; required.
 	ClusterName string
@@ -24,21 +24,22 @@ type Config struct {
 	Serving     Serving
 	Shadow      Shadow
 	Admission   Admission
-	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets,
-	// GatewaySecrets.
+	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets, GatewaySecrets. If
+	// it is empty, none are imported.
 	ImportTLSSecrets []string
-	// Drift is how drift is handled: DriftRepair, DriftReport or DriftOff.
+	// Drift is what the controller does about drift: DriftRepair, DriftReport or DriftOff.
 	Drift string
 	// StrictIngressGroups reports whether an error of one member holds its whole IngressGroup.
 	StrictIngressGroups bool
-	// AllowMassRemoval disables the check that keeps load balancers when a class or flag selects another controller for 3 or
-	// more Ingresses that were not edited, and accelerators when the definition of GlobalAccelerators is deleted.
+	// AllowMassRemoval disables two checks. One keeps load balancers when a class or flag selects another controller for 3
+	// or more Ingresses that were not edited. The other keeps accelerators when the CustomResourceDefinition of
+	// GlobalAccelerators is deleted.
 	AllowMassRemoval bool
 	Accelerators     Accelerators
 	Gates            Gates
 }
 
-// The kinds of objects whose TLS Secrets can be imported.
+// The values of Config.ImportTLSSecrets.
 const (
 	IngressSecrets = "ingress"
 	GatewaySecrets = "gateway"
@@ -46,12 +47,13 @@ const (
 
 // The values of Config.Drift.
 const (
-	DriftRepair = "repair" // restored and reported
-	DriftReport = "report" // reported, and not restored
-	DriftOff    = "off"    // not detected
+	DriftRepair = "repair" // drift is corrected and reported
+	DriftReport = "report" // drift is reported, and not corrected
+	DriftOff    = "off"    // drift is not detected
 )
 
-// ImportsSecretsOf reports whether the TLS Secrets of a kind of objects are imported.
+// ImportsSecretsOf reports whether the TLS Secrets of a kind of objects are imported into ACM. kind is IngressSecrets or
+// GatewaySecrets.
 func (c Config) ImportsSecretsOf(kind string) bool { return slices.Contains(c.ImportTLSSecrets, kind) }
 
 // Shadow has the settings of shadow mode, in which the controller makes plans but writes nothing.
@@ -68,12 +70,12 @@ type Kubernetes struct {
 	SyncPeriod time.Duration
 	// RequiredSecretsLabel is the label that Secrets must have, as key=value; empty: none.
 	RequiredSecretsLabel string
-	// ServiceAccount is the service account of this process as namespace:name; "" if it is not known. It is read from the
-	// token and has no flag.
+	// ServiceAccount is the service account of this process as namespace:name, or "" if it is not known. It has no flag: it
+	// is read from the token.
 	ServiceAccount string
 }
 
-// AWS has the settings of calls to AWS. An empty region or VPC is discovered.
+// AWS has the settings for calls to AWS. If the region or the VPC is empty, it is discovered.
 type AWS struct {
 	Region     string
 	VPC        string
@@ -82,12 +84,12 @@ type AWS struct {
 	MaxRetries int // attempts per call
 	Endpoints  map[string]string
 	Throttle   string
-	// Stabilization is the delay before a load balancer that is still provisioning is checked
-	// again, if its capacity has to be set.
+	// Stabilization is the delay before a load balancer that AWS is still provisioning is checked again, if its capacity has
+	// to be set.
 	Stabilization time.Duration
 }
 
-// Defaults are the values of settings that users do not set.
+// Defaults has the values for settings that users do not set.
 type Defaults struct {
 	Tags                map[string]string
 	ExternalManagedTags []string
@@ -102,56 +104,59 @@ const (
 	DeleteFirst = "delete-first"
 )
 
-// Replacement has the settings for replacing a load balancer whose scheme or type has to change.
+// Replacement has the settings for the replacement of a load balancer whose scheme or type has to change.
 type Replacement struct {
 	Order string // CreateFirst or DeleteFirst
 	// DeletionDelay is how long the previous load balancer is kept after the status shows the new one.
 	DeletionDelay time.Duration
 }
 
-// Ingress are settings of the Ingress frontend.
+// Ingress has the settings for Ingresses. Some of them also apply to Gateways.
 type Ingress struct {
 	Class                  string
 	TolerateMissingService bool
 	TolerateMissingAction  bool
 	CertificateAuthorities []string
-	// DefaultPCA is the ARN of the private CA that issues requested certificates; empty: they are public.
+	// DefaultPCA is the ARN of the private CA that issues requested certificates. If it is empty, ACM issues public
+	// certificates.
 	DefaultPCA string
-	// Tenancy is cooperative or isolated: what members of an IngressGroup may do to each other.
+	// Tenancy is cooperative or isolated. It determines what members of an IngressGroup may do to each other.
 	Tenancy string
 	// MaxListeners is the maximum number of ports of one Ingress.
 	MaxListeners int
 	// MaxRules is the maximum number of rules of the Ingresses of a namespace in one IngressGroup.
 	MaxRules int
-	// ConditionValues and ConditionWildcards are the maximum numbers of condition values and wildcards in a rule: quotas of
-	// the account.
+	// ConditionValues and ConditionWildcards are the maximum numbers of condition values and wildcards in a rule. They are
+	// quotas of the AWS account.
 	ConditionValues, ConditionWildcards int
-	// ExactRegexHosts reports whether a rule whose hosts are all regular expressions is kept if it follows a redirect.
+	// ExactRegexHosts reports whether a rule that follows a redirect is kept if all hosts of the rule are regular
+	// expressions.
 	ExactRegexHosts bool
-	// WAFv2, WAFClassic and Shield enable the annotations of these services.
+	// WAFv2, WAFClassic and Shield enable the annotations for these AWS services.
 	WAFv2, WAFClassic, Shield bool
 }
 
-// Accelerators are the limits for GlobalAccelerators.
+// Accelerators has the limits for GlobalAccelerators.
 type Accelerators struct {
-	// EndpointIDs are patterns of the ARNs and IDs that endpoints may name besides load balancers of the cluster. Empty: all
-	// except nodes and Elastic IP addresses of the cluster.
+	// EndpointIDs are patterns of ARNs and IDs. Endpoints may name resources that match one of them, besides load balancers
+	// of the cluster. If it is empty, they may name all resources except nodes and Elastic IP addresses of the cluster.
 	EndpointIDs []string
-	// AddressNamespaces are the namespaces that may use addresses of the account's own ranges (BYOIP). Empty: all.
+	// AddressNamespaces are the namespaces whose GlobalAccelerators may use addresses of the account's own ranges (BYOIP).
+	// If it is empty, all namespaces may use them.
 	AddressNamespaces []string
-	// MaxPerNamespace is the maximum number of accelerators of a namespace. 0: any number.
+	// MaxPerNamespace is the maximum number of accelerators of a namespace. 0 means no limit.
 	MaxPerNamespace int
 }
 
-// Service are settings of the frontend of Services with a load balancer.
+// Service has the settings for Services with a load balancer.
 type Service struct {
 	// Class is the spec.loadBalancerClass of the Services that are served.
 	Class string
-	// CrossNamespaceGroups reports whether Services may share load balancers of other namespaces.
+	// CrossNamespaceGroups reports whether Services may share a load balancer of another namespace.
 	CrossNamespaceGroups bool
 }
 
-// Security are the settings for security groups.
+// Security has the settings for security groups.
 type Security struct {
 	BackendSecurityGroup   bool
 	BackendSecurityGroupID string
@@ -160,7 +165,7 @@ type Security struct {
 	ENISecurityGroupTags   map[string]string
 }
 
-// Targets are the settings for the registration of targets.
+// Targets has the settings for the registration of targets.
 type Targets struct {
 	MaxPerTargetGroup int // 0 or less: no limit
 	RequeueDuration   time.Duration
@@ -168,20 +173,20 @@ type Targets struct {
 	QUICVariable      string
 	// EndpointSlices reports whether EndpointSlices are read; if false, Endpoints objects are read.
 	EndpointSlices bool
-	// ComparisonDeferral is the time from a start to the first comparison of unchanged bindings with AWS; above zero. Up to
-	// half of it is added, so that the bindings are not all compared at the same time.
+	// ComparisonDeferral is the time from a start to the first comparison of unchanged bindings with AWS. It must be above
+	// zero. A random part of up to half of it is added, so that the bindings are not all compared at the same time.
 	ComparisonDeferral time.Duration
 }
 
-// Workers has the numbers of items that each controller reconciles concurrently. One controller reconciles the load balancers
-// of Ingresses, Services and Gateways, and accelerators, with the sum of their workers.
+// Workers has the number of items that each controller reconciles concurrently. One controller reconciles accelerators and
+// the load balancers of Ingresses, Services and Gateways. It has the sum of their workers.
 type Workers struct {
 	Ingress, Service       int
 	ALBGateway, NLBGateway int
 	GatewayClass           int // GatewayClasses and the kinds of gateway.k8s.aws
 	Binding                int
 	Accelerator            int
-	// AcceleratorMaxBackoff is the longest back-off of an accelerator after failures.
+	// AcceleratorMaxBackoff is the maximum back-off of an accelerator after failures.
 	AcceleratorMaxBackoff time.Duration
 }
 
@@ -192,7 +197,7 @@ type Election struct {
 	Namespace string // namespace of the Lease; empty: that of the pod
 }
 
-// Serving are the addresses that the process listens on.
+// Serving has the addresses on which the process listens, and the settings of the webhooks.
 type Serving struct {
 	Metrics         string // "0": none
 	Probes          string
@@ -201,11 +206,11 @@ type Serving struct {
 	WebhookCertFile string
 	WebhookKeyFile  string
 	WebhookClientCA string
-	// WebhookPrefix is the prefix of the names of the webhooks' Service, Secret and configurations.
+	// WebhookPrefix is the prefix of the names of the Service, the Secret and the configurations of the webhooks.
 	WebhookPrefix string
 	// Webhooks is WebhooksOn or WebhooksOff.
 	Webhooks string
-	// Profiling is the address of the profiles of the Go runtime; empty: none.
+	// Profiling is the address that serves the profiles of the Go runtime. If it is empty, none are served.
 	Profiling string
 }
 
@@ -229,10 +234,10 @@ func (s Serving) WebhookService() string { return s.WebhookPrefix + "-webhook-se
 // WebhookSecret returns the name of the Secret with the certificate of the webhooks.
 func (s Serving) WebhookSecret() string { return s.WebhookPrefix + "-tls" }
 
-// WebhookConfiguration returns the name of both webhook configurations.
+// WebhookConfiguration returns the name of the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration.
 func (s Serving) WebhookConfiguration() string { return s.WebhookPrefix + "-webhook" }
 
-// Admission switches checks and changes of the admission webhooks on or off.
+// Admission enables or disables checks and changes that the admission webhooks make.
 type Admission struct {
 	DisableClassAnnotation, DisableGroupAnnotation bool
 	ReadinessGates                                 bool

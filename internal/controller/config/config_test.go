@@ -97,8 +97,8 @@ func TestUnsupportedSettingsAreListed(t *testing.T) {
 	}
 }
 
-// TestFlagsAndDefaults checks that the controller accepts every flag of the controller that Fulcrum replaces, with the same
-// default, and otherwise only its own flags.
+// TestFlagsAndDefaults checks the names and defaults of all flags. They include every flag of aws-load-balancer-controller,
+// with the same default.
 func TestFlagsAndDefaults(t *testing.T) {
 	want := map[string]string{
 		"cluster-name": "", "log-level": "info", "default-tags": "[]", "external-managed-tags": "[]",

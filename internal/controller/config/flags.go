@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// AddFlags registers all flags in a flag set. Their defaults are the values of c.
+// AddFlags registers all flags in a flag set. The defaults are the current values of c. Parsing the flag set changes c.
 func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = true
 	fs.StringVar(&c.ClusterName, "cluster-name", c.ClusterName, "name of the cluster, used in names and tags of AWS resources (required)")
@@ -117,7 +117,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.ReadinessGates, "enable-pod-readiness-gate-inject", m.ReadinessGates, "inject readiness gates into pods")
 }
 
-// UnsupportedFlags returns the flags that were set and have no effect in this version, as "--flag=value".
+// UnsupportedFlags returns, as "--flag=value", the flags that were set and have no effect in this version.
 func (c Config) UnsupportedFlags() []string {
 	var out []string
 	if c.AWS.VPCTagKey != Default().AWS.VPCTagKey && len(c.AWS.VPCTags) > 0 {

@@ -42,8 +42,8 @@ const (
 // GateRow describes a feature gate.
 type GateRow struct {
 	Name        Gate
-	OnByDefault bool   // the default
-	Effect      string // what the feature gate switches on
+	OnByDefault bool   // whether the feature gate is on if the operator does not set it
+	Effect      string // what the controller does if the feature gate is on
 }
 
 // gateTable describes all feature gates.
@@ -73,13 +73,13 @@ var gateTable = []GateRow{
 	{IngressPlanAnnotation, false, "show the plan of a load balancer in an annotation of its first Ingress"},
 }
 
-// gateAliases are other names of feature gates, which documents about other controllers use.
+// gateAliases maps other names of feature gates, which the documentation of other controllers uses, to the feature gates.
 var gateAliases = map[string]Gate{
 	"NLBHealthCheckAdvancedConfiguration": NLBHealthCheckAdvancedConfig,
 	"EnableTCPUDPListenerType":            EnableTCPUDPListener,
 }
 
-// Gates are the feature gates that an operator has set. In the zero value all feature gates have their defaults. Gates
+// Gates has the feature gates that an operator has set. In the zero value, all feature gates have their defaults. *Gates
 // implements pflag.Value.
 type Gates struct{ set map[Gate]bool }
 
@@ -102,7 +102,8 @@ func (g Gates) IsSet(gate Gate) bool {
 	return ok
 }
 
-// Set implements pflag.Value. It adds a comma-separated list of Name=bool to the feature gates that were set before.
+// Set implements pflag.Value. It parses a comma-separated list of NAME=BOOL, and adds it to the feature gates that were set
+// before.
 func (g *Gates) Set(s string) error {
 	next := map[Gate]bool{}
 	maps.Copy(next, g.set)

@@ -9,8 +9,8 @@ import (
 )
 
 // processFlags are the flags that concern only one process: addresses to connect to and to listen on, concurrency, and logs.
-// A command does not use their values in a controller: it does not need them, and must not send its requests to an address
-// that it has read from the cluster.
+// Commands do not inherit them from a controller: they do not need these values, and must not send requests to an address
+// that was read from the cluster.
 var processFlags = []string{
 	"kubeconfig", "aws-api-endpoints", "aws-api-throttle", "aws-max-retries", "aws-vpc-tags", "aws-vpc-tag-key",
 	"log-level", "log-format", "shadow", "shadow-report",
@@ -23,8 +23,8 @@ var processFlags = []string{
 	"globalaccelerator-max-concurrent-reconciles", "globalaccelerator-max-exponential-backoff-delay",
 }
 
-// PublishedFlags returns the flags that are not at their default, without those of processFlags, as --NAME=VALUE ordered by
-// name. Commands use these values, so that they plan as the controller does.
+// PublishedFlags returns the flags that do not have their default, except processFlags, as --NAME=VALUE ordered by name.
+// Commands inherit these values, so that they plan as the controller does.
 func (c Config) PublishedFlags() []string {
 	defaults := flagsOf(Default())
 	var out []string
@@ -52,19 +52,21 @@ func flagValue(f *pflag.Flag) string {
 	return v
 }
 
-// InheritedFlags is the result of InheritFlags. Flags are --NAME=VALUE with the value of the controller.
+// InheritedFlags is the result of InheritFlags. Flags and DifferingFlags have the form --NAME=VALUE, with the value of the
+// controller.
 type InheritedFlags struct {
-	// Flags are the flags that were set to the value of the controller.
+	// Flags are the flags of the command that InheritFlags has set to the value of the controller.
 	Flags []string
-	// DifferingFlags are the flags that the command line sets to another value, which they keep.
+	// DifferingFlags are the flags for which the command line has another value than the controller. The command uses the
+	// value of the command line.
 	DifferingFlags []string
-	// UnavailableFlags are the flags that cannot be taken over, because this version does not have them or cannot parse their
-	// value; as --NAME.
+	// UnavailableFlags are the flags of the controller that the command cannot inherit, as --NAME. This version does not
+	// have the flag, cannot parse its value, or the value contains an environment variable.
 	UnavailableFlags []string
 }
 
-// InheritFlags sets the flags of a command line that were not given to the values that they have in the arguments of a
-// controller.
+// InheritFlags sets flags of a command to the values that they have in args, the arguments of a controller. It does not
+// change flags that the command line has set. It ignores processFlags.
 func InheritFlags(fs *pflag.FlagSet, args []string) InheritedFlags {
 	var out InheritedFlags
 	given := map[string]bool{}
@@ -88,7 +90,8 @@ func InheritFlags(fs *pflag.FlagSet, args []string) InheritedFlags {
 		switch mine := flagValue(f); {
 		case mine == text:
 		case f.Changed && name == GatesFlag:
-			// The feature gates of the command line are set after those of the controller, and so override them.
+			// The feature gates of the command line are set again after those of the controller, so that they take
+			// precedence.
 			_ = f.Value.Set(text)
 			_ = f.Value.Set(mine)
 			if flagValue(f) != text {
@@ -104,12 +107,14 @@ func InheritFlags(fs *pflag.FlagSet, args []string) InheritedFlags {
 	return out
 }
 
-// flagsWithoutDefault are flags whose default cannot be compared: the controller discovers its region and VPC, and the value
-// of --feature-gates may list feature gates that are at their default.
+// flagsWithoutDefault are flags whose value cannot be compared with the default. The cluster name has no default, the
+// controller discovers its region and VPC, and the value of --feature-gates may contain feature gates that have their
+// default.
 var flagsWithoutDefault = []string{"cluster-name", "aws-region", "aws-vpc-id", GatesFlag}
 
-// differingDefaults returns the flags that the command line sets and the controller does not, if the value differs from the
-// default. It returns them with the default, which is the value of the controller.
+// differingDefaults returns flags that the command line sets to another value than the default, and that the controller does
+// not set. given has the names of the flags that the controller sets. The result has the default of each flag, as
+// --NAME=VALUE, because the controller uses it.
 func differingDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
 	defaults := flagsOf(Default())
 	var out []string
@@ -125,7 +130,7 @@ func differingDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
 	return out
 }
 
-// joinFlagValues returns arguments in which each flag and its value are one word: --NAME=VALUE.
+// joinFlagValues returns arguments in which each flag and its value are one word: --NAME=VALUE. It omits other arguments.
 func joinFlagValues(args []string) []string {
 	var out []string
 	for _, a := range args {

@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// nonDefaultValues are values that differ from the defaults, by the type of the flag.
+// nonDefaultValues has values that differ from the defaults of all flags, by the type of the flag.
 var nonDefaultValues = map[string]string{
 	"string": "internet-facing", "bool": "", "int": "77", "duration": "77s", "stringSlice": "a,b", "stringToString": `a=b,c=d`,
 	"mapStringBool": "ListenerRulesTagging=false,NLBGatewayAPI=false",
 }
 
-// TestPublishedFlagsAreTakenOver checks that a command that uses the published flags of a controller makes the same
-// decisions as the controller, for all flags. Flags that concern only the process are neither published nor used.
+// TestPublishedFlagsAreTakenOver checks for each flag that a command that inherits the published flags of a controller gets
+// the value of the controller. Flags that concern only one process are not published.
 func TestPublishedFlagsAreTakenOver(t *testing.T) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	d := Default()

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Validate returns the first error of the configuration, in a fixed order.
+// Validate returns the first error of the configuration. The order of the checks is fixed.
 func (c Config) Validate() error {
 	if c.ClusterName == "" {
 		return fmt.Errorf("--cluster-name must be given")
@@ -109,16 +109,17 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// SecretsLabel returns the label that Secrets must have; false if none is required.
+// SecretsLabel returns the label that Secrets must have. It returns false if no label is required, or if the setting is
+// invalid.
 func (c Config) SecretsLabel() (key, value string, ok bool) {
 	key, value, ok = strings.Cut(c.Kubernetes.RequiredSecretsLabel, "=")
 	return key, value, ok && key != "" && value != ""
 }
 
-// AtLeastOne returns the number of workers for the value of a flag: one if it is zero or less.
+// AtLeastOne returns the number of workers for n, the value of a flag. It returns 1 if n is zero or less.
 func AtLeastOne(n int) int { return max(n, 1) }
 
-// validate returns the first error of the addresses and ports that the process listens on.
+// validate returns the first error of the addresses and ports on which the process listens.
 func (s Serving) validate() error {
 	for _, x := range []struct{ flag, value string }{
 		{"metrics-bind-addr", s.Metrics}, {"health-probe-bind-addr", s.Probes}, {"profiling-bind-addr", s.Profiling},

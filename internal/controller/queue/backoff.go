@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// backOff returns the back-off of the line: BackOff, or else an exponential one up to MaxDelay.
+// backOff returns BackOff, or an exponential back-off up to MaxDelay if BackOff is nil.
 func (l Line[K]) backOff() workqueue.TypedRateLimiter[K] {
 	if l.BackOff != nil {
 		return l.BackOff
@@ -16,7 +16,8 @@ func (l Line[K]) backOff() workqueue.TypedRateLimiter[K] {
 	return ExponentialBackOff[K](durations.FirstDelay, l.MaxDelay)
 }
 
-// ExponentialBackOff returns a back-off that doubles with each failure of an item in a row.
+// ExponentialBackOff returns a back-off that starts at first, and doubles with each failure of an item in a row, up to
+// longest. It is never shorter than first.
 func ExponentialBackOff[K comparable](first, longest time.Duration) workqueue.TypedRateLimiter[K] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[K](first, max(longest, first))
 }

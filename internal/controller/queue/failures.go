@@ -15,21 +15,22 @@ import (
 // requestIDPattern matches the request ID in an AWS error, which differs for each call.
 var requestIDPattern = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 
-// failureText returns the text by which errors are compared.
+// failureText returns the text by which errors are compared: the beginning of the error without request IDs.
 func failureText(err error) string {
 	text := requestIDPattern.ReplaceAllString(err.Error(), "")
 	return text[:min(len(text), maxComparedText)]
 }
 
-// maxComparedText is the length of the text by which errors are compared, in bytes.
+// maxComparedText is the maximum length in bytes of the result of failureText.
 const maxComparedText = 512
 
 // runFailedMessage is the log message of controller-runtime about a run that returned an error.
 const runFailedMessage = "Reconciler error"
 
-// changedFailureSink is the log sink of an item. It logs the error of a run only if it differs from the error of the
-// previous run; repeated errors are logged at the debug level. It passes the values of the logger on with each line instead
-// of through WithValues, because most runs log nothing and a sink encodes values immediately.
+// changedFailureSink is the log sink for the runs of an item. It logs the error of a run only if it differs from the error
+// of the previous run; repeated errors are logged at the debug level. It stores the values of the logger and adds them to
+// each line. It does not pass them to WithValues of LogSink, because that encodes them immediately, and most runs log
+// nothing.
 type changedFailureSink[K comparable] struct {
 	logr.LogSink
 	items  *items[K]
@@ -65,8 +66,8 @@ func (n changedFailureSink[K]) WithValues(keys ...any) logr.LogSink {
 	return n
 }
 
-// LogPostponed logs that a run is repeated after a time, because the rate limiter has postponed a call or a change has not
-// arrived in the cache. Long waits are logged at the info level.
+// LogPostponed logs that a run is repeated after a delay, because the rate limiter has postponed a call, or because a change
+// has not arrived in the cache yet. Long delays are logged at the info level, others at the debug level.
 func LogPostponed(log logr.Logger, delay time.Duration, err error) {
 	level, message := 1, "waiting for rate limiter"
 	if delay >= durations.RequestTimeout {

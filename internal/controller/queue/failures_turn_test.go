@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// TestLongWaitsForTheRateLimiterAreLogged checks that a long wait for the rate limiter is logged at info level, a short wait
-// only at debug level.
+// TestLongWaitsForTheRateLimiterAreLogged checks that a long wait for the rate limiter is logged at the info level, and a
+// short one is not.
 func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 	for _, turn := range []time.Duration{time.Second, durations.RequestTimeout, 3 * time.Minute} {
 		var lines []string
@@ -28,8 +28,8 @@ func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 	}
 }
 
-// TestStaleObjectsCauseNoFailure checks that a run that read an outdated object does not count as failed, because the event
-// about the newer object is about to arrive.
+// TestStaleObjectsCauseNoFailure checks that a run that has read a stale object does not count as failed, because the event
+// about the new state is about to arrive.
 func TestStaleObjectsCauseNoFailure(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// items holds the state of the items of a queue, under one lock: since when each item is queued, the open items of each
-// tenant, and the last failure of each item.
+// items has the state of the items of a queue: when each queued item is due, the open items of each tenant, and the last
+// failure of each item. One lock protects all of it.
 type items[K comparable] struct {
 	line Line[K]
 
@@ -29,8 +29,8 @@ type queuedItem struct {
 	changedAt time.Time
 }
 
-// noteQueued records that an item is queued and due after a time. If it is queued already, the earlier time counts. changed
-// reports whether an object of the item has changed.
+// noteQueued records that an item is queued, and due after the duration after. If the item is queued already, the earlier
+// due time counts, with its priority. changed reports whether an object of the item has changed.
 func (s *items[K]) noteQueued(k K, priority int, after time.Duration, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,8 +45,8 @@ func (s *items[K]) noteQueued(k K, priority int, after time.Duration, changed bo
 	s.queued[k] = x
 }
 
-// beginRun records that a worker has taken an item, and returns the time of the change that enqueued it; zero if nothing has
-// changed.
+// beginRun records that a worker has taken an item from the queue. It returns the time of the change that enqueued the item,
+// or zero if nothing has changed.
 func (s *items[K]) beginRun(k K) (since time.Time) {
 	s.mu.Lock()
 	x, queued := s.queued[k]
@@ -58,7 +58,8 @@ func (s *items[K]) beginRun(k K) (since time.Time) {
 	return x.changedAt
 }
 
-// restoreChangedAt records again the time of a change that the last run has not carried out, because a call was postponed.
+// restoreChangedAt records since, the time of the change that caused the last run, for the next run. The last run has not
+// carried out the change, because a call was postponed.
 func (s *items[K]) restoreChangedAt(k K, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,14 +70,14 @@ func (s *items[K]) restoreChangedAt(k K, since time.Time) {
 }
 
 const (
-	// maxTenantPenalty is the maximum by which the priority of an item is lowered for the open items of its tenant. The
-	// priorities of priority.go are further apart.
+	// maxTenantPenalty is the maximum by which the priority of an item is lowered because its tenant has other open items.
+	// The constants for priorities differ by more, so the order of different priorities does not change.
 	maxTenantPenalty = 9
 )
 
-// addOpenItem records that an item is open, and returns its priority in the queue. Open items are those that have changed,
-// or that run again soon. Within one priority, the items of a tenant with many open items come later, so that a tenant with
-// many changes does not delay all others.
+// addOpenItem records that an item is open, and returns its priority in the queue. An item is open if it has changed, or if
+// it runs again soon. Each other open item of the tenant lowers the priority by one, up to maxTenantPenalty, so that a
+// tenant with many changes does not delay all others.
 func (s *items[K]) addOpenItem(k K, priority int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +103,8 @@ func (s *items[K]) removeOpenItem(k K) {
 	}
 }
 
-// noteFailure records the error of a run, nil if it succeeded, and reports whether the error differs from that of the
-// previous run, so that each error is logged once and not at each retry.
+// noteFailure records the error of a run, or nil if the run succeeded. It reports whether the error differs from that of the
+// previous run, so that repeated errors are logged only once.
 func (s *items[K]) noteFailure(k K, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// tenantReconciler is a reconciler with items of several tenants; the part of the item name before the slash is the tenant.
+// tenantReconciler is a Reconciler with items of several tenants. The part of an item before the slash is the tenant.
 type tenantReconciler struct{ runFunc }
 
 // Tenant implements Reconciler.
@@ -20,8 +20,8 @@ func (tenantReconciler) Tenant(k string) string {
 	return tenant
 }
 
-// TestATenantWithManyOpenItemsHasLowerPriority checks that the more open items a tenant has, the lower is the priority of
-// its next item. Items of other tenants are not affected.
+// TestATenantWithManyOpenItemsHasLowerPriority checks that each open item of a tenant lowers the priority of its next item,
+// and does not affect other tenants.
 func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
 	w := newItems(Line[string]{Reconciler: tenantReconciler{}})
 	var got []int
@@ -45,7 +45,7 @@ func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
 	}
 }
 
-// TestItemsAwaitingTheirResyncAreNotOpen checks that an item that only waits for its next periodic comparison is not open,
+// TestItemsAwaitingTheirResyncAreNotOpen checks that an item that only waits for its next comparison with AWS is not open,
 // so it does not lower the priority of its tenant.
 func TestItemsAwaitingTheirResyncAreNotOpen(t *testing.T) {
 	store, err := cluster.NewMemory(nil)

@@ -21,11 +21,11 @@ import (
 
 // Line is one controller: a work queue of items with its Reconciler.
 type Line[K comparable] struct {
-	// Name is the name of the controller in logs, metrics and the queue.
+	// Name is the name of the controller in logs and metrics.
 	Name     string
 	Workers  int
 	MaxDelay time.Duration // longest back-off after failures
-	// BackOff, if not nil, is used instead of the exponential back-off up to MaxDelay.
+	// BackOff, if not nil, replaces the exponential back-off up to MaxDelay.
 	BackOff    workqueue.TypedRateLimiter[K]
 	Triggers   *Triggers[K]
 	Reconciler Reconciler[K]
@@ -44,7 +44,7 @@ type Line[K comparable] struct {
 	items *items[K]
 }
 
-// Reconciler reconciles the items of a line, and returns their names in logs and their tenants.
+// Reconciler reconciles the items of a controller. It also returns their names in logs, and their tenants.
 type Reconciler[K comparable] interface {
 	// Reconcile reconciles one item. After an error, the item is reconciled again with back-off.
 	Reconcile(ctx context.Context, k K) (NextRun, error)
@@ -56,40 +56,42 @@ type Reconciler[K comparable] interface {
 	Tenant(k K) string
 }
 
-// Preparer prepares a line when its process becomes the leader.
+// Preparer prepares a controller when its process becomes the leader.
 type Preparer[K comparable] interface {
-	// Prepare returns items to be enqueued besides those that objects belong to.
+	// Prepare is called when the cache is complete. It returns items that are enqueued in addition to those of existing
+	// objects.
 	Prepare(ctx context.Context) []K
 }
 
 // Metrics records how long items wait for a worker.
 type Metrics interface {
-	// RecordWait is called with the time that an item of a line has waited for a worker at a priority.
+	// RecordWait records that an item of a controller has waited for a worker for the time d. priority is the name of the
+	// priority of the item.
 	RecordWait(line, priority string, d time.Duration)
 }
 
 // NextRun determines when an item is reconciled again, and with which priority.
 type NextRun struct {
-	// After is the time until the next run; zero: the item is reconciled when something changes.
+	// After is the time until the next run. If it is zero, the item runs only after a change.
 	After time.Duration
-	// Postponed reports whether the rate limiter has postponed a call of the item, so that the item keeps a high priority.
+	// Postponed reports whether the rate limiter has postponed a call of the run. The item then keeps a high priority.
 	Postponed bool
-	// ChangeCarriedOut reports whether the change of the item is regarded as carried out, although a call is postponed.
+	// ChangeCarriedOut reports whether the change that caused the run counts as carried out, although a call is postponed.
 	ChangeCarriedOut bool
-	// Idle reports whether nothing is left to do for the item, so that it gets the lowest priority.
+	// Idle reports whether nothing is left to do for the item. The next run then has the lowest priority.
 	Idle bool
 }
 
-// Source provides the events of the objects in the cluster.
+// Source provides events of the objects in the cluster.
 type Source interface {
 	// WaitForSync blocks until the cache is complete.
 	WaitForSync(ctx context.Context) error
-	// Watch calls notify for every event of the kinds, beginning with one for each object that exists. It returns
-	// immediately. The calls end with the context.
+	// Watch calls notify for every event of objects of the kinds, beginning with one for each object that exists. It returns
+	// immediately. The calls end with ctx.
 	Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error
 }
 
-// Add registers the line with the manager. Workers run while this process leads.
+// Add registers the controller with the manager. Its workers run while this process leads.
 func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
 	l.items = newItems(l)
 	opts := l.options(log)
@@ -101,8 +103,8 @@ func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log 
 	return mgr.Add(c)
 }
 
-// Start runs the line without a manager until ctx ends and its workers have stopped. Other lines of the process may have the
-// same name.
+// Start runs the controller without a manager, until ctx ends and the workers have stopped. The process may have other
+// controllers with the same name.
 func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
 	l.items = newItems(l)
 	opts, priorities := l.options(log), true
@@ -114,7 +116,7 @@ func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, lo
 	return c.Start(ctx)
 }
 
-// options returns the options of the controller of controller-runtime.
+// options returns the options for controller-runtime.
 func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
 	return controller.TypedOptions[K]{
 		MaxConcurrentReconciles: max(l.Workers, 1),
@@ -124,7 +126,7 @@ func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
 	}
 }
 
-// Logger returns the logger of the runs of an item; of the line itself if k is nil.
+// Logger returns the logger of the runs of an item, or of the controller itself if k is nil.
 func (l Line[K]) Logger(log logr.Logger, k *K) logr.Logger {
 	named := func(name string) logr.Logger { return log.WithName(name).WithValues("controller", name) }
 	if k == nil {
@@ -137,7 +139,7 @@ func (l Line[K]) Logger(log logr.Logger, k *K) logr.Logger {
 	return log.WithValues(l.Reconciler.Label(*k)...)
 }
 
-// controller returns the controller of controller-runtime that runs the line.
+// controller returns a controller of controller-runtime with this queue.
 func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.TypedOptions[K], log logr.Logger) (controller.TypedController[K], error) {
 	c, err := controller.NewTypedUnmanaged(l.Name, opts)
 	if err != nil {
@@ -150,14 +152,14 @@ func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.Ty
 	return c, nil
 }
 
-// reconcile reconciles an item once, and enqueues the item for its next run.
+// reconcile reconciles an item once, and returns when and with which priority it runs again.
 func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	if l.ActiveRuns != nil {
 		l.ActiveRuns.Add(1)
 		defer l.ActiveRuns.Add(-1)
 	}
-	// When ctx ends, a run gets some time to finish, so that it is not cut off between two steps. The fence stops its
-	// writes once the lease is lost.
+	// When ctx ends, a run gets some time to finish, so that it does not stop between two steps. If the lease is lost, the
+	// fence prevents its writes.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
@@ -180,7 +182,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	if again {
 		next = NextRun{After: time.Nanosecond}
 	}
-	// An item that waits for something is reconciled before items that have not changed.
+	// An item that runs again soon has a higher priority than items that have not changed.
 	priority := priorityResync
 	switch {
 	case next.Idle:
@@ -211,11 +213,11 @@ type eventSource[K comparable] struct {
 	ready  chan error
 }
 
-// String implements fmt.Stringer. It returns the name of the source in logs.
+// String implements fmt.Stringer. Logs use the result as the name of the source.
 func (f *eventSource[K]) String() string { return "cluster events" }
 
-// Start implements source.TypedSource. It reads events only after the cache is complete, so that no run reads an incomplete
-// cache.
+// Start implements source.TypedSource. It receives events only after the cache is complete, so that no run reads an
+// incomplete cache.
 func (f *eventSource[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[K]) error {
 	queue, ok := q.(priorityqueue.PriorityQueue[K])
 	if !ok {
@@ -241,7 +243,7 @@ func (f *eventSource[K]) Start(ctx context.Context, q workqueue.TypedRateLimitin
 	return nil
 }
 
-// WaitForSync implements source.TypedSyncingSource. It blocks until events are read.
+// WaitForSync implements source.TypedSyncingSource. It blocks until events are received.
 func (f *eventSource[K]) WaitForSync(ctx context.Context) error {
 	select {
 	case err := <-f.ready:
@@ -275,23 +277,23 @@ func (f *eventSource[K]) enqueueAffected(queue priorityqueue.PriorityQueue[K], e
 	}
 }
 
-// Enqueuer enqueues items without an event of the cluster. Before the line has started it drops them, because all items are
-// queued at the start. The zero value is ready for use.
+// Enqueuer enqueues items without an event of the cluster. Before the controller has started, it ignores them, because the
+// start enqueues all items. The zero value is ready for use.
 type Enqueuer[K comparable] struct{ add atomic.Pointer[func(K)] }
 
 func (e *Enqueuer[K]) set(add func(K)) { e.add.Store(&add) }
 
-// Enqueue enqueues an item with the priority of drift, which is lower than that of edits.
+// Enqueue enqueues an item with the priority of drift, which is lower than the priority of edits.
 func (e *Enqueuer[K]) Enqueue(k K) {
 	if add := e.add.Load(); add != nil {
 		(*add)(k)
 	}
 }
 
-// changedAtKey is the key of the time of the change in the context of a run.
+// changedAtKey is the key of the time that ChangedAt returns, in the context of a run.
 type changedAtKey struct{}
 
-// ChangedAt returns the time of the change that a run carries out, from the context of the run; zero if nothing has changed.
+// ChangedAt returns the time of the change that caused a run, or zero if nothing has changed. ctx is the context of the run.
 func ChangedAt(ctx context.Context) time.Time {
 	at, _ := ctx.Value(changedAtKey{}).(time.Time)
 	return at

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// storedObjects is a cluster with its objects in memory.
+// storedObjects is a Cluster with its objects in memory.
 type storedObjects struct{ *cluster.Memory }
 
 // View implements Cluster.
@@ -21,7 +21,7 @@ func (noItemChanges) Items(*cluster.View, cluster.Object) []string { return nil 
 func (noItemChanges) Ignores(_, _ cluster.Object) bool             { return false }
 func (noItemChanges) NoteRootChange(_, _ cluster.Object)           {}
 
-// runFunc is a reconciler whose items all belong to one tenant.
+// runFunc is a Reconciler whose items all belong to one tenant.
 type runFunc func(ctx context.Context, k string) (NextRun, error)
 
 func (f runFunc) Reconcile(ctx context.Context, k string) (NextRun, error) { return f(ctx, k) }
@@ -29,7 +29,7 @@ func (runFunc) Label(k string) []any                                       { ret
 func (runFunc) Controller(string) string                                   { return "line" }
 func (runFunc) Tenant(string) string                                       { return "" }
 
-// recordedWaits records how long items of a line waited.
+// recordedWaits is a Metrics that records each wait as text.
 type recordedWaits []string
 
 func (w *recordedWaits) RecordWait(line, priority string, d time.Duration) {

@@ -5,8 +5,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// The priorities of a queue, higher first: changes of targets, where traffic may go to wrong addresses; edits of users; drift;
-// and comparisons of unchanged items.
+// The priorities of items in a queue, highest first. Changes of targets come first, because traffic may otherwise go to
+// wrong addresses. Then come edits of users, drift, and comparisons of unchanged items with AWS.
 const (
 	priorityTargets = 10
 	priorityEdits   = 0
@@ -14,7 +14,7 @@ const (
 	priorityResync  = -100
 )
 
-// priorityOf returns the priority of the items that an event affects.
+// priorityOf returns the priority of the items that an event of the cluster affects.
 func priorityOf(e kube.Event) int {
 	if e.Unchanged {
 		return priorityResync
@@ -30,7 +30,7 @@ func priorityOf(e kube.Event) int {
 	return priorityEdits
 }
 
-// priorityName returns the name of the priority of an item in metrics. The priority may be lowered by up to maxTenantPenalty.
+// priorityName returns the name of a priority in metrics. The priority may be lowered by up to maxTenantPenalty.
 func priorityName(priority int) string {
 	switch {
 	case priority > priorityEdits:

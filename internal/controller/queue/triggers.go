@@ -7,33 +7,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Triggers finds the items that a change in the cluster affects. These are the items that the changed object belongs to, the
-// items of objects whose membership was derived from the changed object, and the items whose last run has read the object, or
-// a list that the object enters, leaves or is changed in.
+// Triggers finds the items that a change of an object in the cluster affects:
+//   - The items that the object belongs to.
+//   - The items of other objects that belong to an item because of the object.
+//   - The items whose last run has read the object, or a list with the old or new state of the object.
 type Triggers[K comparable] struct {
 	cluster Cluster
 	changes Changes[K]
-	// rootKinds are the kinds of objects whose membership may depend on other objects.
+	// rootKinds are the kinds of objects that may belong to an item because of other objects.
 	rootKinds []cluster.Kind
 
 	memberships *cluster.Tracker[cluster.Ref]
 	reads       *cluster.Tracker[K]
 
-	// mu ensures that changes of an object are recorded in the order in which they are read.
+	// mu ensures that the changes of an object are recorded in the order in which they arrive.
 	mu sync.Mutex
-	// activeRuns are the active runs, by item. Until a run has recorded its reads, the changes since its begin are collected,
-	// because it may have read an object before the change.
+	// activeRuns has the active run of each item. Until a run has recorded its reads, the changes since its start are
+	// collected, because the run may have read an object before the change.
 	activeRuns map[K]*activeRun
 }
 
 // Cluster returns views of the cluster.
 type Cluster interface{ View() *cluster.View }
 
-// Changes determines which items of a line a change of an object affects.
+// Changes determines which items of a controller a change of an object affects.
 type Changes[K comparable] interface {
 	// Items returns the items that an object belongs to.
 	Items(v *cluster.View, obj cluster.Object) []K
-	// Ignores reports whether a change affects no item, although runs have read the object.
+	// Ignores reports whether a change affects no item, although runs may have read the object.
 	Ignores(old, new cluster.Object) bool
 	// NoteRootChange is called for each change of an object of a root kind, before Items.
 	NoteRootChange(old, new cluster.Object)
@@ -48,7 +49,7 @@ type activeRun struct {
 
 type objectChange struct{ old, new cluster.Object }
 
-// NewTriggers returns triggers without recorded runs.
+// NewTriggers returns Triggers without recorded runs.
 func NewTriggers[K comparable](cl Cluster, roots []cluster.Kind, changes Changes[K]) *Triggers[K] {
 	return &Triggers[K]{
 		cluster: cl, changes: changes, rootKinds: roots,
@@ -79,8 +80,8 @@ func (t *Triggers[K]) RecordReads(k K, v *cluster.View) {
 	r.readsRecorded, r.changes = true, nil
 }
 
-// End records that a run is over, and reports whether it has to be repeated, because an object changed after the run had read
-// it and before the read was recorded.
+// End records that a run is over. It reports whether the run must be repeated, because an object has changed after the run
+// had read it and before the reads were recorded.
 func (t *Triggers[K]) End(k K) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +93,8 @@ func (t *Triggers[K]) End(k K) (again bool) {
 // Forget removes an item that does not exist any more.
 func (t *Triggers[K]) Forget(k K) { t.reads.Forget(k) }
 
-// IsRead reports whether the last run of any item, or the membership of any object, has read an object.
+// IsRead reports whether the last run of an item has read an object, or whether the object was read to determine the items
+// of another object.
 func (t *Triggers[K]) IsRead(r cluster.Ref) bool { return t.reads.IsRead(r) || t.memberships.IsRead(r) }
 
 // isRoot reports whether an object is of a root kind.
@@ -101,8 +103,8 @@ func (t *Triggers[K]) isRoot(obj cluster.Object) bool {
 	return ok && slices.Contains(t.rootKinds, k)
 }
 
-// AffectedItems returns the items that a change affects, each once. If reading the cluster fails, AffectedItems returns the
-// error together with the items that it has found.
+// AffectedItems returns the items that a change affects, each once. old is nil for a new object, and new is nil for a
+// deleted object. If a read of the cluster fails, AffectedItems returns the error together with the items that it has found.
 func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 	if t.changes.Ignores(old, new) {
 		return nil, nil

@@ -13,9 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// ingressGroupOf returns the IngressGroup of an Ingress, which a label of its IngressClass names. An item of these tests is
-// an IngressGroup, and depends on the Services that its Ingresses name.
-
+// ingressGroupOf returns the IngressGroup that a label of the IngressClass of an Ingress names. It returns false if there is
+// none.
 func ingressGroupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	if ing.Spec.IngressClassName == nil {
 		return "", false
@@ -27,7 +26,8 @@ func ingressGroupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	return class.Labels["group"], class.Labels["group"] != ""
 }
 
-// ingressGroupChanges returns the IngressGroups of Ingresses as items.
+// ingressGroupChanges determines the items of an Ingress. An item is an IngressGroup, which a label of the IngressClass of
+// the Ingress names.
 type ingressGroupChanges struct{ noItemChanges }
 
 // Items implements Changes.
@@ -40,6 +40,8 @@ func (ingressGroupChanges) Items(v *cluster.View, obj cluster.Object) []string {
 	return nil
 }
 
+// ingressGroupText returns the result of a run of an IngressGroup: the names of its Ingresses, and the names and versions of
+// their Services.
 func ingressGroupText(v *cluster.View, g string) string {
 	out := ""
 	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress}) {
@@ -55,8 +57,7 @@ func ingressGroupText(v *cluster.View, g string) string {
 	return out
 }
 
-// TestTriggersFindEveryAffectedItem checks that whenever an object changes the result of an item, the triggers enqueue the
-// item.
+// TestTriggersFindEveryAffectedItem checks with random changes that AffectedItems returns every item whose result changes.
 func TestTriggersFindEveryAffectedItem(t *testing.T) {
 	for seed := range int64(150) {
 		rnd := rand.New(rand.NewSource(seed))

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestWaitsAreMeasuredFromTheDueTime checks that the wait of an item is measured from the time at which it became due, and
-// reported with the priority of the trigger that made it due first. The change that caused the run may be older.
+// TestWaitsAreMeasuredFromTheDueTime checks that the wait of an item is measured from the time at which the item became due,
+// and recorded with the priority that made it due first. The change that caused the run may be older.
 func TestWaitsAreMeasuredFromTheDueTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got recordedWaits
@@ -50,8 +50,8 @@ func TestWaitsAreMeasuredFromTheDueTime(t *testing.T) {
 	})
 }
 
-// TestARepeatedRunKeepsTheTimeOfItsChange checks that a run that waits for the rate limiter is repeated immediately when an
-// object changed while the run read it. The time of the change is still the time of the first change.
+// TestARepeatedRunKeepsTheTimeOfItsChange checks that ChangedAt returns the time of the first change in all runs of an item,
+// if the rate limiter postpones a call in each run, and if an object changed while a run read it.
 func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

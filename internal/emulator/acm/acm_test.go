@@ -37,7 +37,7 @@ type harness struct {
 	clock  *store.ManualClock
 	client *acm.Client
 	cfg    aws.Config
-	zone   string // created by createValidationRecords
+	zone   string // the ID of the hosted zone that createValidationRecords created
 }
 
 func newHarness(t *testing.T) *harness {
@@ -70,7 +70,6 @@ func checkError(t *testing.T, err error, code string) {
 	}
 }
 
-// selfSignedCertificate creates a self-signed certificate and its key.
 func (r *harness) selfSignedCertificate(names ...string) (certificate, key []byte) {
 	r.t.Helper()
 	k := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(r.t)
@@ -209,7 +208,7 @@ func TestRequestedCertificate(t *testing.T) {
 	}
 }
 
-// createValidationRecords creates a hosted zone for the last of the domains, and in the zone the validation records of all
+// createValidationRecords creates a hosted zone for the last domain. The zone contains the validation records of all
 // domains.
 func (r *harness) createValidationRecords(domains ...string) {
 	r.t.Helper()
@@ -267,7 +266,7 @@ func TestCertificateIsIssuedWhenAllDomainsAreValidated(t *testing.T) {
 	if d := both(); d.Status != types.CertificateStatusIssued || !d.IssuedAt.Equal(r.clock.Now()) {
 		t.Errorf("%s, issued at %v", d.Status, d.IssuedAt)
 	}
-	// A domain with and without "*." shares the record, so the existing record validates both.
+	// "*.a.example.com" and "a.example.com" share one validation record, so the existing record validates both.
 	star := request("*.a.example.com", "a.example.com")
 	r.clock.Advance(5 * time.Second)
 	one, two := star(), both()
@@ -314,8 +313,9 @@ func TestPrivateCertificateIsIssuedAtOnce(t *testing.T) {
 	}
 }
 
-// signCertificate creates a certificate for key, which issuerKey, the key of the certificate by, signs. It returns the
-// certificate, also as PEM. If by is nil, the certificate is self-signed.
+// signCertificate returns a new certificate for key, parsed and as PEM. issuerKey signs the certificate, and by is the
+// certificate of the issuer. If by is nil, the certificate is self-signed and issuerKey is not used. A non-nil edit changes
+// the template of the certificate.
 func (r *harness) signCertificate(by *x509.Certificate, issuerKey, key crypto.Signer, edit func(*x509.Certificate)) (*x509.Certificate, []byte) {
 	r.t.Helper()
 	now := r.clock.Now()
@@ -414,8 +414,7 @@ func TestReimportReplacesCertificate(t *testing.T) {
 			}
 		}
 		if c.want == "" {
-			// The original certificate cannot replace a certificate with more key usages, so the next case needs a new
-			// certificate.
+			// The import has replaced the certificate, so the next case gets a certificate of its own.
 			arn = must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: encodePKCS8(t, key)}))(t).CertificateArn
 		}
 	}

@@ -24,8 +24,8 @@ const (
 	maxChainBytes       = 2097152
 )
 
-// ImportCertificate imports a certificate with its private key, either as a new certificate or in place of a certificate
-// that was imported earlier.
+// ImportCertificate imports a certificate with its private key. It creates a new certificate, or replaces the imported
+// certificate in.CertificateArn.
 func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
 	p := c.Partition
 	if err := checkImport(in); err != nil {
@@ -68,8 +68,8 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	return &acm.ImportCertificateOutput{CertificateArn: new(parsed.ARN)}, nil
 }
 
-// countImport counts an import against the quota of imports within 365 days. AWS does not document whether an import that
-// replaces a certificate counts; here it does.
+// countImport counts an import at time now. It returns an error if the quota of imports within 365 days is used up. AWS does
+// not document whether an import that replaces a certificate counts; the emulator counts it.
 func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	p.ACM.Imports = slices.DeleteFunc(p.ACM.Imports, func(t time.Time) bool { return now.Sub(t) >= year })
 	if len(p.ACM.Imports) >= s.store.Quota(quotaImports, 5000) {
@@ -80,7 +80,8 @@ func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	return nil
 }
 
-// checkImport checks the lengths of the values, and that each certificate of the chain has signed the previous certificate.
+// checkImport checks the lengths of the values, that the certificate field contains exactly one certificate, and that each
+// certificate of the chain has signed the previous certificate. A certificate without a chain must be self-signed.
 func checkImport(in *acm.ImportCertificateInput) error {
 	for _, x := range []struct {
 		name  string
@@ -116,8 +117,8 @@ func checkImport(in *acm.ImportCertificateInput) error {
 	return nil
 }
 
-// parseCertificates returns the certificates in a PEM text. other reports whether the text contains anything other than
-// certificates.
+// parseCertificates returns the certificates in a PEM text, up to the first block that is not a certificate. other reports
+// whether the text contains anything else.
 func parseCertificates(text []byte) (out []*x509.Certificate, other bool) {
 	for {
 		block, after := pem.Decode(text)
@@ -132,7 +133,7 @@ func parseCertificates(text []byte) (out []*x509.Certificate, other bool) {
 	}
 }
 
-// checkReimport checks the conditions under which AWS lets an import replace a certificate.
+// checkReimport returns an error if AWS does not let certificate next replace certificate have.
 func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput) error {
 	if have.Type != types.CertificateTypeImported {
 		return validationError(store.Unproven, "The certificate %s was not imported", have.ARN)
@@ -164,12 +165,13 @@ func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput
 
 var (
 	extendedKeyUsage = asn1.ObjectIdentifier{2, 5, 29, 37}
-	// clientAuthUsage is the extended key usage for TLS clients. A new import may omit it, because public certificate
-	// authorities no longer issue it.
+	// clientAuthUsage is the extended key usage for TLS clients. A certificate may lack it although the certificate that it
+	// replaces has it, because public certificate authorities no longer issue it.
 	clientAuthUsage = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 2}
 )
 
-// extendedUsages returns the values of the Extended Key Usage extension.
+// extendedUsages returns the values of the Extended Key Usage extension of certificate c, or nil if the extension is absent
+// or invalid.
 func extendedUsages(c *x509.Certificate) (out []asn1.ObjectIdentifier) {
 	for _, e := range c.Extensions {
 		if e.Id.Equal(extendedKeyUsage) {

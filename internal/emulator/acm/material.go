@@ -21,7 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// parseImport reads the PEM blocks of an import.
+// parseImport returns the certificate that the PEM texts of an import describe. It returns an error if the private key does
+// not belong to the certificate.
 func parseImport(certificate, key, chain []byte) (*store.Certificate, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
@@ -52,7 +53,8 @@ func parseImport(certificate, key, chain []byte) (*store.Certificate, error) {
 	return out, nil
 }
 
-// algorithmOf returns ACM's name of the type and size of a public key.
+// algorithmOf returns ACM's name of the type and size of a public key, such as "RSA_2048". It returns an error for a key
+// that ACM does not support.
 func algorithmOf(key any) (types.KeyAlgorithm, error) {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -74,8 +76,8 @@ func algorithmOf(key any) (types.KeyAlgorithm, error) {
 	return "", errors.New("the type of the key is not supported")
 }
 
-// GenerateContent generates the key and the PEM blocks of a requested certificate, unless they exist already. Callers call
-// it only when they need the PEM blocks, because generating an RSA key is slow.
+// GenerateContent generates the key and the self-signed certificate of a requested certificate, and stores them as PEM in c,
+// unless c already has them. Callers call it only when they need them, because generating an RSA key is slow.
 func GenerateContent(c *store.Certificate) error {
 	if c.CertificatePEM != "" {
 		return nil

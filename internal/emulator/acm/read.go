@@ -15,8 +15,8 @@ import (
 // maxNamesInSummary is the maximum number of names of each certificate in a response of ListCertificates.
 const maxNamesInSummary = 100
 
-// ListCertificates lists certificates. Without key types in the request, it lists only certificates with RSA keys of 1,024
-// or 2,048 bits, as AWS does.
+// ListCertificates lists certificates. If the request has no key types, it lists only certificates with RSA keys of 1,024 or
+// 2,048 bits, as AWS does.
 func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput) (*acm.ListCertificatesOutput, error) {
 	p := c.Partition
 	if in.SortBy != "" && in.SortOrder == "" || in.SortBy == "" && in.SortOrder != "" {
@@ -94,7 +94,7 @@ func describeCertificate(p *store.Partition, cert *store.Certificate, now time.T
 	d := types.CertificateDetail{
 		CertificateArn: new(cert.ARN), DomainName: new(cert.Domain), SubjectAlternativeNames: slices.Clone(cert.Names),
 		Type: cert.Type, Status: status, InUseBy: p.LoadBalancersUsingCertificate(cert.ARN),
-		// DescribeCertificate returns RSA-2048, but the value of the enumeration is RSA_2048.
+		// In this response AWS writes "RSA-2048", although the enumeration has "RSA_2048".
 		KeyAlgorithm: types.KeyAlgorithm(strings.Replace(string(cert.Algorithm), "_", "-", 1)),
 		Options:      cert.Options,
 		CreatedAt:    optionalTime(cert.Created), ImportedAt: optionalTime(cert.Imported),

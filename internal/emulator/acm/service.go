@@ -18,10 +18,10 @@ type Service struct {
 	store *store.Store
 }
 
-// New returns the service for the state of an emulator.
+// New returns the service for the state in w.
 func New(w *store.Store) *Service { return &Service{store: w} }
 
-// Operations lists the operations of the service.
+// Operations lists the operations of the service, each with the input members that it handles.
 func (s *Service) Operations() []wire.Operation {
 	h := wire.HandledMembers
 	return []wire.Operation{
@@ -38,7 +38,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// TaggedResources lists certificates for the tagging service.
+// TaggedResources lists the certificates in partition p for the tagging service.
 func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
 	var out []store.TaggedResource
 	for _, arn := range store.SortedKeys(p.ACM.Certificates) {
@@ -53,7 +53,7 @@ func validationError(from store.Source, format string, args ...any) error {
 
 var arnPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+$`)
 
-// findCertificate looks up a certificate by its ARN.
+// findCertificate returns the certificate with an ARN, or AWS's error if the ARN is invalid or no certificate has it.
 func findCertificate(p *store.Partition, arn *string) (*store.Certificate, error) {
 	if arn == nil {
 		return nil, validationError(store.Unproven, "1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
@@ -70,7 +70,7 @@ func findCertificate(p *store.Partition, arn *string) (*store.Certificate, error
 
 const maxTagsPerCertificate = 50
 
-// mergeTags returns have with the tags added, or an error if a tag is invalid or there are too many.
+// mergeTags returns a copy of have with tags added, or an error if a tag is invalid or the copy has too many tags.
 func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
 	out := maps.Clone(have)
 	if out == nil {
@@ -89,7 +89,7 @@ func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, err
 	return out, nil
 }
 
-// tagList returns tags in no particular order.
+// tagList returns tags in random order, because AWS does not document an order.
 func (s *Service) tagList(tags map[string]string) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -98,8 +98,9 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 	return store.Shuffle(s.store, out)
 }
 
-// nextPage returns the page after the token in a list of certificates, and the token of the next page. The list is ordered
-// by ARN, or by time of creation; a token is the encoded ARN of the last certificate of a page.
+// nextPage returns the page of all that follows a page token, and the token of the next page, nil after the last page. size
+// is the maximum number of certificates in the page; nil means the default. all is ordered by ARN or by creation time. A
+// token is the encoded ARN of the last certificate of a page.
 func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32) ([]*store.Certificate, *string, error) {
 	if size != nil && (*size < 1 || *size > 1000) {
 		return nil, nil, validationError(store.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
@@ -110,7 +111,7 @@ func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32)
 		if err != nil || !arnPattern.Match(raw) {
 			return nil, nil, store.Errorf(store.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
 		}
-		if at < 0 { // the certificate has been deleted since
+		if at < 0 { // the certificate was deleted after the previous page
 			at = slices.IndexFunc(all, func(c *store.Certificate) bool { return c.ARN > string(raw) }) - 1
 			if at < -1 {
 				at = len(all) - 1

@@ -15,7 +15,7 @@ import (
 const (
 	quotaDomainNames  = "domain-names-per-certificate"
 	quotaCertificates = "certificates"
-	// tokenLifetime is how long an idempotency token is valid.
+	// tokenLifetime is how long RequestCertificate recognizes an idempotency token.
 	tokenLifetime = time.Hour
 )
 
@@ -32,8 +32,8 @@ func (s *Service) checkQuota(p *store.Partition) error {
 	return nil
 }
 
-// RequestCertificate requests a certificate. A public certificate is issued after its validation, a private
-// certificate immediately.
+// RequestCertificate requests a certificate. A public certificate is issued after its validation, a certificate of a private
+// CA immediately.
 func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateInput) (*acm.RequestCertificateOutput, error) {
 	p := c.Partition
 	names, err := s.requestedNames(in)
@@ -81,7 +81,7 @@ func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateIn
 	return &acm.RequestCertificateOutput{CertificateArn: new(cert.ARN)}, nil
 }
 
-// requestedNames returns the domain names in a request, the main domain name first.
+// requestedNames returns the domain names in a request without duplicates, the main domain name first.
 func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, error) {
 	var names []string
 	for _, n := range append([]string{store.Value(in.DomainName)}, in.SubjectAlternativeNames...) {
@@ -98,8 +98,8 @@ func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, err
 	return names, nil
 }
 
-// findEarlierRequest returns the certificate that was requested with the same token, names and private CA within
-// tokenLifetime, or nil if there is none.
+// findEarlierRequest returns the certificate that was requested with the token, names and private CA of want within the
+// tokenLifetime before now, or nil if there is none.
 func findEarlierRequest(p *store.Partition, want *store.Certificate, now time.Time) *store.Certificate {
 	if want.Token == "" {
 		return nil
@@ -112,7 +112,8 @@ func findEarlierRequest(p *store.Partition, want *store.Certificate, now time.Ti
 	return nil
 }
 
-// domainValidations returns the validation options of the domain names of a request.
+// domainValidations returns the validation options of the domain names of cert. For validation by DNS, they contain the
+// validation records.
 func domainValidations(account string, in *acm.RequestCertificateInput, cert *store.Certificate) ([]types.DomainValidation, error) {
 	var out []types.DomainValidation
 	for _, n := range cert.Names {
@@ -135,7 +136,7 @@ func domainValidations(account string, in *acm.RequestCertificateInput, cert *st
 	return out, nil
 }
 
-// formatSerial formats hexadecimal digits as AWS formats a serial number, in pairs with colons.
+// formatSerial writes hexadecimal digits as AWS writes a serial number: in pairs, separated by colons.
 func formatSerial(digits string) string {
 	var pairs []string
 	for i := 0; i+1 < len(digits); i += 2 {
@@ -144,7 +145,7 @@ func formatSerial(digits string) string {
 	return strings.Join(pairs, ":")
 }
 
-// DeleteCertificate deletes a certificate that no load balancer uses.
+// DeleteCertificate deletes a certificate, unless a load balancer uses it.
 func (s *Service) DeleteCertificate(c *store.Call, in *acm.DeleteCertificateInput) (*acm.DeleteCertificateOutput, error) {
 	p := c.Partition
 	cert, err := findCertificate(p, in.CertificateArn)
@@ -158,7 +159,7 @@ func (s *Service) DeleteCertificate(c *store.Call, in *acm.DeleteCertificateInpu
 	return &acm.DeleteCertificateOutput{}, nil
 }
 
-// AddTagsToCertificate adds or replaces tags.
+// AddTagsToCertificate adds tags to a certificate, or replaces tags with the same keys.
 func (s *Service) AddTagsToCertificate(c *store.Call, in *acm.AddTagsToCertificateInput) (*acm.AddTagsToCertificateOutput, error) {
 	cert, err := findCertificate(c.Partition, in.CertificateArn)
 	if err != nil {
@@ -172,7 +173,8 @@ func (s *Service) AddTagsToCertificate(c *store.Call, in *acm.AddTagsToCertifica
 	return &acm.AddTagsToCertificateOutput{}, nil
 }
 
-// RemoveTagsFromCertificate removes tags. A tag with a value is only removed if the certificate has that value.
+// RemoveTagsFromCertificate removes tags from a certificate. If the request has a value for a tag, the tag is removed only
+// if it has this value.
 func (s *Service) RemoveTagsFromCertificate(c *store.Call, in *acm.RemoveTagsFromCertificateInput) (*acm.RemoveTagsFromCertificateOutput, error) {
 	cert, err := findCertificate(c.Partition, in.CertificateArn)
 	if err != nil {

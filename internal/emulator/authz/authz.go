@@ -1,6 +1,6 @@
-// Package authz determines which permissions a call needs, and whether its caller has them: for the action
-// itself on each of its resources, for the tags of created resources, and for actions that a service takes with
-// the caller's permissions.
+// Package authz determines which IAM permissions an API call needs, and whether its caller has them. A call needs
+// permissions for its action on each of its resources, for the tags of the resources that it creates, and for further
+// actions that the service performs with the caller's permissions.
 package authz
 
 import (
@@ -11,24 +11,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// UsedPermission is a permission that allowed a call.
+// UsedPermission is a permission that a call needed and a policy statement allowed.
 type UsedPermission struct {
-	// Sid is the id of the policy statement, and Action the allowed action.
+	// Sid is the ID of the policy statement, and Action is the allowed action.
 	Sid, Action string
 }
 
 // Decision is the result of Decide: whether a call is allowed, and why.
 type Decision struct {
-	// Permissions lists the permissions that allowed the call. It is empty for a caller without policies.
+	// Permissions lists the permissions that allowed the call. It is empty if the call needs no permission, is denied, or
+	// has a caller without policies, who may do everything.
 	Permissions []UsedPermission
-	// Denial is the error for a caller who lacks a permission, nil if the call is allowed.
+	// Denial is the error for a caller who lacks a permission. It is nil if the call is allowed.
 	Denial *store.Error
-	// IsResourceMissing is set if the denial may be due to a missing resource, which has no tags. AWS does not document whether
-	// it reports a missing resource before it evaluates policies; denying is stricter.
+	// IsResourceMissing reports whether the resource of the lacking permission does not exist. A missing resource has no
+	// tags, which may be the cause of the denial. AWS does not document whether it reports a missing resource before it
+	// evaluates policies. The emulator does not, which is stricter.
 	IsResourceMissing bool
 }
 
-// Decide determines whether a call is allowed. The caller holds the lock of the store.
+// Decide determines whether the caller of c may make the call with the input in. The caller of Decide holds the lock of the
+// store.
 func Decide(c *store.Call, in any) Decision {
 	if c.Caller.Policies == nil || unrestrictedOperations[c.Service+":"+c.Operation] {
 		return Decision{}
@@ -49,10 +52,10 @@ func Decide(c *store.Call, in any) Decision {
 // unrestrictedOperations lists the operations that need no permission.
 var unrestrictedOperations = map[string]bool{"sts:GetCallerIdentity": true, "sts:AssumeRoleWithWebIdentity": true}
 
-// actionPrefixes maps signing names of services to their prefixes in IAM actions, where the two differ.
+// actionPrefixes maps the signing name of a service to the prefix of its IAM actions, where the two differ.
 var actionPrefixes = map[string]string{"tagging": "tag"}
 
-// ActionPrefix returns the prefix of a service's IAM actions.
+// ActionPrefix returns the prefix of the IAM actions of a service with this signing name.
 func ActionPrefix(service string) string {
 	if p := actionPrefixes[service]; p != "" {
 		return p
@@ -60,7 +63,8 @@ func ActionPrefix(service string) string {
 	return service
 }
 
-// RequiredPermissions returns the permissions that a call needs, its own action first.
+// RequiredPermissions returns the permissions that call c with the input in needs: the permission for its action on each
+// resource first, then those for dependent actions.
 func RequiredPermissions(c *store.Call, in any) []iam.Request {
 	call := newCall(c, in)
 	tags := call.requestTags()
@@ -73,8 +77,8 @@ func RequiredPermissions(c *store.Call, in any) []iam.Request {
 	return append(out, call.dependentActions(tags)...)
 }
 
-// conditionKeys returns the values of the condition keys that do not depend on the input: the region, and the tags of the
-// resource.
+// conditionKeys returns the condition keys of a resource that do not depend on the input of the call: the region and the
+// tags of the resource.
 func (c call) conditionKeys(arn string) map[string]string {
 	keys := map[string]string{"aws:RequestedRegion": c.Region}
 	for k, v := range c.resourceTags(arn) {
@@ -84,8 +88,9 @@ func (c call) conditionKeys(arn string) map[string]string {
 	return keys
 }
 
-// DeniedError returns the error of a service for a caller whose policies do not allow an action. dependent reports whether the
-// action is one that the service takes with the caller's permissions.
+// DeniedError returns the error with which AWS denies request r of call c. explicit reports whether a policy denies the
+// action, and does not merely lack a statement that allows it. dependent reports whether the service performs the action
+// with the caller's permissions; the error then does not name the resource.
 func DeniedError(c *store.Call, r iam.Request, explicit, dependent bool) *store.Error {
 	resource := ""
 	if r.Resource != "" && !dependent {
@@ -98,7 +103,8 @@ func DeniedError(c *store.Call, r iam.Request, explicit, dependent bool) *store.
 	return AccessDeniedError(c.Service, c.Caller.ARN, r.Action, resource, because)
 }
 
-// AccessDeniedError returns the error with which a service denies an action to a user.
+// AccessDeniedError returns the error with which a service denies an action to a user. user is an ARN. resource is empty or
+// a text such as " on resource: ARN". because is the reason in the message.
 func AccessDeniedError(service, user, action, resource, because string) *store.Error {
 	code, status, before := "AccessDeniedException", 400, ""
 	switch service {
@@ -111,7 +117,7 @@ func AccessDeniedError(service, user, action, resource, because string) *store.E
 		"%sUser: %s is not authorized to perform: %s%s because %s", before, user, action, resource, because).WithStatus(status)
 }
 
-// placeholderID replaces the id in the ARN of a resource that the call creates.
+// placeholderID replaces the ID in the ARN of a resource that the call is going to create.
 const placeholderID = "0000000000000000"
 
 // arn returns the ARN of a resource in the account and region of the caller.
@@ -119,7 +125,7 @@ func (c call) arn(service, resource string) string {
 	return c.Partition.ARN(service, resource)
 }
 
-// globalARN returns the ARN of a resource without a region.
+// globalARN returns the ARN of a resource of a global service, which has no region.
 func (c call) globalARN(service, account, resource string) string {
 	return strings.Join([]string{"arn", c.Partition.AWSPartition().Name, service, "", account, resource}, ":")
 }

@@ -11,17 +11,17 @@ import (
 
 // dependentActions returns the permissions that a call needs in addition to the permission for its action, because the
 // service performs further actions with the caller's permissions. For example, Elastic Load Balancing reads the caller's
-// VPC. Where AWS does not document which call needs which permission, the list follows public reports of denials:
+// VPC. AWS does not document all of them. The sources are:
 //
-//   - ec2:DescribeAccountAttributes, ec2:DescribeInternetGateways and the service-linked role, of
-//     CreateLoadBalancer: terraform-aws-modules/terraform-aws-eks#900, pulumi/pulumi-eks#576
-//   - ec2:GetSecurityGroupsForVpc, of CreateLoadBalancer: automat-it/terraform-aws-eks-auxiliary#54
-//   - ec2:DescribeVpcPeeringConnections, of RegisterTargets with IPv6 addresses:
+//   - CreateLoadBalancer needs ec2:DescribeAccountAttributes, ec2:DescribeInternetGateways and the permission to create
+//     the service-linked role: terraform-aws-modules/terraform-aws-eks#900, pulumi/pulumi-eks#576
+//   - CreateLoadBalancer needs ec2:GetSecurityGroupsForVpc: automat-it/terraform-aws-eks-auxiliary#54
+//   - RegisterTargets with IPv6 addresses needs ec2:DescribeVpcPeeringConnections:
 //     terraform-aws-modules/terraform-aws-iam#425
-//   - the permissions for web ACLs and the tags of what is created: the column of dependent actions in the
-//     Service Authorization Reference
+//   - permissions for web ACLs, and for the tags of created resources: the column "Dependent actions" of the Service
+//     Authorization Reference
 //
-// The permissions for pools of addresses, certificates of IAM, private CAs and user pools are assumptions.
+// The permissions for address pools, IAM server certificates, private CAs and user pools are assumptions.
 func (c call) dependentActions(tags map[string]string) []iam.Request {
 	switch c.Service + ":" + c.Operation {
 	case "ec2:CreateSecurityGroup":
@@ -43,7 +43,7 @@ func (c call) dependentActions(tags map[string]string) []iam.Request {
 	case "globalaccelerator:CreateAccelerator":
 		return append(c.tagPermission("globalaccelerator:TagResource", tags, c.newAcceleratorARN()), c.serviceLinkedRolePermission(store.LinkedServiceAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
 	case "globalaccelerator:AddEndpoints":
-		// The API reference of AddEndpoints documents that the call also needs this permission.
+		// The API reference of AddEndpoints documents that the call also needs globalaccelerator:UpdateEndpointGroup.
 		arn := c.stringMember("EndpointGroupArn")
 		return []iam.Request{{Action: "globalaccelerator:UpdateEndpointGroup", Resource: arn, Keys: c.conditionKeys(arn)}}
 	case "acm:RequestCertificate", "acm:ImportCertificate":
@@ -56,7 +56,7 @@ func (c call) dependentActions(tags map[string]string) []iam.Request {
 	return nil
 }
 
-// tagPermission returns the permission to tag the resource that a call creates, or none if the call has no tags.
+// tagPermission returns the permission to tag the resource that a call creates, or nil if the call has no tags.
 func (c call) tagPermission(action string, tags map[string]string, arn string) []iam.Request {
 	if len(tags) == 0 {
 		return nil
@@ -66,7 +66,8 @@ func (c call) tagPermission(action string, tags map[string]string, arn string) [
 	return []iam.Request{{Action: action, Resource: arn, Keys: keys}}
 }
 
-// networkPermissions returns the permissions about the account and the VPC that a new load balancer needs.
+// networkPermissions returns the permissions that CreateLoadBalancer needs to read the account and the network of the load
+// balancer, and to create the service-linked role.
 func (c call) networkPermissions() []iam.Request {
 	out := []iam.Request{{Action: "ec2:DescribeAccountAttributes"}}
 	out = append(out, c.serviceLinkedRolePermission(store.LinkedServiceELB, "AWSServiceRoleForElasticLoadBalancing")...)
@@ -82,8 +83,8 @@ func (c call) networkPermissions() []iam.Request {
 	return append(out, c.poolPermissions()...)
 }
 
-// serviceLinkedRolePermission returns the permission to create the service-linked role of a service, if the account does not
-// have the role.
+// serviceLinkedRolePermission returns the permission to create the service-linked role of a service, or nil if the account
+// has the role.
 func (c call) serviceLinkedRolePermission(service, role string) []iam.Request {
 	if c.Partition.Store().HasServiceLinkedRole(c.Account, service) {
 		return nil
@@ -95,7 +96,7 @@ func (c call) serviceLinkedRolePermission(service, role string) []iam.Request {
 	}}
 }
 
-// poolPermissions returns the permissions that the security groups and address pools of a load balancer need.
+// poolPermissions returns the permissions to read the security groups and the address pools that the call sets.
 func (c call) poolPermissions() []iam.Request {
 	var out []iam.Request
 	if c.hasMember("SecurityGroups") {
@@ -110,7 +111,8 @@ func (c call) poolPermissions() []iam.Request {
 	return out
 }
 
-// actionPermissions returns the permissions that the certificates and the actions of a listener or rule need.
+// actionPermissions returns the permissions that the certificates and the default actions or actions of a listener or rule
+// need.
 func (c call) actionPermissions() []iam.Request {
 	var out []iam.Request
 	for _, x := range c.structureListMember("Certificates") {
@@ -132,7 +134,8 @@ func (c call) actionPermissions() []iam.Request {
 	return out
 }
 
-// privateCAPermissions returns the permissions that a certificate of a private CA needs.
+// privateCAPermissions returns the permissions to issue a certificate of a private CA, or nil if the call names no private
+// CA.
 func (c call) privateCAPermissions() []iam.Request {
 	ca := c.stringMember("CertificateAuthorityArn")
 	if ca == "" {
@@ -145,7 +148,8 @@ func (c call) privateCAPermissions() []iam.Request {
 	}
 }
 
-// peeringPermissions returns the permissions to register targets that may be in a peered VPC.
+// peeringPermissions returns the permission that RegisterTargets needs for IPv6 addresses, because they may be in a peered
+// VPC.
 func (c call) peeringPermissions() []iam.Request {
 	for _, t := range c.structureListMember("Targets") {
 		if a, err := netip.ParseAddr(t.stringMember("Id")); err == nil && a.Is6() {
@@ -155,7 +159,7 @@ func (c call) peeringPermissions() []iam.Request {
 	return nil
 }
 
-// webACLPermission returns the permission to read the web ACL of a load balancer.
+// webACLPermission returns the permission to read the web ACL of a load balancer, or nil if the load balancer has none.
 func (c call) webACLPermission() []iam.Request {
 	arn := c.stringMember("ResourceArn")
 	if c.Service == "wafv2" {

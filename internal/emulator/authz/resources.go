@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// call is a call with its decoded input.
+// call is an API call with its decoded input. For a structure inside the input, input is this structure.
 type call struct {
 	*store.Call
 	input reflect.Value
@@ -16,7 +16,7 @@ type call struct {
 
 func newCall(c *store.Call, in any) call { return call{c, reflect.ValueOf(in).Elem()} }
 
-// stringMember returns the value of a member of the input that is a string, "" if it is absent.
+// stringMember returns the value of a string member of the input, or "" if the member is absent or not a string.
 func (c call) stringMember(member string) string {
 	f := c.input.FieldByName(member)
 	if !f.IsValid() || f.Kind() != reflect.Pointer || f.IsNil() || f.Elem().Kind() != reflect.String {
@@ -28,7 +28,7 @@ func (c call) stringMember(member string) string {
 	return f.Elem().String()
 }
 
-// stringListMember returns the value of a member of the input that is a list of strings.
+// stringListMember returns the value of an input member that is a list of strings, or nil for other members.
 func (c call) stringListMember(member string) []string {
 	f := c.input.FieldByName(member)
 	if !f.IsValid() || f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.String {
@@ -41,7 +41,7 @@ func (c call) stringListMember(member string) []string {
 	return out
 }
 
-// structureListMember returns the structures of a member of the input that is a list of structures.
+// structureListMember returns the structures in an input member that is a list of structures, or nil for other members.
 func (c call) structureListMember(member string) []call {
 	f := c.input.FieldByName(member)
 	if !f.IsValid() || f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.Struct {
@@ -54,13 +54,13 @@ func (c call) structureListMember(member string) []call {
 	return out
 }
 
-// hasMember reports whether a member of the input is set.
+// hasMember reports whether a member of the input exists and is not empty.
 func (c call) hasMember(member string) bool {
 	f := c.input.FieldByName(member)
 	return f.IsValid() && !f.IsZero()
 }
 
-// requestTags returns the condition keys of the tags in the request.
+// requestTags returns the condition keys aws:RequestTag/KEY of the tags in the request, with their values.
 func (c call) requestTags() map[string]string {
 	out := map[string]string{}
 	note := func(tags []call) {
@@ -78,14 +78,14 @@ func (c call) requestTags() map[string]string {
 	return out
 }
 
-// arnMembers lists the input members that contain the ARN of a resource of the call.
+// arnMembers lists the input members that contain the ARN of a resource on which the call acts.
 var arnMembers = []string{
 	"LoadBalancerArn", "TargetGroupArn", "ListenerArn", "RuleArn", "TrustStoreArn", "CertificateArn", "ResourceArn", "WebACLArn", "RoleArn",
 	"AcceleratorArn", "EndpointGroupArn",
 }
 
-// resourceARNs returns the ARNs of the resources of the action, or one empty string for an action without resources,
-// such as most reads.
+// resourceARNs returns the ARNs of the resources on which the call acts. It returns one empty string for a call without
+// resources, such as most reads.
 func (c call) resourceARNs() []string {
 	var out []string
 	switch {
@@ -123,7 +123,7 @@ func (c call) resourceARNs() []string {
 	return out
 }
 
-// ec2ResourceTypes maps prefixes of ids of EC2 to resource types in ARNs.
+// ec2ResourceTypes maps the prefix of an EC2 resource ID to the resource type in ARNs.
 var ec2ResourceTypes = map[string]string{
 	"sg": "security-group", "sgr": "security-group-rule", "subnet": "subnet", "vpc": "vpc", "i": "instance", "eni": "network-interface",
 	"rtb": "route-table", "igw": "internet-gateway", "eipalloc": "elastic-ip", "pl": "prefix-list",
@@ -170,13 +170,13 @@ func (c call) newAcceleratorARN() string {
 	return c.globalARN("globalaccelerator", c.Account, "accelerator/"+placeholderID)
 }
 
-// newChildARN returns the ARN of a new resource that is part of another: a listener of a load balancer, or a rule of a
-// listener.
+// newChildARN returns the ARN of a resource that the call is going to create below another resource: a listener of a load
+// balancer, or a rule of a listener.
 func newChildARN(parent, kind, parentKind string) string {
 	return strings.Replace(parent, ":"+parentKind+"/", ":"+kind+"/", 1) + "/" + placeholderID
 }
 
-// resourceTags returns the tags of a resource, nil if it does not exist.
+// resourceTags returns the tags of the resource with an ARN, or nil if the resource does not exist.
 func (c call) resourceTags(arn string) map[string]string {
 	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 && parts[2] == "shield" {
 		if x := c.Partition.Store().Partition(c.Account, c.Partition.AWSPartition().Home).Shield.Protections[strings.TrimPrefix(parts[5], "protection/")]; x != nil {
@@ -188,8 +188,8 @@ func (c call) resourceTags(arn string) map[string]string {
 	return tags
 }
 
-// isMissing reports whether the resource of an ARN does not exist. It returns false for types of resources that findTags
-// does not look up, because no condition of a policy uses their tags.
+// isMissing reports whether the resource with an ARN does not exist. It returns false for a resource that the call creates,
+// and for resource types that findTags does not look up: no condition of a policy uses their tags.
 func isMissing(p *store.Partition, arn string) bool {
 	if strings.Contains(arn, placeholderID) {
 		return false
@@ -198,8 +198,8 @@ func isMissing(p *store.Partition, arn string) bool {
 	return !exists
 }
 
-// findTags returns the tags of a resource, and whether the resource exists. It assumes that resources of all types that it
-// does not look up exist.
+// findTags returns the tags of the resource with an ARN, and whether the resource exists. It assumes that a resource exists
+// if its type is not one of those below.
 func findTags(p *store.Partition, arn string) (tags map[string]string, exists bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 {

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Watch makes a test fail if a request or a response deviates from AWS's models. The emulator must be created with
-// the options after this call.
+// Watch makes test t fail if a request or a response deviates from AWS's API models. It sets o.Observe, so the caller
+// creates the emulator with the options afterwards.
 //
-// An invalid value in a request that is refused is not a deviation, because tests send invalid values on purpose.
+// An invalid value in a request that the emulator refuses is not a deviation, because tests send invalid values on purpose.
 func Watch(t testing.TB, o *emulator.Options) *Checker { return watch(t, o, &Checker{}) }
 
-// WatchAnswers makes a test fail if a response deviates from AWS's models. It is for tests that send invalid
-// requests.
+// WatchAnswers makes test t fail if a response deviates from AWS's API models. It is for tests that send invalid requests.
+// The caller creates the emulator with the options afterwards.
 func WatchAnswers(t testing.TB, o *emulator.Options) { watch(t, o, &Checker{answersOnly: true}) }
 
 func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
@@ -32,23 +32,23 @@ func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
 	return c
 }
 
-// Checker collects deviations. The zero value is ready to use.
+// Checker collects deviations of requests and responses from AWS's API models. The zero value is ready to use.
 type Checker struct {
 	answersOnly bool
 
 	mu                sync.Mutex
 	allowedExceptions []Exception
-	deviations        map[deviation]string // the first value of each deviation
+	deviations        map[deviation]string // with the first value of each deviation
 }
 
-// Allow adds exceptions for deviations that a test makes on purpose.
+// Allow adds exceptions for deviations that a test causes on purpose.
 func (c *Checker) Allow(e ...Exception) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.allowedExceptions = append(c.allowedExceptions, e...)
 }
 
-// recordDeviation records a deviation, unless an exception covers it.
+// recordDeviation records a deviation and its value, unless an exception covers it.
 func (c *Checker) recordDeviation(d deviation, service, operation, value string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,13 +65,13 @@ func (c *Checker) recordDeviation(d deviation, service, operation, value string)
 	}
 }
 
-// reportFunc is called with a deviation: the member, its value and the violated rule.
+// reportFunc receives a deviation: the path of the member, its value, and the rule that the value violates.
 type reportFunc func(member, value, rule string)
 
-// deviation identifies a deviation, which is reported once.
+// deviation is the key of a deviation. Deviations with the same key are reported once. side is "request" or "answer".
 type deviation struct{ call, side, member, rule string }
 
-// Deviations returns the deviations that were found so far.
+// Deviations returns a sorted text for each deviation that was found so far.
 func (c *Checker) Deviations() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *Checker) Deviations() []string {
 	return out
 }
 
-// Observe checks a call. It is for Options.Observe of the emulator.
+// Observe checks the request and the response of a call. Use it as emulator.Options.Observe.
 func (c *Checker) Observe(x emulator.Exchange) {
 	found := func(side string) reportFunc {
 		return func(member, value, rule string) {
@@ -104,7 +104,7 @@ func (c *Checker) Observe(x emulator.Exchange) {
 	}
 	request := func(r reportFunc) { s.checkRequest(op, x, r) }
 	answer := func(r reportFunc) { s.checkAnswer(op, x, r) }
-	if s.protocol != protocolREST { // with REST, members are in paths and headers too, which are not in the digests
+	if s.protocol != protocolREST { // in REST, paths and headers contain members too, but the digests do not cover them
 		uncachedRequest, uncachedAnswer := request, answer
 		request = func(r reportFunc) { checkedMessages.checkOnce(checkedMessages.requestDigest(x), r, uncachedRequest) }
 		answer = func(r reportFunc) { checkedMessages.checkOnce(checkedMessages.answerDigest(x), r, uncachedAnswer) }
@@ -112,16 +112,17 @@ func (c *Checker) Observe(x emulator.Exchange) {
 	if !c.answersOnly {
 		request(found("request"))
 	}
-	// Responses to faults that a test injects are not checked, because the emulator does not produce them.
+	// The response to an injected fault is not checked, because it does not come from the emulator. With the fault "stale",
+	// it does.
 	if x.Fault == "" || x.Fault == "stale" {
 		answer(found("answer"))
 	}
 }
 
-// isRejected reports whether a request was refused or got no response.
+// isRejected reports whether the emulator refused the request or sent no response.
 func isRejected(x emulator.Exchange) bool { return x.Answer.Status < 200 || x.Answer.Status >= 300 }
 
-// withoutNumbers returns a path without the numbers of list items.
+// withoutNumbers returns a member path without the numbers of list items: "Tags.1.Key" becomes "Tags.Key".
 func withoutNumbers(path string) string {
 	var out []string
 	for part := range strings.SplitSeq(path, ".") {
@@ -161,7 +162,7 @@ func (s *service) checkRequest(op *operation, x emulator.Exchange, found reportF
 	w.checkStructure(input, tree)
 }
 
-// checkLocation compares the path and the query of a request with the model.
+// checkLocation compares the members in the path and in the query of a request with the model.
 func (w *messageChecker) checkLocation(op *operation, x emulator.Exchange) {
 	values := url.Values{}
 	want, have := strings.Split(strings.TrimSuffix(op.path, "/"), "/"), strings.Split(strings.TrimSuffix(x.Request.Path, "/"), "/")
@@ -232,7 +233,7 @@ func (s *service) checkAnswer(op *operation, x emulator.Exchange, found reportFu
 	}
 }
 
-// answerBody reads an answer and removes the elements around its members.
+// answerBody parses a response and returns the node that contains the output members.
 func (s *service) answerBody(op *operation, x emulator.Exchange) (*node, error) {
 	if s.protocol == protocolJSON {
 		return jsonTree(x.Answer.Body)
@@ -269,8 +270,8 @@ func (s *service) answerBody(op *operation, x emulator.Exchange) (*node, error) 
 	return tree, nil
 }
 
-// checkErrorCode compares the code of an error with the codes that the operation lists and the codes that all
-// services have.
+// checkErrorCode checks that the error code of a response is one that the model lists for the operation, or one that any
+// operation of the service may return.
 func (s *service) checkErrorCode(op *operation, x emulator.Exchange, found reportFunc) {
 	code, err := s.errorCode(x)
 	switch {
@@ -284,7 +285,7 @@ func (s *service) checkErrorCode(op *operation, x emulator.Exchange, found repor
 	}
 }
 
-// errorCode reads the code of an error, whose position depends on the protocol.
+// errorCode returns the error code in a response. Its position depends on the protocol.
 func (s *service) errorCode(x emulator.Exchange) (string, error) {
 	if s.protocol == protocolJSON {
 		tree, err := jsonTree(x.Answer.Body)
@@ -316,7 +317,7 @@ func (s *service) errorCode(x emulator.Exchange) (string, error) {
 	return at.text, nil
 }
 
-// isCommonError reports whether any operation of a service may return an error code.
+// isCommonError reports whether any operation of the service may return the error code.
 func (s *service) isCommonError(code string) bool {
 	if s.protocol == protocolJSON {
 		return slices.Contains(commonJSONErrors, code)

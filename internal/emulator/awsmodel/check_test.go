@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// recordExchanges makes calls of each protocol, and a call that fails, and returns the exchanges by operation.
+// recordExchanges makes successful and failing calls in each protocol, and returns the last exchange of each operation.
 func recordExchanges(t *testing.T) map[string]emulator.Exchange {
 	t.Helper()
 	seen := map[string]emulator.Exchange{}
@@ -81,7 +81,8 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// replaceInExchange replaces a part of the request or of the response of an exchange.
+// replaceInExchange replaces from with to in one part of an exchange. side is "request" for the body of the request,
+// "answer" for the body of the response, or "path" for the query of the URL.
 func replaceInExchange(t *testing.T, x emulator.Exchange, side, from, to string) emulator.Exchange {
 	t.Helper()
 	part := &x.Request.Body
@@ -216,8 +217,8 @@ func TestCallsWithoutModelAreDeviations(t *testing.T) {
 	}
 }
 
-// TestRejectedValuesAreNoDeviations checks that a value which the emulator refuses is no deviation, because a user
-// may have set it. A member that does not exist is a deviation.
+// TestRejectedValuesAreNoDeviations checks that an invalid value in a request that the emulator refuses is not a deviation,
+// because users can set such values. An unknown member is a deviation even then.
 func TestRejectedValuesAreNoDeviations(t *testing.T) {
 	x := recordExchanges(t)["CreateTargetGroup"]
 	x = replaceInExchange(t, x, "request", "Protocol=HTTP", "Protocol=GOPHER&Colour=red")
@@ -231,8 +232,8 @@ func TestRejectedValuesAreNoDeviations(t *testing.T) {
 	}
 }
 
-// TestEachCheckerReportsDeviations checks that a deviation in a request is reported by each checker, even if
-// another checker has already seen the same request.
+// TestEachCheckerReportsDeviations checks that the cache of checked messages hides no deviation: each checker reports the
+// deviations of an exchange, even if another checker has checked the same or a similar exchange before.
 func TestEachCheckerReportsDeviations(t *testing.T) {
 	taken := replaceInExchange(t, recordExchanges(t)["CreateTargetGroup"], "request", "Protocol=HTTP", "Protocol=GOPHER")
 	refused := taken
@@ -259,7 +260,7 @@ func TestEachCheckerReportsDeviations(t *testing.T) {
 			}
 		}
 	}
-	// The request of this exchange was not checked before.
+	// The request of this exchange has not been checked before.
 	unseen := replaceInExchange(t, recordExchanges(t)["CreateTargetGroup"], "request", "Name=group", "Name=unseen&Colour=red")
 	answers := &Checker{answersOnly: true}
 	answers.Observe(unseen)
@@ -270,7 +271,7 @@ func TestEachCheckerReportsDeviations(t *testing.T) {
 	}
 }
 
-// TestInjectedFaultsAreNoDeviations checks that injected errors and distorted responses are no deviations.
+// TestInjectedFaultsAreNoDeviations checks that injected errors and distorted responses are not deviations.
 func TestInjectedFaultsAreNoDeviations(t *testing.T) {
 	var o emulator.Options
 	c := Watch(t, &o)
@@ -287,8 +288,8 @@ func TestInjectedFaultsAreNoDeviations(t *testing.T) {
 	}
 }
 
-// TestModelsHaveExactlyTheOperationsOfTheEmulator checks that each operation of the emulator has a model, and that
-// the models have no other operations.
+// TestModelsHaveExactlyTheOperationsOfTheEmulator checks that the models contain all operations of the emulator and no
+// others.
 func TestModelsHaveExactlyTheOperationsOfTheEmulator(t *testing.T) {
 	got := map[string][]string{}
 	for name, s := range models() {

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// digestCache caches the digests of messages without deviations. Nine of ten messages are repetitions, in the same test or
-// another test, and checking a message takes as long as the rest of the call in the emulator. Each digest has a fixed slot;
-// a later digest with the same slot replaces it.
+// digestCache caches the digests of messages without deviations. Nine of ten messages repeat an earlier message, and
+// checking a message takes as long as the rest of the call in the emulator. Each digest has a fixed slot; a later digest
+// with the same slot replaces it.
 type digestCache struct {
 	seed  maphash.Seed
 	slots [1 << 17]atomic.Uint64
@@ -19,8 +19,8 @@ type digestCache struct {
 
 var checkedMessages = &digestCache{seed: maphash.MakeSeed()}
 
-// checkOnce runs a check unless the same message was checked before without deviations. A message with deviations is
-// checked and reported each time, because the exceptions differ between tests.
+// checkOnce runs check, unless the cache contains the digest of the message. A message with deviations is not cached,
+// because exceptions differ between tests: it is checked and reported each time.
 func (m *digestCache) checkOnce(digest uint64, found reportFunc, check func(reportFunc)) {
 	place := &m.slots[digest%uint64(len(m.slots))]
 	if place.Load() == digest {
@@ -36,7 +36,7 @@ func (m *digestCache) checkOnce(digest uint64, found reportFunc, check func(repo
 	}
 }
 
-// requestDigest returns the digest of the parts of a request that determine the result of its check.
+// requestDigest returns the digest of the parts of an exchange that determine the result of the request check.
 func (m *digestCache) requestDigest(x emulator.Exchange) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
@@ -45,7 +45,8 @@ func (m *digestCache) requestDigest(x emulator.Exchange) uint64 {
 	return h.Sum64()
 }
 
-// answerDigest returns the digest of the parts of an answer that determine the result of its check, without the request id.
+// answerDigest returns the digest of the parts of an exchange that determine the result of the response check, without the
+// request ID.
 func (m *digestCache) answerDigest(x emulator.Exchange) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)

@@ -2,7 +2,7 @@ package awsmodel
 
 import "strings"
 
-// The error codes that any operation of a service may return and no model lists, from AWS's pages "Common errors".
+// Error codes that any operation may return although no model lists them, from AWS's pages "Common errors".
 var (
 	commonXMLErrors = []string{
 		"AccessDenied", "AccessDeniedException", "ExpiredToken", "IncompleteSignature", "InternalError", "InternalFailure",
@@ -17,21 +17,21 @@ var (
 	}
 )
 
-// Exception is a deviation from the model that AWS itself makes. An empty field matches anything.
+// Exception is a deviation from the model that AWS itself makes. An empty field other than Reason matches everything.
 type Exception struct {
 	Service, Operation string
 	Side               string // "request" or "answer"
-	Member             string // the path of the member without the numbers of list items
-	Value              string // a prefix of the value
-	Rule               string // a prefix of the rule
+	Member             string // path of the member without the numbers of list items
+	Value              string // prefix of the value
+	Rule               string // prefix of the violated rule
 	Reason             string // why AWS deviates
 }
 
 const reasonManyAttributes = "an ALB has 22 attributes and AWS returns all of them"
 
-// reasonImportedName is the reason why any name in an imported certificate is accepted: the documentation requires "the
-// fully qualified domain name (FQDN) or IP address", but the operation has no error for an invalid name. Names in requests
-// for new certificates are checked.
+// reasonImportedName is the reason why the checks accept any name in an imported certificate. AWS's documentation requires
+// "the fully qualified domain name (FQDN) or IP address", but ImportCertificate has no error for an invalid name. Names in
+// requests for new certificates are checked.
 const reasonImportedName = "ImportCertificate accepts any name in a certificate, such as an IP address or *.local, and ListCertificates and DescribeCertificate return it unchanged"
 
 var exceptions = []Exception{

@@ -23,7 +23,7 @@ const (
 	protocolJSON  = "json"
 )
 
-// service is the model of one service.
+// service is the API model of one AWS service.
 type service struct {
 	protocol   string
 	operations map[string]*operation
@@ -34,7 +34,7 @@ type operation struct {
 	input, output *shape // nil if there are no members
 	root          string // name of the root element of a request in the REST protocol
 	wrapper       string // name of the element around the members of an answer in the query protocol
-	// errors are the codes that the operation lists; nil for services whose models list no errors.
+	// errors contains the error codes that the model lists for the operation. It is nil if the model lists none.
 	errors map[string]bool
 }
 
@@ -44,8 +44,8 @@ type shape struct {
 	requestMembers map[string]*member // by name in requests
 	answerMembers  map[string]*member // by name in answers
 	members        []*member
-	item, key      *shape // of a list or a map
-	itemName       string // name of a list's items in XML
+	item, key      *shape // item: shape of list items or map values; key: shape of map keys
+	itemName       string // name of the items of a list in XML
 	enum           map[string]bool
 	min, max       *float64
 	pattern        *regexp.Regexp
@@ -53,13 +53,13 @@ type shape struct {
 
 type member struct {
 	name                    string
-	requestName, answerName string // names in requests and answers
+	requestName, answerName string // names on the wire
 	location                string // "uri", "querystring" or "header"; empty for the body
 	required                bool
 	shape                   *shape
 }
 
-// The format of the files in models/.
+// The JSON format of the files in the directory models.
 type (
 	fileModel struct {
 		Service, Protocol string
@@ -87,7 +87,7 @@ type (
 	}
 )
 
-// models returns the models by signing name of the service. It reads them once.
+// models returns the API models by the signing name of the service. It parses the files once.
 var models = sync.OnceValue(func() map[string]*service {
 	entries, err := modelFiles.ReadDir("models")
 	if err != nil {
@@ -158,8 +158,8 @@ func (m fileModel) fillShape(s *shape, f fileShape, shapes map[string]*shape) {
 	}
 }
 
-// requestName returns the name of a member in requests. EC2 has separate names in requests, which begin with a
-// capital letter.
+// requestName returns the name of a member in requests. In EC2 it can differ from the name in responses; it then begins with
+// a capital letter.
 func (m fileModel) requestName(name string, f fileMember) string {
 	switch {
 	case m.Protocol == protocolJSON:
@@ -176,15 +176,16 @@ func (m fileModel) requestName(name string, f fileMember) string {
 
 var (
 	unicodeEscape = regexp.MustCompile(`\\u([0-9A-F]{4})`)
-	// lookaheadReplacer replaces the lookahead assertions in AWS's patterns of domain names, which Go does not support.
+	// lookaheadReplacer replaces lookahead assertions in AWS's patterns of domain names, because Go does not support
+	// lookahead.
 	lookaheadReplacer = strings.NewReplacer(
 		`(?!-)[A-Za-z0-9-]{0,62}[A-Za-z0-9]`, `[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?`,
 		`(?!-)[A-Za-z0-9-]{1,62}[A-Za-z0-9]`, `[A-Za-z0-9][A-Za-z0-9-]{0,61}[A-Za-z0-9]`,
 	)
 )
 
-// compilePattern converts a pattern of AWS to a regular expression of Go that matches the whole value. It panics if Go does not
-// support the pattern, so that a new model fails at once.
+// compilePattern converts a pattern of AWS to a Go regular expression that matches the whole value, or nil for an empty
+// pattern. It panics if Go does not support the pattern.
 func compilePattern(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil
@@ -193,7 +194,7 @@ func compilePattern(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`\A(?:` + pattern + `)\z`)
 }
 
-// IsEnumValue reports whether an enumeration of any service has a value, so that it is not a name that a user has chosen.
+// IsEnumValue reports whether value belongs to an enumeration of any service. Such a value is not a name that a user chose.
 func IsEnumValue(value string) bool { return enumValues()[value] }
 
 var enumValues = sync.OnceValue(func() map[string]bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// node is a value of a message, of any protocol, before its type is known.
+// node is a value in a message of any protocol, before it is compared with a shape. text is empty if the value has children.
 type node struct {
 	name     string
 	text     string
@@ -21,7 +21,7 @@ type node struct {
 	children []node
 }
 
-// jsonKind is the type of a value in JSON. Values of the other protocols are untyped.
+// jsonKind is the JSON type of a value. Values of other protocols are untyped.
 type jsonKind uint8
 
 const (
@@ -43,10 +43,10 @@ func (n *node) child(name string) *node {
 	return nil
 }
 
-// formTree returns the tree of a form: "A.1.B=x" becomes the text x of node B in node 1 in node A.
+// formTree converts a form to a tree: "A.1.B=x" becomes node "B" with text "x" in node "1" in node "A".
 func formTree(form url.Values) *node {
 	root := &node{}
-	// In sorted order all keys below one node are adjacent, as no character of a name sorts before the dot.
+	// In sorted order, all keys below one node are adjacent, because no character in a name sorts before the dot.
 	for _, key := range store.SortedKeys(form) {
 		if key == "Action" || key == "Version" {
 			continue
@@ -63,7 +63,8 @@ func formTree(form url.Values) *node {
 	return root
 }
 
-// sortNumberedItems sorts the items of a list in a form by number, and returns an error if the numbers are not 1, 2 and so on.
+// sortNumberedItems sorts the items of a list in a form by number. It returns an error if the numbers are not 1, 2, 3 and so
+// on.
 func (n *node) sortNumberedItems() error {
 	for i := range n.children {
 		if _, err := strconv.ParseUint(n.children[i].name, 10, 31); err != nil {
@@ -125,8 +126,8 @@ func nodeFromJSON(name string, v any) node {
 	return n
 }
 
-// xmlTree reads an XML document, with only those features of XML that AWS's protocols use. It does not use encoding/xml,
-// which takes several times as long as the whole call.
+// xmlTree parses an XML document that uses only the XML features of AWS's protocols. It does not use encoding/xml, which
+// takes several times as long as the whole call.
 func xmlTree(body []byte) (*node, error) {
 	r := xmlReader{remaining: string(body)}
 	if strings.HasPrefix(r.remaining, "<?") {
@@ -149,7 +150,7 @@ func xmlTree(body []byte) (*node, error) {
 
 type xmlReader struct{ remaining string }
 
-// readElement reads the element that begins at the reader's position.
+// readElement parses the element at the start of r.remaining, and removes it from r.remaining.
 func (r *xmlReader) readElement() (node, error) {
 	var n node
 	tag, after, ok := strings.Cut(r.remaining, ">")
@@ -157,7 +158,7 @@ func (r *xmlReader) readElement() (node, error) {
 		return n, fmt.Errorf("no element begins at %.40q", r.remaining)
 	}
 	tag, empty := strings.CutSuffix(tag[1:], "/")
-	n.name, _, _ = strings.Cut(tag, " ") // attributes are namespaces
+	n.name, _, _ = strings.Cut(tag, " ") // the only attributes are namespaces
 	if r.remaining = after; empty {
 		return n, nil
 	}

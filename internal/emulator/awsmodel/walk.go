@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// messageChecker compares one message with its shape.
+// messageChecker compares one request or response with its shape.
 type messageChecker struct {
 	protocol string
 	isAnswer bool
 	path     []string
 	report   reportFunc
-	// valuesAllowed is set for a refused request, whose enumerations, lengths, ranges and patterns are not checked.
+	// valuesAllowed turns off the checks of enumerations, lengths, ranges and patterns. It is set for a refused request.
 	valuesAllowed bool
 }
 
-// isForm reports whether the message is a form.
+// isForm reports whether the message is a request in form encoding.
 func (w *messageChecker) isForm() bool {
 	return !w.isAnswer && (w.protocol == protocolQuery || w.protocol == protocolEC2)
 }
@@ -28,14 +28,14 @@ func (w *messageChecker) reportDeviation(value, format string, args ...any) {
 	w.report(strings.Join(w.path, "."), value, fmt.Sprintf(format, args...))
 }
 
-// reportInvalid reports a value of the right type that the model does not allow.
+// reportInvalid reports a value of the right type that the model does not allow. For a refused request, it reports nothing.
 func (w *messageChecker) reportInvalid(value, format string, args ...any) {
 	if !w.valuesAllowed {
 		w.reportDeviation(value, format, args...)
 	}
 }
 
-// checkChild compares a member or an item of the current value with its shape.
+// checkChild compares a member or an item of the current value with shape s. name is added to the reported path.
 func (w *messageChecker) checkChild(name string, s *shape, n *node) {
 	w.path = append(w.path, name)
 	w.checkValue(s, n)
@@ -59,8 +59,8 @@ func (w *messageChecker) checkValue(s *shape, n *node) {
 	}
 }
 
-// checkKind reports whether a value has the wanted JSON type; if not, it also reports a deviation. It accepts every value of
-// the other protocols, whose values have no type.
+// checkKind reports whether node n has the JSON type want. If it has another type, checkKind also reports a deviation. It
+// accepts all values of other protocols, because they are untyped.
 func (w *messageChecker) checkKind(s *shape, n *node, want jsonKind) bool {
 	if n.kind == untyped || n.kind == want {
 		return true
@@ -104,7 +104,8 @@ func (w *messageChecker) checkStructure(s *shape, n *node) {
 	}
 }
 
-// checkList compares the items of a list. Items are numbered in a form and have a name in XML.
+// checkList compares the items of a list with their shape. In a form, items are numbered. In XML, all items have the same
+// name.
 func (w *messageChecker) checkList(s *shape, n *node) {
 	if !w.checkKind(s, n, jsonList) {
 		return
@@ -141,7 +142,8 @@ func (w *messageChecker) checkList(s *shape, n *node) {
 	}
 }
 
-// onlyChild returns the value of the given name below n, and reports a deviation if n has other values.
+// onlyChild returns the only child of n if it has this name. Otherwise it reports a deviation and returns nil. n has at
+// least one child.
 func (w *messageChecker) onlyChild(s *shape, n *node, name string) *node {
 	if len(n.children) != 1 || n.children[0].name != name {
 		w.reportDeviation(n.children[0].name, "not %s, which the %s has", name, s.kind)
@@ -195,7 +197,7 @@ func (w *messageChecker) checkScalar(s *shape, n *node) {
 	case "blob":
 		raw, err := base64.StdEncoding.DecodeString(n.text)
 		if w.isForm() {
-			raw, err = []byte(n.text), nil // the emulator's clients do not encode it
+			raw, err = []byte(n.text), nil // the emulator's clients do not encode blobs in forms
 		}
 		if err != nil || n.kind != untyped && n.kind != jsonText {
 			w.reportDeviation(n.text, "not base64")
@@ -255,7 +257,8 @@ func (w *messageChecker) checkText(s *shape, text string) {
 	}
 }
 
-// checkSize compares the length of a value with its bounds. parts is the unit of the length, for messages.
+// checkSize compares the length n of a value with the bounds of shape s. parts is the unit of n in messages, such as
+// "items".
 func (w *messageChecker) checkSize(s *shape, n int, parts string) {
 	if s.min != nil && float64(n) < *s.min || s.max != nil && float64(n) > *s.max {
 		w.reportInvalid("", "%d %s, not %s", n, parts, s.bounds())

@@ -12,19 +12,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// identifierPattern matches the ids that AWS chooses: ARNs, DNS names of load balancers, ids of EC2, UUIDs.
+// identifierPattern matches identifiers that AWS chooses: ARNs, DNS names of load balancers, IDs of EC2 resources, UUIDs.
 var identifierPattern = regexp.MustCompile(`arn:aws[a-z-]*:[a-z0-9-]*:[a-z0-9-]*:\d*:[^\s"',)]+` +
 	`|\b[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com(?:\.cn)?\b|\b[a-z0-9.-]+\.elb\.amazonaws\.com(?:\.cn)?\b` +
 	`|\b[a-z]{1,10}-(?:[0-9a-f]{17}|[0-9a-f]{8})\b` +
 	`|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
-// volatileMembers lists the members whose values differ in each answer.
+// volatileMembers lists the members that are not compared, because their values differ in each answer.
 var volatileMembers = []string{"RequestId", "requestId", "RequestID", "NextToken", "nextToken", "NextMarker", "Marker", "CanonicalHostedZoneId", "Serial", "ownerId", "OwnerId"}
 
-// stateMembers lists the members that change over time without a call.
+// stateMembers lists the members whose values change over time without a call.
 var stateMembers = []string{"State", "TargetHealth", "Status", "status", "state"}
 
-// comparison compares the recorded answer to a call with the answer of the emulator.
+// comparison compares the recorded answer to one call with the answer of the emulator.
 type comparison struct {
 	*player
 	index int
@@ -51,7 +51,8 @@ func (x *comparison) compareAnswers(emulated *recording.Node, status int) {
 	x.compareNodes(nil, x.call.Answer, emulated)
 }
 
-// compareNodes compares two elements with the same name.
+// compareNodes compares the elements aws and emulated, which have the same name. Either is nil if one answer does not have
+// it.
 func (x *comparison) compareNodes(path []string, aws, emulated *recording.Node) {
 	if aws == nil || emulated == nil {
 		if recorded, got := firstText(aws), firstText(emulated); recorded != got {
@@ -63,7 +64,7 @@ func (x *comparison) compareNodes(path []string, aws, emulated *recording.Node) 
 		x.compareLeaf(path, aws.Text, emulated.Text)
 		return
 	}
-	// Compare single values first, because their ids are needed to match the items of lists.
+	// Single values are compared first, because matching the items of lists needs the IDs that they pair.
 	var lists []string
 	for _, name := range memberNames(aws, emulated) {
 		if isList(aws, name) || isList(emulated, name) {
@@ -79,8 +80,7 @@ func (x *comparison) compareNodes(path []string, aws, emulated *recording.Node) 
 	}
 }
 
-// firstText returns the first text in an element, or Missing if there is none. It is for elements that only one answer
-// has.
+// firstText returns the first text in an element that only one answer has, or Missing if the element contains no text.
 func firstText(n *recording.Node) string {
 	out := Missing
 	n.EachLeaf(func(path []string, leaf *recording.Node) {
@@ -91,7 +91,7 @@ func firstText(n *recording.Node) string {
 	return out
 }
 
-// memberNames returns the names of the children of both elements without duplicates.
+// memberNames returns the names of the children of a and b without duplicates.
 func memberNames(a, b *recording.Node) []string {
 	var out []string
 	for _, k := range append(slices.Clone(a.Children), b.Children...) {
@@ -102,12 +102,11 @@ func memberNames(a, b *recording.Node) []string {
 	return out
 }
 
-// isList reports whether the children of n with a name are items of a list.
+// isList reports whether the children of n with this name are items of a list.
 func isList(n *recording.Node, name string) bool {
 	return name == "member" || name == "item" || len(childrenWithName(n, name)) > 1
 }
 
-// childrenWithName returns the children with a name.
 func childrenWithName(n *recording.Node, name string) []*recording.Node {
 	var out []*recording.Node
 	for _, k := range n.Children {
@@ -118,8 +117,8 @@ func childrenWithName(n *recording.Node, name string) []*recording.Node {
 	return out
 }
 
-// compareLeaf compares two values. If both are ids of the same type of resource, the emulator's id replaces the recorded id
-// in later calls.
+// compareLeaf compares two values. If both are IDs of the same resource type and the recorded ID is not paired yet,
+// compareLeaf pairs them: the emulator's ID then replaces the recorded ID in later calls.
 func (x *comparison) compareLeaf(path []string, aws, emulated string) {
 	if aws == emulated || x.replaceIDs(aws) == emulated || recording.IsReplacement(aws) || areBothTimes(path, aws, emulated) {
 		return
@@ -134,14 +133,14 @@ func (x *comparison) compareLeaf(path []string, aws, emulated string) {
 				break
 			}
 			if i == len(recorded)-1 {
-				return // the texts differ only in an id
+				return // the texts differ only in IDs
 			}
 		}
 	}
 	x.reportDifference(path, cmp.Or(aws, Missing), cmp.Or(emulated, Missing))
 }
 
-// areBothTimes reports whether both values are times, as text or number.
+// areBothTimes reports whether both values are times, either as text or as a number.
 func areBothTimes(path []string, aws, emulated string) bool {
 	if _, err := time.Parse(time.RFC3339Nano, aws); err == nil {
 		_, err := time.Parse(time.RFC3339Nano, emulated)
@@ -155,8 +154,8 @@ func areBothTimes(path []string, aws, emulated string) bool {
 	return false
 }
 
-// idKind returns the type of an id that AWS chose, which is equal for ids of the same type of resource, or an empty text for
-// other values.
+// idKind returns the resource type of an ID that AWS chose, such as "vpc" or "elasticloadbalancing:loadbalancer". It returns
+// "" if value is not such an ID.
 func idKind(value string) string {
 	if identifierPattern.FindString(value) != value {
 		return ""
@@ -175,7 +174,7 @@ func idKind(value string) string {
 	return kind
 }
 
-// compareItems compares two lists, whose order may differ.
+// compareItems compares the items of two lists. The order of the items may differ.
 func (x *comparison) compareItems(path []string, aws, emulated []*recording.Node) {
 	remaining := slices.Clone(emulated)
 	var unmatched []*recording.Node
@@ -184,7 +183,7 @@ func (x *comparison) compareItems(path []string, aws, emulated []*recording.Node
 		remaining = slices.Delete(remaining, i, i+1)
 		x.compareNodes(path, a, e)
 	}
-	// Items with the same key or id are matched first.
+	// Match items with the same key or ID first.
 	for _, a := range aws {
 		if i := x.findSameItem(a, remaining); i >= 0 {
 			match(a, i)
@@ -209,8 +208,8 @@ func (x *comparison) compareItems(path []string, aws, emulated []*recording.Node
 	}
 }
 
-// findSameItem returns the index of the item with the id or the key of a, or -1 if there is none. Of several items it
-// returns the one with most equal values.
+// findSameItem returns the index of the item in "in" that has the key or the paired ID of a, or -1 if there is none. If
+// there are several, it returns the one that has the most values in common with a.
 func (x *comparison) findSameItem(a *recording.Node, in []*recording.Node) int {
 	want := x.replaceIDs(itemIdentity(a))
 	if want == "" {
@@ -229,7 +228,7 @@ func (x *comparison) findSameItem(a *recording.Node, in []*recording.Node) int {
 	return index
 }
 
-// countCommon counts the values that are in both sets.
+// countCommon returns the number of values that are in both sets.
 func countCommon(a, b map[string]bool) int {
 	n := 0
 	for v := range b {
@@ -240,7 +239,8 @@ func countCommon(a, b map[string]bool) int {
 	return n
 }
 
-// itemIdentity returns the value that identifies an item: its key, its first id, or the text of an item without elements.
+// itemIdentity returns the value that identifies an item: its key, its first ID, or its text if it has no children. It
+// returns "" if there is none.
 func itemIdentity(n *recording.Node) string {
 	if len(n.Children) == 0 {
 		return n.Text
@@ -258,8 +258,8 @@ func itemIdentity(n *recording.Node) string {
 	return ""
 }
 
-// findMostSimilar returns the index of the item with most equal values, or -1 if there is none. It skips items whose id
-// replaces another recorded id.
+// findMostSimilar returns the index of the item in "in" that has the most values in common with a, or -1 if there is none.
+// It skips items with an ID of another type, or with an ID that is already paired with another recorded ID.
 func (x *comparison) findMostSimilar(a *recording.Node, in []*recording.Node) int {
 	best, index := 0, -1
 	values := x.textsByPath(a, true)
@@ -274,7 +274,7 @@ func (x *comparison) findMostSimilar(a *recording.Node, in []*recording.Node) in
 	return index
 }
 
-// isReplacementID reports whether an id of the emulator replaces an id of the recording.
+// isReplacementID reports whether an ID of the emulator is already paired with a recorded ID.
 func (x *comparison) isReplacementID(id string) bool {
 	for _, e := range x.ids {
 		if e == id {
@@ -284,8 +284,8 @@ func (x *comparison) isReplacementID(id string) bool {
 	return false
 }
 
-// textsByPath returns the texts of an item with the paths of their elements, as "path=text". If translate is true,
-// recorded ids are replaced with those of the emulator.
+// textsByPath returns the texts in an item as "path=text". If translate is true, IDs of the emulator replace the recorded
+// IDs.
 func (x *comparison) textsByPath(n *recording.Node, translate bool) map[string]bool {
 	out := map[string]bool{}
 	n.EachLeaf(func(path []string, leaf *recording.Node) {
@@ -298,7 +298,7 @@ func (x *comparison) textsByPath(n *recording.Node, translate bool) map[string]b
 	return out
 }
 
-// existedBeforeRun reports whether an item of the recording was in the account before the recorded run. Only answers to
+// existedBeforeRun reports whether item a of a recorded answer was in the account before the recorded run. Only answers to
 // reads have such items.
 func (x *comparison) existedBeforeRun(a *recording.Node) bool {
 	if x.call.IsMutating() || len(a.Children) == 0 {
@@ -317,8 +317,8 @@ func (x *comparison) existedBeforeRun(a *recording.Node) bool {
 	return has && !ours
 }
 
-// isExpected reports whether AWS's answer should contain an item of the emulator's answer: the item belongs to the recorded
-// run, or is a setting and not a resource.
+// isExpected reports whether AWS's answer should contain item e of the emulator's answer, because e belongs to the recorded
+// run or is a setting and not a resource.
 func (x *comparison) isExpected(e *recording.Node) bool {
 	if x.call.IsMutating() || len(e.Children) == 0 {
 		return true

@@ -1,7 +1,7 @@
-// Package compare sends the calls of a recording of AWS to the emulator and lists the differences between the answers.
+// Package compare sends the calls in a recording of AWS to the emulator and lists the differences between the answers.
 //
-// Ids, ARNs and names that AWS chose differ in the emulator. The comparison pairs them by the answers and replaces
-// them in later requests. Resources that were in the account before the run are not compared.
+// AWS and the emulator choose different IDs, ARNs and DNS names. The comparison pairs them when it compares answers, and
+// replaces the recorded ones in later requests. Resources that were in the account before the recorded run are not compared.
 package compare
 
 import (
@@ -27,28 +27,28 @@ type Difference struct {
 	Call      int    `json:"call"`
 	Service   string `json:"service"`
 	Operation string `json:"operation"`
-	// Member is the path of the differing member, such as LoadBalancers.member.Scheme; empty if the whole answer
+	// Member is the path of the differing member, such as "LoadBalancers.member.Scheme". It is empty if the whole answer
 	// differs.
 	Member string `json:"member,omitempty"`
-	// AWS and Emulator are the values, or Missing.
+	// AWS and Emulator are the values in the two answers, or Missing.
 	AWS      string `json:"aws"`
 	Emulator string `json:"emulator"`
-	// Timing is set for states, which the emulator may reach earlier or later than AWS, and for calls that read while
+	// Timing is true for states, which the emulator may reach earlier or later than AWS, and for reads that ran while
 	// another call changed resources of the same service.
 	Timing bool `json:"timing,omitempty"`
 }
 
-// Missing is the text for a value that an answer does not have.
+// Missing replaces the value of a member that an answer does not have.
 const Missing = "(missing)"
 
-// Result is the result of a comparison.
+// Result is the result of comparing a recording with the emulator.
 type Result struct {
 	Calls       int            // how many calls were compared
 	Skipped     map[string]int // how many calls were not compared, by reason
 	Differences []Difference
 }
 
-// Run sends the calls of a recording to a new emulator.
+// Run sends the calls of recording r to a new emulator, in the order in which AWS answered them, and compares the answers.
 func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	clock := store.NewManualClock(r.At)
 	p := &player{
@@ -63,7 +63,7 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	p.unorderedCalls = unorderedReads(r.Calls)
 	calls := slices.Clone(r.Calls)
 	for i := range calls {
-		calls[i].StartMillis += calls[i].DurationMillis // the time of the answer, when AWS has carried out the call
+		calls[i].StartMillis += calls[i].DurationMillis // when AWS had carried out the call
 	}
 	order := make([]int, len(calls))
 	for i := range order {
@@ -105,17 +105,16 @@ func createdNames(r *recording.Recording) []string {
 type player struct {
 	em           *emulator.Emulator
 	createdNames []string          // names of the resources that the recorded run created
-	ids          map[string]string // the emulator's id for each id of the recording
+	ids          map[string]string // maps a recorded ID to the emulator's ID
 	result       *Result
-	// unorderedCalls has the indexes of the calls that unorderedReads returns: AWS may have carried out a change before or
-	// after them.
+	// unorderedCalls contains the indexes that unorderedReads returns: AWS may have carried out a change before or after
+	// these calls.
 	unorderedCalls map[int]bool
 }
 
-// unorderedReads returns the indexes of calls that only read, and that were in flight together with a call of the same
-// service that changes resources.
+// unorderedReads returns the indexes of the reads that were in flight at the same time as a change of the same service.
 func unorderedReads(calls []recording.Call) map[int]bool {
-	type change struct{ start, lastEnd int64 } // lastEnd is the latest end of this change and of those that began earlier
+	type change struct{ start, lastEnd int64 } // lastEnd is the latest end of this change and of all changes that began earlier
 	changes := map[string][]change{}
 	for _, c := range calls {
 		if c.IsMutating() {
@@ -139,7 +138,7 @@ func unorderedReads(calls []recording.Call) map[int]bool {
 	return out
 }
 
-// skipReason returns why a call cannot be compared, "" if it can.
+// skipReason returns why a call cannot be compared, or "" if it can be compared.
 func skipReason(c recording.Call) string {
 	switch {
 	case c.Status == 0:
@@ -155,7 +154,8 @@ func skipReason(c recording.Call) string {
 	return ""
 }
 
-// replayCall sends a call to the emulator and compares the answers.
+// replayCall sends call c to the emulator and compares the answers. index is the index of c in the recording. It counts the
+// call in the result as compared or as skipped.
 func (p *player) replayCall(ctx context.Context, index int, c recording.Call) error {
 	if why := skipReason(c); why != "" {
 		p.result.Skipped[why]++
@@ -200,7 +200,7 @@ func (p *player) replayCall(ctx context.Context, index int, c recording.Call) er
 	return nil
 }
 
-// readsUnknownResource reports whether a call only reads, and has an id that the emulator does not have.
+// readsUnknownResource reports whether a call only reads and contains a recorded ID that has no ID of the emulator.
 func (p *player) readsUnknownResource(c recording.Call) bool {
 	if c.IsMutating() {
 		return false
@@ -214,7 +214,7 @@ func (p *player) readsUnknownResource(c recording.Call) bool {
 	return unknown
 }
 
-// requestBody returns the request with the emulator's ids.
+// requestBody returns the body of call c with IDs of the emulator in place of the recorded IDs.
 func (p *player) requestBody(c recording.Call) (string, error) {
 	if c.Operation == "ImportCertificate" {
 		return withNewCertificate(c.Body, p.replaceIDs)
@@ -222,7 +222,7 @@ func (p *player) requestBody(c recording.Call) (string, error) {
 	return recording.EachText(c.Body, func(_, value string) string { return p.replaceIDs(value) })
 }
 
-// replaceIDs replaces ids of the recording with ids of the emulator.
+// replaceIDs replaces recorded IDs in text with IDs of the emulator.
 func (p *player) replaceIDs(text string) string {
 	if text == "" || len(p.ids) == 0 {
 		return text
@@ -235,7 +235,7 @@ func (p *player) replaceIDs(text string) string {
 	})
 }
 
-// errorCodeOf returns the code of an error, in any protocol.
+// errorCodeOf returns the error code in an answer of any protocol, or "" if the answer is not an error.
 func errorCodeOf(answer *recording.Node) string {
 	if answer == nil {
 		return ""
@@ -250,7 +250,7 @@ func errorCodeOf(answer *recording.Node) string {
 	return ""
 }
 
-// Text returns a readable list of the differences without duplicates.
+// Text returns a readable list of the differences. It lists equal differences once, with their number.
 func (r *Result) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d calls compared", r.Calls)
@@ -298,7 +298,7 @@ func (r *Result) Text() string {
 	return out.String()
 }
 
-// replaceControlCharacters returns a name of a recording without control characters, as recordings are untrusted input.
+// replaceControlCharacters replaces characters in a name that cannot be printed, because recordings are untrusted input.
 func replaceControlCharacters(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -308,7 +308,7 @@ func replaceControlCharacters(name string) string {
 	}, name)
 }
 
-// Count counts the differences. timing counts those with Difference.Timing, differences all others.
+// Count returns the number of differences: timing counts those with Difference.Timing, differences counts the others.
 func (r *Result) Count() (differences, timing int) {
 	for _, d := range r.Differences {
 		if d.Timing {
@@ -320,7 +320,7 @@ func (r *Result) Count() (differences, timing int) {
 	return differences, timing
 }
 
-// quoteValue returns a value in quotes for Text.
+// quoteValue returns value in quotes, or "has none" for Missing.
 func quoteValue(value string) string {
 	if value == Missing {
 		return "has none"

@@ -23,8 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// recordRun creates a load balancer in an account that has other resources too, and returns the recording of the
-// calls.
+// recordRun creates a load balancer in an account that also has other resources, and returns a recording of the calls.
 func recordRun(t *testing.T) *recording.Recording {
 	t.Helper()
 	r := &recording.Recording{Version: recording.Version, Run: "abc123", At: time.Now(), Region: "eu-west-1", Account: "999988887777"}
@@ -111,7 +110,7 @@ func recordRun(t *testing.T) *recording.Recording {
 	return r
 }
 
-// writeAndRead writes and reads a recording, and returns the result.
+// writeAndRead writes a recording to memory and returns what recording.Read makes of it.
 func writeAndRead(t *testing.T, r *recording.Recording) *recording.Recording {
 	t.Helper()
 	var file bytes.Buffer
@@ -125,8 +124,8 @@ func writeAndRead(t *testing.T, r *recording.Recording) *recording.Recording {
 	return out
 }
 
-// TestEmulatorGivesTheRecordedAnswers checks that a recording of the emulator itself has no differences, although
-// IDs differ, the account had another load balancer and other subnets, and all names of these are redacted.
+// TestEmulatorGivesTheRecordedAnswers checks that a recording of the emulator itself has no differences, although the IDs
+// differ, the account had another load balancer and other subnets, and the names of these resources are redacted.
 func TestEmulatorGivesTheRecordedAnswers(t *testing.T) {
 	t.Parallel()
 	r := writeAndRead(t, recordRun(t))
@@ -142,7 +141,7 @@ func TestEmulatorGivesTheRecordedAnswers(t *testing.T) {
 	}
 }
 
-// TestDifferentAnswersAreReported checks that each kind of difference between two responses is reported.
+// TestDifferentAnswersAreReported checks that each kind of difference between two answers is reported.
 func TestDifferentAnswersAreReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -200,7 +199,7 @@ func TestDifferentAnswersAreReported(t *testing.T) {
 	}
 }
 
-// findElement returns the first element of a response with a name.
+// findElement returns the first element with this name in the recorded answer.
 func findElement(c *recording.Call, name string) *recording.Node {
 	var find func(n *recording.Node) *recording.Node
 	find = func(n *recording.Node) *recording.Node {
@@ -217,8 +216,8 @@ func findElement(c *recording.Call, name string) *recording.Node {
 	return find(c.Answer)
 }
 
-// TestCallsThatCannotBeRepeatedAreSkipped checks that calls without a response, throttled calls and denied calls
-// are not compared, because they depend on the account and not on the emulator.
+// TestCallsThatCannotBeRepeatedAreSkipped checks that calls without a response and throttled calls are not compared, because
+// they do not depend on the emulator.
 func TestCallsThatCannotBeRepeatedAreSkipped(t *testing.T) {
 	t.Parallel()
 	r := recordRun(t)
@@ -233,12 +232,12 @@ func TestCallsThatCannotBeRepeatedAreSkipped(t *testing.T) {
 	}
 }
 
-// TestReadsDuringAChangeMayHaveEitherAnswer checks that a difference in a call that reads while another call changes
-// resources counts as timing, because AWS may have carried out either call first.
+// TestReadsDuringAChangeMayHaveEitherAnswer checks that a difference in a read counts as timing if another call changed
+// resources of the same service at the same time, because AWS may have carried out either call first.
 func TestReadsDuringAChangeMayHaveEitherAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		start, took int64 // of the call that reads, relative to the start of the change, which takes 10 ms
+		start, took int64 // of the read, in ms; start is relative to the start of the change, which takes 10 ms
 		change      string
 		timing      bool
 	}{
@@ -289,8 +288,8 @@ func TestReadsDuringAChangeMayHaveEitherAnswer(t *testing.T) {
 	}
 }
 
-// TestResourcesFromBeforeTheRunAreNotCompared checks that a call about a resource which existed before the run is
-// not compared, because the emulator does not have the resource.
+// TestResourcesFromBeforeTheRunAreNotCompared checks that a read of a resource that existed before the run is not compared,
+// because the emulator does not have the resource.
 func TestResourcesFromBeforeTheRunAreNotCompared(t *testing.T) {
 	t.Parallel()
 	r := recordRun(t)
@@ -308,8 +307,8 @@ func TestResourcesFromBeforeTheRunAreNotCompared(t *testing.T) {
 	}
 }
 
-// TestNamesOfARecordingCannotControlTheTerminal checks that control characters of a recording are not printed,
-// because a recording is untrusted input.
+// TestNamesOfARecordingCannotControlTheTerminal checks that Text does not print control characters in a recording, because a
+// recording is untrusted input.
 func TestNamesOfARecordingCannotControlTheTerminal(t *testing.T) {
 	r := compare.Result{Differences: []compare.Difference{{
 		Service: "ec2", Operation: "Describe\x1b[2J\nno differences", Member: "a\rb", AWS: "\x1b]0;title\a", Emulator: compare.Missing,

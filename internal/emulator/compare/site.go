@@ -22,7 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// createNetwork creates the network of the recorded run: VPC, subnets, security groups, instances.
+// createNetwork creates the network in which the calls were recorded: VPC, subnets, security groups and instances. It does
+// nothing if the recording has no VPC.
 func (p *player) createNetwork(ctx context.Context, r *recording.Recording) error {
 	if r.Site.VPC == "" || len(r.Site.CIDRs) == 0 {
 		return nil
@@ -99,8 +100,8 @@ func (p *player) createInstances(ctx context.Context, api *ec2.Client, vpc *stri
 	return nil
 }
 
-// withNewCertificate returns a request of ImportCertificate with another certificate for the same names, as recordings do not
-// have the private key.
+// withNewCertificate returns the body of an ImportCertificate request with a new certificate for the same names, because
+// recordings do not contain the private key. known replaces recorded IDs.
 func withNewCertificate(body string, known func(string) string) (string, error) {
 	var in map[string]any
 	if err := json.Unmarshal([]byte(body), &in); err != nil {

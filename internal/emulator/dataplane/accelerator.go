@@ -12,13 +12,14 @@ import (
 	"sync/atomic"
 )
 
-// maxAcceleratorPorts is the maximum number of open ports of an accelerator: each port needs a socket on each address.
+// maxAcceleratorPorts is the maximum number of open ports of an accelerator. It limits the number of sockets: each port
+// needs a socket on each static address.
 const maxAcceleratorPorts = 200
 
-// errNoEndpoint is the error of a flow for which no endpoint can be reached.
+// errNoEndpoint is the error for a flow if no endpoint can be reached.
 var errNoEndpoint = errors.New("no endpoint can be reached")
 
-// anycastListenAddress is a static address with a port and a protocol on which an accelerator listens.
+// anycastListenAddress is a static address, port and protocol on which an accelerator listens.
 type anycastListenAddress struct {
 	at  netip.AddrPort // in the emulated network
 	udp bool
@@ -29,23 +30,23 @@ func (k anycastListenAddress) compare(other anycastListenAddress) int {
 	return cmp.Or(k.at.Compare(other.at), cmp.Compare(udp[k.udp], udp[other.udp]))
 }
 
-// anycastSocket is the socket of a static address for one port and protocol. New flows use the current view.
-// Existing flows keep their endpoint until they end, even if the configuration changes.
+// anycastSocket is the socket for one static address, port and protocol. New flows use the current view. Existing flows keep
+// their endpoint until they end, even if the configuration changes.
 type anycastSocket struct {
 	plane         *Plane
 	key           anycastListenAddress
 	view          atomic.Pointer[anycastView]
-	localAddress  netip.AddrPort // the address of the socket
-	stopAccepting func()         // stops accepting new flows
+	localAddress  netip.AddrPort // the address and port on this machine
+	stopAccepting func()         // closes the socket, and ends its flows if the protocol is UDP
 }
 
-// anycastView is the configuration for new flows. It is immutable.
+// anycastView is the configuration that an anycastSocket uses for new flows. It is immutable.
 type anycastView struct {
 	accelerator  string // ARN
 	listener     AcceleratorListener
 	distances    Distances
-	localAddress netip.Addr // the address of this machine that replaces the static address; ::1 for IPv6
-	// sourceAddress is the address of this machine from which flows over IPv4 are forwarded.
+	localAddress netip.Addr // address of this machine that replaces the static address; ::1 for IPv6
+	// sourceAddress is the address of this machine from which the accelerator connects to endpoints over IPv4.
 	sourceAddress netip.Addr
 	names         map[string]dnsNameView
 }
@@ -53,12 +54,12 @@ type anycastView struct {
 // AcceleratorSocket is an open socket of an accelerator.
 type AcceleratorSocket struct {
 	Accelerator, Listener string         // ARNs
-	Static                netip.AddrPort // in the emulated network
-	Real                  netip.AddrPort // on this machine
+	Static                netip.AddrPort // the static address in the emulated network
+	Real                  netip.AddrPort // the address on this machine
 	UDP                   bool
 }
 
-// AcceleratorSockets lists the open sockets of accelerators, ordered by address and port.
+// AcceleratorSockets lists the open sockets of accelerators, ordered by static address, port and protocol.
 func (p *Plane) AcceleratorSockets() []AcceleratorSocket {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +75,8 @@ func (p *Plane) AcceleratorSockets() []AcceleratorSocket {
 // acceleratorSocketManager opens and closes the sockets of accelerators.
 type acceleratorSocketManager struct{ *Plane }
 
-// applyAccelerators opens and closes ports of static addresses.
+// applyAccelerators opens and closes sockets, so that the open sockets are those of the accelerators in cfg. It returns the
+// errors of ports that are not served.
 func (p acceleratorSocketManager) applyAccelerators(cfg Config) []error {
 	wanted, errs := p.compileAccelerators(cfg)
 	for key, e := range p.anycastSockets {
@@ -127,7 +129,7 @@ func (p acceleratorSocketManager) compileAccelerators(cfg Config) (map[anycastLi
 	return wanted, errs
 }
 
-// eachPort iterates over the ports of a listener.
+// eachPort iterates over all ports in the port ranges of the listener.
 func (l AcceleratorListener) eachPort() func(yield func(uint16) bool) {
 	return func(yield func(uint16) bool) {
 		for _, r := range l.Ports {
@@ -140,7 +142,7 @@ func (l AcceleratorListener) eachPort() func(yield func(uint16) bool) {
 	}
 }
 
-// sortedAnycastAddresses returns the keys of a map, ordered by address, port and protocol.
+// sortedAnycastAddresses returns the keys of m, ordered by address, port and protocol.
 func sortedAnycastAddresses[V any](m map[anycastListenAddress]V) []anycastListenAddress {
 	keys := make([]anycastListenAddress, 0, len(m))
 	for k := range m {
@@ -150,11 +152,11 @@ func sortedAnycastAddresses[V any](m map[anycastListenAddress]V) []anycastListen
 	return keys
 }
 
-// openAnycastSocket opens the socket for an address and port.
+// openAnycastSocket opens the socket for key and starts to serve its flows.
 func (p acceleratorSocketManager) openAnycastSocket(key anycastListenAddress, view *anycastView) (*anycastSocket, error) {
 	e := &anycastSocket{plane: p.Plane, key: key}
 	e.view.Store(view)
-	at := netip.AddrPortFrom(netip.IPv6Loopback(), 0) // like the IPv6 addresses of load balancers
+	at := netip.AddrPortFrom(netip.IPv6Loopback(), 0) // IPv6 addresses of load balancers use the same address
 	if view.localAddress.Is4() {
 		at = p.opt.BindAddress(netip.AddrPortFrom(view.localAddress, key.at.Port()))
 	}
@@ -179,7 +181,7 @@ func (p acceleratorSocketManager) openAnycastSocket(key anycastListenAddress, vi
 	return e, nil
 }
 
-// serve forwards one connection until it ends.
+// serve forwards one TCP connection until it ends.
 func (e *anycastSocket) serve(conn *net.TCPConn) {
 	stop := context.AfterFunc(e.plane.lifetime, func() { resetConn(conn) })
 	defer stop()
@@ -198,8 +200,7 @@ func (e *anycastSocket) serve(conn *net.TCPConn) {
 	})
 }
 
-// connect chooses the endpoint of a new flow and connects to it. The caller calls the returned function when the flow has
-// ended.
+// connect chooses the endpoint of a new flow and connects to it. The caller calls the returned function when the flow ends.
 func (e *anycastSocket) connect(ctx context.Context, from forwardedClient) (net.Conn, func(), error) {
 	view, p := e.view.Load(), e.plane
 	f := anycastFlow{client: from.client, destination: e.key.at, udp: e.key.udp}
@@ -232,8 +233,7 @@ func (e *anycastSocket) connect(ctx context.Context, from forwardedClient) (net.
 	return nil, nil, errNoEndpoint
 }
 
-// connectInstance connects to an address of the emulated network: the address of an instance, or the address behind an
-// elastic IP.
+// connectInstance connects to an endpoint that has an address in the emulated network: an instance or an Elastic IP address.
 func (e *anycastSocket) connectInstance(ctx context.Context, network string, view *anycastView, from forwardedClient, c anycastChoice) (net.Conn, func(), error) {
 	if !c.endpoint.Address.IsValid() {
 		return nil, nil, errNoEndpoint
@@ -253,14 +253,14 @@ func (e *anycastSocket) connectInstance(ctx context.Context, network string, vie
 	return conn, func() {}, err
 }
 
-// withoutClientIP returns the client that an endpoint without client IP preservation sees: the static address with the
-// client's port.
+// withoutClientIP returns the client address that an endpoint without client IP preservation sees: the static address of the
+// accelerator with the client's port.
 func (e *anycastSocket) withoutClientIP(from forwardedClient) forwardedClient {
 	return forwardedClient{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
 }
 
-// nodes returns the addresses of the nodes of a load balancer in the order in which the flow tries them. Nodes of zones
-// without healthy targets come last.
+// nodes returns the addresses of the load balancer nodes of endpoint c, in the order in which flow f tries them. Nodes in
+// zones without healthy targets come last.
 func (v *anycastView) nodes(c anycastChoice, f anycastFlow) []netip.AddrPort {
 	name := v.names[strings.ToLower(c.endpoint.LoadBalancer)]
 	type ranked struct {

@@ -8,10 +8,11 @@ import (
 	"slices"
 )
 
-// maxFailoverGroups is the number of other endpoint groups that are tried for a flow.
+// maxFailoverGroups is the maximum number of other endpoint groups that chooseEndpoint tries if the first has no healthy
+// endpoint.
 const maxFailoverGroups = 3
 
-// anycastFlow describes a flow by the properties on which the choice of its endpoint depends.
+// anycastFlow contains the properties of a flow that determine its endpoint.
 type anycastFlow struct {
 	client      netip.AddrPort // in the emulated network
 	destination netip.AddrPort // static address and port
@@ -25,11 +26,14 @@ type anycastChoice struct {
 	port          uint16 // port of the endpoint
 }
 
-// chooseEndpoint picks the endpoint of a flow; it returns false if the listener has no endpoint. The result only depends on
-// the flow and the configuration. The traffic dial of the nearest endpoint group sends a share of its flows to the
-// next endpoint group with a dial above 0. If that endpoint group has no healthy endpoint with a weight, other
-// endpoint groups are tried, whatever their dials. If none has such an endpoint, any endpoint of the nearest
-// endpoint group is picked, because an unhealthy endpoint may still answer.
+// chooseEndpoint picks the endpoint of flow f. The result depends only on the flow and the configuration. It returns false
+// if the listener has no endpoint.
+//
+// The nearest endpoint group gets the percentage of the flows that its traffic dial sets. The other flows go to the next
+// endpoint group with a dial above 0, if there is one. If the endpoint group of a flow has no healthy endpoint with a weight
+// above 0, up to maxFailoverGroups other endpoint groups are tried, whatever their dials. If none of them has such an
+// endpoint, chooseEndpoint picks any endpoint of the nearest endpoint group that has endpoints, because an unhealthy
+// endpoint may still answer.
 func (l AcceleratorListener) chooseEndpoint(f anycastFlow, d Distances) (anycastChoice, bool) {
 	groups := l.groupsByDistance(f.client.Addr(), d)
 	if len(groups) == 0 {
@@ -83,7 +87,7 @@ func (g EndpointGroup) choiceFor(e AcceleratorEndpoint, f anycastFlow) anycastCh
 	return anycastChoice{endpointGroup: g, endpoint: e, port: port}
 }
 
-// flowKey returns the key of a flow. Flows with the same key go to the same endpoint.
+// flowKey returns a key of flow f that determines its endpoint: flows with the same key go to the same endpoint.
 func (l AcceleratorListener) flowKey(f anycastFlow) string {
 	if l.ClientAffinity {
 		return f.client.Addr().String() + " " + f.destination.Addr().String()
@@ -95,8 +99,9 @@ func (l AcceleratorListener) flowKey(f anycastFlow) string {
 	return key
 }
 
-// pickEndpoint picks an endpoint with a probability that is proportional to its weight. Each endpoint has a number, and the
-// lowest wins, so that few flows move when endpoints are added or removed.
+// pickEndpoint picks an endpoint with a probability that is proportional to its weight. It computes a number for each
+// endpoint from key and the endpoint's ID, and picks the endpoint with the lowest number. Therefore few flows move when
+// endpoints are added or removed. It returns false if no endpoint has a weight above 0.
 func pickEndpoint(key string, from []AcceleratorEndpoint, weight func(AcceleratorEndpoint) float64) (AcceleratorEndpoint, bool) {
 	var out AcceleratorEndpoint
 	best := math.Inf(1)
@@ -105,7 +110,8 @@ func pickEndpoint(key string, from []AcceleratorEndpoint, weight func(Accelerato
 		if w <= 0 {
 			continue
 		}
-		// Of exponentially distributed numbers, the number with rate w is the smallest with probability w / sum.
+		// Among exponentially distributed numbers, the number with rate w is the smallest with probability w / (sum of all
+		// rates).
 		if n := -math.Log(1-hashFraction(key, e.ID)) / w; n < best {
 			out, best = e, n
 		}
@@ -113,7 +119,7 @@ func pickEndpoint(key string, from []AcceleratorEndpoint, weight func(Accelerato
 	return out, !math.IsInf(best, 1)
 }
 
-// hashFraction returns a number of [0, 1) that only depends on its arguments.
+// hashFraction returns a pseudo-random number in [0, 1) that depends only on its arguments.
 func hashFraction(key, salt string) float64 {
 	sum := sha256.Sum256([]byte(key + "\n" + salt))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)

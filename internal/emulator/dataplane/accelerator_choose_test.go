@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// anycastAddress is a static address of an accelerator and a port.
+// anycastAddress is the static address and the port of the listener in these tests.
 var anycastAddress = netip.MustParseAddrPort("75.2.3.4:443")
 
 func flowOf(client string) anycastFlow {
@@ -35,12 +35,12 @@ func weightedEndpoints(weights map[string]int) []AcceleratorEndpoint {
 	return out
 }
 
-// endpointGroupInRegion returns an endpoint group with one endpoint, which has the name of the region.
+// endpointGroupInRegion returns an endpoint group with one endpoint, whose ID is the region.
 func endpointGroupInRegion(region string, dial float64, healthy bool) EndpointGroup {
 	return EndpointGroup{Region: region, TrafficDial: dial, Endpoints: []AcceleratorEndpoint{{ID: region, Weight: 128, IsHealthy: healthy}}}
 }
 
-// percentByEndpoint returns the percentage of the flows that each endpoint gets.
+// percentByEndpoint returns the percentage of the flows that each endpoint gets, by endpoint ID.
 func percentByEndpoint(t *testing.T, l AcceleratorListener, d Distances, list []anycastFlow) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}

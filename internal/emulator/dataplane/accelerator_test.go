@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// newTestAccelerator returns an accelerator with one static address and one listener with these ports.
+// newTestAccelerator returns an accelerator with one listener for the given ports. Its static address is public, and local
+// replaces that address on this machine.
 func newTestAccelerator(arn, public, local string, ports ...PortRange) Accelerator {
 	return Accelerator{ARN: arn, DNSNames: []string{arn + ".awsglobalaccelerator.com"}, Addresses: []StaticAddress{{netip.MustParseAddr(public), netip.MustParseAddr(local)}},
 		Listeners: []AcceleratorListener{{ARN: arn + "/l", Ports: ports}}}
@@ -28,7 +29,7 @@ func TestApplyReportsSocketsThatCannotBeOpened(t *testing.T) {
 	if n := len(p.AcceleratorSockets()); n != 200 {
 		t.Errorf("%d ports are open, want 200", n)
 	}
-	// A name also resolves if none of its ports could be opened.
+	// The DNS name resolves even if no port of the accelerator is open.
 	if found, ok := p.Resolve("WIDE.awsglobalaccelerator.com."); !ok || len(found) != 1 || found[0].String() != "127.252.0.1" {
 		t.Errorf("the name has %v", found)
 	}
@@ -48,8 +49,8 @@ func TestApplyReportsSocketsThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// acceleratorSocketTo returns the socket of an accelerator whose endpoint is an address of this machine, as if it were an
-// instance.
+// acceleratorSocketTo applies an accelerator with one instance endpoint at address at, and returns the address of its socket
+// on this machine.
 func acceleratorSocketTo(t *testing.T, at netip.AddrPort, udp bool, change func(*Options)) netip.AddrPort {
 	t.Helper()
 	p := startPlane(t, change)
@@ -88,8 +89,8 @@ func TestIdleConnectionsOfAcceleratorsEnd(t *testing.T) {
 	}
 }
 
-// TestIdleFlowsOfAcceleratorsEnd checks that a UDP flow is forwarded from the same port until it is idle, and that
-// later datagrams are a new flow.
+// TestIdleFlowsOfAcceleratorsEnd checks that the endpoint sees the same source port for all datagrams of a UDP flow, and
+// that datagrams after the idle timeout are a new flow.
 func TestIdleFlowsOfAcceleratorsEnd(t *testing.T) {
 	target, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

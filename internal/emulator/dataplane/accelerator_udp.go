@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// anycastUDPSocket is an anycastSocket for UDP with its flows.
+// anycastUDPSocket is an anycastSocket for UDP, with its flows.
 type anycastUDPSocket struct {
 	*anycastSocket
 	conn     *net.UDPConn
@@ -18,13 +18,13 @@ type anycastUDPSocket struct {
 	flows map[netip.AddrPort]*anycastUDPFlow // by client
 }
 
-// anycastUDPFlow is the flow of a client's datagrams to its endpoint.
+// anycastUDPFlow forwards the datagrams of one client to its endpoint. When idleTimer expires, the flow ends.
 type anycastUDPFlow struct {
 	conn      net.Conn
 	idleTimer *time.Timer
 }
 
-// close ends the flows with the socket, as no answer could be sent from its port any more.
+// close closes the socket and ends its flows, because responses can only be sent from the port of the socket.
 func (s *anycastUDPSocket) close() {
 	_ = s.conn.Close()
 	s.lifetime.end()
@@ -39,8 +39,7 @@ func (s *anycastUDPSocket) forwardDatagrams() {
 	})
 }
 
-// flowOf returns the flow of a client, and creates it if there is none. It returns nil if the endpoint cannot be
-// reached.
+// flowOf returns the flow of a client. If there is none, it creates one. It returns nil if no endpoint can be reached.
 func (s *anycastUDPSocket) flowOf(client netip.AddrPort) *anycastUDPFlow {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,8 +2,8 @@ package dataplane
 
 import "net/netip"
 
-// Loopback maps an address of the emulated network to the loopback address that replaces
-// it on this machine: 10.x.y.z becomes 127.x.y.z. Other addresses are returned unchanged.
+// Loopback returns the loopback address that replaces an address of the emulated network on this machine: 10.x.y.z becomes
+// 127.x.y.z. Other addresses are returned unchanged.
 func Loopback(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap()
 	if addr.Is4() && addr.As4()[0] == 10 {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// attributes reads typed values from AWS's map of strings and collects an error for each
-// invalid value, with its key.
+// attributes reads typed values from AWS's map of attribute strings. It collects an error for each invalid value.
 type attributes struct {
 	resource string
 	values   map[string]string
@@ -34,7 +33,8 @@ func (a *attributes) bool(key string, byDefault bool) bool {
 	return b
 }
 
-// number returns the value of a numeric attribute. The value "off" means 0.
+// number returns the value of a numeric attribute. The value "off" means 0. For an invalid value it records an error and
+// returns byDefault.
 func (a *attributes) number(key string, byDefault int) int {
 	v, ok := a.values[key]
 	if !ok {
@@ -94,13 +94,13 @@ type tgAttributes struct {
 	appCookieDuration time.Duration
 	crossZone         string
 	minHealthy        int
-	minHealthyPercent int // per cent, 0: off
+	minHealthyPercent int // percent; 0 means off
 	multiValueHeaders bool
 
-	// The following attributes are for target groups of Network Load Balancers, whose stickiness is always by source
+	// The following attributes affect only target groups of Network Load Balancers. Their stickiness is always by source
 	// address.
 	dnsMinHealthy        int
-	dnsMinHealthyPercent int // per cent, 0: off
+	dnsMinHealthyPercent int // percent; 0 means off
 	preserveClientIP     bool
 	proxyProtocol        bool
 	resetDeregistered    bool // reset connections when deregistration ends
@@ -139,17 +139,16 @@ func parseTGAttributes(of string, tg TargetGroup) (tgAttributes, []error) {
 // listenerAttributes are the attributes of a listener that affect traffic.
 type listenerAttributes struct {
 	hideServerHeader bool
-	// responseHeaders maps header names to the values that are put into responses.
+	// responseHeaders maps the name of a response header to the value that the listener sets.
 	responseHeaders map[string]string
-	// tcpIdleTimeout is the time after which a connection without traffic is reset.
+	// tcpIdleTimeout is the time without traffic after which a connection is reset.
 	tcpIdleTimeout time.Duration
-	// requestHeaderNames maps the default names of headers that targets receive to the
-	// names chosen by the user.
+	// requestHeaderNames maps the default name of a header in requests to targets to the name that the user chose.
 	requestHeaderNames map[string]string
 }
 
-// responseHeaders maps the middle part of a listener attribute's key to the
-// header that it sets.
+// responseHeaders maps the variable part of a listener attribute to the response header that the attribute sets. The
+// attribute of "x_frame_options" is "routing.http.response.x_frame_options.header_value".
 var responseHeaders = map[string]string{
 	"strict_transport_security":        "Strict-Transport-Security",
 	"access_control_allow_origin":      "Access-Control-Allow-Origin",
@@ -163,8 +162,8 @@ var responseHeaders = map[string]string{
 	"x_frame_options":                  "X-Frame-Options",
 }
 
-// requestHeaders maps the middle part of a listener attribute's key to the
-// header that it renames.
+// requestHeaders maps the variable part of a listener attribute to the request header that the attribute renames. The
+// attribute of "x_amzn_tls_version" is "routing.http.request.x_amzn_tls_version.header_name".
 var requestHeaders = map[string]string{
 	"x_amzn_mtls_clientcert_serial_number": headerClientCertSerial,
 	"x_amzn_mtls_clientcert_issuer":        headerClientCertIssuer,
@@ -197,7 +196,7 @@ func parseListenerAttributes(of string, values map[string]string) (listenerAttri
 	return l, a.errs
 }
 
-// requestHeader returns the name of a header in requests to targets.
+// requestHeader returns the name under which targets receive a header: the name that the user chose, or the default name.
 func (l listenerAttributes) requestHeader(name string) string {
 	if renamed, ok := l.requestHeaderNames[name]; ok {
 		return renamed

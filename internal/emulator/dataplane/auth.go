@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Headers that identify the user to targets. Only authentication sets them: headers of
-// clients with these names are removed.
+// Headers that identify the user to targets. Only the load balancer sets them, after authentication. It removes headers with
+// these names from the requests of clients.
 const (
 	headerAccessToken = "X-Amzn-Oidc-Accesstoken"
 	headerIdentity    = "X-Amzn-Oidc-Identity"
@@ -23,14 +23,14 @@ const (
 var claimHeaders = []string{headerAccessToken, headerIdentity, headerClaims}
 
 const (
-	// callbackPath is the path to which identity providers redirect users after a login.
+	// callbackPath is the path to which the identity provider redirects users after a login.
 	callbackPath = "/oauth2/idpresponse"
 	nonceCookie  = "AWSALBAuthNonce"
-	// maxLoginDuration is the maximum duration of a login.
+	// maxLoginDuration is the maximum time between the redirect to the identity provider and the redirect back.
 	maxLoginDuration = 15 * time.Minute
 )
 
-// loginSettings contains the settings that OIDC and Cognito share.
+// loginSettings contains the settings that OIDC and Cognito authentication share.
 type loginSettings struct {
 	issuer, authorizeURL, tokenURL, userInfoURL string
 	clientID, clientSecret                      string
@@ -40,7 +40,7 @@ type loginSettings struct {
 	onUnauthenticated                           OnUnauthenticated
 }
 
-// loginSettingsOf returns the login settings of an authenticator, and false if the authenticator has none.
+// loginSettingsOf returns the login settings of an authenticator, or false if it is neither OIDC nor Cognito.
 func loginSettingsOf(a Authenticator) (loginSettings, bool) {
 	var l loginSettings
 	switch a := a.(type) {
@@ -75,21 +75,22 @@ func loginSettingsOf(a Authenticator) (loginSettings, bool) {
 	return l, true
 }
 
-// sealPurpose returns the purpose for which cookieCipher seals sessions or login states, so that they are valid only for one
-// load balancer and client ID.
+// sealPurpose returns the purpose for which cookieCipher seals a session or a login state. A sealed value is valid only for
+// the same purpose, and therefore only for one load balancer and client ID.
 func (l loginSettings) sealPurpose(kind, lb string) string {
 	return strings.Join([]string{kind, lb, l.issuer, l.authorizeURL, l.clientID, l.sessionCookie}, "\n")
 }
 
-// loginState is the state that the user's browser carries to the identity provider and back.
+// loginState is the state that the browser of the user carries to the identity provider and back. URL is the page to return
+// to.
 type loginState struct {
 	URL      string    `json:"u"`
 	Nonce    string    `json:"n"`
 	IssuedAt time.Time `json:"t"`
 }
 
-// authenticate reports whether the request may continue: it is authenticated, or the action for requests without a session
-// is Allow. Otherwise it has sent a response.
+// authenticate reports whether the request may continue, because it is authenticated or because authenticator a allows
+// requests without a session. If it returns false, it has sent a response.
 func (x *exchange) authenticate(a Authenticator) (pass bool) {
 	if j, ok := a.(JWTValidation); ok {
 		return x.validateToken(j)
@@ -109,7 +110,7 @@ func (x *exchange) authenticate(a Authenticator) (pass bool) {
 	return false
 }
 
-// startLogin redirects the user to the provider.
+// startLogin redirects the user to the identity provider.
 func (x *exchange) startLogin(l loginSettings) {
 	to, err := url.Parse(l.authorizeURL)
 	if err != nil {
@@ -146,8 +147,8 @@ func newNonce() string {
 	return hex.EncodeToString(b[:])
 }
 
-// finishLogin answers the request with which the provider redirects the user back. It returns false for all other requests,
-// and if no rule of the listener has a login.
+// finishLogin answers the request with which the identity provider redirects the user back. It returns false, without an
+// answer, for all other requests and if no rule of the listener has a login.
 func (x *exchange) finishLogin() (answered bool) {
 	if x.path != callbackPath {
 		return false
@@ -184,8 +185,8 @@ func (x *exchange) finishLogin() (answered bool) {
 	return true
 }
 
-// openState finds the login that a state was created for. It fails if the login took
-// too long or was begun in another browser.
+// openState returns the login settings for which the state in the request was created, and the state. It returns false if
+// there are none, if the login took too long, or if another browser began the login.
 func (x *exchange) openState(logins []loginSettings) (loginSettings, loginState, bool) {
 	sealed := x.r.URL.Query().Get("state")
 	nonces := x.r.CookiesNamed(nonceCookie)

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// statusProviderError is AWS's HTTP status for an error of the identity provider.
+// statusProviderError is the HTTP status with which AWS answers if the identity provider reports an error.
 const statusProviderError = 561
 
-// maxClaimsBytes is the maximum size of a user's claims in bytes.
+// maxClaimsBytes is the maximum size of a user's claims in bytes, encoded as JSON.
 const maxClaimsBytes = 11 << 10
 
 var errProvider = errors.New("the identity provider reported an error")
 
-// redeemCode exchanges the authorization code for tokens and fetches the user's claims. If the login fails, the second
-// result is its HTTP status, otherwise 0.
+// redeemCode exchanges the authorization code for tokens and fetches the user's claims. If that fails, it returns the HTTP
+// status for the client; otherwise the status is 0.
 func (p *Plane) redeemCode(ctx context.Context, l loginSettings, code, callback string, now time.Time) (session, int) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},
@@ -41,7 +41,7 @@ func (p *Plane) redeemCode(ctx context.Context, l loginSettings, code, callback 
 	return s, 0
 }
 
-// refreshSession renews expired tokens.
+// refreshSession returns the session old with new tokens and claims. The end of the session does not change.
 func (p *Plane) refreshSession(ctx context.Context, l loginSettings, old session, now time.Time) (session, error) {
 	form := url.Values{
 		"grant_type": {"refresh_token"}, "refresh_token": {old.RefreshToken},
@@ -107,8 +107,8 @@ func (p *Plane) fetchClaims(ctx context.Context, l loginSettings, s *session) er
 	return nil
 }
 
-// callProvider sends a request to the identity provider and returns the body of the answer. An unsuccessful answer
-// results in errProvider; every other error is internal.
+// callProvider sends a request to the identity provider and returns the body of the response. If the response has no 2xx
+// status, the error is errProvider.
 func (p *Plane) callProvider(req *http.Request) ([]byte, error) {
 	resp, err := p.opt.IdentityClient.Do(req)
 	if err != nil {

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// maxCookieBytes is the maximum number of bytes of a session in one cookie; browsers accept 4096 bytes with name and
-// attributes.
+// maxCookieBytes is the maximum size in bytes of the part of a sealed session in one cookie. Browsers accept 4096 bytes,
+// including the name and the attributes of the cookie.
 const maxCookieBytes = 3800
 
-// maxCookieShards is the maximum number of cookies of a session that are read.
+// maxCookieShards is the maximum number of cookies from which a session is read.
 const maxCookieShards = 10
 
-// session is a user who has logged in. It is stored only in the user's cookies.
+// session is the session of a user who has logged in. It is stored only in the user's cookies.
 type session struct {
 	Subject      string          `json:"s"`
 	AccessToken  string          `json:"a"`
 	RefreshToken string          `json:"r,omitempty"`
 	Claims       json.RawMessage `json:"c"`
-	// ExpiresAt is the end of the session.
+	// ExpiresAt is the time at which the session ends.
 	ExpiresAt time.Time `json:"u"`
-	// TokenExpiresAt is the time when the access token expires; zero if it does not expire.
+	// TokenExpiresAt is the time at which the access token expires. It is zero if the token does not expire.
 	TokenExpiresAt time.Time `json:"f,omitzero"`
 }
 
-// readSession returns the session of the request, false if there is none. It renews expired tokens; if that fails,
-// the session has ended.
+// readSession returns the session of the request, or false if there is none. If the access token has expired, it refreshes
+// the session; if that fails, the session has ended.
 func (x *exchange) readSession(l loginSettings) (session, bool) {
 	var sealed strings.Builder
 	for i := range maxCookieShards {
@@ -47,7 +47,7 @@ func (x *exchange) readSession(l loginSettings) (session, bool) {
 		return s, true
 	}
 	if s.RefreshToken == "" {
-		return s, true // the session lasts until its timeout
+		return s, true // without a refresh token, the session lasts until ExpiresAt
 	}
 	s, err := x.plane.refreshSession(x.r.Context(), l, s, x.startTime)
 	if err != nil {
@@ -57,7 +57,7 @@ func (x *exchange) readSession(l loginSettings) (session, bool) {
 	return s, true
 }
 
-// writeSession sends the session to the client, in as many cookies as needed.
+// writeSession stores the session in cookies of the response, in as many as it needs.
 func (x *exchange) writeSession(l loginSettings, s session) {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -74,8 +74,7 @@ func (x *exchange) writeSession(l loginSettings, s session) {
 	}
 }
 
-// addClaimHeaders adds the headers that identify the user to the target. After an error it has sent a response and returns
-// false.
+// addClaimHeaders adds the headers that identify the user to the target. If it returns false, it has sent an error response.
 func (x *exchange) addClaimHeaders(l loginSettings, s session) (pass bool) {
 	token, err := x.plane.signer.sign(map[string]any{
 		"typ": "JWT", "alg": "ES256", "iss": l.issuer, "client": l.clientID,

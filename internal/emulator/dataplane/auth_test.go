@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// identityProvider is a small OIDC identity provider.
+// identityProvider is an OIDC identity provider for tests.
 type identityProvider struct {
 	*httptest.Server
 	failTokenRequests atomic.Bool
@@ -81,7 +81,7 @@ func (p *identityProvider) oidcConfig() OIDC {
 	}
 }
 
-// cookieClient is a client that keeps cookies, and follows redirects only on request.
+// cookieClient is an HTTP client that stores cookies and does not follow redirects.
 type cookieClient struct {
 	t       *testing.T
 	client  *http.Client
@@ -101,7 +101,8 @@ func (v *cookieClient) get(url string) reply {
 	return got
 }
 
-// startAuthPlane serves HTTPS with the given authenticator in the default rule.
+// startAuthPlane starts a data plane with an HTTPS listener whose default rule has authenticator a. It returns the data
+// plane and the URL of the listener.
 func startAuthPlane(t *testing.T, a Authenticator, identity *http.Client) (*Plane, string) {
 	t.Helper()
 	ca := newIssuer(t)
@@ -158,7 +159,7 @@ func TestOIDCLogin(t *testing.T) {
 	checkClaims(t, p, e.Header.Get("X-Amzn-Oidc-Data"))
 }
 
-// checkClaims verifies the signature of the claims as a target does.
+// checkClaims verifies the signature and the content of the claims header as a target does.
 func checkClaims(t *testing.T, p *Plane, data string) {
 	t.Helper()
 	parts := strings.Split(data, ".")
@@ -274,7 +275,7 @@ func TestCognitoEndpoints(t *testing.T) {
 	}
 }
 
-// signTestToken signs a token.
+// signTestToken returns a JSON Web Token with these claims. If key is nil, the signature is empty.
 func signTestToken(t *testing.T, alg, kid string, key any, claims map[string]any) string {
 	t.Helper()
 	head, _ := json.Marshal(map[string]any{"alg": alg, "kid": kid})

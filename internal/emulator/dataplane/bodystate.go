@@ -2,13 +2,14 @@ package dataplane
 
 import "sync/atomic"
 
-// Faults of a client's request body.
+// Reasons why the request body of a client could not be read.
 const (
 	bodyTimedOut int32 = iota + 1
 	bodyBroken
 )
 
-// bodyState is shared by the goroutine that sends the body to the target and the goroutine that answers the client.
+// bodyState contains the first fault of a request body, or 0. The goroutine that sends the body to the target and the
+// goroutine that answers the client share it.
 type bodyState struct{ fault atomic.Int32 }
 
 func (s *bodyState) set(v int32) { s.fault.CompareAndSwap(0, v) }

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Reasons for which the data plane itself ends a request.
+// Causes with which the data plane ends requests, connections and flows.
 var (
 	errPlaneClosed   = errors.New("the data plane was closed")
 	errTargetRemoved = errors.New("the target was removed while it handled the request")
-	// errTargetUnhealthy ends the connections of a Network Load Balancer only.
+	// errTargetUnhealthy is used only for connections through a Network Load Balancer.
 	errTargetUnhealthy = errors.New("the target became unhealthy")
 )
 
-// calls are the requests, connections and flows that targets are handling.
+// calls contains the requests, connections and flows that targets are handling.
 type calls struct {
 	mu     sync.Mutex
 	active map[*call]struct{}
@@ -25,8 +25,8 @@ type call struct {
 	cancel context.CancelCauseFunc
 }
 
-// begin registers a request; its context ends when the target is removed or the data plane is closed. The caller
-// calls end after the request.
+// begin registers a request, connection or flow to target t. The returned context ends when the target is removed or the
+// data plane is closed. The caller calls end when the request, connection or flow has ended.
 func (c *calls) begin(ctx context.Context, t *target) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	begun := &call{target: t, cancel: cancel}
@@ -46,7 +46,7 @@ func (c *calls) begin(ctx context.Context, t *target) (_ context.Context, end fu
 	}
 }
 
-// cancel ends the calls to a target, or all calls if it is nil.
+// cancel ends the calls to target t, or all calls if t is nil. cause becomes the cause of their contexts.
 func (c *calls) cancel(cause error, t *target) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

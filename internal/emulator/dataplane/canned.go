@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// earlyErrorConn replaces the responses that net/http writes before any handler is called (malformed request, header
-// too large, plain HTTP on a TLS port) with the responses of a load balancer. It recognizes them by their exact
-// first lines. Responses of handlers begin with other headers.
+// earlyErrorConn replaces the responses that net/http writes before it calls a handler (malformed request, header too large,
+// plain HTTP on a TLS port) with the responses of a load balancer. It recognizes them by their exact first lines. Responses
+// of handlers begin with other headers.
 type earlyErrorConn struct{ net.Conn }
 
 var earlyErrorHeader = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
@@ -27,7 +27,7 @@ func (c *earlyErrorConn) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// earlyErrorStatus returns the status of the replacement, or 0 if b is an ordinary write.
+// earlyErrorStatus returns the status of the replacement, or 0 if b is not such a response.
 func earlyErrorStatus(b []byte) int {
 	if bytes.HasPrefix(b, []byte("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request")) {
 		return http.StatusBadRequest

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Limits on requests of clients and answers of targets.
+// Limits on requests of clients and responses of targets, in bytes, and on the duration of TLS handshakes.
 const (
 	maxHeaderBytes         = 64 << 10
 	maxHeaderLine          = 16 << 10
@@ -18,13 +18,13 @@ const (
 	targetHandshakeTimeout = 10 * time.Second
 )
 
-// nodeTransport manages the connections of a load balancer node to the targets of a target group.
+// nodeTransport manages the connections of one load balancer node to the targets of one target group.
 type nodeTransport struct {
-	idleTimeout time.Duration // the idle timeout of the connections
+	idleTimeout time.Duration // idle timeout of the connections
 	*http.Transport
 }
 
-// nodeTransport returns the transport of a node, or a new one if the idle timeout has changed.
+// nodeTransport returns the transport of a node. It creates one if the node has none, or if the idle timeout has changed.
 func (g *targetGroup) nodeTransport(p *Plane, node netip.Addr, v *targetGroupView, idle time.Duration) *nodeTransport {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,7 +59,7 @@ func (g *targetGroup) nodeTransport(p *Plane, node netip.Addr, v *targetGroupVie
 	return c
 }
 
-// closeNodeTransports closes the idle connections to targets and removes the transports.
+// closeNodeTransports removes the transports of all nodes and closes their idle connections.
 func (g *targetGroup) closeNodeTransports() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -69,8 +69,8 @@ func (g *targetGroup) closeNodeTransports() {
 	}
 }
 
-// transportProtocols chooses the protocol for targets of a protocol version: HTTP/2
-// without TLS is used with prior knowledge.
+// transportProtocols returns the HTTP protocols for targets with a protocol and a protocol version. HTTP/2 without TLS is
+// used with prior knowledge.
 func transportProtocols(protocol Protocol, version ProtocolVersion) *http.Protocols {
 	var p http.Protocols
 	switch {
@@ -84,7 +84,8 @@ func transportProtocols(protocol Protocol, version ProtocolVersion) *http.Protoc
 	return &p
 }
 
-// idleTimeoutConn fails when nothing was read or written for the limit.
+// idleTimeoutConn is a connection whose reads and writes fail after a time limit without traffic. A limit of 0 means no
+// timeout.
 type idleTimeoutConn struct {
 	net.Conn
 	limit time.Duration
@@ -111,7 +112,7 @@ func (c *idleTimeoutConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// isTimeout reports whether a request to a target failed because of a deadline.
+// isTimeout reports whether err is a timeout of a request to a target.
 func isTimeout(err error) bool {
 	var netErr net.Error
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout()

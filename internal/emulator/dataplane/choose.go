@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// chooseTargetGroup selects one of the target groups at random by weight. It ignores the health of targets. It returns ""
-// if all weights are 0.
+// chooseTargetGroup selects one of the target groups at random by weight, whatever the health of their targets. It returns
+// "" if all weights are 0. A single target group is selected whatever its weight.
 func chooseTargetGroup(groups []WeightedTargetGroup) string {
 	return targetGroupAt(groups, rand.IntN)
 }
 
-// targetGroupAt returns the target group at a position in the sum of weights. draw returns the position.
+// targetGroupAt returns the target group at a position in the sum of the weights. draw returns a position from 0 to sum-1.
 func targetGroupAt(groups []WeightedTargetGroup, draw func(sum int) int) string {
 	if len(groups) == 1 {
 		return groups[0].ARN
@@ -33,15 +33,17 @@ func targetGroupAt(groups []WeightedTargetGroup, draw func(sum int) int) string 
 	return ""
 }
 
-// receivingNode is the load balancer node, with its zone, that has received a request.
+// receivingNode is the load balancer node that received a request or flow. crossZone is the cross-zone setting of its load
+// balancer.
 type receivingNode struct {
 	address   netip.Addr
 	zone      string
 	crossZone bool
 }
 
-// candidates returns the members that may get a request: the healthy members, or all members if too few are healthy.
-// Members without a health check result are not among them.
+// candidates returns the members that may get a request at node "at": the healthy members, or all members if too few are
+// healthy. Without cross-zone load balancing, it returns only members in the zone of the node. Members without a health
+// check result are not among them.
 func (v *targetGroupView) candidates(at receivingNode) []member {
 	cross := at.crossZone
 	switch v.attr.crossZone {
@@ -69,7 +71,7 @@ func (v *targetGroupView) candidates(at receivingNode) []member {
 	return healthy
 }
 
-// chooseTarget picks the target of a request, or nil when there is none.
+// chooseTarget picks the target of a request, or returns nil if there is no candidate.
 func (g *targetGroup) chooseTarget(v *targetGroupView, at receivingNode, now time.Time) *target {
 	from := v.candidates(at)
 	if len(from) == 0 {
@@ -88,7 +90,7 @@ func (g *targetGroup) chooseTarget(v *targetGroupView, at receivingNode, now tim
 	return from[n%uint64(len(from))].target
 }
 
-// leastLoadedTarget selects at random among the members with the fewest open requests.
+// leastLoadedTarget returns the member with the fewest open requests. If there are several, it picks one of them at random.
 func leastLoadedTarget(from []member) *target {
 	best, count := from[0].target, 0
 	fewest := int64(-1)
@@ -107,9 +109,9 @@ func leastLoadedTarget(from []member) *target {
 	return best
 }
 
-// slowStartWeights returns the weights of members in slow start: a member that became healthy within the
-// last d has a share that grows linearly. uneven is false if no member is in slow start, or if all are, because then
-// no other member can take the remaining requests.
+// slowStartWeights returns the weights of members in slow start: the weight of a member that became healthy within the
+// duration d grows linearly. uneven is false if no member is in slow start. It is also false if all members are, because
+// then no other member can take the remaining requests.
 func slowStartWeights(from []member, d time.Duration, now time.Time) (weights []float64, uneven bool) {
 	if d <= 0 {
 		return nil, false

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// countByBackend sends n requests with the given cookies and counts which backends respond.
+// countByBackend sends n requests with the given cookies. It returns the number of responses by name of the backend, and the
+// number of failures by status.
 func countByBackend(t *testing.T, p *Plane, n int, cookies ...*http.Cookie) map[string]int {
 	t.Helper()
 	out := map[string]int{}
@@ -34,7 +35,7 @@ func getWithCookies(t *testing.T, p *Plane, cookies ...*http.Cookie) reply {
 	return send(t, client, req)
 }
 
-// requireCookie returns a cookie of a response by its name.
+// requireCookie returns the cookie with this name in a response. It fails the test if there is none.
 func requireCookie(t *testing.T, r reply, name string) *http.Cookie {
 	t.Helper()
 	for _, c := range r.Cookies() {

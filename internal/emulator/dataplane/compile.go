@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// route contains the configuration with which a node handles a request. It is immutable; a change of the configuration
-// replaces it.
+// route contains the configuration with which a node handles requests at one address and port. It is immutable; a change of
+// the configuration replaces it.
 type route struct {
 	lb           *lbView
 	listener     *listenerView
@@ -35,9 +35,9 @@ type listenerView struct {
 	tls       *tls.Config // nil without TLS
 	mutualTLS *MutualTLS
 	rules     []ruleView // the default rule last
-	// forward is the action of a listener of a Network Load Balancer, in place of rules.
+	// forward is the default action of a listener of a Network Load Balancer, which has no rules.
 	forward Forward
-	// maxTargetTLSVersion is the highest version of TLS towards targets of a Network Load Balancer.
+	// maxTargetTLSVersion is the highest TLS version towards targets of a Network Load Balancer.
 	maxTargetTLSVersion uint16
 }
 
@@ -49,8 +49,8 @@ type ruleView struct {
 	transforms     []rewrite
 }
 
-// compile converts the configuration into routes by VPC address and port. Listeners and rules that do not compile
-// are omitted; the errors list them.
+// compile converts the configuration into routes by address and port of a node. Listeners and rules that are invalid are
+// omitted; the errors describe them.
 func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 	var errs []error
 	routes := map[netip.AddrPort]*route{}
@@ -84,7 +84,8 @@ func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 	return routes, errs
 }
 
-// addresses returns the addresses at which clients reach the node.
+// addresses returns the addresses at which clients reach the node. network reports whether it belongs to a Network Load
+// Balancer.
 func (n Node) addresses(network bool) []netip.Addr {
 	if network && n.IPv6.IsValid() {
 		return []netip.Addr{n.Address, n.IPv6}
@@ -92,8 +93,8 @@ func (n Node) addresses(network bool) []netip.Addr {
 	return []netip.Addr{n.Address}
 }
 
-// compileListener prepares a listener of an Application Load Balancer. It returns nil if the configuration of the listener
-// is invalid. Rules that do not compile are omitted.
+// compileListener converts a listener of an Application Load Balancer. It returns nil if the configuration of the listener
+// is invalid. Invalid rules are omitted; the errors describe them.
 func compileListener(l Listener, lb lbAttributes) (*listenerView, []error) {
 	of := "listener " + l.ARN
 	attr, errs := parseListenerAttributes(of, l.Attributes)
@@ -148,7 +149,7 @@ func compileRule(r Rule) (ruleView, error) {
 	return ruleView{arn: r.ARN, matcher: m, authenticators: r.Authenticators, action: r.Action, transforms: t}, nil
 }
 
-// leafCertificate parses the leaf of a key pair.
+// leafCertificate returns the parsed leaf certificate of a key pair.
 func leafCertificate(c *tls.Certificate) (*x509.Certificate, error) {
 	if c.Leaf != nil {
 		return c.Leaf, nil

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Accelerator is an accelerator with static addresses in front of load balancers, instances and elastic IPs. A disabled
-// accelerator is left out of the configuration.
+// Accelerator is an accelerator with static addresses in front of load balancers, instances and Elastic IP addresses. Config
+// does not contain disabled accelerators.
 type Accelerator struct {
 	ARN       string
 	DNSNames  []string
@@ -14,7 +14,8 @@ type Accelerator struct {
 	Listeners []AcceleratorListener
 }
 
-// sourceAddress returns the address of this machine from which the accelerator sends packets over IPv4.
+// sourceAddress returns the address, with port 0, of this machine from which the accelerator connects over IPv4. It is
+// invalid if the accelerator has no IPv4 address.
 func (a Accelerator) sourceAddress() netip.AddrPort {
 	for _, s := range a.Addresses {
 		if s.Local.Is4() {
@@ -24,53 +25,55 @@ func (a Accelerator) sourceAddress() netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// StaticAddress is an address of an accelerator.
+// StaticAddress is a static address of an accelerator.
 type StaticAddress struct {
 	Public netip.Addr
-	// Local is the address of this machine that replaces it. It is invalid for IPv6, whose sockets are bound to free
-	// ports of ::1.
+	// Local is the address of this machine that replaces Public. It is invalid if Public is an IPv6 address, whose sockets
+	// are bound to free ports of ::1.
 	Local netip.Addr
 }
 
-// AcceleratorListener is a set of ports of an accelerator.
+// AcceleratorListener is a listener of an accelerator: a protocol and port ranges.
 type AcceleratorListener struct {
 	ARN string
-	// UDP is set for a UDP listener; otherwise the protocol is TCP.
+	// UDP is true for a UDP listener and false for a TCP listener.
 	UDP   bool
 	Ports []PortRange
-	// ClientAffinity makes all flows of a client address go to the same endpoint.
+	// ClientAffinity sends all flows of a client address to the same endpoint.
 	ClientAffinity bool
 	EndpointGroups []EndpointGroup // at most one for each region
 }
 
-// PortRange is a range of ports, both ends included.
+// PortRange is a range of ports. It includes From and To.
 type PortRange struct{ From, To uint16 }
 
-// EndpointGroup is the part of an accelerator's listener in one region.
+// EndpointGroup contains the endpoints of an accelerator's listener in one region.
 type EndpointGroup struct {
 	ARN, Region string
-	// TrafficDial is the traffic dial: the percentage of the flows nearest to the region that stay in the endpoint group.
+	// TrafficDial is the percentage of the flows nearest to the region that the endpoint group gets. Another endpoint group
+	// of the listener, if there is one, gets the rest.
 	TrafficDial float64
-	// PortOverrides maps ports of the listener to ports of endpoints, where they differ.
+	// PortOverrides maps a port of the listener to the port of the endpoints, where the two differ.
 	PortOverrides map[uint16]uint16
 	Endpoints     []AcceleratorEndpoint
 }
 
 // Distances determine which regions are near to a client.
 type Distances struct {
-	// DefaultRegion is the nearest region for clients in no range.
+	// DefaultRegion is the nearest region of clients that no range contains.
 	DefaultRegion string
-	// Ranges has ranges of client addresses. The first range that contains a client determines its regions.
+	// Ranges maps client addresses to regions. The first range that contains a client determines its nearest regions.
 	Ranges []ClientRange
 }
 
-// ClientRange is a range of clients with the regions that are nearest to it, the nearest first.
+// ClientRange is a range of client addresses with the regions that are nearest to it, the nearest first.
 type ClientRange struct {
 	Clients netip.Prefix
 	Regions []string
 }
 
-// OrderRegions sorts regions by their distance to a client. Regions without a known distance follow, sorted by name.
+// OrderRegions returns regions sorted by their distance to a client. Regions without a known distance come last, sorted by
+// name.
 func (d Distances) OrderRegions(client netip.Addr, regions []string) []string {
 	near := []string{d.DefaultRegion}
 	for _, r := range d.Ranges {
@@ -93,12 +96,12 @@ type AcceleratorEndpoint struct {
 	ID        string
 	Weight    int
 	IsHealthy bool
-	// PreserveClientIP enables client IP preservation: the endpoint sees the address of the client instead of an
-	// address of the accelerator.
+	// PreserveClientIP enables client IP preservation: the endpoint sees the address of the client, not an address of the
+	// accelerator.
 	PreserveClientIP bool
-	// LoadBalancer is the DNS name of a load balancer of the configuration.
+	// LoadBalancer is the DNS name of a load balancer in Config. It is empty for an endpoint with an Address.
 	LoadBalancer string
-	// Address is the address of an instance, or the address behind an elastic IP. It is used instead of
-	// LoadBalancer. It is invalid if no instance has the elastic IP.
+	// Address is the address of an instance, or the private address with the Elastic IP address of the endpoint. It is
+	// invalid for a load balancer, and if the Elastic IP address is not associated.
 	Address netip.Addr
 }

@@ -2,7 +2,7 @@ package dataplane
 
 import "time"
 
-// Authenticator is OIDC, Cognito or JWTValidation.
+// Authenticator is an authentication that a request must pass: OIDC, Cognito or JWTValidation.
 type Authenticator interface{ authenticator() }
 
 // OnUnauthenticated is the action for a request without a session.
@@ -14,7 +14,7 @@ const (
 	Authenticate OnUnauthenticated = "authenticate"
 	// Allow forwards the request without claims.
 	Allow OnUnauthenticated = "allow"
-	// Deny answers 401.
+	// Deny responds with status 401.
 	Deny OnUnauthenticated = "deny"
 )
 
@@ -39,7 +39,7 @@ type OIDC struct {
 // Cognito authenticates users with a Cognito user pool.
 type Cognito struct {
 	UserPoolARN string
-	// Domain is the prefix of the pool's domain, or a whole custom domain.
+	// Domain is the prefix of the user pool's domain, or a whole custom domain.
 	Domain            string
 	ClientID          string
 	ClientSecret      string
@@ -50,7 +50,7 @@ type Cognito struct {
 	OnUnauthenticated OnUnauthenticated
 }
 
-// JWTValidation requires a valid bearer token.
+// JWTValidation requires a valid JSON Web Token in the Authorization header.
 type JWTValidation struct {
 	Issuer       string
 	JWKSEndpoint string
@@ -62,7 +62,7 @@ type Claim struct {
 	Name string
 	// Format is "single-string", "string-array" or "space-separated-values".
 	Format string
-	// Values lists the required values. The token must have one of them (single-string) or all.
+	// Values lists the required values. With "single-string" the token must have one of them, otherwise all of them.
 	Values []string
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ProtocolVersion is the version of HTTP towards targets.
+// ProtocolVersion is the HTTP version towards targets.
 type ProtocolVersion string
 
 // Protocol versions; the empty value means HTTP1.
@@ -20,12 +20,12 @@ type TargetGroup struct {
 	ARN             string
 	Protocol        Protocol
 	ProtocolVersion ProtocolVersion
-	// IsLambda is set for a target group whose target is a function. It has no protocol and no health checks; the target's
-	// ID is the ARN of the function, which is passed to Options.InvokeLambda.
+	// IsLambda is true for a target group whose target is a Lambda function. The target group has no protocol and no health
+	// checks. The ID of the target is the ARN of the function; Options.InvokeLambda receives it.
 	IsLambda bool
-	// IsALB is set for a target group whose target is an Application Load Balancer.
+	// IsALB is true for a target group whose target is an Application Load Balancer.
 	IsALB bool
-	// Attributes are target group attributes under their AWS keys.
+	// Attributes maps AWS's keys of target group attributes to values.
 	Attributes  map[string]string
 	HealthCheck HealthCheck
 	Targets     []Target
@@ -37,12 +37,12 @@ type HealthCheck struct {
 	// Disabled makes all targets healthy without health checks.
 	Disabled bool
 	Protocol Protocol
-	// Port is the port to probe; 0 means the port of the target.
+	// Port is the port for health checks; 0 means the port of the target.
 	Port uint16
-	// Path defaults to "/", for GRPC to "/AWS.ALB/healthcheck".
+	// Path defaults to "/AWS.ALB/healthcheck" for GRPC, otherwise to "/".
 	Path string
-	// Matcher lists the success codes, such as "200,202" or "200-299". It defaults to "200", for GRPC to "12", for
-	// target groups of a Network Load Balancer to "200-399".
+	// Matcher lists the success codes, such as "200,202" or "200-299". It defaults to "12" for GRPC, to "200-399" for target
+	// groups of a Network Load Balancer, otherwise to "200".
 	Matcher string
 	// Interval defaults to 30 s and Timeout to 5 s.
 	Interval, Timeout time.Duration
@@ -63,30 +63,29 @@ const (
 	StateUnused    TargetState = "unused"
 )
 
-// Target is a registered target. (ID, Port) identifies it in the target group.
+// Target is a registered target. ID and Port identify it in its target group.
 type Target struct {
-	// ID is the registered id (an address or an instance id). Health check results contain it.
+	// ID is the registered ID: an address, an instance ID, or an ARN. Health check results contain it.
 	ID string
-	// Address and Port receive the traffic.
+	// Address and Port are the address and the port to which traffic is sent.
 	Address netip.Addr
 	Port    uint16
-	// Nodes lists the nodes of a target that is an Application Load Balancer, whose Address and Zone are not used.
+	// Nodes lists the nodes of a target that is an Application Load Balancer. For such a target, Address and Zone are not
+	// used.
 	Nodes []Node
-	// QUICServerID, such as "0x0123456789abcdef", is the part of connection IDs that selects the target. It is used
+	// QUICServerID, such as "0x0123456789abcdef", is the part of QUIC connection IDs that selects the target. It is used
 	// only with QUIC.
 	QUICServerID string
-	// Zone is an Availability Zone or "all".
+	// Zone is the Availability Zone of the target, or "all".
 	Zone string
-	// State is the state in the control plane. The data plane uses StateDraining and StateUnused unchanged. Any
-	// other state is an initial value, which its own health checks replace.
+	// State is the state in the control plane. The data plane uses StateDraining and StateUnused unchanged. Any other state
+	// applies until the data plane has its own health check result.
 	State TargetState
-	// Epoch distinguishes registrations of the same target: when it changes,
-	// health checking starts again.
+	// Epoch distinguishes registrations of the same target. When it changes, health checking starts again.
 	Epoch string
 }
 
-// HealthResult is the health of a target. It is reported when the state or its reason
-// has changed.
+// HealthResult reports the health of a target after its state or its reason has changed.
 type HealthResult struct {
 	TargetGroup string
 	ID          string
@@ -94,8 +93,8 @@ type HealthResult struct {
 	Epoch       string
 	// State is StateHealthy or StateUnhealthy.
 	State TargetState
-	// Reason and Description are as in AWS, for example "Target.Timeout" and "Request timed out". They are empty for
-	// a healthy target.
+	// Reason and Description have AWS's values, such as "Target.Timeout" and "Request timed out". They are empty for a
+	// healthy target.
 	Reason      string
 	Description string
 }

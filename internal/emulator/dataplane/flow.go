@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// flow is a connection or an exchange of datagrams through a Network Load Balancer. Its target does not change until
-// it ends.
+// flow is a TCP connection or an exchange of datagrams through a Network Load Balancer. It keeps its target until it ends.
 type flow struct {
 	plane  *Plane
 	route  *route
 	client netip.AddrPort // in the emulated network
 	peer   netip.AddrPort // on this machine
-	// salt replaces the TCP sequence number in the hash of connections; it is 0 for datagrams.
+	// salt replaces the TCP sequence number in the hash of connections. It is 0 for datagrams.
 	salt uint64
 
 	targetGroup   *targetGroup
 	view          *targetGroupView
 	target        *target
-	targetAddress netip.AddrPort // address of the target, in the emulated network
+	targetAddress netip.AddrPort // in the emulated network
 	startTime     time.Time
 }
 
-// flowHashInput is the input of the hash that selects a target. For stickiness by source address it has only the source
-// address and the target group.
+// flowHashInput is the input of the hash that selects a target. With stickiness by source address, only source, targetGroup
+// and target are set.
 type flowHashInput struct {
 	source      netip.Addr
 	port        uint16
@@ -36,14 +35,14 @@ type flowHashInput struct {
 	target      targetKey
 }
 
-// newFlow prepares a flow of an admitted client.
+// newFlow returns a flow of the client at address peer, without a target.
 func (s *networkListener) newFlow(peer netip.AddrPort, salt uint64) *flow {
 	from := s.plane.clientOf(peer)
 	return &flow{plane: s.plane, route: s.route.Load(), peer: from.peer, client: from.client, salt: salt, startTime: time.Now()}
 }
 
-// chooseTarget selects the target. It returns false if there is no target. A QUIC server ID takes precedence over the
-// hash.
+// chooseTarget selects the target of the flow. It returns false if there is none. If server is not empty, only targets with
+// this QUIC server ID are candidates.
 func (f *flow) chooseTarget(server string) bool {
 	f.targetGroup = f.route.targetGroups[f.chooseTargetGroup()]
 	if f.targetGroup == nil {
@@ -63,8 +62,7 @@ func (f *flow) chooseTarget(server string) bool {
 	if f.view.attr.isSticky {
 		h = flowHashInput{source: h.source, targetGroup: h.targetGroup}
 	}
-	// The target with the highest hash wins, so that few flows move when targets are
-	// added or removed.
+	// Choose the target with the highest hash, so that few flows change when targets are added or removed.
 	var best uint64
 	for _, m := range from {
 		h.target = m.key
@@ -86,7 +84,8 @@ func (f *flow) receivingNode() receivingNode {
 	return receivingNode{address: f.route.node, zone: f.route.zone, crossZone: f.route.lb.attr.crossZone}
 }
 
-// chooseTargetGroup selects a target group at random by weight: for each flow, or with stickiness for each source address.
+// chooseTargetGroup selects a target group at random by weight. With stickiness, all flows of a source address get the same
+// target group.
 func (f *flow) chooseTargetGroup() string {
 	forward := f.route.listener.forward
 	if forward.StickinessDuration == 0 {
@@ -96,7 +95,7 @@ func (f *flow) chooseTargetGroup() string {
 	return targetGroupAt(forward.TargetGroups, func(sum int) int { return int(n % uint64(sum)) })
 }
 
-// packetSource returns the source address that the target sees.
+// packetSource returns the source address of the packets that the target receives.
 func (f *flow) packetSource() packetSource {
 	o := packetSource{node: f.route.node}
 	if f.view.attr.preserveClientIP && f.client.Addr().Is4() == f.targetAddress.Addr().Unmap().Is4() {
@@ -108,7 +107,7 @@ func (f *flow) packetSource() packetSource {
 	return o
 }
 
-// logAccess passes the finished flow to Options.LogAccess.
+// logAccess passes an entry about the finished flow to Options.LogAccess.
 func (f *flow) logAccess() {
 	if f.plane.opt.LogAccess == nil {
 		return
@@ -122,10 +121,11 @@ func (f *flow) logAccess() {
 	f.plane.opt.LogAccess(entry)
 }
 
-// newSalt returns a random salt, which distinguishes the connections of one client in the hash.
+// newSalt returns a random salt that is not 0. It distinguishes connections of the same client in the hash.
 func newSalt() uint64 { return rand.Uint64() | 1 }
 
-// mayCrossZones reports whether targets of other zones may be used.
+// mayCrossZones reports whether node "at" may use targets in other zones. The setting of the target group overrides that of
+// the load balancer.
 func (v *targetGroupView) mayCrossZones(at receivingNode) bool {
 	switch v.attr.crossZone {
 	case "true":
@@ -136,8 +136,8 @@ func (v *targetGroupView) mayCrossZones(at receivingNode) bool {
 	return at.crossZone
 }
 
-// isReachable reports whether load balancer nodes of a zone may send traffic to the target. With crossZone, nodes of each zone
-// may.
+// isReachable reports whether load balancer nodes in a zone may send traffic to the member. With crossZone, nodes in all
+// zones may.
 func (m member) isReachable(zone string, crossZone bool) bool {
 	if crossZone {
 		return true
@@ -148,8 +148,8 @@ func (m member) isReachable(zone string, crossZone bool) bool {
 	return m.zone == "all" || m.zone == "" || m.zone == zone
 }
 
-// nodesFor returns the nodes of an Application Load Balancer that a node may use: all nodes with cross-zone load
-// balancing, else the nodes of its zone.
+// nodesFor returns the nodes of target t, an Application Load Balancer, that node "at" may use: all nodes with cross-zone
+// load balancing, otherwise the nodes in the zone of "at".
 func (t *target) nodesFor(at receivingNode, v *targetGroupView) []Node {
 	if v.mayCrossZones(at) {
 		return t.nodes
@@ -163,9 +163,8 @@ func (t *target) nodesFor(at receivingNode, v *targetGroupView) []Node {
 	return own
 }
 
-// flowCandidates returns the members that may get a flow on a node of a Network Load Balancer: the healthy members,
-// or all members if too few are healthy. A node in a zone without healthy targets has no candidates while another
-// zone has healthy targets.
+// flowCandidates returns the members that may get a flow at a node of a Network Load Balancer: the healthy members, or all
+// members if too few are healthy. If the node has no healthy member but another zone has one, the node has no candidates.
 func (v *targetGroupView) flowCandidates(at receivingNode) []member {
 	cross := v.mayCrossZones(at)
 	var healthy, all []member

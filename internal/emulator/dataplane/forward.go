@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// forward sends the request to a target of one of the target groups.
+// forward sends the request to a target of one of the target groups and sends the response to the client. If there is no
+// target, or the target fails, it sends an error response.
 func (x *exchange) forward(to Forward) {
 	now := x.startTime
 	choice := x.chooseTargetGroup(to, now)
@@ -79,7 +80,8 @@ func (x *exchange) forward(to Forward) {
 	proxy.ServeHTTP(x.w, in)
 }
 
-// supportsProtocolVersion reports whether the client's protocol can be forwarded with the protocol version of a target group.
+// supportsProtocolVersion reports whether a target group with a protocol version can serve a request with the client's
+// protocol.
 func (x *exchange) supportsProtocolVersion(version ProtocolVersion) bool {
 	switch version {
 	case GRPC:
@@ -91,7 +93,8 @@ func (x *exchange) supportsProtocolVersion(version ProtocolVersion) bool {
 	}
 }
 
-// prepareTargetRequest sets the URL and the headers of the request to the target.
+// prepareTargetRequest sets the URL and the headers of the request to target t. host and target are the host and the request
+// target after transforms.
 func (x *exchange) prepareTargetRequest(pr *httputil.ProxyRequest, v *targetGroupView, t *target, host, target string) {
 	out := pr.Out
 	out.URL = targetURL(strings.ToLower(string(v.cfg.Protocol)), t.addr.String(), target)
@@ -99,14 +102,14 @@ func (x *exchange) prepareTargetRequest(pr *httputil.ProxyRequest, v *targetGrou
 	if host == x.r.Host && !x.route.lb.attr.preserveHost {
 		out.Host = targetHost(host, x.route.listener.port)
 	}
-	// httputil.ReverseProxy has removed these headers, but a load balancer forwards them.
+	// httputil.ReverseProxy removes these headers, but a load balancer forwards them.
 	if f := pr.In.Header["Forwarded"]; f != nil {
 		out.Header["Forwarded"] = f
 	}
 	if f := pr.In.Header["X-Forwarded-Host"]; f != nil {
 		out.Header["X-Forwarded-Host"] = f
 	}
-	out.Header.Del("Expect") // the load balancer has answered it
+	out.Header.Del("Expect") // the load balancer has answered this header
 	x.setForwardedHeaders(out.Header, pr.In.Header)
 	x.setTLSHeaders(out.Header)
 	for _, name := range claimHeaders {
@@ -120,8 +123,8 @@ func (x *exchange) prepareTargetRequest(pr *httputil.ProxyRequest, v *targetGrou
 	}
 }
 
-// targetURL returns the URL for a target with unchanged path and query. net/url changes only a path that begins with
-// two slashes and has characters that should be encoded.
+// targetURL returns a URL with the path and the query of target unchanged. Exception: net/url encodes characters in a path
+// that begins with two slashes.
 func targetURL(scheme, host, target string) *url.URL {
 	path, query, hasQuery := strings.Cut(target, "?")
 	u := &url.URL{Scheme: scheme, Host: host, RawQuery: query, ForceQuery: hasQuery && query == ""}
@@ -136,7 +139,7 @@ func targetURL(scheme, host, target string) *url.URL {
 	return u
 }
 
-// prepareResponse changes the headers of the target's response before they are sent to the client.
+// prepareResponse changes the headers of the target's response before the client receives them.
 func (x *exchange) prepareResponse(resp *http.Response, choice targetGroupChoice, stay bool, g *targetGroup, v *targetGroupView, t *target) {
 	x.w.noBody = resp.ContentLength == 0
 	x.addResponseHeaders(resp.Header)
@@ -148,7 +151,8 @@ func (x *exchange) prepareResponse(resp *http.Response, choice targetGroupChoice
 	}
 }
 
-// answerFailure answers a request after its target failed to answer.
+// answerFailure answers a request if its target has failed to answer. If the client has closed the connection, it aborts the
+// handler.
 func (x *exchange) answerFailure(ctx context.Context, body *requestBody, err error) {
 	cause := context.Cause(ctx)
 	switch {
@@ -170,10 +174,10 @@ func (x *exchange) answerFailure(ctx context.Context, body *requestBody, err err
 	}
 }
 
-// requestBody reads the client's body and records whether the client failed to send it.
+// requestBody reads the client's request body and records why reading failed.
 type requestBody struct {
 	io.ReadCloser
-	// limit is the timeout of each read. It is 0 for HTTP/2, whose streams may be idle in one direction only.
+	// limit is the timeout of each read. It is 0 for HTTP/2, because an HTTP/2 stream may be idle in one direction.
 	limit      time.Duration
 	controller *http.ResponseController
 	state      bodyState

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// forwardedClients stores the clients of the connections and flows of datagrams that accelerators forward to load balancers
-// of the same data plane. The accelerator chooses the source port, so it can add the entry before it sends the first packet.
+// forwardedClients stores the clients of the TCP connections and UDP flows that accelerators forward to load balancers of
+// the same data plane. The accelerator chooses the source port, so it stores the client before it sends the first packet.
 type forwardedClients struct {
 	nextPort atomic.Uint32
-	clients  sync.Map // forwardedClient by source address (netip.AddrPort)
+	clients  sync.Map // maps the source address (netip.AddrPort) to a forwardedClient
 }
 
 // forwardedClient is the client of a connection or flow that an accelerator forwards.
@@ -30,8 +30,8 @@ const (
 	maxForwardingPortTries = 200
 )
 
-// dial connects to a load balancer's socket from an address of this machine. The caller calls the returned function when
-// the connection has ended.
+// dial connects from address "from" of this machine to socket "to" of a load balancer, and stores o as the client of the
+// connection. The caller calls the returned function when the connection has ended.
 func (h *forwardedClients) dial(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, o forwardedClient) (net.Conn, func(), error) {
 	var err error
 	for range maxForwardingPortTries {
@@ -55,7 +55,7 @@ func (h *forwardedClients) dial(ctx context.Context, network string, from netip.
 	return nil, nil, err
 }
 
-// withPeer returns the client with at as its peer, unless it already has a peer.
+// withPeer returns o with peer "at" if o has no peer.
 func (o forwardedClient) withPeer(at netip.AddrPort) forwardedClient {
 	if !o.peer.IsValid() {
 		o.peer = at
@@ -63,8 +63,8 @@ func (o forwardedClient) withPeer(at netip.AddrPort) forwardedClient {
 	return o
 }
 
-// clientOf returns the client of a connection from a peer on this machine. If the peer is an accelerator, it returns the
-// client of the forwarded connection.
+// clientOf returns the client of a connection from address peer on this machine. If an accelerator forwards the connection,
+// it returns the client of the accelerator.
 func (p *Plane) clientOf(peer netip.AddrPort) forwardedClient {
 	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
 	if o, ok := p.forwardedClients.clients.Load(peer); ok {

@@ -21,7 +21,7 @@ const (
 	headerTLSCipher      = "X-Amzn-Tls-Cipher-Suite"
 )
 
-// setForwardedHeaders sets the headers that describe the client. in has the headers that the client has sent.
+// setForwardedHeaders sets the headers in out that describe the client. in contains the headers that the client sent.
 func (x *exchange) setForwardedHeaders(out, in http.Header) {
 	attr := x.route.lb.attr
 	if v := forwardedFor(attr.forwardedForMode, attr.addClientPort, in[headerForwardedFor], x.client); v != "" {
@@ -34,7 +34,8 @@ func (x *exchange) setForwardedHeaders(out, in http.Header) {
 	out.Set(headerTrace, traceID(in.Get(headerTrace), x.startTime, newTraceSuffix()))
 }
 
-// forwardedFor returns the value of X-Forwarded-For for a processing mode: append, preserve or remove.
+// forwardedFor returns the value of X-Forwarded-For for a processing mode: "append", "preserve" or "remove". existing
+// contains the values that the client sent.
 func forwardedFor(mode string, withPort bool, existing []string, client netip.AddrPort) string {
 	before := strings.Join(existing, ", ")
 	switch mode {
@@ -53,8 +54,8 @@ func forwardedFor(mode string, withPort bool, existing []string, client netip.Ad
 	return before + ", " + self
 }
 
-// traceID returns the value of X-Amzn-Trace-Id. It continues the existing trace, or starts a new trace. It replaces
-// the field Self of an earlier load balancer.
+// traceID returns the value of X-Amzn-Trace-Id. It continues the trace in existing, or starts a trace if there is none. It
+// replaces the field "Self" of an earlier load balancer.
 func traceID(existing string, now time.Time, suffix string) string {
 	id := fmt.Sprintf("1-%08x-%s", now.Unix(), suffix)
 	var fields []string
@@ -80,8 +81,8 @@ func newTraceSuffix() string {
 	return hex.EncodeToString(b[:])
 }
 
-// targetHost returns the Host header that the target receives unless the load balancer preserves it: it has no port
-// if the port is the default of the protocol.
+// targetHost returns the Host header for targets if the load balancer does not preserve the header of the client. port is
+// the port of the listener. With port 80 or 443, the header has no port; otherwise it has one.
 func targetHost(host string, port uint16) string {
 	bare := hostForURL(host)
 	if port == 80 || port == 443 {
@@ -98,7 +99,7 @@ func hasPort(host string) bool {
 	return colon > strings.LastIndexByte(host, ']') && strings.Count(host[strings.LastIndexByte(host, ']')+1:], ":") == 1
 }
 
-// addResponseHeaders adds the headers that the listener attributes set to an answer.
+// addResponseHeaders sets the response headers that the attributes of the listener define in h.
 func (x *exchange) addResponseHeaders(h http.Header) {
 	for name, value := range x.route.listener.attr.responseHeaders {
 		h.Set(name, value)

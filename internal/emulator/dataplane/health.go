@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// withDefaults returns the health check with AWS's defaults for settings that the configuration omits.
+// withDefaults returns the health check of target group tg, with AWS's defaults for settings that are not set.
 func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 	path, matcher := "/", "200"
 	if tg.Protocol.isNetworkProtocol() {
@@ -44,8 +44,8 @@ func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 	return h
 }
 
-// superviseChecks starts and stops health checkers: one for each target in service, of the target groups to which an action
-// refers.
+// superviseChecks starts a health checker for each target in service of the target groups in use, and stops all other health
+// checkers. Targets of a target group without health checks become healthy.
 func (p *Plane) superviseChecks(cfg Config) {
 	from := checkSources(cfg)
 	for arn, g := range p.targetGroups {
@@ -64,21 +64,21 @@ func (p *Plane) superviseChecks(cfg Config) {
 	}
 }
 
-// checkSource is the node or the accelerator that probes the targets of a target group.
+// checkSource is the load balancer node or the accelerator that probes the targets of a target group.
 type checkSource struct {
-	node netip.AddrPort // address of the node with the port of a listener, or of the accelerator
-	// isNetwork is set for a Network Load Balancer or an accelerator.
+	node netip.AddrPort // address of the node with the port of a listener, or address of the accelerator
+	// isNetwork is true for a Network Load Balancer or an accelerator.
 	isNetwork bool
 }
 
-// checkSources maps each target group that is in use to the node or the accelerator that probes its targets.
+// checkSources returns the node or the accelerator that probes the targets of each target group in use, by ARN.
 func checkSources(cfg Config) map[string]checkSource {
 	from := map[string]checkSource{}
 	for _, a := range cfg.Accelerators {
 		for _, l := range a.Listeners {
 			for _, g := range l.EndpointGroups {
-				// An endpoint group has a target group with its ARN, for health checks of endpoints other than load
-				// balancers.
+				// Each endpoint group has a target group with the same ARN. It contains the endpoints that need health
+				// checks, because they are not load balancers.
 				from[g.ARN] = checkSource{a.sourceAddress(), true}
 			}
 		}
@@ -104,7 +104,7 @@ func checkSources(cfg Config) map[string]checkSource {
 	return from
 }
 
-// startChecker starts the health checker of a target unless it runs.
+// startChecker starts the health checker of target t, unless it is running.
 func (p *Plane) startChecker(g *targetGroup, t *target, source checkSource) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +117,7 @@ func (p *Plane) startChecker(g *targetGroup, t *target, source checkSource) {
 	p.goroutines.Go(c.run)
 }
 
-// stopChecker stops the health checker. A later checker of the target starts without a result.
+// stopChecker stops the health checker and resets the health of the target to StateInitial.
 func (t *target) stopChecker() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +128,7 @@ func (t *target) stopChecker() {
 	}
 }
 
-// wakeChecker makes the health checker read its settings again.
+// wakeChecker makes the health checker of the target read its settings again.
 func (t *target) wakeChecker() {
 	select {
 	case t.wake <- struct{}{}:
@@ -150,7 +150,7 @@ type checker struct {
 	lastReported        probeResult
 }
 
-// probeResult is the result of a probe; the zero value is a success.
+// probeResult is the result of a probe. The zero value is a success.
 type probeResult struct{ reason, description string }
 
 func (c *checker) run() {
@@ -178,16 +178,16 @@ func (c *checker) run() {
 }
 
 // initialProbeFactor is the factor by which Network Load Balancers and accelerators probe a target without a result more
-// often, because many of their components probe independently.
+// often. In AWS, many of their components probe independently.
 const initialProbeFactor = 10
 
-// withJitter returns the interval shortened by a random duration of up to a tenth, which spreads probes over time.
+// withJitter returns d shortened by a random duration of up to a tenth of d, which spreads probes over time.
 func withJitter(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/10+1))
 }
 
-// recordResult counts a result, and publishes the health when the state or its reason changes. One success is enough for a
-// target without an earlier result, except on a Network Load Balancer or an accelerator.
+// recordResult counts the result out, and publishes the health of the target if its state or its reason changes. One success
+// makes a target without an earlier result healthy, but not on a Network Load Balancer or an accelerator.
 func (c *checker) recordResult(h HealthCheck, out probeResult) {
 	state := c.state
 	if out == (probeResult{}) {
@@ -204,7 +204,7 @@ func (c *checker) recordResult(h HealthCheck, out probeResult) {
 		}
 	}
 	if state == StateInitial || state == StateHealthy && out != (probeResult{}) || state == StateUnhealthy && out == (probeResult{}) {
-		return // too early for a change
+		return // too few results for a change
 	}
 	if state == c.state && out == c.lastReported {
 		return
@@ -213,7 +213,8 @@ func (c *checker) recordResult(h HealthCheck, out probeResult) {
 	c.publishHealth(state, out)
 }
 
-// publishHealth sets the health of the target and reports it, unless the checker has been stopped.
+// publishHealth sets the health of the target and reports it, unless the checker has been stopped. If the target becomes
+// unhealthy on a Network Load Balancer or an accelerator, it also ends the connections, if an attribute requires that.
 func (c *checker) publishHealth(state TargetState, out probeResult) {
 	t := c.target
 	t.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checkedTargetGroup returns a target group with health checks.
+// checkedTargetGroup returns a target group with health checks every 10 ms.
 func checkedTargetGroup(arn string, backends ...*backend) TargetGroup {
 	g := targetGroupOf(arn, backends...)
 	g.HealthCheck = HealthCheck{
@@ -22,7 +22,7 @@ func checkedTargetGroup(arn string, backends ...*backend) TargetGroup {
 	return g
 }
 
-// answerHealthChecks makes a backend respond to health checks with a status, and counts the checks.
+// answerHealthChecks makes a backend answer health checks with the current value of status. seen counts the health checks.
 func answerHealthChecks(status *atomic.Int64, seen *atomic.Int64) func(*backend) {
 	return func(b *backend) {
 		b.handle = func(w http.ResponseWriter, r *http.Request) {
@@ -188,7 +188,7 @@ func TestFrequentChangesDoNotStopChecks(t *testing.T) {
 	b := startBackend(t, "b", answerHealthChecks(&status, &seen))
 	p := startPlane(t)
 	g := checkedTargetGroup("g", b)
-	g.HealthCheck = HealthCheck{Path: "/healthz", Interval: 40 * time.Millisecond} // other settings have their defaults
+	g.HealthCheck = HealthCheck{Path: "/healthz", Interval: 40 * time.Millisecond} // defaults apply to the other settings
 	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g)
 	eventually(t, "four checks", func() bool {
 		apply(t, p, cfg)

@@ -24,10 +24,10 @@ import (
 // conditionTimeout is how long a test waits for a condition. It is so long that only a hang exceeds it.
 const conditionTimeout = 2 * time.Minute
 
-// brief is how long a test waits if nothing is expected, or if it repeats the request.
+// brief is how long a test waits if it expects nothing, or before it repeats a request.
 const brief = 50 * time.Millisecond
 
-// eventually waits until a condition is true.
+// eventually waits until ok returns true. It fails the test after conditionTimeout.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(conditionTimeout)
@@ -42,7 +42,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// healthResults collects the results of health checks.
+// healthResults collects the results that Options.ReportHealth receives.
 type healthResults struct {
 	mu  sync.Mutex
 	all []HealthResult
@@ -60,7 +60,7 @@ func (r *healthResults) list() []HealthResult {
 	return append([]HealthResult(nil), r.all...)
 }
 
-// startPlane returns a data plane that listens on free ports and is closed at the end of the test.
+// startPlane returns a data plane that listens on free ports. It is closed at the end of the test.
 func startPlane(t *testing.T, change ...func(*Options)) *Plane {
 	t.Helper()
 	opt := Options{BindAddress: func(at netip.AddrPort) netip.AddrPort {
@@ -81,18 +81,18 @@ func apply(t *testing.T, p *Plane, cfg Config) {
 	}
 }
 
-// echoResponse is the response of a backend.
+// echoResponse is the response of a backend, which describes the request.
 type echoResponse struct {
 	Name, Method, Host, URI, Proto, Body, Remote string
 	Header                                       http.Header
 }
 
-// backend is an HTTP server that echoes requests.
+// backend is an HTTP server that echoes requests as JSON.
 type backend struct {
 	name string
 	addr netip.AddrPort
 	srv  *http.Server
-	// handle replaces the echo. It must be set before the first request.
+	// handle replaces the echo, if it is not nil. It must be set before the first request.
 	handle http.HandlerFunc
 }
 
@@ -140,7 +140,7 @@ func (b *backend) target() Target {
 	return Target{ID: b.addr.Addr().String(), Address: b.addr.Addr(), Port: b.addr.Port(), State: StateHealthy}
 }
 
-// targetGroupOf returns a target group without health checks.
+// targetGroupOf returns an HTTP target group without health checks. Its targets are the backends.
 func targetGroupOf(arn string, backends ...*backend) TargetGroup {
 	g := TargetGroup{ARN: arn, Protocol: HTTP, HealthCheck: HealthCheck{Disabled: true}}
 	for _, b := range backends {
@@ -157,7 +157,8 @@ func forwardTo(arns ...string) Forward {
 	return f
 }
 
-// albConfig returns a configuration with one load balancer in one availability zone.
+// albConfig returns a configuration with one Application Load Balancer in one availability zone. Its listener l defaults to
+// HTTP on port 80.
 func albConfig(l Listener, groups ...TargetGroup) Config {
 	if l.ARN == "" {
 		l.ARN = "listener"
@@ -177,7 +178,7 @@ func albConfig(l Listener, groups ...TargetGroup) Config {
 	}
 }
 
-// firstListenerAddress returns the socket address of the first listener.
+// firstListenerAddress returns the address on this machine of the first listener.
 func firstListenerAddress(t *testing.T, p *Plane) string {
 	t.Helper()
 	e := p.Endpoints()
@@ -202,7 +203,7 @@ func (r reply) parseEcho(t *testing.T) echoResponse {
 	return e
 }
 
-// client uses one connection for each request and does not follow redirects.
+// client opens a connection for each request, does not follow redirects and does not verify certificates.
 var client = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -239,7 +240,7 @@ func get(t *testing.T, p *Plane, host, target string) reply {
 	return send(t, client, req)
 }
 
-// sendRaw sends bytes and returns all bytes that it receives until the peer closes the connection.
+// sendRaw sends text and returns everything that it receives until the peer closes the connection.
 func sendRaw(t *testing.T, at, text string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
@@ -285,7 +286,7 @@ func newIssuer(t *testing.T) *issuer {
 	return &issuer{cert: cert, key: key, nextSerial: 1}
 }
 
-// issue creates a certificate. If rsaBits is 0, it has an ECDSA key.
+// issue creates a certificate for these names. It has an RSA key of rsaBits bits, or an ECDSA key if rsaBits is 0.
 func (i *issuer) issue(t *testing.T, rsaBits int, names ...string) tls.Certificate {
 	t.Helper()
 	var key any

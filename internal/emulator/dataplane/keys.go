@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// keysMaxAge is the time after which keys are fetched again.
+	// keysMaxAge is the age at which cached keys are fetched again.
 	keysMaxAge = 10 * time.Minute
-	// keysMinFetchInterval is the minimum time between two fetches for unknown key ids.
+	// keysMinFetchInterval is the minimum age of cached keys before they are fetched again because of an unknown key ID.
 	keysMinFetchInterval = time.Second
 )
 
-// publicKey is one key of a JWKS document.
+// publicKey is a key of a JWKS document.
 type publicKey struct {
 	id, algorithm string
 	key           any // *rsa.PublicKey or *ecdsa.PublicKey
 }
 
-// keyCache caches JWKS documents.
+// keyCache caches the keys of JWKS documents by URL.
 type keyCache struct {
 	client *http.Client
 	mu     sync.Mutex
@@ -45,7 +45,8 @@ func newKeyCache(client *http.Client) *keyCache {
 	return &keyCache{client: client, sets: map[string]keySet{}}
 }
 
-// get returns the keys of an endpoint. It fetches them again if they are old or do not contain the id.
+// get returns the keys at an endpoint. It fetches them again if the cached keys are too old or do not contain the key ID id.
+// An empty id means any key.
 func (c *keyCache) get(ctx context.Context, endpoint, id string) ([]publicKey, error) {
 	c.mu.Lock()
 	set, ok := c.sets[endpoint]
@@ -93,7 +94,7 @@ func (c *keyCache) fetch(ctx context.Context, endpoint string) ([]publicKey, err
 	return keys, nil
 }
 
-// jwk is a JSON web key.
+// jwk is a JSON Web Key.
 type jwk struct {
 	Type      string `json:"kty"`
 	KeyID     string `json:"kid"`
@@ -105,7 +106,7 @@ type jwk struct {
 	Y         string `json:"y"`
 }
 
-// publicKey returns the public key. It returns false for types of keys that load balancers do not support.
+// publicKey returns the public key. It returns false if the key is invalid or load balancers do not support its type.
 func (k jwk) publicKey() (any, bool) {
 	switch k.Type {
 	case "RSA":
@@ -132,7 +133,7 @@ func (k jwk) publicKey() (any, bool) {
 		x.FillBytes(point[1 : 1+size])
 		y.FillBytes(point[1+size:])
 		key, err := ecdsa.ParseUncompressedPublicKey(curve, point)
-		return key, err == nil // err: the text is not a point of the curve
+		return key, err == nil // an error means that the point is not on the curve
 	}
 	return nil, false
 }

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// maxLambdaBody is the maximum size of a request or response body of a function in bytes.
+// maxLambdaBody is the maximum size in bytes of the body of a request to a Lambda function, and of its response.
 const maxLambdaBody = 1 << 20
 
-// lambdaEvent is the event with which functions receive a request.
+// lambdaEvent is the event that a Lambda function receives for a request.
 type lambdaEvent struct {
 	RequestContext struct {
 		ELB struct {
@@ -33,7 +33,7 @@ type lambdaEvent struct {
 	Base64       bool                `json:"isBase64Encoded"`
 }
 
-// lambdaResponse is the response of a function.
+// lambdaResponse is the response of a Lambda function.
 type lambdaResponse struct {
 	Status       int                 `json:"statusCode"`
 	Headers      map[string]string   `json:"headers"`
@@ -44,8 +44,8 @@ type lambdaResponse struct {
 
 var errBodyTooLarge = errors.New("the body is too large for a function")
 
-// invokeLambda sends the request to a function and answers with its response. target is path and
-// query after transforms.
+// invokeLambda invokes the Lambda function t with the request and sends its response to the client. target is the path and
+// the query of the request after transforms.
 func (x *exchange) invokeLambda(ctx context.Context, g *targetGroup, v *targetGroupView, t *target, target string) {
 	if x.r.Header.Get("Upgrade") != "" {
 		x.answer(http.StatusBadRequest)
@@ -94,9 +94,9 @@ func (x *exchange) invokeLambda(ctx context.Context, g *targetGroup, v *targetGr
 	x.sendAnswer(out.Status, string(body))
 }
 
-// newLambdaEvent returns the event of the request. Query parameters stay encoded, and header names
-// are in lower case. Of repeated parameters and headers only the last value is sent, unless
-// multi is set.
+// newLambdaEvent returns the event for the request as JSON. group is the ARN of the target group. Query parameters stay
+// encoded, and header names are in lower case. If a parameter or header is repeated, the event contains only its last value,
+// unless multi is set.
 func (x *exchange) newLambdaEvent(group string, multi bool, target string) ([]byte, error) {
 	path, query, _ := strings.Cut(target, "?")
 	e := lambdaEvent{Method: x.r.Method, Path: path}
@@ -150,7 +150,7 @@ func lastValues(all map[string][]string) map[string]string {
 	return out
 }
 
-// encodeLambdaBody returns a text body unchanged, and encodes other bodies as base64.
+// encodeLambdaBody returns a text body unchanged, and any other body as base64. h determines whether the body is text.
 func encodeLambdaBody(body []byte, h http.Header) (text string, encoded bool) {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))

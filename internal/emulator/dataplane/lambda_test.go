@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// startLambdaPlane serves a Lambda function. seen returns the event of the latest call.
+// startLambdaPlane starts a data plane that forwards all requests to a Lambda function. respond returns the function's
+// response. seen returns the event of the first invocation that it has not returned before.
 func startLambdaPlane(t *testing.T, attributes map[string]string, respond func() (string, error)) (p *Plane, seen func() map[string]any) {
 	t.Helper()
 	events := make(chan []byte, 10)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lifetime is a context that ends with its owner: the data plane, or one health checker. It is the root context of
-// work without a request.
+// lifetime is a context that ends when end is called. The data plane, its UDP sockets and its health checkers use one as the
+// root context of work that has no request.
 type lifetime struct {
 	done chan struct{}
 	once *sync.Once

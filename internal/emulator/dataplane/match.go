@@ -12,24 +12,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/glob"
 )
 
-// RequestFacts contains the parts of a request that conditions of rules compare.
+// RequestFacts contains the parts of a request that rule conditions compare.
 type RequestFacts struct {
-	// Host is the Host header as sent, with or without a port.
+	// Host is the Host header as the client sent it, with or without a port.
 	Host string
-	// Path is the path as sent: not decoded, not cleaned, without query.
+	// Path is the path as the client sent it: not decoded, not cleaned, without the query.
 	Path string
-	// Query is the query as sent, without the question mark.
+	// Query is the query as the client sent it, without the question mark.
 	Query  string
 	Method string
 	Header http.Header
-	// Source is the address of the TCP peer.
+	// Source is the address of the client's TCP connection.
 	Source netip.Addr
 }
 
-// Matcher matches requests against the compiled conditions of a rule.
+// Matcher contains the compiled conditions of a rule.
 type Matcher struct{ tests []func(RequestFacts) bool }
 
-// Match reports whether all conditions are true. It returns true if there are no conditions.
+// Match reports whether all conditions are true for f. It returns true if there are no conditions.
 func (m *Matcher) Match(f RequestFacts) bool {
 	for _, holds := range m.tests {
 		if !holds(f) {
@@ -39,8 +39,8 @@ func (m *Matcher) Match(f RequestFacts) bool {
 	return true
 }
 
-// Match reports whether the rule's conditions are true for a request. The result depends only on the arguments. An
-// error contains the regular expression that does not compile.
+// Match reports whether the conditions of a rule are true for f. It returns an error if a condition is invalid, for example
+// because a regular expression does not compile.
 func Match(rule Rule, f RequestFacts) (bool, error) {
 	m, err := Compile(rule.Conditions)
 	if err != nil {
@@ -49,7 +49,7 @@ func Match(rule Rule, f RequestFacts) (bool, error) {
 	return m.Match(f), nil
 }
 
-// Compile compiles conditions, so that they can be matched against many requests.
+// Compile compiles conditions, which can then be matched against many requests.
 func Compile(conditions []Condition) (*Matcher, error) {
 	m := &Matcher{}
 	for i, c := range conditions {
@@ -66,8 +66,8 @@ func compileCondition(c Condition) (func(RequestFacts) bool, error) {
 	switch c := c.(type) {
 	case HostHeader:
 		matches, err := compilePatterns(c.Values, c.Regexes, ignoreCase)
-		// The host includes the port if the client sends one: public reports contain conditions that match only without a
-		// port, and regular expressions that must contain the port.
+		// f.Host includes the port that the client sent. Public reports describe conditions that match only without a port,
+		// and regular expressions that must contain the port.
 		return func(f RequestFacts) bool { return matches(f.Host) }, err
 	case PathPattern:
 		matches, err := compilePatterns(c.Values, c.Regexes, matchCase)
@@ -95,7 +95,7 @@ func compileCondition(c Condition) (func(RequestFacts) bool, error) {
 	}
 }
 
-// caseRule determines whether letters of different case are equal.
+// caseRule determines whether upper-case and lower-case letters are equal.
 type caseRule bool
 
 const (
@@ -103,7 +103,7 @@ const (
 	ignoreCase caseRule = true
 )
 
-// compilePatterns returns a test that is true if any glob or expression matches.
+// compilePatterns returns a function that reports whether any glob or regular expression matches a text.
 func compilePatterns(globs, expressions []string, fold caseRule) (func(string) bool, error) {
 	globs = slices.Clone(globs)
 	if fold {
@@ -132,8 +132,8 @@ func compilePatterns(globs, expressions []string, fold caseRule) (func(string) b
 	}, nil
 }
 
-// matchQuery reports whether a parameter of the query matches one of the pairs. Parameters are separated by "&", key
-// and value by the first "=".
+// matchQuery reports whether a parameter of the query matches one of the pairs. "&" separates parameters, and the first "="
+// separates key and value.
 func matchQuery(pairs []QueryPair, query string) bool {
 	if query == "" {
 		return false
@@ -152,8 +152,7 @@ func matchQuery(pairs []QueryPair, query string) bool {
 	return false
 }
 
-// hostWithoutPort strips the port of a Host header, and the brackets of an
-// IPv6 address.
+// hostWithoutPort returns a Host header without the port and without the brackets around an IPv6 address.
 func hostWithoutPort(host string) string {
 	if strings.HasPrefix(host, "[") {
 		if end := strings.IndexByte(host, ']'); end > 0 {

@@ -95,8 +95,7 @@ func TestMatchReportsInvalidRegex(t *testing.T) {
 	}
 }
 
-// FuzzMatch checks that matching never fails, and that a rule matches if and only if each of its conditions
-// matches.
+// FuzzMatch checks that matching does not fail, and that a rule matches if and only if each of its conditions matches.
 func FuzzMatch(f *testing.F) {
 	f.Add("*.example.com", "/a*", "k", "v?", "a.example.com:80", "/ab", "k=v1&x")
 	f.Fuzz(func(t *testing.T, hostGlob, pathGlob, key, value, host, path, query string) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Headers that describe the client's certificate.
+// Headers that describe the client's certificate to targets.
 const (
 	headerClientCert         = "X-Amzn-Mtls-Clientcert"
 	headerClientCertSerial   = "X-Amzn-Mtls-Clientcert-Serial-Number"
@@ -28,11 +28,11 @@ var clientCertHeaders = []string{
 	headerClientCertSubject, headerClientCertValidity, headerClientCertLeaf,
 }
 
-// maxChainDepth is the maximum number of certificates in a client's chain.
+// maxChainDepth is the maximum number of certificates in the chain of a client certificate.
 const maxChainDepth = 4
 
-// requireClientCertificates makes handshakes request a client certificate. Sessions are not resumed, so that each
-// connection presents a certificate.
+// requireClientCertificates configures TLS handshakes to request a client certificate. In mode Verify, a handshake fails
+// without a valid certificate. Sessions are not resumed, so each connection presents a certificate.
 func requireClientCertificates(cfg *tls.Config, m MutualTLS) error {
 	cfg.SessionTicketsDisabled = true
 	switch m.Mode {
@@ -58,7 +58,7 @@ func requireClientCertificates(cfg *tls.Config, m MutualTLS) error {
 // trustStore verifies client certificates.
 type trustStore struct {
 	roots          *x509.CertPool
-	revokedSerials map[string]bool // issuer and serial number
+	revokedSerials map[string]bool // the key is the issuer (DER) followed by the serial number
 	ignoreExpiry   bool
 }
 
@@ -118,8 +118,8 @@ func (s *trustStore) hasRevokedCertificate(chain []*x509.Certificate) bool {
 	return false
 }
 
-// setTLSHeaders sets the headers about the client's connection and certificate. Headers of
-// clients with these names are removed.
+// setTLSHeaders sets the request headers that describe the client's TLS connection and certificate. It removes certificate
+// headers that the client sent.
 func (x *exchange) setTLSHeaders(out http.Header) {
 	l := x.route.listener
 	for _, name := range clientCertHeaders {
@@ -149,7 +149,7 @@ func (x *exchange) setTLSHeaders(out http.Header) {
 	set(headerClientCertLeaf, escapePEM(leaf))
 }
 
-// escapePEM returns certificates in PEM, percent-encoded except for the characters + = /.
+// escapePEM returns certificates in PEM format, percent-encoded except for the characters + = /.
 func escapePEM(certs ...*x509.Certificate) string {
 	var text bytes.Buffer
 	for _, c := range certs {

@@ -10,9 +10,9 @@ import (
 // immutable.
 type dnsNameView struct {
 	nodes []nodeAddresses
-	// isZonal is set for the DNS name of a single node.
+	// isZonal is true for the DNS name of a single node.
 	isZonal bool
-	// targetGroups are the target groups to which a Network Load Balancer forwards.
+	// targetGroups are the target groups to which a Network Load Balancer forwards. It is empty for other DNS names.
 	targetGroups []*targetGroup
 	crossZone    bool
 }
@@ -24,10 +24,9 @@ type nodeAddresses struct {
 	ipv6         netip.Addr // in the emulated network; invalid if the node has none
 }
 
-// Resolve returns the addresses of this machine for the DNS name of a load balancer or accelerator, and false for an
-// unknown name. It has the signature of resolver.Lookup. For a Network Load Balancer it omits nodes whose zone has
-// too few healthy targets, unless this applies to all zones. For Application Load Balancers it returns all nodes,
-// unlike AWS.
+// Resolve returns the addresses of this machine for the DNS name of a load balancer or accelerator, or false if the name is
+// unknown. It has the signature of resolver.Lookup. For a Network Load Balancer, it omits nodes in zones with too few
+// healthy targets, unless all zones have too few. For an Application Load Balancer, it returns all nodes, unlike AWS.
 func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	names := p.names.Load()
 	if names == nil {
@@ -51,7 +50,7 @@ func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	return healthy, true
 }
 
-// isZoneHealthy reports whether each target group with targets has enough healthy targets in the zone.
+// isZoneHealthy reports whether each target group that has targets has enough healthy targets for nodes in the zone.
 func (v dnsNameView) isZoneHealthy(zone string) bool {
 	for _, g := range v.targetGroups {
 		view := g.view.Load()
@@ -77,7 +76,7 @@ func (v dnsNameView) isZoneHealthy(zone string) bool {
 	return true
 }
 
-// applyNames publishes the DNS names of a configuration, including the zonal names of Network Load Balancers.
+// applyNames publishes the DNS names in a configuration and the zonal names of Network Load Balancers.
 func (p *Plane) applyNames(cfg Config) {
 	names := map[string]dnsNameView{}
 	for _, lb := range cfg.LoadBalancers {
@@ -116,8 +115,8 @@ func (p *Plane) applyNames(cfg Config) {
 	p.names.Store(&names)
 }
 
-// forwardedTargetGroups returns the target groups to which the listeners of a load balancer forward. It omits target groups
-// with weight 0, which do not affect the health of zones.
+// forwardedTargetGroups returns the target groups to which the listeners of a Network Load Balancer forward. It omits target
+// groups with weight 0, which do not affect the health of zones.
 func (p *Plane) forwardedTargetGroups(lb LoadBalancer) []*targetGroup {
 	var out []*targetGroup
 	for _, l := range lb.Listeners {

@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// serverHeaderValue is the Server header of AWS's load balancers.
+// serverHeaderValue is the value of the Server header in responses of AWS's load balancers.
 const serverHeaderValue = "awselb/2.0"
 
-// statusTexts contains the reason phrases in pages that differ from the phrases of net/http.
+// statusTexts maps a status to its reason phrase in AWS's HTML pages, where it differs from the phrase of net/http.
 var statusTexts = map[int]string{
 	http.StatusServiceUnavailable: "Service Temporarily Unavailable",
 	http.StatusGatewayTimeout:     "Gateway Time-out",
@@ -20,7 +20,7 @@ var statusTexts = map[int]string{
 	561:                           "Unauthorized",
 }
 
-// statusPage returns the HTML page of an answer of the load balancer itself.
+// statusPage returns the HTML page that a load balancer sends with a status of its own.
 func statusPage(status int) string {
 	title := strconv.Itoa(status)
 	text, ok := statusTexts[status]
@@ -34,8 +34,8 @@ func statusPage(status int) string {
 		"<center><h1>%s</h1></center>\r\n</body>\r\n</html>\r\n", title, title)
 }
 
-// answer sends the page of a status. For statuses of 500 and above, gRPC clients get the gRPC status UNAVAILABLE
-// instead.
+// answer sends a response with a status and its HTML page. If the status is 500 or above, a gRPC client gets the gRPC status
+// UNAVAILABLE instead of the page.
 func (x *exchange) answer(status int) {
 	h := x.w.Header()
 	if x.isGRPC && status != 464 && status >= 500 {
@@ -48,7 +48,7 @@ func (x *exchange) answer(status int) {
 	x.sendAnswer(status, statusPage(status))
 }
 
-// sendAnswer sends an answer of the load balancer itself.
+// sendAnswer sends a response that does not come from an HTTP target.
 func (x *exchange) sendAnswer(status int, body string) {
 	h := x.w.Header()
 	if !x.route.listener.attr.hideServerHeader {

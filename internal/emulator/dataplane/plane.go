@@ -15,42 +15,39 @@ import (
 	"time"
 )
 
-// Options connect the data plane to its environment. The zero value is valid.
+// Options configure the data plane and connect it to its environment. The zero value is valid.
 type Options struct {
-	// ReportHealth receives the results of health checks, from any goroutine and without a
-	// lock held. It may call Apply, but Close waits for it.
+	// ReportHealth receives the results of health checks. It is called from any goroutine, without a lock held. It may call
+	// Apply, but not Close, which waits for it.
 	ReportHealth func(HealthResult)
-	// LogAccess receives an entry for each finished request. It must not block.
+	// LogAccess receives an entry for each finished request or flow. It must not block.
 	LogAccess func(AccessEntry)
-	// BindAddress returns the local address of a listener on a VPC address. The default keeps the port and uses Loopback of
-	// the address. With port 0 the listener uses a free port, which Endpoints returns.
+	// BindAddress returns the address on this machine where a listener with a VPC address is opened. The default is Loopback
+	// of the VPC address, with the same port. With port 0 the listener uses a free port, which Endpoints returns.
 	BindAddress func(netip.AddrPort) netip.AddrPort
-	// DialAddress returns the local address of a target. The default keeps the port and uses
-	// Loopback of the address.
+	// DialAddress returns the address on this machine of a target. The default is Loopback of its address, with the same
+	// port.
 	DialAddress func(netip.AddrPort) netip.AddrPort
-	// ClientAddress returns the client address for a TCP peer, which is used in conditions and headers. The default is the
-	// peer's address.
+	// ClientAddress returns the client address that conditions and headers use for a TCP peer. The default is the address of
+	// the peer.
 	ClientAddress func(netip.Addr) netip.Addr
-	// IsPermitted reports whether packets pass between two addresses of the emulated network: from a client to a listener
-	// and from a node to a target. It emulates security groups. Other packets are dropped, not rejected. By default
-	// all packets pass.
+	// IsPermitted reports whether packets pass from a client to a listener, or from a node to a target. It emulates security
+	// groups. Packets that do not pass are dropped, not rejected. By default all packets pass.
 	IsPermitted func(Packet) bool
-	// UDPIdleTimeout is the time without packets after which a Network Load Balancer
-	// ends a flow of datagrams, 120 s by default.
+	// UDPIdleTimeout is the time without packets after which a Network Load Balancer ends a UDP flow. The default is 120 s.
 	UDPIdleTimeout time.Duration
-	// AcceleratorIdleTimeout and AcceleratorUDPIdleTimeout are the idle timeouts of connections and UDP flows of
-	// accelerators, 340 s and 30 s by default.
+	// AcceleratorIdleTimeout and AcceleratorUDPIdleTimeout are the idle timeouts of TCP connections and UDP flows through
+	// accelerators. The defaults are 340 s and 30 s.
 	AcceleratorIdleTimeout, AcceleratorUDPIdleTimeout time.Duration
-	// InvokeLambda calls a function with the event of a request and returns its response, in the formats of Lambda and
-	// load balancers. Without it, requests to functions get the status 502.
+	// InvokeLambda invokes a Lambda function with an event and returns its response, both in AWS's JSON format. If it is
+	// nil, requests to Lambda functions get the status 502.
 	InvokeLambda func(ctx context.Context, function string, event []byte) ([]byte, error)
-	// PortOffset is added to ports that this process may not bind. Defaults
-	// to 8000.
+	// PortOffset is added to ports below 1024 if this process may not bind them. The default is 8000.
 	PortOffset uint16
-	// ConnectTimeout is the timeout of connections to targets, 10 s by default.
+	// ConnectTimeout is the timeout of connecting to a target. The default is 10 s.
 	ConnectTimeout time.Duration
-	// IdentityClient is the client for identity providers and JWKS documents. The default verifies certificates and has a
-	// timeout of 10 s.
+	// IdentityClient is the HTTP client for identity providers and JWKS documents. The default client verifies certificates
+	// and has a timeout of 10 s.
 	IdentityClient *http.Client
 	// Log receives messages for the operator of the emulator. By default nothing is logged.
 	Log *slog.Logger
@@ -136,7 +133,7 @@ func New(opt Options) *Plane {
 
 // Apply makes the data plane serve a configuration. Applying the same configuration again changes nothing. Connections and
 // requests that the change does not affect continue. Parts that cannot be served (a port in use, an invalid attribute) are
-// omitted and listed in the error, and all other parts are applied. A later Apply tries the omitted parts again.
+// omitted, and the error lists them. All other parts are applied. A later Apply tries the omitted parts again.
 func (p *Plane) Apply(cfg Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,20 +180,20 @@ func (p *Plane) Apply(cfg Config) error {
 	return errors.Join(append(errs, acceleratorSocketManager{p}.applyAccelerators(cfg)...)...)
 }
 
-// Endpoint is the local address of a listener of a node.
+// Endpoint is the open socket of a listener at one node address.
 type Endpoint struct {
 	LoadBalancer string // ARN
 	Listener     string // ARN
 	Zone         string
-	// NodeAddress is the VPC address and the listener's port.
+	// NodeAddress is the VPC address of the node with the port of the listener.
 	NodeAddress netip.AddrPort
-	// LocalAddress is the address of the socket.
+	// LocalAddress is the address of the socket on this machine.
 	LocalAddress netip.AddrPort
-	// UDP is set for a UDP socket; otherwise the protocol is TCP.
+	// UDP is true for a UDP socket and false for a TCP socket.
 	UDP bool
 }
 
-// Endpoints lists the open listeners, ordered by node address and port.
+// Endpoints lists the open sockets of listeners, ordered by node address and port.
 func (p *Plane) Endpoints() []Endpoint {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,14 +212,14 @@ func (r *route) endpoint(at, real netip.AddrPort) Endpoint {
 	return Endpoint{LoadBalancer: r.lb.arn, Listener: r.listener.arn, Zone: r.zone, NodeAddress: at, LocalAddress: real}
 }
 
-// socketKey identifies a socket by the address of a node and the port of a listener, for connections or for datagrams.
+// socketKey identifies a socket by the address of a node, the port of a listener, and TCP or UDP.
 type socketKey struct {
 	at  netip.AddrPort
 	udp bool
 }
 
-// publishSockets records the local addresses of listeners, for connections from one
-// load balancer to another and from accelerators.
+// publishSockets publishes the local addresses of all listeners. Load balancers and accelerators use them to connect to load
+// balancers.
 func (p *Plane) publishSockets() {
 	sockets := make(map[socketKey]netip.AddrPort, len(p.listenerSockets)+len(p.networkListeners))
 	for at, f := range p.listenerSockets {
@@ -236,7 +233,8 @@ func (p *Plane) publishSockets() {
 	p.sockets.Store(&sockets)
 }
 
-// socketAt returns the local address of a load balancer's listener.
+// socketAt returns the local address of the load balancer listener at an address in the emulated network. open is false if
+// there is none.
 func (p *Plane) socketAt(at netip.AddrPort, udp bool) (real netip.AddrPort, open bool) {
 	if sockets := p.sockets.Load(); sockets != nil {
 		real, open = (*sockets)[socketKey{at, udp}]
@@ -244,7 +242,7 @@ func (p *Plane) socketAt(at netip.AddrPort, udp bool) (real netip.AddrPort, open
 	return real, open
 }
 
-// realAddress returns the address on this machine for an address of the emulated network.
+// realAddress returns the address on this machine for an address in the emulated network.
 func (p *Plane) realAddress(at netip.AddrPort, udp bool) netip.AddrPort {
 	if real, ok := p.socketAt(at, udp); ok {
 		return real
@@ -252,8 +250,8 @@ func (p *Plane) realAddress(at netip.AddrPort, udp bool) netip.AddrPort {
 	return p.opt.DialAddress(at)
 }
 
-// Close ends all connections, requests and health checks. After it returns, no listener is open and Options.ReportHealth is
-// not called.
+// Close ends all connections, requests and health checks. After it has returned, no listener is open and
+// Options.ReportHealth is not called.
 func (p *Plane) Close() {
 	p.mu.Lock()
 	if p.closed {

@@ -78,8 +78,7 @@ func TestPortOffsetReplacesPrivilegedPort(t *testing.T) {
 	}
 }
 
-// TestConnectionsSurviveChanges checks that a connection stays open while rules, targets and other listeners
-// change.
+// TestConnectionsSurviveChanges checks that a client connection stays open while rules, targets and other listeners change.
 func TestConnectionsSurviveChanges(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
@@ -122,7 +121,7 @@ func TestConnectionsSurviveChanges(t *testing.T) {
 	}
 }
 
-// keepSending sends requests until stop is called, and counts them. Each request must get the status 200.
+// keepSending sends requests to URL at until stop is called. It counts them in sent. Each response must have status 200.
 func keepSending(t *testing.T, at string) (sent *atomic.Int64, stop func()) {
 	sent = &atomic.Int64{}
 	ended := make(chan struct{})
@@ -155,8 +154,8 @@ func keepSending(t *testing.T, at string) (sent *atomic.Int64, stop func()) {
 	}
 }
 
-// TestNoRequestFailsWhileConfigurationChanges checks that no request fails while targets, rules, attributes and
-// listeners change.
+// TestNoRequestFailsWhileConfigurationChanges checks that no request fails while targets, rules, attributes and listeners
+// change.
 func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
@@ -184,8 +183,8 @@ func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 	stop()
 }
 
-// TestNoRequestFailsWhileARuleChangesItsTargetGroup checks that no request fails while the default rule switches
-// between target groups, although the targets of the previous target group become unused at once.
+// TestNoRequestFailsWhileARuleChangesItsTargetGroup checks that no request fails while the default rule switches between
+// target groups, although the targets of the previous target group become unused at once.
 func TestNoRequestFailsWhileARuleChangesItsTargetGroup(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
@@ -336,7 +335,7 @@ func TestSilentTargetIsTimedOut(t *testing.T) {
 	apply(t, p, cfg)
 	var both sync.WaitGroup
 	answered := func(request, status, body string) {
-		// A connection is closed without a response if its request arrives after the idle timeout.
+		// If the request arrives after the idle timeout, the load balancer closes the connection without a response.
 		var got string
 		for got == "" {
 			got = sendRaw(t, firstListenerAddress(t, p), request)

@@ -18,7 +18,7 @@ import (
 // codeMatcher is a set of ranges of status codes.
 type codeMatcher [][2]int
 
-// parseCodeMatcher reads "200", "200,202" and "200-299".
+// parseCodeMatcher parses a matcher such as "200", "200,202" or "200-299".
 func parseCodeMatcher(s string) (codeMatcher, error) {
 	var m codeMatcher
 	for part := range strings.SplitSeq(s, ",") {
@@ -45,7 +45,7 @@ func (m codeMatcher) has(code int) bool {
 	return false
 }
 
-// probe checks the target once, on a new connection.
+// probe checks the health of the target once, on a new connection.
 func (c *checker) probe(v *targetGroupView) probeResult {
 	h := v.cfg.HealthCheck
 	ctx, cancel := context.WithTimeout(c.lifetime, h.Timeout)
@@ -72,8 +72,8 @@ func (c *checker) probe(v *targetGroupView) probeResult {
 	}
 }
 
-// nextAddress returns the address to probe. For a target that is an Application Load Balancer
-// it returns the addresses of its nodes in turn.
+// nextAddress returns the address to probe. If the target is an Application Load Balancer, it returns the addresses of the
+// nodes in turn.
 func (c *checker) nextAddress(h HealthCheck) netip.AddrPort {
 	at := c.target.addr
 	if n := len(c.target.nodes); n > 0 {
@@ -86,8 +86,7 @@ func (c *checker) nextAddress(h HealthCheck) netip.AddrPort {
 	return at
 }
 
-// dial connects to the target, and sends the proxy protocol's header if the target group
-// requires it.
+// dial connects to the target at address "at". It sends a proxy protocol header if the target group uses the proxy protocol.
 func (c *checker) dial(ctx context.Context, v *targetGroupView, at netip.AddrPort) (net.Conn, error) {
 	conn, err := c.plane.dialTarget(ctx, "tcp", packetSource{node: c.source.node.Addr()}, at)
 	if err != nil || !v.attr.proxyProtocol {
@@ -100,7 +99,7 @@ func (c *checker) dial(ctx context.Context, v *targetGroupView, at netip.AddrPor
 	return conn, nil
 }
 
-// checkTCP performs a TCP health check.
+// checkTCP performs a TCP health check. It returns an error if it cannot connect.
 func (c *checker) checkTCP(ctx context.Context, v *targetGroupView) error {
 	conn, err := c.dial(ctx, v, c.nextAddress(v.cfg.HealthCheck))
 	if err != nil {
@@ -109,15 +108,15 @@ func (c *checker) checkTCP(ctx context.Context, v *targetGroupView) error {
 	return conn.Close()
 }
 
-// requestStatus sends the request of a health check and returns the code to compare: the HTTP status, or for gRPC the
-// status of the call.
+// requestStatus sends the request of a health check and returns the code that the matcher compares: the HTTP status or, for
+// gRPC, the gRPC status.
 func (c *checker) requestStatus(ctx context.Context, v *targetGroupView) (int, error) {
 	tg, h := v.cfg, v.cfg.HealthCheck
 	at := c.nextAddress(h)
 	version := tg.ProtocolVersion
 	secure := targetTLSConfig()
 	if c.source.isNetwork {
-		secure.MaxVersion = tls.VersionTLS12 // targets that accept only TLS 1.3 fail
+		secure.MaxVersion = tls.VersionTLS12 // health checks of targets that accept only TLS 1.3 fail
 	}
 	tr := &http.Transport{
 		Protocols:          transportProtocols(h.Protocol, version),
@@ -169,7 +168,7 @@ func (c *checker) requestStatus(ctx context.Context, v *targetGroupView) (int, e
 	return code, nil
 }
 
-// targetTLSConfig accepts any certificate: load balancers do not verify targets.
+// targetTLSConfig returns a configuration that accepts any certificate, because load balancers do not verify targets.
 func targetTLSConfig() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}
 }

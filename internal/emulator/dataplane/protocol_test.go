@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// startGRPC serves the gRPC health service, and returns the server as a target.
+// startGRPC starts a server with the gRPC health service, and returns the server as a target.
 func startGRPC(t *testing.T) (Target, *health.Server) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

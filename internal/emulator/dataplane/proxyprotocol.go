@@ -6,8 +6,7 @@ import (
 	"net/netip"
 )
 
-// Parts of version 2 of the proxy protocol,
-// https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt.
+// Constants of the proxy protocol, version 2: https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt.
 const (
 	proxySignature    = "\r\n\r\n\x00\r\nQUIT\n"
 	proxyVersionLocal = 0x20
@@ -19,7 +18,7 @@ const (
 	proxyTypeCRC32C   = 0x03
 )
 
-// proxyHeader returns the header that names the client and the listener to a target.
+// proxyHeader returns the proxy protocol header with the address of the client and of the listener.
 func proxyHeader(client, listener netip.AddrPort, datagram bool) []byte {
 	from, to := client.Addr(), listener.Addr()
 	family := byte(proxyInet)
@@ -43,10 +42,12 @@ func proxyHeader(client, listener netip.AddrPort, datagram bool) []byte {
 	return proxyFrame(proxyVersionProxy, family|transport, addresses)
 }
 
-// proxyLocalHeader returns the header of the load balancer's own connections, such as health checks.
+// proxyLocalHeader returns the proxy protocol header of connections that the load balancer itself opens, such as health
+// checks.
 func proxyLocalHeader() []byte { return proxyFrame(proxyVersionLocal, 0, nil) }
 
-// proxyFrame adds length and checksum to a header. The checksum is computed with zeros in its place.
+// proxyFrame returns a proxy protocol header with length and checksum. The checksum is that of the header with zeros as
+// checksum.
 func proxyFrame(version, family byte, addresses []byte) []byte {
 	out := append([]byte(proxySignature), version, family)
 	out = binary.BigEndian.AppendUint16(out, uint16(len(addresses)+7))

@@ -2,11 +2,11 @@ package dataplane
 
 import "encoding/hex"
 
-// quicServerIDBytes is the length of the server ID in connection IDs.
+// quicServerIDBytes is the length of the server ID in QUIC connection IDs, in bytes.
 const quicServerIDBytes = 8
 
-// parseQUICServerID converts a server ID from its form in the configuration, 0x and 16 hexadecimal
-// digits, to its bytes in packets; "" if there is none.
+// parseQUICServerID converts a server ID in its configured form, "0x" and 16 hexadecimal digits, to the bytes in packets. It
+// returns "" if the ID is empty or invalid.
 func parseQUICServerID(s string) string {
 	if len(s) != 2+2*quicServerIDBytes {
 		return ""
@@ -18,8 +18,8 @@ func parseQUICServerID(s string) string {
 	return string(raw)
 }
 
-// readQUICServerID reads the server ID out of a packet's destination connection ID: the eight bytes after its first byte.
-// It returns an empty text if the ID is too short.
+// readQUICServerID returns the server ID in a packet: the eight bytes after the first byte of the destination connection ID.
+// It returns "" if the connection ID is too short.
 func readQUICServerID(packet []byte) string {
 	const longHeader = 0x80
 	if len(packet) == 0 {

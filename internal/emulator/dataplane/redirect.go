@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// redirect answers with the location of a redirect action.
+// redirect answers the request with a redirect action.
 func (x *exchange) redirect(to Redirect) {
 	status := to.Status
 	if status == 0 {
@@ -23,10 +23,10 @@ func (x *exchange) redirect(to Redirect) {
 	x.answer(status)
 }
 
-// placeholderValues are the values of the placeholders in a redirect.
+// placeholderValues contains the values of the placeholders in a redirect.
 type placeholderValues struct{ protocol, host, port, path, query string }
 
-// redirectLocation returns the Location header of a redirect. It always has a port, and nothing is
+// redirectLocation returns the value of the Location header of a redirect. The URL always has a port, and nothing is
 // percent-encoded.
 func redirectLocation(to Redirect, from placeholderValues) string {
 	fill := strings.NewReplacer(
@@ -42,7 +42,7 @@ func redirectLocation(to Redirect, from placeholderValues) string {
 	return url
 }
 
-// hostForURL returns the host without its port, an IPv6 address in brackets.
+// hostForURL returns a host without its port. An IPv6 address is in brackets.
 func hostForURL(host string) string {
 	host = hostWithoutPort(host)
 	if strings.Contains(host, ":") {

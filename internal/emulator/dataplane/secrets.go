@@ -7,8 +7,8 @@ import (
 	"encoding/base64"
 )
 
-// cookieCipher encrypts the cookies and states that clients store for the load balancer. Each data plane has a new key, so
-// they are valid only for one data plane.
+// cookieCipher encrypts session cookies and login states, which clients store for the load balancer. Each data plane has its
+// own random key, so another data plane cannot decrypt them.
 type cookieCipher struct{ aead cipher.AEAD }
 
 func newCookieCipher() *cookieCipher {
@@ -25,12 +25,12 @@ func newCookieCipher() *cookieCipher {
 	return &cookieCipher{aead: box}
 }
 
-// seal encrypts a text. It can be opened for the same purpose only.
+// seal encrypts a text. Only open with the same purpose can decrypt it.
 func (s *cookieCipher) seal(purpose string, text []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(purpose)))
 }
 
-// open decrypts a text. It returns false if the text was not sealed by this cipher for this purpose.
+// open decrypts a text. It returns false if this cipher has not sealed the text for this purpose.
 func (s *cookieCipher) open(purpose, sealed string) ([]byte, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {

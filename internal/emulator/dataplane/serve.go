@@ -9,22 +9,23 @@ import (
 	"time"
 )
 
-// maxRequestsPerConn is the number of requests after which AWS closes a connection.
+// maxRequestsPerConn is the number of requests after which a load balancer closes a connection.
 const maxRequestsPerConn = 10000
 
-// AccessEntry describes a finished request.
+// AccessEntry describes a finished request. For a flow through a Network Load Balancer, Rule, Method, Host, URI and Status
+// are not set.
 type AccessEntry struct {
 	LoadBalancer, Listener, Rule string // ARNs
-	TargetGroup                  string // ARN, empty if not forwarded
+	TargetGroup                  string // ARN; empty if the request was not forwarded
 	Target                       netip.AddrPort
 	Client                       netip.AddrPort
 	Method, Host, URI            string
-	// Status is the status that was sent to the client, or 460 if the client closed the connection before it got a response.
+	// Status is the status in the response, or 460 if the client closed the connection before it got a response.
 	Status int
 	Took   time.Duration
 }
 
-// exchange is a request with its response, while the load balancer handles it.
+// exchange contains a request and its response while the load balancer handles them.
 type exchange struct {
 	plane  *Plane
 	socket *listenerSocket
@@ -34,17 +35,17 @@ type exchange struct {
 	r      *http.Request
 
 	client netip.AddrPort // address for conditions and headers
-	path   string         // as sent
-	query  string         // as sent
+	path   string         // as the client sent it
+	query  string         // as the client sent it
 	isGRPC bool
 
-	// claimHeaders are headers that authentication adds for the target.
+	// claimHeaders are the headers that authentication adds to the request to the target.
 	claimHeaders http.Header
 	accessEntry  AccessEntry
 	startTime    time.Time
 }
 
-// serve handles one request.
+// serve handles one request of a client.
 func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
 		plane: f.plane, socket: f, route: f.route.Load(), r: r, startTime: time.Now(),
@@ -71,7 +72,7 @@ func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	x.applyRules()
 }
 
-// applyRules performs the actions of the first matching rule.
+// applyRules performs the authentications and the action of the first matching rule.
 func (x *exchange) applyRules() {
 	r := x.r
 	facts := RequestFacts{Host: r.Host, Path: x.path, Query: x.query, Method: r.Method, Header: r.Header, Source: x.client.Addr()}
@@ -85,7 +86,7 @@ func (x *exchange) applyRules() {
 		break
 	}
 	if x.rule == nil {
-		x.answer(http.StatusInternalServerError) // the default rule did not compile
+		x.answer(http.StatusInternalServerError) // the default rule is invalid
 		return
 	}
 	for _, a := range x.rule.authenticators {
@@ -103,10 +104,11 @@ func (x *exchange) applyRules() {
 	}
 }
 
-// switchToCurrentRoute reports whether the route was replaced since the request arrived, and switches to the new one. Target
-// groups change before the routes to them, so a target group of the old route may no longer be in use.
+// switchToCurrentRoute reports whether the route has changed since the request arrived. If it has, the exchange uses the
+// current route from now on. Target groups change before the routes to them, so a target group of the old route may be out
+// of use.
 func (x *exchange) switchToCurrentRoute() bool {
-	x.plane.mu.Lock() // wait until a change that is being applied is complete
+	x.plane.mu.Lock() // wait until an Apply that is running has finished
 	current := x.socket.route.Load()
 	x.plane.mu.Unlock()
 	if current == x.route {
@@ -116,7 +118,7 @@ func (x *exchange) switchToCurrentRoute() bool {
 	return true
 }
 
-// requestTarget returns path and query as the client has sent them.
+// requestTarget returns the path and the query as the client sent them.
 func requestTarget(r *http.Request) string {
 	uri := r.RequestURI
 	if strings.HasPrefix(uri, "/") || uri == "*" {
@@ -133,7 +135,7 @@ func requestTarget(r *http.Request) string {
 	return "/"
 }
 
-// rejectStatus returns the HTTP status with which the request is rejected, 0 if it is accepted.
+// rejectStatus returns the HTTP status with which the request is rejected, or 0 if it is accepted.
 func (x *exchange) rejectStatus() int {
 	r := x.r
 	if len(r.RequestURI) > maxHeaderLine {
@@ -161,8 +163,8 @@ func (x *exchange) rejectStatus() int {
 
 var validHeaderName = regexp.MustCompile(`^[-A-Za-z0-9]+$`)
 
-// dropInvalidHeaders removes headers with invalid names if the load balancer has the attribute for that. It runs
-// before rules are evaluated.
+// dropInvalidHeaders removes headers with invalid names if an attribute of the load balancer requires it. It runs before the
+// rules are evaluated.
 func (x *exchange) dropInvalidHeaders() {
 	if !x.route.lb.attr.dropInvalidHeader {
 		return
@@ -175,8 +177,8 @@ func (x *exchange) dropInvalidHeaders() {
 	}
 }
 
-// limitConnection makes the server close the connection after this request if the connection is too old or was used for too
-// many requests.
+// limitConnection closes the client's connection after this request if the connection is too old or has had too many
+// requests.
 func (x *exchange) limitConnection() {
 	c, ok := x.r.Context().Value(clientConnKey{}).(*clientConn)
 	if !ok {
@@ -187,7 +189,7 @@ func (x *exchange) limitConnection() {
 	}
 }
 
-// answerFixed answers with the text of the rule.
+// answerFixed answers the request with a fixed-response action.
 func (x *exchange) answerFixed(f FixedResponse) {
 	switch {
 	case f.ContentType != "":
@@ -195,7 +197,7 @@ func (x *exchange) answerFixed(f FixedResponse) {
 	case f.Body != "":
 		x.w.Header().Set("Content-Type", "text/plain")
 	default:
-		x.w.Header()["Content-Type"] = nil // net/http would guess one
+		x.w.Header()["Content-Type"] = nil // otherwise net/http would guess a type
 	}
 	x.sendAnswer(f.Status, f.Body)
 }
@@ -211,7 +213,7 @@ func (x *exchange) logAccess() {
 	x.plane.opt.LogAccess(x.accessEntry)
 }
 
-// clientAddress reads a connection's remote address.
+// clientAddress returns the client address in the emulated network for the remote address of a connection.
 func (p *Plane) clientAddress(remote string) netip.AddrPort {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -222,17 +224,17 @@ func (p *Plane) clientAddress(remote string) netip.AddrPort {
 	return p.clientOf(at).client
 }
 
-// statusWriter records the status. http.ResponseController finds the wrapped writer, which can
-// flush and hijack, by Unwrap.
+// statusWriter records the status of the response. Through Unwrap, http.ResponseController finds the wrapped writer, which
+// can flush and hijack.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
-	// noBody is set if the response has no body. Its headers must then not be flushed separately: over HTTP/2 they
-	// would no longer end the stream, which is how gRPC signals an error.
+	// noBody is set if the response has no body. Its headers must then not be flushed separately: over HTTP/2, they would no
+	// longer end the stream, which is how gRPC signals an error.
 	noBody bool
 }
 
-// FlushError is called by http.ResponseController.
+// FlushError flushes the response, unless noBody is set. http.ResponseController calls it.
 func (w *statusWriter) FlushError() error {
 	if w.noBody {
 		return nil

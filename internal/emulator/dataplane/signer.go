@@ -11,7 +11,7 @@ import (
 	"encoding/pem"
 )
 
-// signer signs the claims that targets receive, with a key that it generates.
+// signer signs the claims that targets receive. It generates its key.
 type signer struct {
 	id  string
 	key *ecdsa.PrivateKey
@@ -26,7 +26,7 @@ func newSigner() *signer {
 	return &signer{id: n[:8] + "-" + n[8:12] + "-" + n[12:16] + "-" + n[16:20] + "-" + n[20:], key: key}
 }
 
-// sign returns a JWT with padding in its parts. AWS adds the padding too, although the JWT standard forbids it.
+// sign returns a JWT with base64 padding in its parts. AWS also adds the padding, although the JWT standard forbids it.
 func (s *signer) sign(header map[string]any, claims json.RawMessage) (string, error) {
 	header["kid"] = s.id
 	head, err := json.Marshal(header)
@@ -45,8 +45,8 @@ func (s *signer) sign(header map[string]any, claims json.RawMessage) (string, er
 	return text + "." + base64.URLEncoding.EncodeToString(sig), nil
 }
 
-// PublicKey returns the key with an id, in PEM, to verify X-Amzn-Oidc-Data. AWS serves it at
-// public-keys.auth.elb.<region>.amazonaws.com. It returns false for an unknown id.
+// PublicKey returns the public key with an ID in PEM format, with which targets verify X-Amzn-Oidc-Data. AWS serves it at
+// public-keys.auth.elb.<region>.amazonaws.com. It returns false for an unknown ID.
 func (p *Plane) PublicKey(id string) ([]byte, bool) {
 	if id != p.signer.id {
 		return nil, false

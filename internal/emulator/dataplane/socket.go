@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// listenerSocket is the open socket of one listener on one node. The socket stays open as long as the listener exists.
-// Requests use the current route. The protocol and the idle timeout belong to a generation of the server, which is replaced
-// when one of them changes.
+// listenerSocket is the open socket of one listener of an Application Load Balancer on one node. It stays open as long as
+// the listener exists. Requests use the current route. If the protocol or the idle timeout changes, a new serverGeneration
+// serves new connections.
 type listenerSocket struct {
 	plane        *Plane
 	localAddress netip.AddrPort
@@ -35,13 +35,13 @@ type serverGeneration struct {
 	srv      *http.Server
 }
 
-// serverKey contains the settings that cannot change during the lifetime of a net/http server.
+// serverKey contains the settings that cannot change while a net/http server runs.
 type serverKey struct {
 	protocol    Protocol
 	idleTimeout time.Duration
 }
 
-// openListenerSocket opens the socket for a VPC address and starts to accept connections.
+// openListenerSocket opens the socket for a listener with VPC address "at" and starts to accept connections.
 func (p *Plane) openListenerSocket(at netip.AddrPort, r *route) (*listenerSocket, error) {
 	ln, err := listenTCP(p.opt.BindAddress(at), p.opt.PortOffset, net.Listen)
 	if err != nil {
@@ -53,8 +53,8 @@ func (p *Plane) openListenerSocket(at netip.AddrPort, r *route) (*listenerSocket
 	return f, nil
 }
 
-// listenTCP binds an address. If this process may not bind the port, it binds the port plus
-// the offset.
+// listenTCP opens a listening socket. If this process may not bind the port, and the port is below 1024, it binds the port
+// plus offset.
 func listenTCP(at netip.AddrPort, offset uint16, bind func(network, address string) (net.Listener, error)) (net.Listener, error) {
 	ln, err := bind("tcp", at.String())
 	if errors.Is(err, syscall.EACCES) && at.Port() != 0 && at.Port() < 1024 {
@@ -63,7 +63,7 @@ func listenTCP(at netip.AddrPort, offset uint16, bind func(network, address stri
 	return ln, err
 }
 
-// setRoute sets the route, and starts a new server generation if the serverKey has changed.
+// setRoute sets the route. It starts a new serverGeneration if the serverKey has changed.
 func (f *listenerSocket) setRoute(r *route) {
 	f.route.Store(r)
 	f.mu.Lock()
@@ -104,8 +104,7 @@ func (f *listenerSocket) startGeneration(key serverKey) *serverGeneration {
 	return g
 }
 
-// drain waits until requests are finished, at most for the idle timeout, and then closes all
-// connections.
+// drain waits until all requests have finished, at most for the idle timeout, and then closes all connections.
 func (g *serverGeneration) drain(life lifetime) {
 	ctx, cancel := context.WithTimeout(life, g.key.idleTimeout)
 	defer cancel()
@@ -121,7 +120,7 @@ func (f *listenerSocket) accept() {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			continue // one connection failed while it was accepted
+			continue // only the connection being accepted has failed
 		}
 		client := f.plane.clientAddress(conn.RemoteAddr().String())
 		if !f.route.Load().admits(f.plane, client.Addr(), false) {
@@ -144,7 +143,8 @@ func (f *listenerSocket) accept() {
 	}
 }
 
-// close immediately stops accepting connections. Current requests continue, unless the data plane is closed.
+// close stops accepting connections. Current requests continue for up to the idle timeout, unless the data plane is closed.
+// work waits for them.
 func (f *listenerSocket) close(work *sync.WaitGroup) {
 	f.mu.Lock()
 	f.closed = true
@@ -158,7 +158,7 @@ func (f *listenerSocket) close(work *sync.WaitGroup) {
 	work.Go(func() { g.drain(f.plane.lifetime) })
 }
 
-// tlsConfig returns the configuration of a handshake, from the current route.
+// tlsConfig returns the TLS configuration of the current route.
 func (f *listenerSocket) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	cfg := f.route.Load().listener.tls
 	if cfg == nil {
@@ -167,7 +167,7 @@ func (f *listenerSocket) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// clientConn is a client's connection with its age and count of requests.
+// clientConn contains the age of a client's connection and the number of its requests.
 type clientConn struct {
 	openedAt time.Time
 	requests atomic.Int64
@@ -175,7 +175,7 @@ type clientConn struct {
 
 type clientConnKey struct{}
 
-// channelListener is a net.Listener whose connections come from listenerSocket.accept.
+// channelListener is a net.Listener that returns the connections that listenerSocket.accept puts into it.
 type channelListener struct {
 	addr  net.Addr
 	conns chan net.Conn
@@ -187,7 +187,7 @@ func newChannelListener(addr net.Addr) *channelListener {
 	return &channelListener{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-// put passes a connection to the server. It returns false if the listener is closed.
+// put passes a connection to Accept. It returns false if the listener is closed.
 func (f *channelListener) put(c net.Conn) bool {
 	select {
 	case <-f.done:

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// defaultSSLPolicy is the policy of a listener without an explicit policy.
+// defaultSSLPolicy is the security policy of a listener for which none is configured.
 const defaultSSLPolicy = "ELBSecurityPolicy-2016-08"
 
-// sslPolicy is the part of a security policy that crypto/tls supports.
+// sslPolicy contains the settings of a security policy that crypto/tls supports.
 type sslPolicy struct {
 	min, max uint16
-	// suites lists the cipher suites for TLS 1.2 and below; nil for policies with only TLS 1.3.
+	// suites lists the cipher suites for TLS 1.2 and below. It is nil for policies that allow only TLS 1.3.
 	suites []uint16
 }
 
-// Sets of cipher suites, from the strongest to the weakest. A policy has the first sets up to its weakest.
-// crypto/tls has no ECDHE suites with SHA-384 and CBC.
+// Groups of cipher suites from which parseSSLPolicy composes the suites of a policy. crypto/tls has no ECDHE suites with
+// SHA-384 and CBC.
 var (
 	suitesGCM = []uint16{
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -36,8 +36,8 @@ var (
 	suitesStaticSHA1 = []uint16{tls.TLS_RSA_WITH_AES_128_CBC_SHA, tls.TLS_RSA_WITH_AES_256_CBC_SHA}
 )
 
-// parseSSLPolicy derives versions and suites from a policy's name: the "TLS13-1-x" policies allow TLS 1.x to TLS
-// 1.3, the other policies allow at most TLS 1.2, and words such as "Res" or "Ext1" select the suites.
+// parseSSLPolicy derives TLS versions and cipher suites from the name of a security policy: "TLS13-1-x" policies allow TLS
+// 1.x to TLS 1.3, other policies allow at most TLS 1.2, and words such as "Res" or "Ext1" select the suites.
 func parseSSLPolicy(name string) (sslPolicy, error) {
 	if name == "" {
 		name = defaultSSLPolicy
@@ -93,7 +93,7 @@ func parseSSLPolicy(name string) (sslPolicy, error) {
 	return p, nil
 }
 
-// cipherSuiteNames are the names of cipher suites in headers for targets.
+// cipherSuiteNames maps cipher suites to their names in headers for targets.
 var cipherSuiteNames = map[uint16]string{
 	tls.TLS_AES_128_GCM_SHA256:                  "TLS_AES_128_GCM_SHA256",
 	tls.TLS_AES_256_GCM_SHA384:                  "TLS_AES_256_GCM_SHA384",

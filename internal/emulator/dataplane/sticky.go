@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Names of the cookies that load balancers set. The CORS variants have the same value, for requests from other sites.
+// Names of the cookies that load balancers set. A CORS cookie has the same value as the other cookie, but browsers also send
+// it in cross-site requests.
 const (
 	cookieTargetGroup     = "AWSALBTG"
 	cookieTargetGroupCORS = "AWSALBTGCORS"
@@ -16,12 +17,12 @@ const (
 	cookieApp             = "AWSALBAPP-0"
 )
 
-// cookieLifetime is the lifetime of the cookies in browsers. The duration of the stickiness is in the value of the
-// cookie.
+// cookieLifetime is the time for which browsers keep the cookies. Stickiness ends earlier if its duration is shorter: the
+// time of issue is in the value of the cookie.
 const cookieLifetime = 7 * 24 * time.Hour
 
-// stickySession is the content of a stickiness cookie. The cookie is sealed, so clients can neither read nor forge
-// it.
+// stickySession is the content of a stickiness cookie: the ARN of the target group and, for stickiness of targets, the ID
+// and port of the target. The cookie is sealed, so clients can neither read nor forge it.
 type stickySession struct {
 	TargetGroup string    `json:"g"`
 	ID          string    `json:"i,omitempty"`
@@ -29,14 +30,15 @@ type stickySession struct {
 	IssuedAt    time.Time `json:"t"`
 }
 
-// targetGroupChoice is the target group of a request. A sticky choice is sent to the client in a cookie.
+// targetGroupChoice is the target group that was chosen for a request. If the choice is sticky, the response has a cookie
+// with it.
 type targetGroupChoice struct {
 	arn      string
 	isSticky bool
 }
 
-// chooseTargetGroup returns the target group of a valid cookie of the client. Without a valid cookie it selects a target
-// group at random by weight.
+// chooseTargetGroup returns the target group in the client's cookie, if the action is sticky and the cookie is valid.
+// Otherwise it selects a target group at random by weight.
 func (x *exchange) chooseTargetGroup(to Forward, now time.Time) targetGroupChoice {
 	sticky := to.StickinessDuration > 0
 	if sticky {
@@ -50,7 +52,7 @@ func (x *exchange) chooseTargetGroup(to Forward, now time.Time) targetGroupChoic
 }
 
 // stickyTarget returns the target in the client's cookie, and true. It returns nil and false if the target group is not
-// sticky, if the cookie is missing or expired, or if the target cannot take the request.
+// sticky, if the cookie is missing or has expired, or if the target cannot take the request.
 func (x *exchange) stickyTarget(g *targetGroup, v *targetGroupView, at receivingNode, now time.Time) (t *target, stays bool) {
 	if !v.attr.isSticky {
 		return nil, false
@@ -78,7 +80,8 @@ func (x *exchange) stickyTarget(g *targetGroup, v *targetGroupView, at receiving
 	return nil, false
 }
 
-// stickyCookies returns the cookies to add to a target's response.
+// stickyCookies returns the stickiness cookies for the response of target t. stays reports whether the client's cookie
+// selected the target.
 func (x *exchange) stickyCookies(resp *http.Response, choice targetGroupChoice, stays bool, g *targetGroup, v *targetGroupView, t *target) []*http.Cookie {
 	now := x.startTime
 	var out []*http.Cookie
@@ -108,7 +111,8 @@ func cookiePair(name, cors, value string, now time.Time) []*http.Cookie {
 	}
 }
 
-// readStickyCookie opens the first of the named cookies that is valid.
+// readStickyCookie returns the content of the first valid cookie with one of the names. kind is "tg", "lb" or "app", as in
+// sealStickyCookie.
 func (x *exchange) readStickyCookie(kind string, names ...string) (stickySession, bool) {
 	for _, name := range names {
 		for _, c := range x.r.CookiesNamed(name) {

@@ -10,9 +10,8 @@ import (
 	"syscall"
 )
 
-// networkListener is one listener of a Network Load Balancer on one node. It has a socket for connections, one for datagrams,
-// or both on the same port. New connections and flows use the current route; existing connections and flows keep
-// their target.
+// networkListener is one listener of a Network Load Balancer at one node address. It has a TCP socket, a UDP socket, or both
+// on the same port. New connections and flows use the current route. Existing connections and flows keep their target.
 type networkListener struct {
 	plane *Plane
 	route atomic.Pointer[route]
@@ -22,7 +21,7 @@ type networkListener struct {
 	udp *udpSocket
 }
 
-// compileNetworkListener prepares a listener of a Network Load Balancer. It returns nil if the configuration of the listener
+// compileNetworkListener converts a listener of a Network Load Balancer. It returns nil if the configuration of the listener
 // is invalid.
 func compileNetworkListener(l Listener, _ lbAttributes) (*listenerView, []error) {
 	of := "listener " + l.ARN
@@ -44,8 +43,8 @@ func compileNetworkListener(l Listener, _ lbAttributes) (*listenerView, []error)
 	return lv, errs
 }
 
-// applyNetworkListener sets the route of a listener, and opens and closes sockets according to its
-// protocol.
+// applyNetworkListener sets the route of the listener at a node address, and opens and closes its sockets as its protocol
+// requires.
 func (p *Plane) applyNetworkListener(at netip.AddrPort, r *route) error {
 	s := p.networkListeners[at]
 	if s == nil {
@@ -83,7 +82,7 @@ func (p *Plane) applyNetworkListener(at netip.AddrPort, r *route) error {
 	return nil
 }
 
-// bindAddress returns the local address of a listener: Options.BindAddress for IPv4, and a free port of ::1 for IPv6,
+// bindAddress returns the local address for a listener: Options.BindAddress for IPv4, and a free port of ::1 for IPv6,
 // because Linux has only one IPv6 loopback address.
 func (p *Plane) bindAddress(at netip.AddrPort) netip.AddrPort {
 	if at.Addr().Is6() {
@@ -92,8 +91,8 @@ func (p *Plane) bindAddress(at netip.AddrPort) netip.AddrPort {
 	return p.opt.BindAddress(at)
 }
 
-// withPortOfOpenSocket returns the address for a second socket of a listener: if a free port was requested, it has the port of
-// the first socket.
+// withPortOfOpenSocket returns the address for the second socket of a listener. If any free port is wanted, it is the port
+// of the socket that is already open, whose address other returns.
 func withPortOfOpenSocket(want netip.AddrPort, open bool, other func() netip.AddrPort) netip.AddrPort {
 	if want.Port() == 0 && open {
 		return netip.AddrPortFrom(want.Addr(), other().Port())
@@ -101,7 +100,7 @@ func withPortOfOpenSocket(want netip.AddrPort, open bool, other func() netip.Add
 	return want
 }
 
-// listenUDP binds an address for datagrams, as listenTCP does for connections.
+// listenUDP opens a UDP socket. It replaces privileged ports as listenTCP does.
 func listenUDP(at netip.AddrPort, offset uint16) (*net.UDPConn, error) {
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 	if errors.Is(err, syscall.EACCES) && at.Port() != 0 && at.Port() < 1024 {
@@ -110,7 +109,7 @@ func listenUDP(at netip.AddrPort, offset uint16) (*net.UDPConn, error) {
 	return conn, err
 }
 
-// endpoints lists the open sockets.
+// endpoints returns the open sockets of the listener at node address "at".
 func (s *networkListener) endpoints(at netip.AddrPort) []Endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +126,7 @@ func (s *networkListener) endpoints(at netip.AddrPort) []Endpoint {
 	return all
 }
 
-// close ends the listener with its connections and flows.
+// close closes the sockets of the listener and ends its connections and flows.
 func (s *networkListener) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // nodeIPv6 is the IPv6 address of the load balancer node in dualStackConfig.
 var nodeIPv6 = netip.MustParseAddr("2001:db8::5")
 
-// dualStackConfig returns the configuration of nlbConfig with a dual-stack load balancer.
+// dualStackConfig returns nlbConfig with a dual-stack load balancer.
 func dualStackConfig(l Listener, groups ...TargetGroup) Config {
 	cfg := nlbConfig(l, groups...)
 	cfg.LoadBalancers[0].Nodes[0].IPv6 = nodeIPv6
@@ -30,7 +30,7 @@ func skipWithoutIPv6(t *testing.T) {
 	_ = ln.Close()
 }
 
-// listenerLocalAddress returns the local address of the listener at an address of the node.
+// listenerLocalAddress returns the local address of the listener at node address "at".
 func listenerLocalAddress(t *testing.T, p *Plane, at netip.Addr, udp bool) netip.AddrPort {
 	t.Helper()
 	for _, e := range p.Endpoints() {
@@ -53,8 +53,7 @@ func TestDualStackListenerServesIPv6(t *testing.T) {
 	if e := p.Endpoints(); len(e) != 4 {
 		t.Fatalf("sockets %+v", e)
 	}
-	// The client address of an IPv6 client cannot be preserved for an IPv4 target: the target sees the address of
-	// the node.
+	// The address of an IPv6 client cannot be preserved for an IPv4 target: the target sees the address of the node.
 	_, seen := dialTCP(t, listenerLocalAddress(t, p, nodeIPv6, false).String()).readGreeting(t)
 	_, datagram, rest := dialUDP(t, listenerLocalAddress(t, p, nodeIPv6, true), "").sendAndReceive("x", conditionTimeout)
 	if d := cmp.Diff([]string{"127.250.1.5", "127.250.1.5", "x"}, []string{seen, datagram, rest}); d != "" {
@@ -181,7 +180,7 @@ func TestFlowsEndWithTheirTargetGroup(t *testing.T) {
 		name, _, _ := c.sendAndReceive("x", brief)
 		return name == "b"
 	})
-	// Connections stay open after the rule changes its target group.
+	// TCP connections stay open when their target group is deleted.
 	one, two := startTCPTarget(t, "one", "127.0.0.1"), startTCPTarget(t, "two", "127.0.0.1")
 	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("kept")}}, streamTargetGroup("kept", TCP, one)))
 	l := dialTCP(t, firstListenerAddress(t, p))

@@ -45,12 +45,11 @@ func TestNetworkHealthChecks(t *testing.T) {
 	}
 	l := dialTCP(t, firstListenerAddress(t, p))
 	l.readGreeting(t)
-	// At a port on which nothing listens, health checks fail. The target becomes unhealthy, and its connections are
-	// reset.
+	// Health checks fail at a port where nothing listens. The target becomes unhealthy, and its connections are reset.
 	g.HealthCheck.Port = 1
 	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{"g", 1}, {"h", 0}}}}}, g, h))
 	l.checkReset(t)
-	again := dialTCP(t, firstListenerAddress(t, p)) // all targets are unhealthy: fail open
+	again := dialTCP(t, firstListenerAddress(t, p)) // fail open: all targets are unhealthy
 	again.readGreeting(t)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// readProxyHeader reads a proxy protocol header and verifies its checksum.
+// readProxyHeader reads a proxy protocol header, verifies its checksum and returns its fields.
 func readProxyHeader(t *testing.T, r io.Reader) (command byte, family byte, from, to string) {
 	t.Helper()
 	head := make([]byte, 16)

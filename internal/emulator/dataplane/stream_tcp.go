@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tcpSocket accepts the connections of a listener.
+// tcpSocket accepts the TCP connections of a listener.
 type tcpSocket struct {
 	listener *networkListener
 	ln       net.Listener
@@ -19,7 +19,7 @@ type tcpSocket struct {
 
 func (s *tcpSocket) localAddress() netip.AddrPort { return s.ln.Addr().(*net.TCPAddr).AddrPort() }
 
-// close stops accepting and resets the connections.
+// close closes the socket and resets its connections.
 func (s *tcpSocket) close() {
 	_ = s.ln.Close()
 	s.lifetime.end()
@@ -31,7 +31,7 @@ func (s *tcpSocket) accept() {
 	})
 }
 
-// acceptConnections accepts connections until the listener is closed.
+// acceptConnections passes each new connection to take, until the listener is closed.
 func acceptConnections(ln net.Listener, take func(*net.TCPConn)) {
 	for {
 		conn, err := ln.Accept()
@@ -39,7 +39,7 @@ func acceptConnections(ln net.Listener, take func(*net.TCPConn)) {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			continue // one connection failed while it was accepted
+			continue // only the connection being accepted has failed
 		}
 		take(conn.(*net.TCPConn))
 	}
@@ -92,8 +92,8 @@ func (s *tcpSocket) serve(conn *net.TCPConn) {
 	})
 }
 
-// prepareTargetConn sends the proxy protocol header to a target and performs the TLS handshake with it, if the target group
-// requires them.
+// prepareTargetConn sends the proxy protocol header to the target and performs a TLS handshake with it, if the target group
+// requires them. It returns the connection for the data.
 func (f *flow) prepareTargetConn(ctx context.Context, conn *net.TCPConn, client duplexConn) (duplexConn, error) {
 	if f.view.attr.proxyProtocol {
 		if _, err := conn.Write(proxyHeader(f.client, f.route.address, false)); err != nil {
@@ -114,27 +114,27 @@ func (f *flow) prepareTargetConn(ctx context.Context, conn *net.TCPConn, client 
 	return secure, handshake(ctx, secure)
 }
 
-// handshake performs a TLS handshake within a time limit.
+// handshake performs a TLS handshake with a client or target. It fails after a time limit.
 func handshake(ctx context.Context, conn *tls.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, targetHandshakeTimeout)
 	defer cancel()
 	return conn.HandshakeContext(ctx)
 }
 
-// duplexConn is a connection whose directions can be closed separately.
+// duplexConn is a connection whose two directions can be closed separately.
 type duplexConn interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// resetConn closes a connection so that the peer sees it reset.
+// resetConn closes a connection with a TCP reset.
 func resetConn(conn *net.TCPConn) {
 	_ = conn.SetLinger(0)
 	_ = conn.Close()
 }
 
-// pipe copies bytes in both directions until both sides have finished. It calls cut after a
-// failure of either side, and if nothing was copied for the idle time.
+// pipe copies bytes in both directions until both sides have finished, and then closes both. It calls cut if either side
+// fails, or if nothing was copied for the idle time.
 func pipe(a, b duplexConn, idle time.Duration, cut func()) {
 	timer := time.AfterFunc(idle, cut)
 	defer timer.Stop()
@@ -154,7 +154,8 @@ func pipe(a, b duplexConn, idle time.Duration, cut func()) {
 	}
 }
 
-// copyDirection copies bytes in one direction, and closes that direction at the end.
+// copyDirection copies bytes until from ends, and then closes the write direction of to. It calls moved after each read with
+// data.
 func copyDirection(to, from duplexConn, moved func()) error {
 	buf := make([]byte, 32<<10)
 	for {

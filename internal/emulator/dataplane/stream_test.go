@@ -17,12 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testTarget is a TCP target. It first sends its name and the client address that it sees, then it echoes.
+// testTarget is a target for tests.
 type testTarget struct {
 	name string
 	addr netip.AddrPort
 }
 
+// startTCPTarget starts a target that sends its name and the client address that it sees, and then echoes what it receives.
 func startTCPTarget(t *testing.T, name, host string, wrap ...func(net.Listener) net.Listener) *testTarget {
 	t.Helper()
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
@@ -52,7 +53,7 @@ func startTCPTarget(t *testing.T, name, host string, wrap ...func(net.Listener) 
 	return &testTarget{name, addr}
 }
 
-// streamTargetGroup returns a target group without health checks.
+// streamTargetGroup returns a target group without health checks. Its targets are in zone "a".
 func streamTargetGroup(arn string, p Protocol, peers ...*testTarget) TargetGroup {
 	g := TargetGroup{ARN: arn, Protocol: p, HealthCheck: HealthCheck{Disabled: true}, Attributes: map[string]string{}}
 	for _, p := range peers {
@@ -63,7 +64,7 @@ func streamTargetGroup(arn string, p Protocol, peers ...*testTarget) TargetGroup
 	return g
 }
 
-// nlbConfig returns a configuration with one Network Load Balancer in one availability zone.
+// nlbConfig returns the configuration of albConfig with a Network Load Balancer. The protocol of listener l defaults to TCP.
 func nlbConfig(l Listener, groups ...TargetGroup) Config {
 	if l.Protocol == "" {
 		l.Protocol = TCP
@@ -73,13 +74,13 @@ func nlbConfig(l Listener, groups ...TargetGroup) Config {
 	return cfg
 }
 
-// testConn is a client connection to the load balancer.
+// testConn is a connection with a buffered reader and a deadline.
 type testConn struct {
 	net.Conn
 	*bufio.Reader
 }
 
-// Read reads from the buffered reader. Both embedded types have this method.
+// Read reads from the buffered reader. Both embedded types have a method with this name.
 func (l testConn) Read(b []byte) (int, error) { return l.Reader.Read(b) }
 
 func dialTCP(t *testing.T, at string) testConn {
@@ -109,7 +110,7 @@ func (l testConn) readGreeting(t *testing.T) (name, seen string) {
 	return name, seen
 }
 
-// checkEcho sends a line and checks that the target echoes it, so the connection is still open.
+// checkEcho checks that the connection is still open: it sends a line and expects the same line from the target.
 func (l testConn) checkEcho(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(l.Conn, text+"\n"); err != nil {
@@ -120,7 +121,7 @@ func (l testConn) checkEcho(t *testing.T, text string) {
 	}
 }
 
-// checkReset checks that the connection is reset.
+// checkReset checks that the load balancer resets the connection.
 func (l testConn) checkReset(t *testing.T) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, l); !errors.Is(err, syscall.ECONNRESET) {
@@ -128,7 +129,7 @@ func (l testConn) checkReset(t *testing.T) {
 	}
 }
 
-// checkRefused checks that a new connection is reset, possibly during connect.
+// checkRefused checks that the load balancer resets a new connection, possibly during connect.
 func checkRefused(t *testing.T, at string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
@@ -150,7 +151,7 @@ func TestTCPPassesThrough(t *testing.T) {
 		t.Errorf("target %s saw %s, want the node", name, seen)
 	}
 	l.checkEcho(t, "hello")
-	// A half-close is forwarded, and the data before it still arrives.
+	// A half-close is forwarded, and data that was sent before it still arrives.
 	if _, err := io.WriteString(l.Conn, "last words"); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func TestRefusedTargetConnectionResetsTheClient(t *testing.T) {
 	checkRefused(t, firstListenerAddress(t, p))
 }
 
-// countByTarget opens n connections and counts which targets they reach.
+// countByTarget opens n connections and returns the number of connections by name of the target.
 func countByTarget(t *testing.T, p *Plane, n int) map[string]int {
 	t.Helper()
 	got := map[string]int{}

@@ -27,8 +27,8 @@ func (lv *listenerView) setTLS(l Listener) error {
 	withALPN.NextProtos = protocols
 	lv.tls = &tls.Config{
 		MinVersion: policy.min, MaxVersion: policy.max,
-		// Without a common protocol of policy and client, crypto/tls would end the handshake, so the server does not use
-		// ALPN.
+		// If the policy and the client have no protocol in common, crypto/tls would end the handshake. Therefore the server
+		// does not use ALPN then.
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			if slices.ContainsFunc(protocols, func(p string) bool { return slices.Contains(hello.SupportedProtos, p) }) {
 				return withALPN, nil
@@ -40,7 +40,7 @@ func (lv *listenerView) setTLS(l Listener) error {
 	return nil
 }
 
-// alpnProtocols returns the protocols of a policy, the preferred ones first.
+// alpnProtocols returns the protocols of an ALPN policy, the preferred protocol first.
 func alpnProtocols(policy string) ([]string, error) {
 	switch policy {
 	case "", "None":

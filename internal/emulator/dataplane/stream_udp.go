@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// maxDatagramBytes is the largest payload of UDP over IPv4.
+// maxDatagramBytes is the largest payload of a UDP datagram over IPv4, in bytes.
 const maxDatagramBytes = 65507
 
-// udpSocket receives the datagrams of a listener and has its flows.
+// udpSocket receives the datagrams of a listener and forwards them in flows.
 type udpSocket struct {
 	listener *networkListener
 	conn     *net.UDPConn
@@ -23,19 +23,19 @@ type udpSocket struct {
 	flows map[udpKey]*udpFlow
 }
 
-// udpKey identifies a flow by its client. It also has the QUIC server ID if the ID selects another target than the
-// client's first datagram.
+// udpKey identifies a flow by its client. It contains a QUIC server ID if this ID selects another target than the one of the
+// client's first flow.
 type udpKey struct {
 	peer         netip.AddrPort
 	quicServerID string
 }
 
-// udpFlow is the flow of a client's datagrams to one target.
+// udpFlow forwards the datagrams of one client to one target.
 type udpFlow struct {
 	*flow
 	conn      net.Conn
 	idleTimer *time.Timer
-	// prefix precedes each datagram: the proxy protocol's header, if any.
+	// prefix precedes each datagram. It is a proxy protocol header, or nil.
 	prefix []byte
 }
 
@@ -57,7 +57,7 @@ func (s *udpSocket) forwardDatagrams() {
 	})
 }
 
-// readDatagrams receives datagrams until the socket is closed. take must not retain the packet.
+// readDatagrams passes received datagrams to take, until the socket is closed. take must not retain the packet.
 func readDatagrams(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
 	buf := make([]byte, maxDatagramBytes)
 	for {
@@ -72,13 +72,14 @@ func readDatagrams(conn *net.UDPConn, take func(packet []byte, from netip.AddrPo
 	}
 }
 
-// readAnswers receives the datagrams of a connected socket until it is closed. take must not retain the packet.
+// readAnswers passes the datagrams that a connected socket receives to take, until the socket is closed. take must not
+// retain the packet.
 func readAnswers(conn net.Conn, take func(packet []byte)) {
 	buf := make([]byte, maxDatagramBytes)
 	for {
 		n, err := conn.Read(buf)
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			continue // no listener there; the client is not informed
+			continue // nothing listens at the target; the client is not informed
 		}
 		if err != nil {
 			return
@@ -87,7 +88,7 @@ func readAnswers(conn net.Conn, take func(packet []byte)) {
 	}
 }
 
-// flowOf returns the flow of a datagram, and creates it if there is none. It returns nil if the datagram is dropped.
+// flowOf returns the flow for a datagram. If there is none, it creates one. It returns nil if the datagram is dropped.
 func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
 	server := ""
 	if s.listener.route.Load().listener.protocol.hasQUIC() {
@@ -114,7 +115,8 @@ func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
 	return s.startFlow(udpKey{peer: peer})
 }
 
-// startFlow starts a flow; the caller holds the lock.
+// startFlow creates a flow. It returns nil if the client is not permitted or no target can be reached. The caller holds
+// s.mu.
 func (s *udpSocket) startFlow(key udpKey) *udpFlow {
 	p := s.listener.plane
 	f := &udpFlow{flow: s.listener.newFlow(key.peer, 0)}
@@ -142,7 +144,7 @@ func (s *udpSocket) startFlow(key udpKey) *udpFlow {
 	return f
 }
 
-// forwardAnswers forwards the target's datagrams to the client until the flow ends.
+// forwardAnswers forwards the target's datagrams to the client until the flow ends, and then removes the flow.
 func (s *udpSocket) forwardAnswers(key udpKey, f *udpFlow) {
 	readAnswers(f.conn, func(packet []byte) {
 		s.resetIdleTimer(key, f)
@@ -158,7 +160,7 @@ func (s *udpSocket) forwardAnswers(key udpKey, f *udpFlow) {
 	f.logAccess()
 }
 
-// resetIdleTimer resets the idle timer of a flow, unless removeFlows has removed the flow.
+// resetIdleTimer restarts the idle timer of a flow, unless removeFlows has removed the flow.
 func (s *udpSocket) resetIdleTimer(key udpKey, f *udpFlow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,10 +169,10 @@ func (s *udpSocket) resetIdleTimer(key udpKey, f *udpFlow) {
 	}
 }
 
-// lateAnswerTime is the time for which a removed flow still forwards answers.
+// lateAnswerTime is the time for which a flow that removeFlows removed still forwards answers.
 const lateAnswerTime = time.Second
 
-// removeFlows removes the flows to a target group. Late answers are still forwarded for the time lateAnswerTime.
+// removeFlows removes the flows to a target group. They still forward answers for lateAnswerTime.
 func (s *udpSocket) removeFlows(g *targetGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +184,7 @@ func (s *udpSocket) removeFlows(g *targetGroup) {
 	}
 }
 
-// send forwards a client's datagram. A datagram that cannot be sent is dropped, as UDP allows.
+// send forwards a datagram of the client. A datagram that cannot be sent is dropped, as UDP allows.
 func (f *udpFlow) send(packet []byte) {
 	f.idleTimer.Reset(f.plane.opt.UDPIdleTimeout)
 	if len(f.prefix) > 0 {

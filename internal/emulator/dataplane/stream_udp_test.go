@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// startUDPTarget starts a UDP target that replies to each datagram with its name, the client address that it sees,
-// and the payload.
+// startUDPTarget starts a UDP target that answers each datagram with its name, the client address that it sees, and the
+// payload.
 func startUDPTarget(t *testing.T, name, at string) *testTarget {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", at)
@@ -35,7 +35,6 @@ func startUDPTarget(t *testing.T, name, at string) *testTarget {
 	return &testTarget{name, conn.LocalAddr().(*net.UDPAddr).AddrPort()}
 }
 
-// udpClient is a UDP client with one socket.
 type udpClient struct {
 	t    *testing.T
 	conn net.Conn
@@ -56,7 +55,7 @@ func dialUDP(t *testing.T, at netip.AddrPort, local string) udpClient {
 }
 
 // sendAndReceive sends a datagram. It returns the name of the target, the client address that the target sees, and the
-// payload, or empty strings if no reply arrives in time.
+// payload. It returns empty strings if no answer arrives in time.
 func (c udpClient) sendAndReceive(payload string, wait time.Duration) (name, seen, rest string) {
 	c.t.Helper()
 	if _, err := c.conn.Write([]byte(payload)); err != nil {
@@ -222,7 +221,7 @@ func TestQUICIsRoutedByServerID(t *testing.T) {
 			}
 		}
 	}
-	// A client sends a connection ID with the server ID of the other target.
+	// Packets without a known server ID go to the same target. A packet with the server ID of the other target goes there.
 	c := dialUDP(t, at, "")
 	first, _, _ := c.sendAndReceive("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)
 	again, _, _ := c.sendAndReceive("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// targetGroup is the running state of a target group. It persists when its configuration changes; each configuration
-// is a new view.
+// targetGroup is the running state of a target group. It persists when the configuration of the target group changes; each
+// configuration has its own view.
 type targetGroup struct {
 	arn  string
 	view atomic.Pointer[targetGroupView]
@@ -20,7 +20,7 @@ type targetGroup struct {
 	nodeTransports map[netip.Addr]*nodeTransport // by node
 }
 
-// targetGroupView is an immutable configuration of a target group.
+// targetGroupView is one configuration of a target group. It is immutable.
 type targetGroupView struct {
 	cfg     TargetGroup
 	attr    tgAttributes
@@ -32,7 +32,7 @@ type targetGroupView struct {
 type member struct {
 	*target
 	zone string
-	// configuredState is the state in the configuration.
+	// configuredState is the state of the target in the configuration.
 	configuredState TargetState
 }
 
@@ -45,26 +45,26 @@ type targetKey struct {
 type target struct {
 	key              targetKey
 	epoch            string
-	addr             netip.AddrPort // has only the port if the target is an Application Load Balancer
-	nodes            []Node         // set if the target is an Application Load Balancer
-	quicServerID     string         // QUIC server ID, as in packets
+	addr             netip.AddrPort // only the port is set if the target is an Application Load Balancer
+	nodes            []Node         // only set if the target is an Application Load Balancer
+	quicServerID     string         // the bytes in packets; "" if the target has none
 	inflightRequests atomic.Int64
 
 	mu         sync.Mutex
 	state      TargetState // StateInitial, StateHealthy or StateUnhealthy
 	stateSince time.Time
-	stop       func() // stops the health checker; nil if none runs
+	stop       func() // stops the health checker; nil if none is running
 	wake       chan struct{}
 }
 
-// health returns the state from the latest health check of the target.
+// health returns the state according to the latest health checks of the target.
 func (t *target) health() TargetState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
 }
 
-// healthyDuration returns how long the target has been healthy.
+// healthyDuration returns how long the target has been healthy, or 0 if it is not healthy.
 func (t *target) healthyDuration(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,12 +82,13 @@ func (t *target) setState(s TargetState, now time.Time) {
 	}
 }
 
-// isInService reports whether the member may get new requests.
+// isInService reports whether the member may get new requests and flows.
 func (m member) isInService() bool {
 	return m.configuredState != StateDraining && m.configuredState != StateUnused
 }
 
-// applyTargetGroups applies the configuration to the target groups.
+// applyTargetGroups creates, changes and deletes target groups according to the configuration. It returns the errors of
+// invalid settings.
 func (p *Plane) applyTargetGroups(cfg Config) []error {
 	var errs []error
 	wanted := map[string]bool{}
@@ -133,8 +134,8 @@ func (p *Plane) applyTargetGroups(cfg Config) []error {
 	return errs
 }
 
-// closeFlows removes the flows of datagrams to a target group that no listener uses any more, if the target group terminates
-// the flows of deregistered targets. The next datagram of a client starts a new flow. AWS does not document this; without
+// closeFlows removes the UDP flows to a target group that is not in the configuration any more, if the target group ends the
+// flows of deregistered targets. The next datagram of a client then starts a new flow. AWS does not document this. Without
 // it, a client that never pauses would continue to send to a target without health checks. TCP connections continue.
 func (p *Plane) closeFlows(g *targetGroup) {
 	v := g.view.Load()
@@ -150,7 +151,7 @@ func (p *Plane) closeFlows(g *targetGroup) {
 	}
 }
 
-// newTargetGroupView returns the view of a configuration. It reuses the targets of the old view whose registration has not
+// newTargetGroupView returns the view for a configuration. It reuses the targets in the view old whose registration has not
 // changed.
 func (p *Plane) newTargetGroupView(tg TargetGroup, old *targetGroupView) (*targetGroupView, []error) {
 	attr, errs := parseTGAttributes("target group "+tg.ARN, tg)
@@ -215,8 +216,7 @@ func (g *targetGroup) roundRobinCounter(node netip.Addr) *atomic.Uint64 {
 	return g.roundRobin[node]
 }
 
-// close ends health checks and closes idle connections. Requests that are being handled
-// continue.
+// close stops health checks and closes idle connections. Requests that are being handled continue.
 func (g *targetGroup) close() {
 	for _, m := range g.view.Load().members {
 		m.target.stopChecker()

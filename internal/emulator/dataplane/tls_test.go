@@ -22,7 +22,7 @@ func pemOf(certs ...*x509.Certificate) []byte {
 	return out
 }
 
-// dialTLS performs a TLS handshake with the first listener.
+// dialTLS performs a TLS handshake with the first listener and returns the state of the connection.
 func dialTLS(t *testing.T, p *Plane, cfg *tls.Config) (tls.ConnectionState, error) {
 	t.Helper()
 	cfg.InsecureSkipVerify = true
@@ -41,7 +41,7 @@ func httpsListener(ca *issuer, t *testing.T) Listener {
 	}
 }
 
-// httpsClient returns an HTTPS client with optional client certificates.
+// httpsClient returns a client that uses only HTTP/2 or only HTTP/1.1. certs are its client certificates.
 func httpsClient(t *testing.T, http2 bool, certs ...tls.Certificate) *http.Client {
 	t.Helper()
 	var protocols http.Protocols
@@ -72,7 +72,7 @@ func TestCertificateBySNI(t *testing.T) {
 		"WWW.Example.com":  "*.example.com",
 		"a.b.example.com":  "default.org",
 		"both.example.com": "*.example.com",
-		"rsa.example.com":  "*.example.com", // the wildcard also matches and has the better key
+		"rsa.example.com":  "*.example.com", // the wildcard certificate also matches and has the better key
 		"example.com":      "default.org",
 	} {
 		s, err := dialTLS(t, p, &tls.Config{ServerName: name})

@@ -40,15 +40,15 @@ func tlsConfig(l Listener, lb lbAttributes) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// certificateSelector selects among the certificates of a listener.
+// certificateSelector selects a certificate of a listener for a TLS handshake.
 type certificateSelector struct {
 	defaultCertificate *tls.Certificate
-	candidates         []servingCertificate // best first
+	candidates         []servingCertificate // the best first
 }
 
 type servingCertificate struct {
 	pair    *tls.Certificate
-	domains []string // lower case
+	domains []string // in lower case
 }
 
 func newCertificateSelector(all []Certificate) (*certificateSelector, error) {
@@ -85,8 +85,8 @@ func newCertificateSelector(all []Certificate) (*certificateSelector, error) {
 	return c, nil
 }
 
-// choose returns the best certificate that covers the server name of the client and whose kind of
-// key the client supports; without a match, the default certificate.
+// choose returns the best certificate that covers the server name of the client and has a key type that the client supports.
+// If no certificate covers the name, it returns the default certificate.
 func (c *certificateSelector) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if name == "" {
@@ -107,8 +107,8 @@ func (c *certificateSelector) choose(hello *tls.ClientHelloInfo) (*tls.Certifica
 	return cmp.Or(fallback, c.defaultCertificate), nil
 }
 
-// coversName reports whether a certificate's name, which may have a wildcard as its first label,
-// covers a host name.
+// coversName reports whether a domain name in a certificate covers a host name. The domain may have the wildcard "*" as its
+// first label.
 func coversName(domain, name string) bool {
 	if domain == name {
 		return true
@@ -121,7 +121,7 @@ func coversName(domain, name string) bool {
 	return i > 0 && name[i:] == suffix
 }
 
-// compareCertificates orders certificates by key type, hash, key length and validity, the best first.
+// compareCertificates orders certificates by key type, hash algorithm, key length and validity period, the best first.
 func compareCertificates(a, b *x509.Certificate) int {
 	return cmp.Or(
 		cmp.Compare(keyRank(b), keyRank(a)),

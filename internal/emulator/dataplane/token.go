@@ -4,7 +4,7 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rsa"
-	_ "crypto/sha256" // hashes of the algorithms below
+	_ "crypto/sha256" // hash algorithms of the signatures that verify supports
 	_ "crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// clockSkew is the tolerated difference from the clock of an issuer.
+// clockSkew is the tolerated difference between this machine's clock and the clock of a token issuer.
 const clockSkew = time.Minute
 
-// validateToken reports whether the request has a valid bearer token. If not, it has sent a response.
+// validateToken reports whether the request has a valid bearer token. If it returns false, it has sent a response.
 func (x *exchange) validateToken(j JWTValidation) (pass bool) {
 	scheme, text, _ := strings.Cut(x.r.Header.Get("Authorization"), " ")
 	t, err := parseToken(strings.TrimSpace(text))
@@ -41,7 +41,7 @@ func (x *exchange) validateToken(j JWTValidation) (pass bool) {
 	return true
 }
 
-// token is a parsed JWT that has not been verified.
+// token is a parsed JWT whose signature and claims have not been verified.
 type token struct {
 	header struct {
 		Algorithm string `json:"alg"`
@@ -72,7 +72,7 @@ func parseToken(text string) (token, error) {
 	return t, json.Unmarshal(raw[1], &t.claims)
 }
 
-// verify returns an error unless the token was signed with one of the keys.
+// verify returns an error if none of the keys has signed the token.
 func (t token) verify(keys []publicKey) error {
 	var hash crypto.Hash
 	if len(t.header.Algorithm) != 5 {
@@ -122,7 +122,7 @@ func isSignedBy(key any, family string, hash crypto.Hash, sum, signature []byte)
 	return false
 }
 
-// checkClaims returns an error unless the claims satisfy the rule.
+// checkClaims returns an error if the issuer, the times or the claims of the token do not satisfy rule j.
 func (t token) checkClaims(j JWTValidation, now time.Time) error {
 	if iss, _ := t.claims["iss"].(string); iss != j.Issuer {
 		return errors.New("another issuer")
@@ -149,8 +149,8 @@ func (t token) timeClaim(name string) (time.Time, bool) {
 	return time.Unix(int64(n), 0), ok
 }
 
-// matches reports whether the value in a token satisfies the claim: a single string must be one of the required
-// values, and a set must contain all of them.
+// matches reports whether the value in a token satisfies the claim. A single string must be one of the required values; a
+// set must contain all required values.
 func (c Claim) matches(value any) bool {
 	var have []string
 	switch c.Format {

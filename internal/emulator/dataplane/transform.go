@@ -8,12 +8,12 @@ import (
 
 // rewrite is a compiled Transform.
 type rewrite struct {
-	rewritesHost bool // otherwise path and query
+	rewritesHost bool // false: it rewrites the path and the query
 	re           *regexp.Regexp
 	replace      string
 }
 
-// captureGroupReference matches references to capture groups.
+// captureGroupReference matches a reference to a capture group, such as "$1".
 var captureGroupReference = regexp.MustCompile(`\$([0-9]+)`)
 
 func compileTransforms(all []Transform) ([]rewrite, error) {
@@ -34,14 +34,14 @@ func compileTransforms(all []Transform) ([]rewrite, error) {
 			return nil, fmt.Errorf("transform: %w", err)
 		}
 		r.re = re
-		// Go reads letters after $1 as part of a name; AWS does not.
+		// Go reads letters after "$1" as part of the name of the group; AWS does not.
 		r.replace = captureGroupReference.ReplaceAllString(r.replace, "$${$1}")
 		out = append(out, r)
 	}
 	return out, nil
 }
 
-// apply replaces the first match. It returns the text unchanged if nothing matches.
+// apply replaces the first match of the regular expression in text. It returns text unchanged if nothing matches.
 func (r rewrite) apply(text string) string {
 	at := r.re.FindStringSubmatchIndex(text)
 	if at == nil {
@@ -51,8 +51,7 @@ func (r rewrite) apply(text string) string {
 	return string(out) + text[at[1]:]
 }
 
-// applyRewrites applies rewrites to the host and the request target. It returns
-// false when the result is not a valid request.
+// applyRewrites applies rewrites to the host and the request target. It returns false if the result is not a valid request.
 func applyRewrites(all []rewrite, host, target string) (newHost, newTarget string, ok bool) {
 	for _, r := range all {
 		if r.rewritesHost {

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// AllocateAddress allocates an elastic IP.
+// AllocateAddress allocates an Elastic IP address.
 func (s *networks) AllocateAddress(c *store.Call, in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
 	p := c.Partition
 	if in.Domain != "" && in.Domain != types.DomainTypeVpc {
@@ -33,8 +33,8 @@ func (s *networks) AllocateAddress(c *store.Call, in *ec2.AllocateAddressInput) 
 	}, nil
 }
 
-// freePublicAddress finds a free public address in a range that is reserved for benchmarks, so that no host on the internet
-// has it.
+// freePublicAddress returns a public address that is not allocated. It is in a range that is reserved for benchmarks, so
+// that no host on the internet has it.
 func freePublicAddress(p *store.Partition) netip.Addr {
 	taken := map[netip.Addr]bool{}
 	for _, a := range p.Addresses {
@@ -48,7 +48,7 @@ func freePublicAddress(p *store.Partition) netip.Addr {
 	}
 }
 
-// ReleaseAddress releases an elastic IP.
+// ReleaseAddress releases an Elastic IP address.
 func (s *networks) ReleaseAddress(c *store.Call, in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
 	a, err := findResource(kindAddress, c.Partition.Addresses, in.AllocationId)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *networks) ReleaseAddress(c *store.Call, in *ec2.ReleaseAddressInput) (*
 	return &ec2.ReleaseAddressOutput{}, nil
 }
 
-// DescribeAddresses lists elastic IPs; the operation has no pages.
+// DescribeAddresses lists Elastic IP addresses. The operation has no pages.
 func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInput) (*ec2.DescribeAddressesOutput, error) {
 	p := c.Partition
 	if err := checkIDs(kindAddress, p.Addresses, in.AllocationIds); err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// eniRequest is the request for an ENI.
+// eniRequest contains the properties of a new ENI.
 type eniRequest struct {
 	securityGroups []string
 	description    string
 	eniType        string
 	primaryAddress *string
 	addresses      []string // secondary IPv4 addresses
-	secondaryCount int      // number of additional free IPv4 addresses of the subnet
+	secondaryCount int      // number of further secondary IPv4 addresses, which are free addresses of the subnet
 	ipv6Count      int
 	ipv6Addresses  []string
 	prefixes       []string
 }
 
-// newENI creates an ENI. After an error the state is unchanged.
+// newENI creates an ENI in a subnet. After an error the state is unchanged.
 func (s *instances) newENI(p *store.Partition, sub *store.Subnet, want eniRequest) (*store.NetworkInterface, *store.Error) {
 	groups, err := s.checkSecurityGroups(p, sub.VPCID, want.securityGroups)
 	if err != nil {
@@ -68,7 +68,8 @@ func (s *instances) assignAddresses(p *store.Partition, sub *store.Subnet, eni *
 	return addIPv6Addresses(p, sub, eni, want.ipv6Addresses, n)
 }
 
-// addPrivateAddresses adds the named private addresses to an ENI.
+// addPrivateAddresses adds the given private IPv4 addresses to an ENI. The first address of an ENI becomes its primary
+// address.
 func addPrivateAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, texts []string) *store.Error {
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
@@ -83,7 +84,7 @@ func addPrivateAddresses(p *store.Partition, sub *store.Subnet, eni *store.Netwo
 	return nil
 }
 
-// addFreeAddresses adds n free private addresses to an ENI.
+// addFreeAddresses adds n free private IPv4 addresses of the subnet to an ENI.
 func addFreeAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, n int) *store.Error {
 	if n == 0 {
 		return nil
@@ -117,7 +118,7 @@ func addIPv6Addresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkI
 	return nil
 }
 
-// addPrefixes adds /28 or /80 blocks of the subnet to an ENI.
+// addPrefixes adds the given /28 or /80 blocks of the subnet to an ENI.
 func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, texts []string) *store.Error {
 	for _, text := range texts {
 		block, err := netip.ParsePrefix(text)
@@ -142,8 +143,8 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 	return nil
 }
 
-// AssignPrivateIpAddresses adds secondary addresses and prefixes: those in the request, or a number of free ones. After an
-// error nothing is added.
+// AssignPrivateIpAddresses adds secondary addresses and prefixes to an ENI: those in the request, or a number of free ones.
+// After an error the ENI is unchanged.
 func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	p := c.Partition
 	eni, err := findResource(kindENI, p.NetworkInterfaces, in.NetworkInterfaceId)
@@ -197,7 +198,7 @@ func (s *instances) assignPrivateAddresses(p *store.Partition, sub *store.Subnet
 	return nil
 }
 
-// removeFromOtherENIs removes a secondary address from any other ENI of the subnet.
+// removeFromOtherENIs removes a secondary address from all other ENIs in the subnet of the ENI keep.
 func removeFromOtherENIs(p *store.Partition, keep *store.NetworkInterface, text string) {
 	for _, eni := range p.NetworkInterfaces {
 		if eni != keep && eni.SubnetID == keep.SubnetID {
@@ -206,7 +207,7 @@ func removeFromOtherENIs(p *store.Partition, keep *store.NetworkInterface, text 
 	}
 }
 
-// freePrefix finds a /28 of the subnet in which every address is free.
+// freePrefix returns a /28 block of the subnet in which every address is free.
 func freePrefix(p *store.Partition, sub *store.Subnet) (netip.Prefix, *store.Error) {
 	for n := 16; n+16 <= 1<<(32-sub.CIDR.Bits()); n += 16 {
 		block := netip.PrefixFrom(store.IPv4At(sub.CIDR, n), 28)
@@ -221,7 +222,7 @@ func freePrefix(p *store.Partition, sub *store.Subnet) (netip.Prefix, *store.Err
 	return netip.Prefix{}, store.Errorf(store.Unproven, "InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
 }
 
-// UnassignPrivateIpAddresses removes secondary addresses and prefixes.
+// UnassignPrivateIpAddresses removes secondary addresses and prefixes from an ENI. After an error nothing is removed.
 func (s *instances) UnassignPrivateIpAddresses(c *store.Call, in *ec2.UnassignPrivateIpAddressesInput) (*ec2.UnassignPrivateIpAddressesOutput, error) {
 	eni, err := findResource(kindENI, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
@@ -246,7 +247,7 @@ func (s *instances) UnassignPrivateIpAddresses(c *store.Call, in *ec2.UnassignPr
 	return &ec2.UnassignPrivateIpAddressesOutput{}, nil
 }
 
-// AssignIpv6Addresses adds IPv6 addresses.
+// AssignIpv6Addresses adds IPv6 addresses to an ENI. After an error the ENI is unchanged.
 func (s *instances) AssignIpv6Addresses(c *store.Call, in *ec2.AssignIpv6AddressesInput) (*ec2.AssignIpv6AddressesOutput, error) {
 	p := c.Partition
 	eni, err := findResource(kindENI, p.NetworkInterfaces, in.NetworkInterfaceId)

@@ -54,8 +54,8 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: new(s.describeENI(p, eni)), ClientToken: in.ClientToken}, nil
 }
 
-// checkSecurityGroups checks the security groups of an ENI in a VPC, and returns their ids. Without ids in the request it
-// returns the default security group.
+// checkSecurityGroups checks the security groups for an ENI in a VPC, and returns their IDs. If ids is empty, it returns the
+// default security group of the VPC.
 func (s *instances) checkSecurityGroups(p *store.Partition, vpcID string, ids []string) ([]string, *store.Error) {
 	if len(ids) == 0 {
 		if g := p.DefaultSecurityGroup(vpcID); g != nil {
@@ -83,7 +83,7 @@ func (s *instances) checkSecurityGroups(p *store.Partition, vpcID string, ids []
 	return out, nil
 }
 
-// DeleteNetworkInterface removes an ENI that is not attached.
+// DeleteNetworkInterface deletes an ENI that is not attached. It disassociates the Elastic IP addresses of the ENI.
 func (s *instances) DeleteNetworkInterface(c *store.Call, in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
 	eni, err := findResource(kindENI, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
@@ -108,7 +108,7 @@ func managedByServiceError(eni *store.NetworkInterface) *store.Error {
 	return store.Errorf(store.Unproven, "AuthFailure", "You do not have permission to access the specified resource: %s is managed by a service", eni.ID).WithStatus(403)
 }
 
-// AttachNetworkInterface attaches an ENI to an instance in the same zone.
+// AttachNetworkInterface attaches an ENI to an instance in the same availability zone.
 func (s *instances) AttachNetworkInterface(c *store.Call, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
 	p := c.Partition
 	eni, err := findResource(kindENI, p.NetworkInterfaces, in.NetworkInterfaceId)
@@ -137,6 +137,8 @@ func (s *instances) AttachNetworkInterface(c *store.Call, in *ec2.AttachNetworkI
 	return &ec2.AttachNetworkInterfaceOutput{AttachmentId: aws.String(eni.Attachment.ID), NetworkCardIndex: aws.Int32(0)}, nil
 }
 
+// attachENI attaches an ENI to instance i with a device index. deleteOnEnd makes the termination of the instance delete the
+// ENI.
 func (s *instances) attachENI(c *store.Call, eni *store.NetworkInterface, i *store.Instance, index int32, deleteOnEnd bool) {
 	eni.Attachment = &store.Attachment{
 		ID: s.store.NewID("eni-attach-"), InstanceID: i.ID, InstanceOwner: c.Account,
@@ -174,8 +176,7 @@ func detachENI(p *store.Partition, eni *store.NetworkInterface) {
 	eni.Attachment = nil
 }
 
-// ModifyNetworkInterfaceAttribute sets security groups, description or the
-// source/destination check.
+// ModifyNetworkInterfaceAttribute sets the security groups, the description or the source/destination check of an ENI.
 func (s *instances) ModifyNetworkInterfaceAttribute(c *store.Call, in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
 	eni, err := findResource(kindENI, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {

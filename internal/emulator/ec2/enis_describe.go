@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DescribeNetworkInterfaces lists ENIs, including those of services.
+// DescribeNetworkInterfaces lists ENIs, including those that AWS services manage.
 func (s *instances) DescribeNetworkInterfaces(c *store.Call, in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindENI, p.NetworkInterfaces,

@@ -14,12 +14,12 @@ import (
 
 const maxFilterValues = 200
 
-// filters are the filters of one describe operation: for each name, a function that returns the values of a
-// resource. A filter matches if one of its values matches a value of the resource.
+// filters maps the name of each filter of a describe operation to a function that returns the values of a resource. A filter
+// in a request selects a resource if one of the values in the request matches one of the values of the resource.
 type filters[T any] map[string]func(T) []string
 
-// filterItems returns the items that match all filters of a request. tags returns the tags of
-// an item; it is nil for resources without tags.
+// filterItems returns the items that match all filters of a request (asked). known has the filters of the operation. tags
+// returns the tags of an item; it is nil for resources without tags.
 func filterItems[T any](items []T, asked []types.Filter, known filters[T], tags func(T) map[string]string) ([]T, *store.Error) {
 	values := 0
 	for _, f := range asked {
@@ -78,8 +78,9 @@ func filterValues[T any](item T, name string, known filters[T], tags func(T) map
 	return out
 }
 
-// matchesWildcard reports whether a filter value matches a text. In the value, "*" matches any characters, "?" any single
-// character, and a backslash escapes the next character. A regular expression takes linear time for any number of "*".
+// matchesWildcard reports whether a filter value (pattern) matches s. In the pattern, "*" matches any characters, "?"
+// matches any single character, and a backslash escapes the next character. A regular expression takes linear time for any
+// number of "*".
 func matchesWildcard(pattern, s string) bool {
 	if !strings.ContainsAny(pattern, `*?\`) {
 		return pattern == s
@@ -100,14 +101,14 @@ func matchesWildcard(pattern, s string) bool {
 		}
 		escaped = false
 	}
-	if escaped { // a backslash at the end stands for itself
+	if escaped { // a backslash at the end is literal
 		re.WriteString(`\\`)
 	}
 	matched, err := regexp.MatchString(`(?s)\A`+re.String()+`\z`, s)
 	return err == nil && matched
 }
 
-// textValue returns a string as the values of a filter, or no value for "".
+// textValue returns s as the only value of a resource for a filter, or no value if s is empty.
 func textValue(s string) []string {
 	if s == "" {
 		return nil
@@ -115,5 +116,5 @@ func textValue(s string) []string {
 	return []string{s}
 }
 
-// boolValue returns a boolean as the values of a filter.
+// boolValue returns "true" or "false" as the only value of a resource for a filter.
 func boolValue(b bool) []string { return []string{strconv.FormatBool(b)} }

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// harness is an emulator with an EC2 client of one account.
+// harness is an emulator in memory, with an EC2 client of account 111122223333 in us-west-2.
 type harness struct {
 	*ec2.Client
 	t  *testing.T
@@ -32,7 +32,7 @@ func newHarness(t *testing.T) harness {
 	})}
 }
 
-// withPartition calls f with the partition while the emulator state is locked.
+// withPartition calls f with the state of account 111122223333 in us-west-2. During the call the emulator state is locked.
 func (c harness) withPartition(f func(p *store.Partition)) {
 	c.em.Store().Lock()
 	defer c.em.Store().Unlock()
@@ -70,6 +70,7 @@ func (c harness) launchInstances(subnet string, n int32, groups ...string) []typ
 	return must(c.t, out, err).Instances
 }
 
+// tagSpecifications returns the tags for a create request. tags contains keys and values in turn.
 func tagSpecifications(kind types.ResourceType, tags ...string) []types.TagSpecification {
 	if len(tags) == 0 {
 		return nil
@@ -97,7 +98,7 @@ func must[T any](t *testing.T, out T, err error) T {
 	return out
 }
 
-// errorCode returns the code of an AWS error, "" for no error.
+// errorCode returns the code of an AWS error, the text of any other error, or "" for nil.
 func errorCode(err error) string {
 	if err == nil {
 		return ""
@@ -108,6 +109,7 @@ func errorCode(err error) string {
 	return err.Error()
 }
 
+// checkCode reports a test error if the error code of err is not want. If want is "", err must be nil.
 func checkCode(t *testing.T, want string, err error) {
 	t.Helper()
 	if got := errorCode(err); got != want {

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// machineImage is the only machine image that exists.
+// machineImage is the only machine image that DescribeImages returns.
 var machineImage = types.Image{
 	ImageId: aws.String("ami-0123456789abcdef0"), Name: aws.String("fulcrum-node"), Description: aws.String("A node that runs nothing"),
 	State: types.ImageStateAvailable, Architecture: types.ArchitectureValuesX8664, OwnerId: aws.String("amazon"),
@@ -19,7 +19,7 @@ var machineImage = types.Image{
 	CreationDate: aws.String("2025-01-01T00:00:00.000Z"),
 }
 
-// DescribeImages lists the only image, and ignores the owners in the request.
+// DescribeImages lists the only machine image. It ignores the owners in the request.
 func (s *instances) DescribeImages(_ *store.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
 	for _, id := range in.ImageIds {
 		if id != *machineImage.ImageId {

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// RunInstances creates instances, each with one ENI. Any image is accepted.
+// RunInstances creates instances, each with one ENI. It accepts any image ID.
 func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	p := c.Partition
 	low, high, err := launchCount(in)
@@ -94,7 +94,7 @@ func launchCount(in *ec2.RunInstancesInput) (low, high int, err *store.Error) {
 	return low, high, nil
 }
 
-// launchNetwork finds the subnet of a launch and the request for its ENI.
+// launchNetwork returns the subnet in which the instances of a request are launched, and the properties of their ENIs.
 func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*store.Subnet, eniRequest, *store.Error) {
 	p := c.Partition
 	subnet, want := in.SubnetId, eniRequest{
@@ -144,7 +144,7 @@ func (s *instances) runInstancesOutput(c *store.Call, list []*store.Instance) *e
 	for _, i := range list {
 		item := s.describeInstance(c.Partition, i)
 		if i.Since.Equal(c.Now) {
-			item.State = newInstanceState(i.From) // AWS always returns pending for a launch
+			item.State = newInstanceState(i.From) // in AWS, a new instance is always pending at first
 		}
 		out.Instances = append(out.Instances, item)
 	}
@@ -169,7 +169,7 @@ func (s *instances) StopInstances(c *store.Call, in *ec2.StopInstancesInput) (*e
 	return &ec2.StopInstancesOutput{StoppingInstances: changes}, nil
 }
 
-// TerminateInstances ends instances and deletes their ENIs.
+// TerminateInstances terminates instances. It detaches their ENIs, and deletes those that were created with the instances.
 func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
 	p := c.Partition
 	changes, err := s.startTransition(c, in.InstanceIds, "", store.InstanceShuttingDown, store.InstanceTerminated)
@@ -197,8 +197,8 @@ func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstances
 	return &ec2.TerminateInstancesOutput{TerminatingInstances: changes}, nil
 }
 
-// startTransition starts the transition of instances from state from (any state if empty) through state through to
-// state to. Instances that are already in one of the last two states do not change.
+// startTransition moves instances from state from through the temporary state through to state to. If from is empty, it
+// accepts instances in any state. Instances in one of the last two states do not change.
 func (s *instances) startTransition(c *store.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *store.Error) {
 	p := c.Partition
 	if len(ids) == 0 {

@@ -89,7 +89,7 @@ func (s *instances) describeInstance(p *store.Partition, i *store.Instance) type
 		Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
 	}
 	if !i.TerminatedAt.IsZero() {
-		return out // a terminated instance has no network any more
+		return out // a terminated instance has no ENIs
 	}
 	out.SubnetId, out.VpcId, out.PrivateDnsName = aws.String(i.SubnetID), aws.String(i.VPCID), store.OptionalText(i.PrivateDNS)
 	out.SourceDestCheck = aws.Bool(true)

@@ -13,15 +13,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// resourceKind is a type of resource with an identifier.
+// resourceKind describes a type of resource: its identifiers, its error codes and messages, and its page sizes.
 type resourceKind struct {
-	prefix       string // prefix of identifiers, with the hyphen
-	resourceType string // the type in tags and ARNs
-	// codeStem and malformedStem are the stems of the error codes: codeStem + ".NotFound", malformedStem + ".Malformed".
+	prefix       string // prefix of identifiers, such as "vpc-"
+	resourceType string // the type in tags and ARNs, such as "vpc"
+	// codeStem and malformedStem are the beginnings of the error codes codeStem + ".NotFound" and malformedStem +
+	// ".Malformed".
 	codeStem, malformedStem string
 	// displayName is the name in messages, as in "The subnet ID 'x' does not exist".
 	displayName string
-	// minResults and maxResults are the bounds of MaxResults.
+	// minResults and maxResults are the smallest and the largest valid value of the request parameter MaxResults.
 	minResults, maxResults int
 }
 
@@ -58,7 +59,8 @@ func (k resourceKind) checkID(id string) *store.Error {
 	return nil
 }
 
-// findResource returns the resource with an identifier, or the error of the resource type if there is none.
+// findResource returns the resource with an identifier. It returns the error code of kind k if the identifier is malformed
+// or no resource has it.
 func findResource[T any](k resourceKind, all map[string]*T, id *string) (*T, *store.Error) {
 	if aws.ToString(id) == "" {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.displayName, " ", ""))
@@ -73,7 +75,7 @@ func findResource[T any](k resourceKind, all map[string]*T, id *string) (*T, *st
 	return item, nil
 }
 
-// describeQuery contains the parameters that all describe operations share.
+// describeQuery contains the request parameters that most describe operations have.
 type describeQuery struct {
 	ids        []string
 	filters    []types.Filter
@@ -81,8 +83,9 @@ type describeQuery struct {
 	nextToken  *string
 }
 
-// describe returns a page of the resources of one kind that a query selects by identifiers, which must
-// exist, and filters.
+// describe returns one page of the resources of kind k that have the identifiers in the query and match its filters, and the
+// token of the next page. Without identifiers it selects from all resources. It returns an error if an identifier does not
+// exist.
 func describe[T any](s *core, c *store.Call, k resourceKind, all map[string]*T, q describeQuery, known filters[*T]) (items []*T, next *string, err error) {
 	ids := store.SortedKeys(all)
 	if len(q.ids) > 0 {
@@ -131,8 +134,9 @@ func checkIDs[T any](k resourceKind, all map[string]*T, ids []string) *store.Err
 	return nil
 }
 
-// page returns the page of sorted keys after a token, and the next token. The token is the last key of the
-// previous page, so that it stays valid if resources are created or deleted.
+// page returns the keys of one page, and the token of the next page, which is nil after the last page. keys must be sorted.
+// asked is the page size in the request, token the token in the request. A token contains the last key of its page, so it
+// stays valid if resources are created or deleted.
 func page(w *store.Store, k resourceKind, keys []string, asked *int32, token *string) (cut []string, next *string, err *store.Error) {
 	limit := len(keys)
 	if asked != nil {
@@ -162,7 +166,7 @@ func page(w *store.Store, k resourceKind, keys []string, asked *int32, token *st
 	return keys, aws.String(base64.StdEncoding.EncodeToString([]byte(keys[limit-1]))), nil
 }
 
-// resourceTypeOf returns the resource type for an identifier, as in tags and ARNs.
+// resourceTypeOf returns the resource type in tags and ARNs for an identifier, such as "subnet" for "subnet-1234abcd".
 func resourceTypeOf(id string) string {
 	prefix := id[:strings.LastIndex(id, "-")+1]
 	for _, k := range kindsByIdentifier {
@@ -173,8 +177,8 @@ func resourceTypeOf(id string) string {
 	return fmt.Sprintf("unknown (%s)", prefix)
 }
 
-// resourceByToken returns the resource that an earlier request with the same client token created, or nil if the
-// resource does not exist.
+// resourceByToken returns the resource that an earlier request for the same operation created with this client token. It
+// returns nil if there was no such request, or if the resource was deleted.
 func resourceByToken[T any](c *store.Call, all map[string]*T, token *string) *T {
 	if aws.ToString(token) == "" {
 		return nil
@@ -182,7 +186,7 @@ func resourceByToken[T any](c *store.Call, all map[string]*T, token *string) *T 
 	return all[c.Partition.Tokens[c.Operation+" "+*token]]
 }
 
-// recordToken records the id of the resource that a request with a client token creates.
+// recordToken records that a request with a client token created the resource id. It does nothing without a token.
 func recordToken(c *store.Call, token *string, id string) {
 	if aws.ToString(token) != "" {
 		c.Partition.Tokens[c.Operation+" "+*token] = id

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// protocolNames maps alternative protocol names to the names that EC2 returns.
+// protocolNames maps protocol numbers, and the name "all", to the protocol names that EC2 returns.
 var protocolNames = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6", "all": "-1"}
 
-// ruleKey identifies a rule by all of its parts except the description.
+// ruleKey identifies a security group rule by all of its properties except the description and the ID.
 type ruleKey struct {
 	protocol, from, to string
 	peer               store.Peer
@@ -32,7 +32,8 @@ func formatNumber(n *int32) string {
 	return strconv.Itoa(int(*n))
 }
 
-// readPermissions converts the permissions of a request to rules in canonical form, one rule for each peer.
+// readPermissions converts the permissions in a request for security group g to rules in canonical form, one rule for each
+// peer.
 func (s *securityGroups) readPermissions(c *store.Call, g *store.SecurityGroup, list []types.IpPermission) ([]store.SecurityGroupRule, *store.Error) {
 	if len(list) == 0 {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter ipPermissions")
@@ -63,7 +64,7 @@ func (s *securityGroups) readPermissions(c *store.Call, g *store.SecurityGroup, 
 	return rules, nil
 }
 
-// readProtocol reads the protocol and the ports of a permission.
+// readProtocol returns a rule with the protocol and the ports of a permission.
 func readProtocol(perm types.IpPermission) (store.SecurityGroupRule, *store.Error) {
 	var r store.SecurityGroupRule
 	protocol := strings.ToLower(aws.ToString(perm.IpProtocol))
@@ -104,7 +105,7 @@ func readProtocol(perm types.IpPermission) (store.SecurityGroupRule, *store.Erro
 	return r, nil
 }
 
-// describedPeer is a peer with its description.
+// describedPeer is the source or destination of a security group rule, with the description of the rule.
 type describedPeer struct {
 	Peer        store.Peer
 	Description string
@@ -170,8 +171,7 @@ func readCIDR(text string, v4 bool) (netip.Prefix, *store.Error) {
 	return block.Masked(), nil
 }
 
-// readSecurityGroupPeer reads a reference to another security group, possibly one of another
-// account.
+// readSecurityGroupPeer reads a reference to another security group, which may belong to another account.
 func (s *securityGroups) readSecurityGroupPeer(c *store.Call, g *store.SecurityGroup, pair types.UserIdGroupPair) (store.Peer, *store.Error) {
 	owner := aws.ToString(pair.UserId)
 	if owner == "" {
@@ -196,8 +196,8 @@ func (s *securityGroups) readSecurityGroupPeer(c *store.Call, g *store.SecurityG
 	return store.Peer{Group: other.ID, GroupOwner: owner}, nil
 }
 
-// describePermissions returns rules in the form of DescribeSecurityGroups: one permission for each protocol and range of
-// ports, with all peers.
+// describePermissions returns rules in the form of DescribeSecurityGroups: one permission for each protocol and port range,
+// with all of its peers.
 func (s *securityGroups) describePermissions(rules []store.SecurityGroupRule) []types.IpPermission {
 	byPorts := map[string]*types.IpPermission{}
 	for _, r := range rules {
@@ -232,7 +232,7 @@ func (s *securityGroups) describePermissions(rules []store.SecurityGroupRule) []
 	return store.Shuffle(s.store, out)
 }
 
-// formatRule formats a rule for error messages.
+// formatRule returns a rule as text for error messages.
 func formatRule(r store.SecurityGroupRule) string {
 	peer := r.Peer.Group + r.Peer.PrefixList
 	if r.Peer.CIDR.IsValid() {

@@ -31,7 +31,7 @@ func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*
 	return &ec2.CreateIpamPoolOutput{IpamPool: new(s.describeIPAMPool(p, pool))}, nil
 }
 
-// DescribeIpamPools lists pools.
+// DescribeIpamPools lists IPAM pools.
 func (s *networks) DescribeIpamPools(c *store.Call, in *ec2.DescribeIpamPoolsInput) (*ec2.DescribeIpamPoolsOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindIPAMPool, p.IPAMPools, describeQuery{in.IpamPoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.IPAMPool]{
@@ -59,8 +59,8 @@ func (s *networks) describeIPAMPool(p *store.Partition, x *store.IPAMPool) types
 	}
 }
 
-// DescribeCoipPools lists the pools of customer-owned addresses. They belong to
-// an Outpost, and no operation of this API creates them.
+// DescribeCoipPools lists the pools of customer-owned IP addresses (CoIP), which belong to Outposts. No operation of the
+// emulator creates such pools.
 func (s *networks) DescribeCoipPools(c *store.Call, in *ec2.DescribeCoipPoolsInput) (*ec2.DescribeCoipPoolsOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindCoIPPool, p.CoIPPools, describeQuery{in.PoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.CoIPPool]{

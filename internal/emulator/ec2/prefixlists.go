@@ -48,7 +48,7 @@ func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedP
 	return &ec2.CreateManagedPrefixListOutput{PrefixList: new(s.describePrefixList(p, list))}, nil
 }
 
-// DeleteManagedPrefixList deletes a prefix list that no rule of a security group uses.
+// DeleteManagedPrefixList deletes a prefix list that no security group rule uses.
 func (s *networks) DeleteManagedPrefixList(c *store.Call, in *ec2.DeleteManagedPrefixListInput) (*ec2.DeleteManagedPrefixListOutput, error) {
 	p := c.Partition
 	list, err := findResource(kindPrefixList, p.PrefixLists, in.PrefixListId)
@@ -89,7 +89,7 @@ func (s *networks) DescribeManagedPrefixLists(c *store.Call, in *ec2.DescribeMan
 	return out, nil
 }
 
-// GetManagedPrefixListEntries lists the blocks of a list.
+// GetManagedPrefixListEntries lists the CIDR blocks of a prefix list.
 func (s *networks) GetManagedPrefixListEntries(c *store.Call, in *ec2.GetManagedPrefixListEntriesInput) (*ec2.GetManagedPrefixListEntriesOutput, error) {
 	list, err := findResource(kindPrefixList, c.Partition.PrefixLists, in.PrefixListId)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// CreateInternetGateway creates a gateway that is not attached to a VPC.
+// CreateInternetGateway creates an internet gateway that is not attached to a VPC.
 func (s *networks) CreateInternetGateway(c *store.Call, in *ec2.CreateInternetGatewayInput) (*ec2.CreateInternetGatewayOutput, error) {
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeInternetGateway)
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *networks) CreateInternetGateway(c *store.Call, in *ec2.CreateInternetGa
 	return &ec2.CreateInternetGatewayOutput{InternetGateway: new(s.describeGateway(c.Partition, g))}, nil
 }
 
-// AttachInternetGateway attaches a gateway to a VPC. A VPC can have only one gateway.
+// AttachInternetGateway attaches an internet gateway to a VPC. A VPC can have only one internet gateway.
 func (s *networks) AttachInternetGateway(c *store.Call, in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
 	g, err := findResource(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *networks) AttachInternetGateway(c *store.Call, in *ec2.AttachInternetGa
 	return &ec2.AttachInternetGatewayOutput{}, nil
 }
 
-// DetachInternetGateway detaches a gateway from its VPC.
+// DetachInternetGateway detaches an internet gateway from its VPC.
 func (s *networks) DetachInternetGateway(c *store.Call, in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
 	g, err := findResource(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *networks) DetachInternetGateway(c *store.Call, in *ec2.DetachInternetGa
 	return &ec2.DetachInternetGatewayOutput{}, nil
 }
 
-// DeleteInternetGateway removes a detached gateway.
+// DeleteInternetGateway deletes an internet gateway that is not attached to a VPC.
 func (s *networks) DeleteInternetGateway(c *store.Call, in *ec2.DeleteInternetGatewayInput) (*ec2.DeleteInternetGatewayOutput, error) {
 	g, err := findResource(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *networks) DeleteInternetGateway(c *store.Call, in *ec2.DeleteInternetGa
 	return &ec2.DeleteInternetGatewayOutput{}, nil
 }
 
-// DescribeInternetGateways lists gateways.
+// DescribeInternetGateways lists internet gateways.
 func (s *networks) DescribeInternetGateways(c *store.Call, in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
 	type igw = store.InternetGateway
 	items, next, err := describe(s.core, c, kindGateway, c.Partition.InternetGateways, describeQuery{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, filters[*igw]{
@@ -97,14 +97,13 @@ func (s *networks) DescribeInternetGateways(c *store.Call, in *ec2.DescribeInter
 func (s *networks) describeGateway(p *store.Partition, g *store.InternetGateway) types.InternetGateway {
 	out := types.InternetGateway{InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, g.ID)}
 	if g.VPCID != "" {
-		// "available" is the state of an attached internet gateway in the API; the
-		// enumeration has no such value.
+		// The API returns the state "available" for an attached internet gateway, although the SDK has no constant for it.
 		out.Attachments = []types.InternetGatewayAttachment{{VpcId: aws.String(g.VPCID), State: "available"}}
 	}
 	return out
 }
 
-// CreateRouteTable creates a table with the local routes of its VPC.
+// CreateRouteTable creates a route table with the local routes of its VPC.
 func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
 	if t := resourceByToken(c, c.Partition.RouteTables, in.ClientToken); t != nil {
 		return &ec2.CreateRouteTableOutput{RouteTable: new(s.describeRouteTable(c.Partition, t)), ClientToken: in.ClientToken}, nil
@@ -127,7 +126,7 @@ func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput
 	return &ec2.CreateRouteTableOutput{RouteTable: new(s.describeRouteTable(c.Partition, t)), ClientToken: in.ClientToken}, nil
 }
 
-// CreateRoute adds a route to a table.
+// CreateRoute adds a route to a route table.
 func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
 	p := c.Partition
 	t, err := findResource(kindRouteTable, p.RouteTables, in.RouteTableId)
@@ -208,7 +207,7 @@ func associatedState() *types.RouteTableAssociationState {
 	return &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}
 }
 
-// DisassociateRouteTable makes a subnet use the main table again.
+// DisassociateRouteTable removes the association of a subnet with a route table. The subnet then uses the main route table.
 func (s *networks) DisassociateRouteTable(c *store.Call, in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
 	id := aws.ToString(in.AssociationId)
 	for _, t := range c.Partition.RouteTables {
@@ -226,7 +225,7 @@ func (s *networks) DisassociateRouteTable(c *store.Call, in *ec2.DisassociateRou
 	return nil, store.Errorf(store.Unproven, "InvalidAssociationID.NotFound", "The association ID '%s' does not exist", id)
 }
 
-// DeleteRouteTable deletes a table without associations.
+// DeleteRouteTable deletes a route table without associations.
 func (s *networks) DeleteRouteTable(c *store.Call, in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
 	t, err := findResource(kindRouteTable, c.Partition.RouteTables, in.RouteTableId)
 	if err != nil {
@@ -240,8 +239,8 @@ func (s *networks) DeleteRouteTable(c *store.Call, in *ec2.DeleteRouteTableInput
 	return &ec2.DeleteRouteTableOutput{}, nil
 }
 
-// DescribeRouteTables lists tables. A subnet without an explicit association does
-// not appear; it uses the main table.
+// DescribeRouteTables lists route tables with their explicit associations. A subnet without an explicit association uses the
+// main route table, but is not in its associations.
 func (s *networks) DescribeRouteTables(c *store.Call, in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
 	type table = store.RouteTable
 	assoc := func(field func(store.RouteTableAssociation) []string) func(*table) []string {

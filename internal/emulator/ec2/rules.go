@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// AuthorizeSecurityGroupIngress adds all rules of a request, or none after an error.
+// AuthorizeSecurityGroupIngress adds the inbound rules of a request to a security group. It adds none if it returns an
+// error.
 func (s *securityGroups) AuthorizeSecurityGroupIngress(c *store.Call, in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
 	g, err := s.findSecurityGroup(c, in.GroupId, in.GroupName)
 	if err != nil {
@@ -27,7 +28,8 @@ func (s *securityGroups) AuthorizeSecurityGroupIngress(c *store.Call, in *ec2.Au
 	return &ec2.AuthorizeSecurityGroupIngressOutput{Return: aws.Bool(true), SecurityGroupRules: s.describeRules(c.Partition, g, added, false)}, nil
 }
 
-// AuthorizeSecurityGroupEgress adds all rules of a request, or none after an error.
+// AuthorizeSecurityGroupEgress adds the outbound rules of a request to a security group. It adds none if it returns an
+// error.
 func (s *securityGroups) AuthorizeSecurityGroupEgress(c *store.Call, in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
 	g, err := s.findSecurityGroup(c, in.GroupId, nil)
 	if err != nil {
@@ -40,7 +42,8 @@ func (s *securityGroups) AuthorizeSecurityGroupEgress(c *store.Call, in *ec2.Aut
 	return &ec2.AuthorizeSecurityGroupEgressOutput{Return: aws.Bool(true), SecurityGroupRules: s.describeRules(c.Partition, g, added, true)}, nil
 }
 
-// requestedPermissions returns the permissions of a request, from the list or from the parameters of a single permission.
+// requestedPermissions returns the permissions in a request. They are either in list, or one permission is in the other
+// parameters.
 func requestedPermissions(list []types.IpPermission, protocol *string, from, to *int32, cidr *string) ([]types.IpPermission, *store.Error) {
 	if protocol == nil && from == nil && to == nil && cidr == nil {
 		return list, nil
@@ -51,6 +54,8 @@ func requestedPermissions(list []types.IpPermission, protocol *string, from, to 
 	return []types.IpPermission{{IpProtocol: protocol, FromPort: from, ToPort: to, IpRanges: []types.IpRange{{CidrIp: cidr}}}}, nil
 }
 
+// authorize adds rules for the permissions in list to have, which is a list of rules of security group g, and returns the
+// added rules. specs contains the tags for the added rules.
 func (s *securityGroups) authorize(c *store.Call, g *store.SecurityGroup, have *[]store.SecurityGroupRule, list []types.IpPermission, specs []types.TagSpecification) ([]store.SecurityGroupRule, *store.Error) {
 	add, err := s.readPermissions(c, g, list)
 	if err != nil {
@@ -76,8 +81,9 @@ func (s *securityGroups) authorize(c *store.Call, g *store.SecurityGroup, have *
 	return add, nil
 }
 
-// checkRuleQuota checks the number of rules for each address family. A rule with a security group counts for both
-// families, and a rule with a prefix list counts as many times as its maximum number of entries.
+// checkRuleQuota returns an error if a security group would have too many IPv4 or IPv6 rules. A rule with a security group
+// as peer counts for both address families. A rule with a prefix list counts as many times as the maximum number of entries
+// in the list.
 func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.SecurityGroupRule) *store.Error {
 	v4, v6 := 0, 0
 	for _, r := range rules {
@@ -107,7 +113,7 @@ func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.Securi
 	return nil
 }
 
-// RevokeSecurityGroupIngress removes rules by their permissions or by identifier.
+// RevokeSecurityGroupIngress removes the inbound rules that match the permissions or the rule IDs in a request.
 func (s *securityGroups) RevokeSecurityGroupIngress(c *store.Call, in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
 	g, err := s.findSecurityGroup(c, in.GroupId, in.GroupName)
 	if err != nil {
@@ -124,7 +130,7 @@ func (s *securityGroups) RevokeSecurityGroupIngress(c *store.Call, in *ec2.Revok
 	return &ec2.RevokeSecurityGroupIngressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revokedRules, UnknownIpPermissions: r.unknownPermissions}, nil
 }
 
-// RevokeSecurityGroupEgress removes rules by their permissions or by identifier.
+// RevokeSecurityGroupEgress removes the outbound rules that match the permissions or the rule IDs in a request.
 func (s *securityGroups) RevokeSecurityGroupEgress(c *store.Call, in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
 	g, err := s.findSecurityGroup(c, in.GroupId, nil)
 	if err != nil {
@@ -137,11 +143,14 @@ func (s *securityGroups) RevokeSecurityGroupEgress(c *store.Call, in *ec2.Revoke
 	return &ec2.RevokeSecurityGroupEgressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revokedRules, UnknownIpPermissions: r.unknownPermissions}, nil
 }
 
+// revocation is the result of a revoke request.
 type revocation struct {
 	revokedRules       []types.RevokedSecurityGroupRule
 	unknownPermissions []types.IpPermission
 }
 
+// revoke removes rules from have, which is a list of rules of security group g. It removes the rules for the permissions in
+// list and the rules with the IDs. It removes none if it returns an error.
 func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]store.SecurityGroupRule, list []types.IpPermission, ids []string, egress bool) (revocation, *store.Error) {
 	var out revocation
 	drop := map[string]bool{}
@@ -191,7 +200,7 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 	return out, nil
 }
 
-// UpdateSecurityGroupRuleDescriptionsIngress changes descriptions of existing rules.
+// UpdateSecurityGroupRuleDescriptionsIngress changes the descriptions of inbound rules.
 func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Call, in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
 	g, err := s.findSecurityGroup(c, in.GroupId, nil)
 	if err != nil {
@@ -277,7 +286,7 @@ func portOrAll(n *int32) *int32 {
 	return n
 }
 
-// ruleExists reports whether a security group has a rule with an identifier.
+// ruleExists reports whether any security group has a rule with the ID.
 func ruleExists(p *store.Partition, id string) bool {
 	isRule := func(r store.SecurityGroupRule) bool { return r.ID == id }
 	for _, g := range p.SecurityGroups {

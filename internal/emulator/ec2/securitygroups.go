@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// securityGroupTextPattern matches the names and descriptions that EC2 allows.
+// securityGroupTextPattern matches the names and descriptions that EC2 allows for security groups and their rules.
 var securityGroupTextPattern = regexp.MustCompile(`^[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]*$`)
 
 // CreateSecurityGroup creates a security group that allows all outbound and no inbound traffic.
@@ -66,7 +66,8 @@ func checkSecurityGroupName(name string) *store.Error {
 	return nil
 }
 
-// securityGroupVPC finds the VPC of a request for a security group, or the default VPC if the request has none.
+// securityGroupVPC returns the VPC for a new security group. id is the VPC ID in the request; if it is nil, the default VPC
+// is used.
 func (s *securityGroups) securityGroupVPC(c *store.Call, id *string) (*store.VPC, *store.Error) {
 	if id != nil {
 		return findResource(kindVPC, c.Partition.VPCs, id)
@@ -77,7 +78,8 @@ func (s *securityGroups) securityGroupVPC(c *store.Call, id *string) (*store.VPC
 	return nil, store.Errorf(store.Unproven, "VPCIdNotSpecified", "No default VPC for this user")
 }
 
-// findSecurityGroup finds a security group by identifier, or by name in the default VPC.
+// findSecurityGroup returns the security group with an ID. If id is nil, it returns the security group with a name in the
+// default VPC.
 func (s *core) findSecurityGroup(c *store.Call, id, name *string) (*store.SecurityGroup, *store.Error) {
 	if id != nil {
 		return findResource(kindSecurityGroup, c.Partition.SecurityGroups, id)
@@ -153,7 +155,8 @@ func (s *securityGroups) DescribeSecurityGroups(c *store.Call, in *ec2.DescribeS
 	return out, nil
 }
 
-// addRuleFilters adds the filters over one direction of a security group's rules.
+// addRuleFilters adds filters on the properties of rules to known. rules returns the inbound or the outbound rules of a
+// security group. The names of the filters begin with prefix.
 func addRuleFilters(known filters[*store.SecurityGroup], prefix string, rules func(*store.SecurityGroup) []store.SecurityGroupRule) {
 	add := func(name string, field func(store.SecurityGroupRule) string) {
 		known[prefix+name] = func(g *store.SecurityGroup) (out []string) {

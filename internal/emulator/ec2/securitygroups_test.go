@@ -49,7 +49,7 @@ func TestCreateSecurityGroup(t *testing.T) {
 	checkCode(t, "SecurityGroupLimitExceeded", err)
 }
 
-// tcpPermission returns a permission for one port and IPv4 blocks.
+// tcpPermission returns a permission for one TCP port and a list of IPv4 CIDR blocks.
 func tcpPermission(port int32, blocks ...string) types.IpPermission {
 	perm := types.IpPermission{IpProtocol: aws.String("tcp"), FromPort: &port, ToPort: &port}
 	for _, b := range blocks {
@@ -76,7 +76,7 @@ func (c harness) revokeIngress(group string, perms ...types.IpPermission) error 
 	return err
 }
 
-// ingressRules returns the inbound rules of a security group as sorted lines.
+// ingressRules returns the inbound rules of a security group as sorted lines: protocol, ports, peer and description.
 func (c harness) ingressRules(group string) []string {
 	c.t.Helper()
 	out, err := c.DescribeSecurityGroups(c.t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{group}})
@@ -227,7 +227,8 @@ func TestRevoke(t *testing.T) {
 	_, err = c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &g, SecurityGroupRuleIds: ids})
 	checkCode(t, "InvalidSecurityGroupRuleId.NotFound", err)
 
-	// In a default VPC, revoking an unknown rule is no error: the response lists the rule.
+	// In the default VPC, a request to revoke an unknown rule is not an error. The response contains the permission of this
+	// rule.
 	made, err := c.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("d"), Description: aws.String("x")})
 	d := *must(t, made, err).GroupId
 	checkCode(t, "", c.allowIngress(d, tcpPermission(80, "10.0.0.0/8")))

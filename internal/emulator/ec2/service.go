@@ -23,17 +23,18 @@ func New(w *store.Store) *Service {
 	return &Service{c, networks{c}, instances{c}, securityGroups{c}}
 }
 
-// core gives the operations of all resource types access to the emulator state.
+// core contains the emulator state, which the operations of all resource types use.
 type core struct{ store *store.Store }
 
-// These types group the operations by subject. Routes, addresses and prefix lists belong to networks, ENIs to instances.
+// These types group the operations by resource type. Operations on routes, addresses and prefix lists are methods of
+// networks, those on ENIs are methods of instances.
 type (
 	networks       struct{ *core }
 	instances      struct{ *core }
 	securityGroups struct{ *core }
 )
 
-// Operations lists the operations of the service.
+// Operations returns the operations of the service, with the request members that each operation supports.
 func (s *Service) Operations() []wire.Operation {
 	describe := []string{"Filters", "MaxResults", "NextToken"}
 	with := func(ids string) []string { return append([]string{ids}, describe...) }
@@ -119,7 +120,9 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// newOperation returns an operation. It supports DryRun if the input has this member.
+// newOperation returns an operation that calls fn. members are the request members that fn supports. If the request has a
+// member DryRun, the operation supports it too. Before each call, ENIs and instances whose removal is due are removed from
+// the state.
 func newOperation[I, O any](name string, fn func(*store.Call, *I) (*O, error), members ...string) wire.Operation {
 	field, ok := reflect.TypeFor[I]().FieldByName("DryRun")
 	if ok {

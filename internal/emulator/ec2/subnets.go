@@ -47,7 +47,7 @@ func (s *networks) CreateSubnet(c *store.Call, in *ec2.CreateSubnetInput) (*ec2.
 	return &ec2.CreateSubnetOutput{Subnet: s.describeSubnet(p, sub)}, nil
 }
 
-// findZone finds a zone by name or identifier; it returns the first zone if the request has none.
+// findZone returns the availability zone with a name or an ID. If both are nil, it returns the first zone.
 func findZone(p *store.Partition, name, id *string) (*store.Zone, *store.Error) {
 	if name == nil && id == nil {
 		return p.Zones[0], nil
@@ -60,6 +60,8 @@ func findZone(p *store.Partition, name, id *string) (*store.Zone, *store.Error) 
 	return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid.", aws.ToString(name)+aws.ToString(id))
 }
 
+// readSubnetBlock parses the IPv4 CIDR block of a subnet. The block must be a /16 to /28 of the VPC that does not overlap
+// the block of another subnet.
 func readSubnetBlock(p *store.Partition, v *store.VPC, text *string) (netip.Prefix, *store.Error) {
 	if aws.ToString(text) == "" {
 		return netip.Prefix{}, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter cidrBlock")
@@ -80,7 +82,8 @@ func readSubnetBlock(p *store.Partition, v *store.VPC, text *string) (netip.Pref
 	return block, nil
 }
 
-// readSubnetIPv6Block reads a /64 of the VPC that no other subnet has.
+// readSubnetIPv6Block parses the IPv6 CIDR block of a subnet. The block must be a /64 of the VPC that does not overlap the
+// block of another subnet.
 func readSubnetIPv6Block(p *store.Partition, v *store.VPC, text string) (netip.Prefix, *store.Error) {
 	block, parse := netip.ParsePrefix(text)
 	if parse != nil || !block.Addr().Is6() {
@@ -135,7 +138,7 @@ func (s *networks) ModifySubnetAttribute(c *store.Call, in *ec2.ModifySubnetAttr
 	return &ec2.ModifySubnetAttributeOutput{}, nil
 }
 
-// DeleteSubnet removes a subnet without ENIs.
+// DeleteSubnet deletes a subnet without ENIs.
 func (s *networks) DeleteSubnet(c *store.Call, in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
 	p := c.Partition
 	sub, err := findResource(kindSubnet, p.Subnets, in.SubnetId)
@@ -238,7 +241,7 @@ func subnetIPv6Associations(x *store.Subnet) []types.SubnetIpv6CidrBlockAssociat
 	return out
 }
 
-// withoutMatching returns a new list without the items for which drop is true.
+// withoutMatching returns a copy of list without the items for which drop returns true.
 func withoutMatching[T any](list []T, drop func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), drop)
 }

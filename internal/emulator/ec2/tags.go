@@ -20,7 +20,7 @@ const (
 	maxTaggedResources = 1000
 )
 
-// CreateTags sets tags on resources. After an error no tag is set.
+// CreateTags sets tags on resources. It sets none if it returns an error.
 func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
 	if err := s.checkTaggable(c, in.Resources); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.Creat
 	return &ec2.CreateTagsOutput{}, nil
 }
 
-// DeleteTags removes tags. A tag with a value in the request is only removed if the resource has
-// that value. Without tags in the request, all user tags are removed.
+// DeleteTags removes tags from resources. If a tag in the request has a value, the tag is only removed from resources that
+// have this value. If the request contains no tags, all user tags are removed.
 func (s *Service) DeleteTags(c *store.Call, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
 	if err := s.checkTaggable(c, in.Resources); err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func countUserTags(tags map[string]string) int {
 	return n
 }
 
-// readTags returns the tags of a request, or an error if they are invalid.
+// readTags returns the tags of a request as a map, or an error if a tag is invalid.
 func readTags(list []types.Tag) (map[string]string, *store.Error) {
 	out := map[string]string{}
 	for _, t := range list {
@@ -210,8 +210,8 @@ func readTags(list []types.Tag) (map[string]string, *store.Error) {
 	return out, nil
 }
 
-// tagsFor returns the tags in a create request for a type of resource. others has the other types that the operation
-// may tag.
+// tagsFor returns the tags in a create request for resources of the type wanted. others are the other resource types for
+// which the request may contain tags.
 func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others ...types.ResourceType) (map[string]string, *store.Error) {
 	var list []types.Tag
 	for _, spec := range specs {
@@ -229,7 +229,7 @@ func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others .
 	return readTags(list)
 }
 
-// tagList returns the tags of a resource in the form of the API.
+// tagList returns the tags of a resource in the form of the EC2 API.
 func (s *core) tagList(p *store.Partition, id string) []types.Tag {
 	tags := p.Tags[id]
 	out := make([]types.Tag, 0, len(tags))

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tagLines returns the tags of a resource as sorted lines.
+// tagLines returns the tags of a resource as sorted lines, such as "security-group key=value".
 func (c harness) tagLines(id string) []string {
 	c.t.Helper()
 	out, err := c.DescribeTags(c.t.Context(), &ec2.DescribeTagsInput{Filters: []types.Filter{newFilter("resource-id", id)}})

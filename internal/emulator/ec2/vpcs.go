@@ -31,7 +31,7 @@ func (s *networks) CreateVpc(c *store.Call, in *ec2.CreateVpcInput) (*ec2.Create
 	return &ec2.CreateVpcOutput{Vpc: s.describeVPC(c.Partition, v)}, nil
 }
 
-// readVPCBlock reads an IPv4 block of /16 to /28.
+// readVPCBlock parses the IPv4 CIDR block of a VPC, which must be a /16 to /28.
 func readVPCBlock(text *string) (netip.Prefix, *store.Error) {
 	if aws.ToString(text) == "" {
 		return netip.Prefix{}, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter CidrBlock")
@@ -46,9 +46,10 @@ func readVPCBlock(text *string) (netip.Prefix, *store.Error) {
 	return block.Masked(), nil
 }
 
-// addIPv6Block adds an Amazon-provided IPv6 /56 block to a VPC.
+// addIPv6Block adds an IPv6 /56 block, as Amazon provides it, to a VPC and its route tables.
 func (s *networks) addIPv6Block(p *store.Partition, v *store.VPC) {
-	// The number of the block is unique in the partition.
+	// n is the number of existing IPv6 blocks in the partition. It makes the new block unique, unless a VPC was deleted
+	// before.
 	n := 0
 	for _, other := range p.VPCs {
 		n += len(other.IPv6)
@@ -58,7 +59,7 @@ func (s *networks) addIPv6Block(p *store.Partition, v *store.VPC) {
 	addLocalRoute(p, v, block)
 }
 
-// addLocalRoute adds the route to a new block of a VPC to all of its route tables.
+// addLocalRoute adds a local route for a new CIDR block of a VPC to all route tables of the VPC.
 func addLocalRoute(p *store.Partition, v *store.VPC, block netip.Prefix) {
 	for _, t := range p.RouteTables {
 		if t.VPCID == v.ID {
@@ -96,7 +97,7 @@ func (s *networks) AssociateVpcCidrBlock(c *store.Call, in *ec2.AssociateVpcCidr
 	return out, nil
 }
 
-// ModifyVpcAttribute sets one of the DNS attributes.
+// ModifyVpcAttribute sets the DNS attributes of a VPC.
 func (s *networks) ModifyVpcAttribute(c *store.Call, in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
 	v, err := findResource(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *networks) ModifyVpcAttribute(c *store.Call, in *ec2.ModifyVpcAttributeI
 	return &ec2.ModifyVpcAttributeOutput{}, nil
 }
 
-// DeleteVpc deletes a VPC that contains only its default resources.
+// DeleteVpc deletes a VPC that contains only its main route table and its default security group.
 func (s *networks) DeleteVpc(c *store.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
 	p := c.Partition
 	v, err := findResource(kindVPC, p.VPCs, in.VpcId)

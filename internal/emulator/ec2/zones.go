@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DescribeAvailabilityZones lists zones. Zones that are not opted in are only listed with AllAvailabilityZones.
+// DescribeAvailabilityZones lists availability zones. Zones that are not opted in are only listed if the request sets
+// AllAvailabilityZones.
 func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvailabilityZonesInput) (*ec2.DescribeAvailabilityZonesOutput, error) {
 	all := aws.ToBool(in.AllAvailabilityZones)
 	var zones []*store.Zone
@@ -68,8 +69,8 @@ func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvai
 	return out, nil
 }
 
-// DescribeRegions lists the caller's region and the two regions with global services. The emulator accepts every
-// region name, so it has no complete list.
+// DescribeRegions lists the regions in the request. Without region names it lists the region of the call and the regions
+// with the global services. It has no complete list of regions, because the emulator accepts any region name.
 func (s *networks) DescribeRegions(c *store.Call, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
 	names := in.RegionNames
 	if len(names) == 0 {

@@ -5,14 +5,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Account is the AWS role with which calls on a target group are made. The zero value means the controller's own account
-// and role.
+// Account is the AWS role that is used for calls on a target group. The zero value is the role of the controller itself.
 type Account struct {
 	Role       string       // ARN of the role to assume
 	ExternalID model.Secret // external ID that the trust policy of the role requires; empty for none
 }
 
-// accountOf returns the account of a binding's target group.
+// accountOf returns the account to use for the target group of a binding.
 func accountOf(b *elbv2.TargetGroupBinding) Account {
 	if b.Spec.IamRoleArnToAssume == "" {
 		return Account{}

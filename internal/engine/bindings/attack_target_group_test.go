@@ -13,8 +13,8 @@ import (
 )
 
 // TestEditThatContradictsTheTargetGroupIsReported checks that an edit of a binding that contradicts its target group is
-// reported. Such an edit is possible, because the webhook admits setting an empty field later, and without webhooks every
-// field can be changed.
+// reported, and that the registered targets stay. Such an edit is possible: the webhook permits setting an empty field
+// later, and without the webhook every field can be changed.
 func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 	other := "vpc-2"
 	six, nodes := elbv2.TargetGroupIPAddressTypeIPv6, elbv2.TargetTypeInstance
@@ -50,13 +50,13 @@ func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 	}
 }
 
-// inOtherNamespace moves the binding in a manifest to another namespace.
+// inOtherNamespace returns the manifest with the namespace "evil" instead of "ns".
 func inOtherNamespace(doc string) string {
 	return strings.Replace(doc, "namespace: ns", "namespace: evil", 1)
 }
 
-// TestBindingOfMissingTargetGroupBlocksNoOther checks that a binding that names a target group before it exists does not
-// block a binding of another namespace that names this target group later.
+// TestBindingOfMissingTargetGroupBlocksNoOther checks that a binding to a target group that does not exist yet does not
+// block a later binding of another namespace to the same target group.
 func TestBindingOfMissingTargetGroupBlocksNoOther(t *testing.T) {
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
 	byName := func(name string) string {
@@ -81,7 +81,7 @@ func TestBindingOfMissingTargetGroupBlocksNoOther(t *testing.T) {
 					t.Errorf("findings %v", out.Findings)
 				}
 				checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf(arn))
-				// The target group exists now, so the lookup by the other binding finds it.
+				// Now the other binding finds the target group too, which must not affect the binding "a".
 				_, _ = w.reconciler.Reconcile(t.Context(), bindings.Key{Namespace: "evil", Name: "z"})
 			}
 		})

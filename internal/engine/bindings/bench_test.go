@@ -21,7 +21,6 @@ const podsPerBinding = 20
 // benchmarks of this file, it needs neither AWS nor the emulator:
 //
 //	go test ./internal/engine/bindings -run '^$' -bench . -benchtime 20x
-
 func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
 	benchmarkPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
@@ -30,7 +29,7 @@ func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
 		for b.Loop() {
 			flip = !flip
 			b.StopTimer()
-			w.putObjects(benchmarkDoc(0, flip)) // the last pod gets another name and address
+			w.putObjects(benchmarkDoc(0, flip)) // replaces the last pod by one with another name and address
 			b.StartTimer()
 			w.run("b0")
 		}
@@ -104,9 +103,9 @@ func BenchmarkNodeAdded(b *testing.B) {
 	}
 }
 
-// benchmarkAWS is the fake AWS with cached answers, as in a controller that has run for some time: the lists of targets are
-// sorted, shared between callers, and never modified. applyRegistrations inserts registered targets into the lists, at the
-// latest when the targets are read.
+// benchmarkAWS is a fakeAWS that returns target lists in the form of a warm cache: sorted, shared between callers, and never
+// modified. A registered target is added to a copy of the list by applyRegistrations, at the latest when the targets are
+// read.
 type benchmarkAWS struct {
 	*fakeAWS
 	registered map[string][]bindings.Target // by target group, since the last call of applyRegistrations
@@ -124,7 +123,7 @@ func (a benchmarkAWS) Register(_ context.Context, arn string, _ bindings.CallPri
 	return nil
 }
 
-// applyRegistrations inserts the registered targets into the list of targets of a target group.
+// applyRegistrations adds the registered targets to the list of targets of a target group.
 func (a benchmarkAWS) applyRegistrations(arn string) {
 	added := a.registered[arn]
 	if len(added) == 0 {
@@ -139,13 +138,13 @@ func (a benchmarkAWS) applyRegistrations(arn string) {
 	a.targetsByGroup[arn] = list
 }
 
-// startCPUTimer reports the CPU time of the process per iteration. Other processes on the machine do not affect this metric.
+// startCPUTimer starts to measure the CPU time of the process. The returned function reports the CPU time per iteration of
+// the benchmark. Other processes on the machine do not affect this metric.
 func startCPUTimer(b *testing.B) (report func()) {
 	start := cpuUsed(b)
 	return func() { b.ReportMetric(float64(cpuUsed(b)-start)/float64(b.N), "cpu-ns/op") }
 }
 
-// cpuUsed returns the CPU time that the process has used.
 func cpuUsed(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -154,7 +153,7 @@ func cpuUsed(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// benchmarkPods runs a benchmark with different numbers of pods.
+// benchmarkPods runs a benchmark with 1000 and with 20000 pods.
 func benchmarkPods(b *testing.B, run func(b *testing.B, w *harness)) {
 	for _, pods := range []int{1000, 20000} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) { run(b, newLargeHarness(b, pods/podsPerBinding, max(50, pods/10))) })
@@ -177,7 +176,7 @@ func newLargeHarness(b *testing.B, bindings, nodes int) *harness {
 	return w
 }
 
-// addNode adds a node whose ENI has the addresses that benchmarkDoc gives to the pods of the node.
+// addNode adds node i. Its ENI has the addresses that benchmarkDoc assigns to the pods of the node.
 func (w *harness) addNode(i, bindings int) {
 	w.t.Helper()
 	var addresses []string
@@ -196,15 +195,15 @@ func nodeDoc(i int) string {
 	return strings.NewReplacer("n1", fmt.Sprintf("n%d", i), "i-1", instanceOf(i)).Replace(strings.SplitN(nodesDoc, "---", 2)[0])
 }
 
-// instanceOf returns the EC2 instance ID of a node. Like real IDs, these IDs have a fixed length and no order.
+// instanceOf returns the EC2 instance ID of node i. Like real IDs, the IDs have a fixed length and no order.
 func instanceOf(i int) string { return fmt.Sprintf("i-0%016x", uint64(i+1)*0x9e3779b97f4a7c15) }
 
-// nodeIndexOf returns the number of the node of pod j of Service k. Only 50 nodes have pods.
+// nodeIndexOf returns the number of the node on which pod j of Service k runs. Only the first 50 nodes have pods.
 func nodeIndexOf(k, j int) int { return (k + j) % 50 }
 
 func benchmarkAddress(k, j int) string { return fmt.Sprintf("10.%d.%d.%d", 1+k/250, k%250, 1+j) }
 
-// benchmarkDoc returns the pods of Service k. If turned is true, another pod replaces the last one.
+// benchmarkDoc returns the manifest of the pods of Service k. If turned is true, the last pod is replaced by another one.
 func benchmarkDoc(k int, turned bool) string {
 	var pods []pod
 	for j := range podsPerBinding {

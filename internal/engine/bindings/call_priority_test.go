@@ -15,11 +15,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// postponingAWS is the fake AWS while its rate limits admit no deregistration.
+// postponingAWS is a fakeAWS that postpones deregistrations while postpones is set, as if its rate limiter did not admit
+// them.
 type postponingAWS struct {
 	*fakeAWS
 	postpones bool
-	priority  bindings.CallPriority // priority of the last deregistration
+	priority  bindings.CallPriority // priority of the last call of Deregister
 }
 
 func (b *postponingAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return b }
@@ -36,8 +37,8 @@ type postponedError struct{ classedError }
 
 func (postponedError) RetryAfter() time.Duration { return 3 * time.Second }
 
-// TestDeregistrationIsMoreUrgentIfThePodHasEnded checks that a postponed deregistration gets a shorter deadline when the pod
-// has ended, and the shortest deadline when another pod has the address.
+// TestDeregistrationIsMoreUrgentIfThePodHasEnded checks the maximum delay of a deregistration that was postponed. It is
+// shorter if the pod of the target has ended, and shortest if another pod has the address of the target.
 func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	b := &postponingAWS{fakeAWS: w.aws, postpones: true}
@@ -78,8 +79,8 @@ func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 	}
 }
 
-// TestAllRegisteredIsReportedWhileDeregistrationsWait checks that the outcome reports AllRegistered while deregistrations
-// are postponed, and that the success event is emitted only once no call is postponed.
+// TestAllRegisteredIsReportedWhileDeregistrationsWait checks that Outcome.AllRegistered is set while a deregistration is
+// postponed, but that the success event is emitted only after that call was made.
 func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{fakeAWS: w.aws}
@@ -105,8 +106,8 @@ func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 	}
 }
 
-// TestEndpointsBeyondCapacityAreNotRegistered checks that an endpoint waits for registration while the target group has its
-// maximum number of targets.
+// TestEndpointsBeyondCapacityAreNotRegistered checks that a new endpoint is not registered while the target group has its
+// maximum number of targets, because the deregistration of another target is postponed.
 func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{fakeAWS: w.aws}
@@ -121,8 +122,8 @@ func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	}
 }
 
-// TestSuccessIsReportedOnceAfterAnUnneededCall checks that if a postponed deregistration becomes unnecessary, the success
-// event is emitted once.
+// TestSuccessIsReportedOnceAfterAnUnneededCall checks that exactly one success event is emitted if a postponed
+// deregistration is not needed any more.
 func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 	for how, change := range map[string]func(*harness){
 		"the pod is there again":      func(w *harness) { w.putObjects(podDocs("web", p1, p2)) },
@@ -152,7 +153,7 @@ func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 }
 
 // TestThePreviousTargetGroupIsEmptiedAfterPostponement checks that after the spec names another target group, the targets of
-// the previous target group are deregistered, even if the call was postponed.
+// the previous target group are deregistered, even if their deregistration was first postponed.
 func TestThePreviousTargetGroupIsEmptiedAfterPostponement(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{fakeAWS: w.aws}
@@ -174,7 +175,6 @@ func TestThePreviousTargetGroupIsEmptiedAfterPostponement(t *testing.T) {
 	}
 }
 
-// countSuccessEvents counts the success events of all objects.
 func (w *harness) countSuccessEvents() (n int) {
 	for _, o := range w.store.All("Event") {
 		if o.(*corev1.Event).Reason == "SuccessfullyReconciled" {

@@ -6,18 +6,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// capacityRefusal records that the target group of a binding is full: AWS refused to register a number of targets because of a
-// quota. The target group remains full until targets are deregistered or AWS raises the quota. Without this, a binding
-// with too many endpoints would spend the calls that all bindings share, because each run that is postponed between two
-// calls would begin with the refused call again.
+// capacityRefusal records that AWS refused to register a number of targets because of a quota of the target group. The
+// target group remains full until targets are deregistered or AWS raises the quota. Until then a call that would be refused
+// is not sent, because all bindings share the rate limit of the calls.
 type capacityRefusal struct {
-	arn         string    // of the target group
+	arn         string    // ARN of the target group
 	targetCount int       // calls with this many targets or more are not sent
-	err         error     // the refusal of AWS
+	err         error     // the error that AWS returned
 	retryAt     time.Time // when such calls are sent again
 }
 
-// refusalFor returns the remembered error for a call that registers n targets; nil if the call may be sent.
+// refusalFor returns the stored error of AWS if a call that registers n targets would be refused again; nil if the call may
+// be sent.
 func (c capacityRefusal) refusalFor(arn string, n int, now time.Time) error {
 	if c.arn != arn || n < c.targetCount || !now.Before(c.retryAt) {
 		return nil
@@ -25,8 +25,8 @@ func (c capacityRefusal) refusalFor(arn string, n int, now time.Time) error {
 	return c.err
 }
 
-// noteRegisterCall notes the result of a call that registers n targets. full reports whether AWS refused the call because of
-// a quota.
+// noteRegisterCall returns a note of the result of a call that registers n targets. full reports whether AWS refused the
+// call because of a quota.
 func noteRegisterCall(arn string, n int, err error, full bool) note {
 	return func(e entry, at moment) entry {
 		switch c := &e.capacityRefusal; {

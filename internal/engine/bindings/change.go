@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ChangeKind is what a Change has done in AWS.
+// ChangeKind is the kind of a Change in AWS.
 type ChangeKind int
 
 // The kinds of changes that are made in AWS for bindings.
@@ -22,7 +22,7 @@ type Change struct {
 	Kind ChangeKind
 	// Resource is the ARN of the target group, or the ID of the security group.
 	Resource string
-	// Items are the targets or rules, as text.
+	// Items are the targets or rules that were added or removed, as text.
 	Items []string
 }
 

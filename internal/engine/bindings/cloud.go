@@ -20,8 +20,8 @@ type Cloud interface {
 	// TargetGroupsOf returns access to the target groups of an account. It makes no call. The role is assumed at the first
 	// call.
 	TargetGroupsOf(a Account) TargetGroups
-	// VPCRanges returns the IPv4 and IPv6 CIDR blocks of a VPC, as the controller's own account sees it. The error has class
-	// Gone if that account does not see the VPC. The answer may be some minutes old.
+	// VPCRanges returns the IPv4 and IPv6 CIDR blocks of a VPC. It uses the controller's own account. The error has class
+	// Gone if that account cannot see the VPC. The answer may be some minutes old.
 	VPCRanges(ctx context.Context, vpc string) ([]string, error)
 	EndpointSecurityGroups
 	// Class classifies an error of any method.
@@ -40,25 +40,26 @@ type TargetGroups interface {
 	// IsInUse reports whether a listener or rule of any load balancer forwards to a target group. It always calls AWS. The
 	// error has class Gone if the target group does not exist.
 	IsInUse(ctx context.Context, arn string) (bool, error)
-	// TargetHealth lists all targets of a target group, draining ones included. The answer may be as old as maxAge, with the
-	// later writes of this process applied to it. If maxAge is zero it always calls AWS.
+	// TargetHealth lists all targets of a target group, including draining ones. The answer may be as old as maxAge, with
+	// the later writes of this process applied to it. If maxAge is zero, it always calls AWS.
 	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
 	// OwnerNamespaces returns the namespaces that may contain the object for which the controller created a target group. It
-	// returns none if the controller did not create the target group. If read is false it makes no call, and also returns
-	// none if the target group is not known.
+	// returns none if the controller did not create the target group. If read is false, it makes no call, and also returns
+	// none if the tags of the target group are not cached.
 	OwnerNamespaces(ctx context.Context, arn string, read bool) (namespaces []string, err error)
-	// OwnerStack returns the stack for which the controller created a target group, and the ID of the target group in it, from
-	// its tags; false if the target group is not known. It makes no call.
+	// OwnerStack returns the stack for which the controller created a target group, and the ID of the target group in that
+	// stack (group), from the cached tags. ok is false if the tags are not cached or the controller did not create the
+	// target group. It makes no call.
 	OwnerStack(arn string) (id model.StackID, group string, ok bool)
 	// Register registers at most MaxTargets targets. It is idempotent. If the rate limiter does not admit the call now,
 	// nothing is sent, and the error has a method RetryAfter with the time until it may be sent.
 	Register(ctx context.Context, arn string, priority CallPriority, targets []Target) error
-	// Deregister deregisters at most MaxTargets targets, which are given as TargetHealth lists them. It is postponed like
-	// Register. It is idempotent: a target that is not registered is not an error.
+	// Deregister deregisters at most MaxTargets targets, which must be values that TargetHealth returned. It is postponed
+	// like Register. It is idempotent: a target that is not registered is not an error.
 	Deregister(ctx context.Context, arn string, priority CallPriority, targets []*observed.Target) error
 }
 
-// CallPriority decides the order of calls that the rate limiter does not admit immediately.
+// CallPriority decides the order of the calls that the rate limiter postpones.
 type CallPriority struct {
 	// Tenant is the namespace whose share of the admitted calls this call uses.
 	Tenant string
@@ -66,7 +67,7 @@ type CallPriority struct {
 	MaxDelay time.Duration
 }
 
-// Types of package bindingplan for questions about AWS and their answers.
+// The types of the questions to AWS and of the answers, from package bindingplan.
 type (
 	// TargetGroup describes a target group.
 	TargetGroup = bindingplan.TargetGroup
@@ -80,22 +81,22 @@ type (
 	EndpointSecurityGroup = bindingplan.EndpointSecurityGroup
 )
 
-// EndpointSecurityGroups reads network interfaces, and reads and changes the rules of the security groups
-// of nodes and pods.
+// EndpointSecurityGroups reads ENIs, and reads and changes the ingress rules of the security groups of nodes and pods.
 type EndpointSecurityGroups interface {
-	// ENIs finds network interfaces. Those that do not exist are left out of the answer, without an error. The answer may be
-	// some minutes old, or as old as the query allows. Interfaces that were not found are always read again.
+	// ENIs finds ENIs. Instances and addresses without an ENI are left out of the answer, without an error. The answer may
+	// be some minutes old, or as old as the query allows. ENIs that were not found are always read again.
 	ENIs(ctx context.Context, q ENIQuery) (ENIs, error)
-	// EndpointSecurityGroups returns the security groups of the VPC that are tagged for the cluster
-	// (kubernetes.io/cluster/<name> owned or shared) and those with the IDs, with all their ingress rules, one per source.
-	// Security groups that do not exist are left out. The answer may be some minutes old, but not older than maxAge if that
-	// is above zero. The later writes of this process are applied to it.
+	// EndpointSecurityGroups returns the security groups of the VPC that have the tag of the cluster
+	// (kubernetes.io/cluster/<name> with the value "owned" or "shared"), and those with the given IDs. It returns all of
+	// their ingress rules, one per source. Security groups that do not exist are left out. The answer may be some minutes
+	// old, but not older than maxAge if maxAge is positive. The later writes of this process are applied to it.
 	EndpointSecurityGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]EndpointSecurityGroup, error)
 	// ChangedEndpointSecurityGroups reads the known security groups again, and returns the IDs of those in which an external
 	// actor has changed rules of the controller since they were last read or written.
 	ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error)
-	// ChangeEndpointRules authorizes and then revokes rules of one security group, each in one call. If the first call fails
-	// the second is not made. If the security group has changed since it was read (a rule to add exists, or one to revoke does
-	// not), it is read again, so that a repetition succeeds.
+	// ChangeEndpointRules first authorizes and then revokes rules of one security group, each in one call. If the first call
+	// fails, the second is not made. If a call fails because the rules have changed since they were read (a rule to
+	// authorize exists, or a rule to revoke does not exist), the next read of the security group calls AWS, so that the next
+	// attempt succeeds.
 	ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error
 }

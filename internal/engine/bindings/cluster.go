@@ -18,31 +18,33 @@ type Key = bindingplan.Key
 // Cluster makes the reads and writes of Kubernetes objects that bindings need.
 type Cluster interface {
 	// View returns a fresh view of the synced cache. Reads fail before the cache is complete, because endpoints that are
-	// missing in the view would be deregistered.
+	// missing in the cache would be deregistered.
 	View() *cluster.View
-	// Change makes one write. An object that does not exist is not an error, except for ClaimFinalizer. A write that changes
-	// nothing is not sent.
+	// Change makes one write. If the object does not exist, it returns no error, except for ClaimFinalizer. A write that
+	// changes nothing is not sent.
 	Change(ctx context.Context, w Write) error
-	// OwnedTargets reads from the API server the record of the targets that this cluster is responsible for, in a target
-	// group in which several clusters register targets; false if there is no record.
+	// OwnedTargets reads, from the API server, the record of the targets that this cluster is responsible for, if several
+	// clusters register targets in the same target group. recorded is false if there is no record.
 	OwnedTargets(ctx context.Context, binding Key) (identities []string, recorded bool, err error)
-	// Write writes events, and records which warnings last (cluster.LastingWarnings).
+	// Write writes events, and records which warnings are still true (cluster.LastingWarnings).
 	Write(ctx context.Context, patches []cluster.Patch) error
 }
 
 // Write is one write to Kubernetes: one of the types below.
 type Write interface{ write() }
 
-// ClaimFinalizer adds naming.BindingFinalizer to a binding, by a fresh read and a merge patch with the resourceVersion.
+// ClaimFinalizer adds naming.BindingFinalizer to a binding. The binding is read from the API server, and changed by a merge
+// patch with its resourceVersion.
 type ClaimFinalizer struct{ Binding Key }
 
-// ReleaseFinalizer removes naming.BindingFinalizer from a binding, by the same kind of patch as ClaimFinalizer.
+// ReleaseFinalizer removes naming.BindingFinalizer from a binding, in the same way as ClaimFinalizer adds it.
 type ReleaseFinalizer struct{ Binding Key }
 
-// CompleteSpec sets the fields of the spec that describe the target group, unless the binding has changed since it was read.
+// CompleteSpec sets the fields of the spec that describe the target group. It fails if the binding has changed since it was
+// read.
 type CompleteSpec struct {
 	Binding Key
-	// Version is the resourceVersion of the binding that Spec completes.
+	// Version is the resourceVersion of the binding that was read.
 	Version string
 	Spec    elbv2.TargetGroupBindingSpec
 }
@@ -64,8 +66,8 @@ type SetStatus struct {
 	Conditions []metav1.Condition
 }
 
-// SetPodCondition sets one condition of a pod by a strategic merge patch of its status. It applies only to the pod with this
-// UID. LastTransitionTime changes with the status.
+// SetPodCondition sets one condition of a pod by a strategic merge patch of the pod status. It has no effect on another pod
+// with the same name but another UID. lastTransitionTime changes only if Status changes.
 type SetPodCondition struct {
 	Namespace, Name string
 	UID             types.UID
@@ -74,10 +76,10 @@ type SetPodCondition struct {
 	Reason, Message string
 }
 
-// SetOwnedTargets writes the record of the targets that this cluster is responsible for.
+// SetOwnedTargets writes the record of the targets that this cluster is responsible for (Cluster.OwnedTargets).
 type SetOwnedTargets struct {
 	Binding    Key
-	Identities []string // ascending
+	Identities []string // sorted in ascending order
 }
 
 // DropOwnedTargets deletes the record that SetOwnedTargets writes.

@@ -18,25 +18,25 @@ import (
 type Config struct {
 	Cloud   Cloud
 	Cluster Cluster
-	// ClusterName is the cluster name in the tags kubernetes.io/cluster/<name> of security groups.
+	// ClusterName is the name of the cluster in the tag kubernetes.io/cluster/<name> of its security groups.
 	ClusterName string
 	// VPC is the VPC of the controller. It is used for bindings whose spec has no VPC.
 	VPC string
-	// Targets are the options by which endpoints are chosen.
+	// Targets has the options for the selection of endpoints.
 	Targets targets.Options
 	// MaxTargets is the maximum number of targets of a target group; 0: no limit.
 	MaxTargets int
-	// UnmergedRules reports whether a security group gets one rule for each port, instead of one rule for the port range of
-	// each source.
+	// UnmergedRules reports whether security groups get one rule per source and port. If false, they get one rule per
+	// source, for the range of all ports.
 	UnmergedRules bool
-	// GroupTags are the tags that select the security group for endpoint rules if a network interface has several.
+	// GroupTags are the tags that select the security group for endpoint rules if an ENI has several security groups.
 	GroupTags map[string]string
-	// Requeue is the interval at which AWS is polled, after a few polls at shorter intervals; 15 s if not above zero.
+	// Requeue is the interval at which AWS is polled after a few polls at shorter intervals; 15 s if zero or negative.
 	Requeue time.Duration
-	// Resync is the period in which unchanged bindings are compared with AWS; 10 h if not above zero.
+	// Resync is the period in which unchanged bindings are compared with AWS; 10 h if zero or negative.
 	Resync time.Duration
-	// FirstComparisonDelay is the time from a start to the first comparison of bindings that did not change; 30 min if zero.
-	// Up to half of it is added, spread over the bindings. It is no longer than Resync.
+	// FirstComparisonDelay is the time from the start of the process to the first comparison of unchanged bindings with AWS;
+	// 30 min if zero. To spread the comparisons, up to half of this time is added. The sum is not longer than Resync.
 	FirstComparisonDelay time.Duration
 	// Fence is checked before every write; nil: engine.Unfenced.
 	Fence engine.Fence
@@ -46,9 +46,9 @@ type Config struct {
 	Queue Queue
 	// Drift decides whether drift is restored; empty: engine.RepairDrift.
 	Drift engine.DriftMode
-	// Silence watches for calls that AWS does not answer; nil: they are not reported during a run.
+	// Silence watches for calls that AWS does not answer; nil: such calls are not reported before they fail.
 	Silence engine.SilenceWatcher
-	// Clock is the clock of plans and of the memory of the Reconciler.
+	// Clock is used for plans and for the memory of the Reconciler; required.
 	Clock clock.PassiveClock
 }
 
@@ -65,7 +65,8 @@ type Outcome struct {
 	RetryAfter time.Duration
 	// Changed reports whether something was written to AWS.
 	Changed bool
-	// RegisteredCount is the number of targets that the run has registered, the last of them at RegisteredAt.
+	// RegisteredCount is the number of targets that the run registered, and RegisteredAt is the time of the last
+	// registration.
 	RegisteredCount int
 	RegisteredAt    time.Time
 	// CallPostponed reports whether the rate limiter has postponed a call, which may be sent after RetryAfter.
@@ -106,7 +107,7 @@ func New(c Config) *Reconciler {
 	return &Reconciler{Config: c, memory: m, sharedRules: newRuleOwner()}
 }
 
-// checkFence returns an error if this process must not write any more.
+// checkFence returns an error if this process is not permitted to write any more.
 func (r *Reconciler) checkFence() error {
 	if err := r.Fence.Fence(); err != nil {
 		return fmt.Errorf("another process may have taken over, nothing more is written: %w", err)
@@ -114,7 +115,7 @@ func (r *Reconciler) checkFence() error {
 	return nil
 }
 
-// changeObject makes one write to Kubernetes, unless this process must not write any more.
+// changeObject makes one write to Kubernetes, unless the fence does not permit writes.
 func (r *Reconciler) changeObject(ctx context.Context, w Write) error {
 	if err := r.checkFence(); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (r *Reconciler) changeObject(ctx context.Context, w Write) error {
 	return r.Cluster.Change(ctx, w)
 }
 
-// writePatches writes events, unless this process must not write any more.
+// writePatches writes events, unless the fence does not permit writes.
 func (r *Reconciler) writePatches(ctx context.Context, patches []cluster.Patch) error {
 	if len(patches) == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// TestBindingsByTargetGroupMatchAFullScan compares the bindings of a target group that the index returns with the
-// bindings that a scan of all bindings finds.
+// TestBindingsByTargetGroupMatchAFullScan checks that the index by target group finds the same bindings as a scan of all
+// bindings.
 func TestBindingsByTargetGroupMatchAFullScan(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// Draft makes the plan of a binding and changes nothing. It returns false if the binding does not exist. It ignores the
+// Draft makes the plan of a binding and changes nothing. It returns false if the binding does not exist. It does not use the
 // memory of the process: an unchanged binding is compared with AWS, and a missing Service is treated as deleted immediately.
 func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, bool, error) {
 	p := reader{&run{r: r, key: key, out: &Outcome{}}}
@@ -18,7 +18,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 		return bindingplan.Preview{}, false, err
 	}
 	if f.Absent {
-		r.memory.forget(key) // an earlier draft may have noted that the binding waits for other bindings
+		r.memory.forget(key) // an earlier draft may have stored that the binding waits for other bindings
 		return bindingplan.Preview{}, false, nil
 	}
 	f.Memory.ComparisonDueIn, f.Memory.AbsentFor = 0, time.Hour
@@ -61,7 +61,6 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 	return bindingplan.PreviewOf(f, first, plan, more, changes, opening), true, nil
 }
 
-// addsFinalizer reports whether one of the steps adds the finalizer.
 func addsFinalizer(steps []bindingplan.Step) bool {
 	return slices.ContainsFunc(steps, func(s bindingplan.Step) bool {
 		_, adds := s.Do.(bindingplan.AddFinalizer)
@@ -69,7 +68,7 @@ func addsFinalizer(steps []bindingplan.Step) bool {
 	})
 }
 
-// skipsRemoval reports whether one of the steps notes that targets of deleted pods do not have to be searched for.
+// skipsRemoval reports whether one of the steps records that no targets of deleted pods have to be removed.
 func skipsRemoval(steps []bindingplan.Step) bool {
 	return slices.ContainsFunc(steps, func(s bindingplan.Step) bool { return s.Do == bindingplan.NoteRemovalNotNeeded })
 }

@@ -9,53 +9,55 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// entry is what the process remembers about one binding. It is not changed in place: a note that changes a map stores a copy
-// of the map, so that an entry that was read does not change.
+// entry is the memory of the process about one binding. Its maps are never changed in place: a note stores a changed copy,
+// so that an entry that was read before does not change.
 type entry struct {
 	// comparisonDueAt is the time of the next comparison with AWS without an edit; zero before the first run.
 	comparisonDueAt time.Time
-	// compareAgain reports whether a comparison was requested during the current run, so that another one must follow.
+	// compareAgain reports whether a comparison with AWS was requested while a run was active, so that another run must make
+	// it.
 	compareAgain bool
 	// activeRuns is the number of current runs.
 	activeRuns int
-	// lastRunNote is the number (moment.number) of the note with which a run last began or ended.
+	// lastRunNote is the number (moment.number) of the last note that recorded the begin or the end of a run.
 	lastRunNote int
 	// lastRunComplete reports whether the last run left nothing to do.
 	lastRunComplete bool
 
-	// absentSince is when the binding or its Service was first missing; zero if neither is.
+	// absentSince is the time at which the binding or its Service was first missing; zero if both exist.
 	absentSince time.Time
-	// wasReleased reports whether the targets and rules of the binding were removed.
+	// wasReleased reports whether all targets and rules of the binding were removed.
 	wasReleased bool
 	// deletedBinding is the last content of a binding that was deleted while its target group was in use.
 	deletedBinding *elbv2.TargetGroupBinding
-	// waitingSince is when the binding, which is being deleted, began to wait for the Services of other bindings.
+	// waitingSince is the time at which the binding, which is being deleted, began to wait for the Services of other
+	// bindings.
 	waitingSince time.Time
 
 	registration    registration
 	capacityRefusal capacityRefusal
-	// refusedTargets are the targets that AWS has refused, by identity.
+	// refusedTargets are the targets that AWS refused to register, by identity.
 	refusedTargets map[string]refusedTarget
-	// flappingTargets are the targets that were registered or deregistered within the last seconds.
+	// flappingTargets are the targets that were registered or deregistered recently.
 	flappingTargets flappingTargets
-	// leavingSince is when targets began to wait for their deregistration, by target ID.
+	// leavingSince is the time since which a target waits for its deregistration, by target ID.
 	leavingSince map[string]time.Time
-	// zonesRequiredAt is when AWS last refused targets without availability zone.
+	// zonesRequiredAt is the time at which AWS last refused targets without an availability zone.
 	zonesRequiredAt time.Time
 
-	// checkpoint is the checkpoint that was last set; nil: none.
+	// checkpoint is the checkpoint annotation that was set last; nil: none.
 	checkpoint *string
 	// writtenCheckpoints are the last two checkpoint annotations that this process wrote.
 	writtenCheckpoints writtenCheckpoints
-	// textReportedAt is when a status was last written because only the text of a fault differed.
+	// textReportedAt is the time at which a status was last written only because the text of a fault had changed.
 	textReportedAt time.Time
-	// silentSince is when AWS stopped answering the runs of the binding; zero: it answered the last one.
+	// silentSince is the time since which AWS has not answered the runs of the binding; zero: AWS answered the last run.
 	silentSince time.Time
-	// successPending reports whether AWS was changed and the success is not reported yet, because a call was postponed.
+	// successPending reports whether AWS was changed, but the success is not reported yet because a call was postponed.
 	successPending bool
 }
 
-// planMemory returns the part of an entry that a plan depends on.
+// planMemory returns the part of an entry that a plan depends on. at.now is the current time.
 func (e entry) planMemory(at moment) bindingplan.Memory {
 	out := bindingplan.Memory{
 		WasRead: !e.comparisonDueAt.IsZero(), ResourcesRemoved: e.wasReleased, SuccessPending: e.successPending, FaultTextReportedAt: e.textReportedAt,
@@ -82,12 +84,12 @@ func (e entry) planMemory(at moment) bindingplan.Memory {
 	return out
 }
 
-// isServiceAbsent reports whether the runs of a binding treat its Service as deleted.
+// isServiceAbsent reports whether the Service of the binding has been missing for so long that it is treated as deleted.
 func (e entry) isServiceAbsent(now time.Time) bool {
 	return e.wasReleased || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.FirstBackOff
 }
 
-// lastKnownBinding returns the last known content of a binding that does not exist any more, nil if it is not known.
+// lastKnownBinding returns the last known content of a binding that does not exist any more; nil if it is not known.
 func (e entry) lastKnownBinding() *elbv2.TargetGroupBinding {
 	if e.deletedBinding != nil {
 		return e.deletedBinding
@@ -95,7 +97,8 @@ func (e entry) lastKnownBinding() *elbv2.TargetGroupBinding {
 	return e.registration.binding
 }
 
-// noteCarriedOut records n, a step of a plan, in the entry. stored is the binding as it is in Kubernetes.
+// noteCarriedOut returns a note that updates the entry for n, a step of a plan that was carried out. stored is the binding
+// in Kubernetes.
 func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 	return func(e entry, at moment) entry {
 		switch n {
@@ -112,8 +115,8 @@ func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 		case bindingplan.NoteDeletedInUse:
 			e.deletedBinding = stored
 		case bindingplan.NoteResourcesRemoved:
-			// absentSince is cleared so that the rules are compared again after the binding is deleted: each of two bindings
-			// that are deleted at the same time treats the rules of the other as desired.
+			// absentSince is cleared so that the rules are compared again after the binding is deleted. This is necessary if
+			// two bindings are deleted at the same time, because each treats the rules of the other as desired.
 			e.absentSince, e.wasReleased = time.Time{}, true
 		case bindingplan.NoteCompared:
 			e.leavingSince, e.comparisonDueAt = nil, at.now
@@ -129,13 +132,13 @@ func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 	}
 }
 
-// noteRunBegan notes that a run begins. A comparison in this run answers all earlier requests for a comparison.
+// noteRunBegan records that a run begins. Earlier requests for a comparison are cleared, because this run fulfils them.
 func noteRunBegan(e entry, at moment) entry {
 	e.compareAgain, e.activeRuns, e.lastRunNote = false, e.activeRuns+1, at.number
 	return e
 }
 
-// noteRunEnded notes that a run ends. complete reports whether it left nothing to do.
+// noteRunEnded returns a note that a run has ended. complete reports whether the run left nothing to do.
 func noteRunEnded(complete bool) note {
 	return func(e entry, at moment) entry {
 		e.lastRunComplete, e.activeRuns, e.lastRunNote = complete, max(e.activeRuns-1, 0), at.number
@@ -149,14 +152,14 @@ func noteDueNow(e entry, at moment) entry {
 	return e
 }
 
-// noteTextReported notes that a status is written because only the text of a fault differs.
+// noteTextReported records that a status is written only because the text of a fault has changed.
 func noteTextReported(e entry, at moment) entry {
 	e.textReportedAt = at.now
 	return e
 }
 
-// noteLeavingTargets replaces the targets that wait for their deregistration. It retains the time since which each target has
-// waited.
+// noteLeavingTargets returns a note that replaces the targets that wait for their deregistration. A target that already
+// waited keeps the time since which it has waited.
 func noteLeavingTargets(list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		since := map[string]time.Time{}
@@ -171,18 +174,19 @@ func noteLeavingTargets(list []*observed.Target) note {
 	}
 }
 
-// needsZones reports whether AWS recently refused targets of the binding without availability zone.
+// needsZones reports whether AWS recently refused targets of the binding without an availability zone.
 func (e entry) needsZones(now time.Time) bool {
 	return !e.zonesRequiredAt.IsZero() && now.Sub(e.zonesRequiredAt) < durations.StableFactAge
 }
 
-// noteZonesRequired notes that AWS refused targets without availability zone.
+// noteZonesRequired records that AWS refused targets without an availability zone.
 func noteZonesRequired(e entry, at moment) entry {
 	e.zonesRequiredAt = at.now
 	return e
 }
 
-// noteWaitingForServices notes that a run may have to wait for the Services of other bindings.
+// noteWaitingForServices records that a run may have to wait for the Services of other bindings. A wait that began more than
+// five minutes ago begins again.
 func noteWaitingForServices(e entry, at moment) entry {
 	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.DeniedWait {
 		e.waitingSince = at.now
@@ -190,7 +194,7 @@ func noteWaitingForServices(e entry, at moment) entry {
 	return e
 }
 
-// noteServiceWait notes that a binding waits for the Services of other bindings, and reports whether it may wait longer.
+// noteServiceWait records that a binding waits for the Services of other bindings, and reports whether it may wait longer.
 func (m *memory) noteServiceWait(key Key) bool {
 	return m.clock.Now().Sub(m.note(key, noteWaitingForServices).waitingSince) < durations.FollowUpTime
 }

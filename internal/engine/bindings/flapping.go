@@ -7,19 +7,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// flappingTargets are the targets of a binding that were deregistered, or registered again, within the last seconds, by
-// target ID. A user who edits the selector of a Service, its ports or its EndpointSlices again and again, or whose pods
-// alternate between ready and unready, would spend the calls that all tenants share. A rolling update is never delayed,
-// because a new pod gets an address that has not been registered for longer than a streak lasts.
+// flappingTargets has the targets of a binding that were recently deregistered or registered again, by target ID. Targets
+// flap if a user repeatedly edits the selector or the ports of a Service or its EndpointSlices, or if pods alternate between
+// ready and unready. Without a delay, they would use up the calls that all namespaces share. A rolling update is never
+// delayed: a new pod gets an address that was not registered during the last StreakTimeout.
 type flappingTargets map[string]repeat.Streak
 
-// returnBackOff defines the delays of targets that are registered again. Each target may be registered again three times
-// without delay. The longest delay is shorter than the delay of calls that deregister targets of running pods. The VPC does
-// not assign the address of a target to another pod within StreakTimeout.
+// returnBackOff defines the delays for targets that are registered again. Each target may be registered again three times
+// without a delay. The longest delay is shorter than the longest postponement of a deregistration of a running pod. Within
+// StreakTimeout, the VPC does not assign the address of a target to another pod.
 var returnBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.FirstBackOff, LongestDelay: durations.FollowUpTime, StreakTimeout: durations.Requeue}
 
-// currentStreaks returns the streaks that have not ended. A streak with a delay is remembered for longer, because targets
-// that replace each other at random may remain registered over several delays.
+// currentStreaks returns the streaks that have not ended. A streak that causes a delay is kept for five minutes, because
+// targets that alternate at random may stay registered for longer than one delay.
 func (f flappingTargets) currentStreaks(now time.Time) flappingTargets {
 	out := flappingTargets{}
 	for id, streak := range f {
@@ -30,8 +30,8 @@ func (f flappingTargets) currentStreaks(now time.Time) flappingTargets {
 	return out
 }
 
-// noteDeregistered notes targets that were deregistered. It does not extend a streak, which counts from the last
-// registration, so that pods that become unready one by one do not delay the others.
+// noteDeregistered returns a copy of f with the targets that were deregistered. It does not extend an existing streak, which
+// counts from the last registration. So pods that become unready one after another do not delay each other.
 func (f flappingTargets) noteDeregistered(ids []string, now time.Time) flappingTargets {
 	out := f.currentStreaks(now)
 	for _, id := range ids {
@@ -42,7 +42,8 @@ func (f flappingTargets) noteDeregistered(ids []string, now time.Time) flappingT
 	return out
 }
 
-// noteRegistered notes targets that were registered, some of them perhaps again.
+// noteRegistered returns a copy of f in which the streaks of the targets that were registered again have one more
+// repetition. Targets that were not deregistered recently are not added.
 func (f flappingTargets) noteRegistered(ids []string, now time.Time) flappingTargets {
 	out := f.currentStreaks(now)
 	for _, id := range ids {
@@ -53,9 +54,9 @@ func (f flappingTargets) noteRegistered(ids []string, now time.Time) flappingTar
 	return out
 }
 
-// heldTargets returns the IDs of the targets that are neither registered nor deregistered now, and for how long (left). Once
-// one target is delayed, all targets that were registered again are delayed with it and change together, so that many
-// targets cost no more calls than one. If no other target can serve requests, the delay is only FirstDelay (alone).
+// heldTargets returns the IDs of the targets that must neither be registered nor deregistered now, and how long (left). If
+// one target is delayed, all targets that were registered again are delayed with it. They change together later, so that
+// many targets need no more calls than one. If no other target can serve requests, the delay is at most FirstDelay (alone).
 func (f flappingTargets) heldTargets(now time.Time) (ids map[string]bool, left, alone time.Duration) {
 	streaks := f.currentStreaks(now)
 	for _, streak := range streaks {

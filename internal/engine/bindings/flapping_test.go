@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestFlappingTargetsAreHeld checks which targets are held after each step, and for how long. A step consists of the seconds
-// since the last step, and the targets that are then registered ("+") and deregistered ("-").
+// TestFlappingTargetsAreHeld checks which targets are held after each step, and for how long. A step waits some seconds
+// (after), then registers ("+") and deregisters ("-") the targets in change.
 func TestFlappingTargetsAreHeld(t *testing.T) {
 	type step struct {
 		after  time.Duration
@@ -67,8 +67,8 @@ func TestFlappingTargetsAreHeld(t *testing.T) {
 	}
 }
 
-// TestFlappingIsForgottenWithTheBinding checks that the record of flapping targets is removed with the binding. Adding a
-// note does not modify maps that other runs have read.
+// TestFlappingIsForgottenWithTheBinding checks that the record of flapping targets is removed with the binding. It also
+// checks that a note does not modify the maps of an entry that was read before.
 func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Namespace: "ns", Name: "a"}

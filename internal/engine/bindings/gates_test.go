@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// gateConditionText returns the readiness gate condition of a pod as "Status Reason: message", or "none" if the pod has no such
+// gateConditionText returns the readiness gate condition of a pod as "Status Reason: message"; "none" if the pod has no such
 // condition.
 func (w *harness) gateConditionText(name string) string {
 	w.t.Helper()
@@ -49,8 +49,9 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 		name    string
 		binding func(doc string) string
 		change  func(w *harness)
-		want    string // readiness gate of pod p1
-		mended  func(w *harness)
+		want    string // text of the readiness gate condition of pod "p1"
+		// mended corrects the fault; nil if the test does not correct it.
+		mended func(w *harness)
 	}{
 		{
 			name:    "no server id",
@@ -158,8 +159,8 @@ func TestGateStaysOpenIfTargetsAreUnavailable(t *testing.T) {
 	checkEqual(t, "gate", "True : ", w.gateConditionText("p1"))
 }
 
-// TestAPodWithoutServerIDCausesNoFurtherRuns checks that a pod without a server ID does not cause further runs of the
-// binding.
+// TestAPodWithoutServerIDCausesNoFurtherRuns checks that a binding is not reconciled again and again because one of its pods
+// has no QUIC server ID.
 func TestAPodWithoutServerIDCausesNoFurtherRuns(t *testing.T) {
 	docs := quicDocs(podDocs("web", withReadinessGate(p1), withReadinessGate(p2)), map[string]string{p1.name: "HHF+gAAAFQU="})
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), docs, withSpecLines(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: QUIC"))
@@ -175,8 +176,8 @@ func TestAPodWithoutServerIDCausesNoFurtherRuns(t *testing.T) {
 	}
 }
 
-// TestAGateIsNotOpenedByCachedHealth checks that a gate is not set to True by cached target health, because the cached
-// health of an address may belong to the pod that had the address before.
+// TestAGateIsNotOpenedByCachedHealth checks that a readiness gate is not set to True because of cached target health. The
+// cached health of an address may belong to an earlier pod with the same address.
 func TestAGateIsNotOpenedByCachedHealth(t *testing.T) {
 	w := ipHarness(t, withReadinessGate(p1))
 	now := &observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
@@ -205,7 +206,7 @@ func TestAPodIsReadyOnceAllItsTargetsAreHealthy(t *testing.T) {
 	}
 }
 
-// podRefusingAPI is an API server that refuses to change one pod.
+// podRefusingAPI is an API server that refuses to change the pod with the name refusedPod.
 type podRefusingAPI struct {
 	kube.API
 	refusedPod string

@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
+// setNotInUse sets all targets of a target group to the state that AWS returns if no listener or rule forwards to it.
 func (a *fakeAWS) setNotInUse(arn string) {
 	a.setAllStates(arn, "unused")
 	for _, t := range a.targetsByGroup[arn] {
@@ -15,9 +16,9 @@ func (a *fakeAWS) setNotInUse(arn string) {
 	}
 }
 
-// TestPodsDoNotWaitForATargetGroupNotInUse checks that if no rule or listener forwards to a target group, a rollout waits
-// once for the target group to come into use, and then not for further pods. When the target group comes into use, ready
-// pods stay ready, and new pods wait until AWS reports them healthy.
+// TestPodsDoNotWaitForATargetGroupNotInUse checks the readiness gates of a target group to which no rule or listener
+// forwards. The first pod waits some minutes for a rule or listener, and later pods do not wait. When the target group comes
+// into use, ready pods stay ready, and new pods wait until AWS reports them healthy.
 func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 	const waits, open = "Unknown Target.NotInUse: ", "True Target.NotInUse: no listener or rule forwards to the target group, so the pod does not wait for it"
 	w := ipHarness(t, withReadinessGate(p1))

@@ -22,33 +22,34 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// awsDoc describes the state of AWS in a case.
+// awsDoc describes the state of AWS in a test case (file aws.yaml).
 type awsDoc struct {
 	// Targets are the registered targets, by target group.
 	Targets map[string][]*observed.Target
 	// Type is the target type of all target groups; ip if empty.
 	Type model.TargetType
-	// Addresses are the addresses of the ENI of each instance. The ENI is in security group sg-node.
+	// Addresses are the addresses of the ENI of each instance, by instance ID. Each ENI is in the security group "sg-node".
 	Addresses map[string][]string
-	// Rules are the rules of security groups, as "tcp 8080-8080 sg-b".
+	// Rules are the rules of each security group, for example "tcp 8080-8080 sg-b".
 	Rules map[string][]string
-	// Refuse are the target addresses and rule sources that AWS refuses, with the kind of error: invalid, denied, quota.
+	// Refuse has the class of the error for each target address or rule source that AWS refuses: invalid, denied, quota,
+	// unknown.
 	Refuse map[string]string
 	// Full is the maximum number of targets per target group in AWS.
 	Full int
-	// MadeFor is the namespace for which the controller created each target group.
+	// MadeFor is the namespace for which the controller created a target group, by ARN.
 	MadeFor map[string]string
-	// Used are the target groups that a rule or listener forwards to.
+	// Used are the ARNs of the target groups to which a rule or listener forwards.
 	Used []string
 	// Zonal reports whether AWS requires an availability zone for addresses outside the VPC.
 	Zonal bool
-	// Recorded are the own targets of binding a, as recorded in the cluster.
+	// Recorded is the record of the targets of binding "a" that this cluster is responsible for, as stored in the cluster.
 	Recorded string
 	// MaxTargets is the configured maximum number of targets per target group.
 	MaxTargets int
 }
 
-// goldenHarness returns a test harness with the objects and the AWS state of a case.
+// goldenHarness returns a test harness with the Kubernetes objects and the AWS state of case c.
 func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 	t.Helper()
 	var doc awsDoc
@@ -85,8 +86,9 @@ func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 	return w
 }
 
-// TestPlansAndCallsMatchTheGoldenFiles compares, for each case, the plan of each binding, and the calls and the status of a
-// run that carries it out. The bindings are planned in the order of their names. Planning makes no mutating call.
+// TestPlansAndCallsMatchTheGoldenFiles compares, for each case, the plan of each binding, and the calls and the status of
+// the run that carries it out, with the golden files. The bindings are processed in the order of their names. It also checks
+// that planning makes no mutating call.
 func TestPlansAndCallsMatchTheGoldenFiles(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		w := goldenHarness(t, c)
@@ -137,7 +139,7 @@ func TestPlansAndCallsMatchTheGoldenFiles(t *testing.T) {
 	})
 }
 
-// statusText returns the Ready condition of a binding with its message.
+// statusText returns the Ready condition of a binding as "Status Reason, message"; "gone" if the binding does not exist.
 func (w *harness) statusText(name string) string {
 	b := w.binding(name)
 	if b == nil {

@@ -32,31 +32,33 @@ type classedError struct {
 
 func (e classedError) Error() string { return e.text }
 
-// fakeAWS is a fake AWS: target groups with targets, and security groups with rules. Registered targets are "initial" until
-// a test changes their state.
+// fakeAWS is an AWS in memory: target groups with targets, and security groups with rules. Registered targets have the state
+// "initial" until a test changes it.
 type fakeAWS struct {
-	// Each call locks mu, because runs make calls concurrently. It does not lock mu while a test makes it wait.
+	// mu is locked by each call, because runs make calls concurrently. It is not locked while a call waits for
+	// holdRuleChange or holdRegister.
 	mu                  sync.Mutex
 	targetsByGroup      map[string][]*observed.Target
 	enis                map[string][]network.ENI
 	rules               map[string][]model.IngressRule
-	log                 []string // every mutating call, and every read of targets
+	log                 []string // every mutating call, and every read of targets that is not cached
 	refusedItems        map[string]failure.Class
-	readsUntilCallback  int // number of reads of security groups until onSecurityGroupRead is called
+	readsUntilCallback  int // onSecurityGroupRead is called in the read of security groups that decrements this number to 0
 	onSecurityGroupRead func()
 	holdRuleChange      chan struct{} // if set, the next change of rules waits until this channel is closed
 	holdRegister        chan struct{} // if set, the next registration of targets waits until this channel is closed
 	maxTargets          int           // per target group; 0 for no limit
 	targetGroupsInUse   map[string]bool
-	ownerNamespaces     map[string]string // namespace that the controller created a target group for, by ARN
+	ownerNamespaces     map[string]string // namespace for which the controller created a target group, by ARN
 	zonesRequired       bool              // whether addresses outside the VPC require an availability zone
 	refusals            int               // number of refused calls
-	// cachedTargets, if not nil, are returned to callers that accept a cached answer.
+	// cachedTargets are returned to callers that accept an answer older than 1 s; nil: such callers get the current targets.
 	cachedTargets []*observed.Target
 	targetType    model.TargetType  // target type of all target groups; ip if empty
 	addressType   model.AddressType // address type of all target groups; ipv4 if empty
-	maxInstances  int               // the largest number of instances in one query
-	// store contains the bindings that determine the settings of their target groups, unless targetType is set.
+	maxInstances  int               // the largest number of instances in one query so far
+	// store has the bindings. The settings of a target group are copied from the binding that names it, unless targetType is
+	// set.
 	store *cluster.Memory
 }
 
@@ -89,7 +91,7 @@ func (a *fakeAWS) TargetGroup(_ context.Context, arn, name string, _ time.Durati
 	return bindings.TargetGroup{}, classedError{failure.Gone, "no such group"}
 }
 
-// setFromBinding copies the settings of a target group from the binding that names it.
+// setFromBinding copies the settings in the spec of the binding that names target group g to g.
 func (a *fakeAWS) setFromBinding(g *bindings.TargetGroup) error {
 	list, err := a.store.List(cluster.Query{Kind: cluster.KindBinding})
 	for _, o := range list {
@@ -146,7 +148,7 @@ func (a *fakeAWS) TargetHealth(_ context.Context, arn string, maxAge time.Durati
 	return observed.Health{Targets: copyTargets(list)}, nil
 }
 
-// copyTargets returns deep copies of targets, which do not change when a test changes the targets of a target group.
+// copyTargets returns deep copies of targets, so that a test that changes a target does not change earlier answers.
 func copyTargets(list []*observed.Target) []*observed.Target {
 	out := make([]*observed.Target, len(list))
 	for i, t := range list {
@@ -258,7 +260,7 @@ func (a *fakeAWS) ChangeEndpointRules(_ context.Context, group string, authorize
 	return nil
 }
 
-// takeWait returns the channel that the next call waits for, if a test set it, and resets it.
+// takeWait returns the channel for which the next call must wait, and sets *wait to nil; nil if the call must not wait.
 func (a *fakeAWS) takeWait(wait *chan struct{}) chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -288,7 +290,7 @@ func (a *fakeAWS) setAllStates(arn, state string) {
 	}
 }
 
-// targetsOf returns the registered targets of a target group, sorted.
+// targetsOf returns the registered targets of a target group as "address:port ...", sorted.
 func (a *fakeAWS) targetsOf(arn string) string {
 	var out []string
 	for _, t := range a.targetsByGroup[arn] {
@@ -350,13 +352,13 @@ func newHarness(t testing.TB, objects ...string) *harness {
 	return w
 }
 
-// enqueuedBindings are the names of enqueued bindings.
+// enqueuedBindings is a bindings.Queue that records the names of the enqueued bindings.
 type enqueuedBindings []string
 
 // Enqueue implements bindings.Queue.
 func (r *enqueuedBindings) Enqueue(k bindings.Key) { *r = append(*r, k.Name) }
 
-// restart replaces the reconciler, as a restart of the process does.
+// restart replaces the reconciler by a new one without memory, like a restart of the process.
 func (w *harness) restart() { w.reconciler = bindings.New(w.conf) }
 
 func (w *harness) putObjects(docs ...string) {
@@ -425,7 +427,8 @@ spec: {providerID: aws:///b/i-2}
 status: {conditions: [{type: Ready, status: "True"}], addresses: [{type: InternalIP, address: 10.0.0.2}]}
 `
 
-// bindingDoc returns a binding of a Service with a networking rule for a port from security group sg-b.
+// bindingDoc returns the manifest of a binding with target group "arn/<name>". Its networking rule admits the security group
+// "sg-b" to the port.
 func bindingDoc(name, service, targetType string, port int) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -455,11 +458,11 @@ type pod struct {
 	notReady             bool // the endpoint is not ready, although the containers are ready
 	hasUnreadyContainers bool // containers are not ready
 	terminating          bool
-	gate                 string // name of the binding of its readiness gate
-	readyCondition       bool   // the Ready condition of the pod
+	gate                 string // name of the binding in the readiness gate of the pod; empty for none
+	readyCondition       bool   // whether the Ready condition of the pod is True
 }
 
-// podDocs returns the pods and the EndpointSlice of a Service.
+// podDocs returns the manifests of the EndpointSlice of a Service and of its pods.
 func podDocs(service string, pods ...pod) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `

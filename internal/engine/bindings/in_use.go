@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// readInUse reports whether a load balancer that an object still needs forwards to the target group of a binding that is
-// being deleted.
+// readInUse reports whether the target group of binding b, which is being deleted, is still in use: an object still needs
+// the stack, and a load balancer forwards to the target group.
 func (p reader) readInUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, error) {
 	wanted, err := p.r.isStackDesired(b)
 	if err != nil || !wanted || b.Spec.TargetGroupARN == "" {
@@ -28,8 +28,9 @@ func (p reader) readInUse(ctx context.Context, b *elbv2.TargetGroupBinding) (boo
 	return used, nil
 }
 
-// isStackDesired reports whether an object that is not being deleted needs the stack of a binding. Only objects in the
-// namespace of the binding count, because bindings are created in the namespace of the object that has the backend.
+// isStackDesired reports whether an object that is not being deleted still needs the stack that created binding b. Only
+// objects in the namespace of the binding count, because a binding is created in the namespace of the object that references
+// its Service.
 func (r *Reconciler) isStackDesired(b *elbv2.TargetGroupBinding) (bool, error) {
 	id, ok := naming.StackFromLabels(b.Labels)
 	if !ok {

@@ -13,17 +13,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestMemoryDoesNotAffectTheResult changes nodes, pods and Services at random. A process that runs all the time, and a
-// process that restarts before each run, produce the same targets, rules and checkpoints. Only while AWS does not
-// return an address do the rules differ: the restarted process then revokes no rule, and the other process revokes the
-// rules that are known not to be needed.
+// TestMemoryDoesNotAffectTheResult changes nodes, pods and Services at random. It checks that a process that runs all the
+// time and a process that restarts before each run produce the same targets, rules and checkpoints. There is one exception:
+// while AWS does not return an address, the restarted process revokes no rule, but the other process revokes the rules that
+// it knows not to be needed.
 func TestMemoryDoesNotAffectTheResult(t *testing.T) {
 	strict, loose := 0, 0
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		old, fresh := newHarnessWithManyBindings(t), newHarnessWithManyBindings(t)
 		for _, w := range []*harness{old, fresh} {
-			w.conf.UnmergedRules = true // so that unneeded rules are not merged with others
+			w.conf.UnmergedRules = true // an unneeded rule must not be merged with a needed one
 			w.restart()
 		}
 		for step := range 25 {
@@ -33,7 +33,7 @@ func TestMemoryDoesNotAffectTheResult(t *testing.T) {
 				w.now = w.now.Add(3 * time.Second)
 			}
 			if r.IntN(3) == 0 {
-				continue // several changes before the next run
+				continue // make more changes before the next run
 			}
 			order := r.Perm(6)
 			for _, w := range []*harness{old, fresh} {
@@ -77,8 +77,8 @@ func rulesState(w *harness) string {
 	return w.aws.rulesOf("sg-node") + "\n" + w.aws.rulesOf("sg-other") + "\n"
 }
 
-// newHarnessWithManyBindings returns a harness with bindings of nodes with different ports and selectors, and some bindings
-// of pods.
+// newHarnessWithManyBindings returns a test harness with six bindings: four of nodes with different ports and node
+// selectors, and two of pods.
 func newHarnessWithManyBindings(t *testing.T) *harness {
 	w := newHarness(t)
 	clear(w.aws.targetsByGroup)
@@ -102,7 +102,7 @@ func withNodePort(service string, port int) string {
 	return strings.ReplaceAll(service, "30080", fmt.Sprint(port))
 }
 
-// randomEvent returns a random change that can be made in several harnesses.
+// randomEvent returns a random change of a node, a Service or pods. The change can be made in several harnesses.
 func randomEvent(r *rand.Rand) func(w *harness) {
 	i := r.IntN(8)
 	name, instance := fmt.Sprintf("m%d", i), fmt.Sprintf("i-m%d", i)

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// memory holds an entry for each binding that the process remembers. Only notes change entries.
+// memory has an entry for each binding that the process has run. Entries are changed only by notes.
 type memory struct {
 	clock                              clock.PassiveClock
 	firstComparisonDelay, resyncPeriod time.Duration
@@ -20,11 +20,12 @@ type memory struct {
 	noteCount int // number of notes since the start
 }
 
-// note is an event of a binding: a function that returns the entry after the event. It depends only on its arguments, and
-// changes no map of the entry.
+// note is an event of a binding, as a function that returns the entry after the event. The result depends only on the
+// arguments. The function must not modify a map of the entry that it gets.
 type note func(entry, moment) entry
 
-// moment is the time at which a note is applied, with what is needed to compute the next comparison of the binding.
+// moment is the time at which a note is applied, with the values that are needed to compute the next comparison of the
+// binding.
 type moment struct {
 	now                                time.Time
 	key                                Key
@@ -41,7 +42,7 @@ func (m *memory) momentOf(key Key) moment {
 	return moment{m.clock.Now(), key, m.firstComparisonDelay, m.resyncPeriod, m.noteCount}
 }
 
-// get returns the entry of a binding, the zero value if there is none.
+// get returns the entry of a binding; the zero value if there is none.
 func (m *memory) get(key Key) entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +72,7 @@ func (m *memory) noteIfKnown(key Key, n note) {
 	}
 }
 
-// apply applies a note. The caller holds the lock.
+// apply applies a note to the entry of a binding, and returns the new entry. The caller holds the lock.
 func (m *memory) apply(key Key, n note) entry {
 	m.noteCount++
 	e := n(m.entries[key], m.momentOf(key))
@@ -86,7 +87,7 @@ func (m *memory) forget(key Key) {
 	delete(m.entries, key)
 }
 
-// keysWhere returns the bindings for whose entries matches returns true.
+// keysWhere returns the keys of the bindings whose entries satisfy matches.
 func (m *memory) keysWhere(matches func(entry) bool) (out []Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,12 +99,12 @@ func (m *memory) keysWhere(matches func(entry) bool) (out []Key) {
 	return out
 }
 
-// firstDue returns the time of the first comparison of an unchanged binding with AWS.
+// firstDue returns the time of the first comparison of an unchanged binding with AWS after the start of the process.
 func (at moment) firstDue() time.Time {
 	return at.now.Add(min(at.firstComparisonDelay+resync.Spread(at.key.String(), at.firstComparisonDelay/2), resync.Interval(at.resyncPeriod, at.key.String())))
 }
 
-// nextDue returns the time of the next comparison after one that is made now.
+// nextDue returns the time of the next comparison with AWS if the binding is compared now.
 func (at moment) nextDue() time.Time {
 	return at.now.Add(resync.Interval(at.resyncPeriod, at.key.String()))
 }

@@ -42,12 +42,13 @@ func observedTargets(numbers ...int) (out []*observed.Target) {
 	return out
 }
 
-// momentAt returns a minute of the tests, for a binding that is compared first after a minute, and then every hour.
+// momentAt returns the moment some minutes after startTime. The first comparison of the binding is due after a minute, and
+// later ones every hour.
 func momentAt(minute int) moment {
 	return moment{now: startTime.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstComparisonDelay: time.Minute, resyncPeriod: time.Hour, number: minute}
 }
 
-// entryAfter returns the memory entry of a binding after notes that were made one minute apart.
+// entryAfter returns the entry of a binding after these notes, which are applied one minute apart.
 func entryAfter(notes ...note) (e entry) {
 	for i, n := range notes {
 		e = n(e, momentAt(i))
@@ -63,7 +64,8 @@ func refusalNote(class failure.Class, numbers ...int) note {
 	return noteRefusedEndpoints(bindingplan.Refusal{Endpoints: endpoints(numbers...), AWSFailure: bindingplan.Failure{Err: errRefused, Class: class}})
 }
 
-// TestPlansGetTheFactsOfEarlierNotes checks which facts from earlier notes the next plan gets, a minute after the last note.
+// TestPlansGetTheFactsOfEarlierNotes checks which facts the next plan gets from earlier notes. The plan is made one minute
+// after the last note.
 func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
 	checkpoint := func(v string) note { return noteCheckpointSet(v) }
 	for name, x := range map[string]struct {
@@ -114,8 +116,8 @@ func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
 	}
 }
 
-// TestNotesDoNotModifyEntriesInUse applies every note to an entry with all fields set, and checks that the entry itself
-// does not change.
+// TestNotesDoNotModifyEntriesInUse applies each note to an entry with all fields set, and checks that this entry itself does
+// not change.
 func TestNotesDoNotModifyEntriesInUse(t *testing.T) {
 	full := func() entry {
 		return entryAfter(noteRegistered(firstBinding, endpoints(1, 2)), refusalNote(failure.Invalid, 1, 2), noteLeavingTargets(observedTargets(1, 2)),
@@ -166,8 +168,8 @@ func TestRegistrationHasTheTargetsOfItsNotes(t *testing.T) {
 	}
 }
 
-// TestRefusedTargetsBackOff checks that after each further refusal of a target its back-off doubles. If the target is not
-// desired for a while, the back-off starts again.
+// TestRefusedTargetsBackOff checks that the back-off of a target doubles with each further refusal. If the target is not
+// desired for some time, the back-off begins again with the shortest delay.
 func TestRefusedTargetsBackOff(t *testing.T) {
 	again, id := refusalNote(failure.Invalid, 1), endpoints(1)[0].Identity()
 	for name, x := range map[string]struct {
@@ -217,8 +219,8 @@ func TestAFullTargetGroupGetsNoRefusedTargets(t *testing.T) {
 	}
 }
 
-// TestLeavingTimeRestartsIfATargetIsDesiredAgain checks that if a leaving target is desired again and leaves later, the
-// leaving time starts again.
+// TestLeavingTimeRestartsIfATargetIsDesiredAgain checks since when a target waits for its deregistration. If the target is
+// desired again in between, the time starts again.
 func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 	for name, x := range map[string]struct {
 		notes []note
@@ -238,8 +240,8 @@ func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 	}
 }
 
-// TestDriftIsReportedOnlyAfterACompleteRegistration checks that changes by other clients are reported only for targets whose
-// registration has been complete for some time.
+// TestDriftIsReportedOnlyAfterACompleteRegistration checks that changes by other clients are reported as drift only if the
+// last run of the binding was complete and its last write is older than the settle window.
 func TestDriftIsReportedOnlyAfterACompleteRegistration(t *testing.T) {
 	register, done := noteRegistered(firstBinding, endpoints(1)), noteRunEnded(true)
 	for name, x := range map[string]struct {
@@ -308,8 +310,8 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 }
 
 // TestRunsWaitForOtherBindingsForALimitedTime checks that a run waits for the Services of other bindings for at most half a
-// minute, and after that not again for some minutes. So a user who edits bindings all the time cannot prevent the removal of
-// rules.
+// minute, and can wait again only five minutes after the begin of that wait. Otherwise a user who keeps editing bindings
+// could prevent the removal of rules.
 func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 	now := startTime
 	m := newMemory(Config{Clock: testclock.FromVariable(&now)})
@@ -323,8 +325,8 @@ func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 	}
 }
 
-// TestZonesAreSentForALimitedTime checks that availability zones are sent for an hour after AWS required them, because AWS
-// may not require them later.
+// TestZonesAreSentForALimitedTime checks that availability zones are sent for one hour after AWS required them. Later AWS
+// may not require them any more.
 func TestZonesAreSentForALimitedTime(t *testing.T) {
 	e := entryAfter(noteZonesRequired)
 	if (entry{}).needsZones(startTime) || !e.needsZones(startTime.Add(59*time.Minute)) || e.needsZones(startTime.Add(time.Hour)) {
@@ -332,8 +334,8 @@ func TestZonesAreSentForALimitedTime(t *testing.T) {
 	}
 }
 
-// TestServiceIsAbsentAfterAMoment checks that a Service counts as absent if runs have not found it for five seconds, or if
-// the binding has released its targets.
+// TestServiceIsAbsentAfterAMoment checks that a Service is treated as deleted after it was missing for five seconds, or
+// after all targets of the binding were removed.
 func TestServiceIsAbsentAfterAMoment(t *testing.T) {
 	missing := entryAfter(planNote(bindingplan.NoteBackendMissing))
 	if (entry{}).isServiceAbsent(startTime) || missing.isServiceAbsent(startTime.Add(4*time.Second)) || !missing.isServiceAbsent(startTime.Add(5*time.Second)) {
@@ -344,8 +346,8 @@ func TestServiceIsAbsentAfterAMoment(t *testing.T) {
 	}
 }
 
-// TestAForgottenBindingIsNotRemembered checks that a run that ends after its binding was forgotten does not create a memory
-// entry for the binding.
+// TestAForgottenBindingIsNotRemembered checks that a run that ends after the entry of its binding was removed does not
+// create a new entry.
 func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Name: "a"}
@@ -359,8 +361,8 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestRunNumbersAreUnique checks that run numbers are unique, so that the reader of an entry notices another run in between,
-// even if the binding was forgotten and created again.
+// TestRunNumbersAreUnique checks that each run has a different number (entry.lastRunNote), even if the entry of the binding
+// was removed and created again. So code that reads an entry twice can detect a run in between.
 func TestRunNumbersAreUnique(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Name: "a"}

@@ -22,11 +22,11 @@ import (
 // fewer than ten rounds.
 const maxPlanRounds = 20
 
-// reader is the part of a run that reads facts, and makes plans from them.
+// reader is the part of a run that reads facts and makes plans from them.
 type reader struct{ *run }
 
-// initialFacts returns the facts that every plan begins with: the stored TargetGroupBinding, what is remembered from earlier
-// runs, and the pods that have the readiness gate of the binding.
+// initialFacts returns the facts with which every plan begins: the stored TargetGroupBinding, the memory of earlier runs,
+// and the pods that have the readiness gate of the binding.
 func (p reader) initialFacts() (*bindingplan.Facts, error) {
 	r := p.r
 	p.view = r.Cluster.View()
@@ -51,7 +51,7 @@ func (r *Reconciler) planOptions() bindingplan.Options {
 	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.MaxReadAge(r.Resync)}
 }
 
-// gatedPods returns the pods with the readiness gate of the binding, except those whose condition is
+// gatedPods returns the pods that have the readiness gate of the binding, except those whose condition is already
 // targets.ReleasedCondition.
 func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	gate := gateOf(p.key)
@@ -70,8 +70,8 @@ func gateOf(key Key) corev1.PodConditionType {
 	return targets.GateType(key.Name)
 }
 
-// resolveEndpoints reads the target group from AWS and the endpoints from the cluster. It records the view before it uses the
-// endpoints, so that no change is missed.
+// resolveEndpoints reads the target group from AWS and the endpoints from the cluster, and stores them in f. It records the
+// view before the endpoints are used, so that no later change is missed.
 func (p reader) resolveEndpoints(ctx context.Context, f *bindingplan.Facts) error {
 	p.describeBinding(ctx, f)
 	if f.DescribeFailure == nil {
@@ -90,7 +90,8 @@ func (p reader) resolveEndpoints(ctx context.Context, f *bindingplan.Facts) erro
 	return err
 }
 
-// makePlan makes a plan, reads the facts that the plan requests, and repeats this until the plan requests no more facts.
+// makePlan calls make to make a plan from f, and reads the facts that the plan requests into f. It repeats this until the
+// plan requests no more facts.
 func (p reader) makePlan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) (bindingplan.Plan, error) {
 	for range maxPlanRounds {
 		plan := make(f)
@@ -111,7 +112,7 @@ func (p reader) makePlan(ctx context.Context, f *bindingplan.Facts, make func(*b
 	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s does not stop requesting facts", p.key)
 }
 
-// subscribe subscribes the run to objects, so that their changes enqueue the binding.
+// subscribe subscribes the view of the run to objects, so that their changes enqueue the binding.
 func (p reader) subscribe(refs []cluster.Ref) {
 	if len(refs) == 0 {
 		return
@@ -122,7 +123,8 @@ func (p reader) subscribe(refs []cluster.Ref) {
 	p.r.Recorder.RecordView(p.key, p.view)
 }
 
-// readFact reads one fact. It reports whether the facts that were requested after this one are still needed.
+// readFact reads the fact that question a requests into f. more is false if the other questions of the same plan must not be
+// answered, because the plan has to be made again first.
 func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingplan.Question) (more bool, err error) {
 	switch a := a.(type) {
 	case bindingplan.AskDescribed:
@@ -157,7 +159,8 @@ func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingpla
 	return true, err
 }
 
-// describeBinding sets f.CompletedBinding: the stored binding, completed with the properties of its target group in AWS.
+// describeBinding sets f.CompletedBinding to the stored binding, completed with the properties of its target group in AWS.
+// If that fails, it sets f.DescribeFailure.
 func (p reader) describeBinding(ctx context.Context, f *bindingplan.Facts) {
 	if f.CompletedBinding = f.StoredBinding; !f.NeedsCompletion() {
 		return
@@ -171,7 +174,7 @@ func (p reader) describeBinding(ctx context.Context, f *bindingplan.Facts) {
 }
 
 // completedBinding returns the binding with the ARN and target type of its target group, and with the other fields that its
-// spec lacks if they can be read.
+// spec lacks, if they can be read. It fails only if the ARN or the target type is missing and cannot be read.
 func (r *Reconciler) completedBinding(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
 	needed, age := bindingplan.IsUnusable(b), durations.StableFactAge
 	if !bindingplan.IsIncomplete(b) || !needed && bindingplan.UnsupportedFinding(b) != nil {
@@ -190,8 +193,8 @@ func (r *Reconciler) completedBinding(ctx context.Context, b *elbv2.TargetGroupB
 	return b, nil
 }
 
-// readTargetGroup reads the target group that the binding is compared with. An error does not stop the run, because AWS
-// validates the targets too.
+// readTargetGroup reads the target group from AWS, to compare the spec of the binding with it. If the read fails, it returns
+// an empty answer and the run continues, because AWS validates the targets too.
 func (p reader) readTargetGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.TargetGroupAnswer {
 	g, err := p.targetGroups(f).TargetGroup(ctx, f.CompletedBinding.Spec.TargetGroupARN, "", durations.StableFactAge)
 	if err != nil {
@@ -200,7 +203,7 @@ func (p reader) readTargetGroup(ctx context.Context, f *bindingplan.Facts) *bind
 	return &bindingplan.TargetGroupAnswer{TargetGroup: &g}
 }
 
-// readHealth reads the registered targets and their health.
+// readHealth reads the registered targets and their health into f.Health.
 func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskHealth) {
 	arn := f.CompletedBinding.Spec.TargetGroupARN
 	start := p.r.Clock.Now()
@@ -223,7 +226,7 @@ func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *binding
 	return out
 }
 
-// readServingPods adds the pods at the addresses of targets to those that are known.
+// readServingPods returns the pods of known and the pods that have the addresses of the targets in question a.
 func (p reader) readServingPods(known *bindingplan.ServingPods, a bindingplan.AskServing) (*bindingplan.ServingPods, error) {
 	out := &bindingplan.ServingPods{AskedAddresses: map[string]bool{}, Pods: map[string]*corev1.Pod{}}
 	if known != nil {
@@ -242,7 +245,8 @@ func (p reader) readServingPods(known *bindingplan.ServingPods, a bindingplan.As
 
 // readGoneTargets finds the targets whose pod or node does not exist any more.
 func (p reader) readGoneTargets(a bindingplan.AskGone) (*bindingplan.GoneTargets, error) {
-	// The first call only subscribes the view, which is recorded before the targets are read, so that no change is missed.
+	// The first call only subscribes the view. The view is recorded before the targets are read, so that no later change is
+	// missed.
 	targets.GoneTargets(p.view, p.key.Namespace, a.Targets)
 	p.r.Recorder.RecordView(p.key, p.view)
 	if err := p.view.Err(); err != nil {
@@ -252,8 +256,8 @@ func (p reader) readGoneTargets(a bindingplan.AskGone) (*bindingplan.GoneTargets
 	return &bindingplan.GoneTargets{Targets: targets.GoneTargets(v, p.key.Namespace, a.Targets)}, v.Err()
 }
 
-// readConflict finds another binding for the same target group. A binding that is being deleted is not a conflict, so that
-// the target group does not become empty before the other binding has registered its targets.
+// readConflict finds other bindings of the same target group that have precedence. A binding that is being deleted is no
+// conflict. Otherwise the target group would become empty before this binding has registered its targets.
 func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Conflict, error) {
 	b, w := f.StoredBinding, f.CompletedBinding
 	if w == nil {
@@ -269,21 +273,23 @@ func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindin
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	// If the owners are not known, the first binding gets the target group, as if the controller had not created it.
+	// If the owner namespaces cannot be read, the oldest binding has precedence, as for a target group that the controller
+	// did not create.
 	owners, _ := p.r.Cloud.TargetGroupsOf(Account{}).OwnerNamespaces(ctx, w.Spec.TargetGroupARN, len(others) > 0)
 	out := bindingplan.ConflictOf(b, others, owners)
 	return &out, nil
 }
 
-// bindingsOfTargetGroup returns the bindings of all namespaces that may have the same target group as a binding.
+// bindingsOfTargetGroup returns the bindings of all namespaces that may have the same target group as binding b. It finds
+// them by the name of the target group, which may belong to several target groups.
 func bindingsOfTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
 	return cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
 		Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: cluster.TargetGroupName(b),
 	})
 }
 
-// readNetwork reads the CIDR blocks of the VPC, and the availability zones of the nodes whose pods have addresses outside of
-// them.
+// readNetwork reads the CIDR blocks of the VPC. For endpoints with an address outside of the VPC, it also reads the
+// availability zones of the nodes of their pods.
 func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints []targets.Endpoint) (*bindingplan.Network, error) {
 	n := &bindingplan.Network{VPC: f.CompletedBinding.Spec.VpcID, Zones: map[string]string{}, ZonesRequired: p.r.memory.get(p.key).needsZones(p.r.Clock.Now())}
 	if n.VPC == "" {

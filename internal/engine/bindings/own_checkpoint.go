@@ -8,21 +8,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// writtenCheckpoints are the last two checkpoints that were written, newest first, each with its two annotations. There are
-// two because the event of the first may arrive after the second was written.
+// writtenCheckpoints has the last two checkpoints that this process wrote, newest first. Each has the values of its two
+// annotations. Two are needed because the event of the first may arrive after the second was written.
 type writtenCheckpoints [2][2]string
 
 func (w writtenCheckpoints) has(c [2]string) bool {
 	return c[1] != "" && (w[0] == c || w[1] == c)
 }
 
-// checkpointOf returns the values of the checkpoint annotations of a binding.
+// checkpointOf returns the values of the two checkpoint annotations of a binding: the checkpoint and its time.
 func checkpointOf(b *elbv2.TargetGroupBinding) [2]string {
 	return [2]string{b.Annotations[targets.CheckpointAnnotation], b.Annotations[targets.CheckpointTimeAnnotation]}
 }
 
-// IsOwnCheckpoint reports whether an update of a binding is only a checkpoint that this process has just written. Such an
-// update needs no run.
+// IsOwnCheckpoint reports whether an update of a binding only contains a checkpoint that this process has just written. Such
+// an update requires no run.
 func (r *Reconciler) IsOwnCheckpoint(old, new cluster.Object) bool {
 	a, ok := old.(*elbv2.TargetGroupBinding)
 	b, ok2 := new.(*elbv2.TargetGroupBinding)
@@ -32,7 +32,7 @@ func (r *Reconciler) IsOwnCheckpoint(old, new cluster.Object) bool {
 	return r.memory.get(Key{Namespace: b.Namespace, Name: b.Name}).writtenCheckpoints.has(checkpointOf(b))
 }
 
-// noteCheckpointSet notes the checkpoint that a run sets, even if the annotation has that value already.
+// noteCheckpointSet returns a note of the checkpoint that a run sets, even if the annotation already has this value.
 func noteCheckpointSet(value string) note {
 	return func(e entry, _ moment) entry {
 		e.checkpoint = &value
@@ -40,7 +40,7 @@ func noteCheckpointSet(value string) note {
 	}
 }
 
-// noteCheckpointWritten notes the annotations of a checkpoint that is about to be written.
+// noteCheckpointWritten returns a note of a checkpoint that is about to be written, and of its time in Unix seconds.
 func noteCheckpointWritten(value string, at int64) note {
 	return func(e entry, _ moment) entry {
 		e.writtenCheckpoints = writtenCheckpoints{{value, strconv.FormatInt(at, 10)}, e.writtenCheckpoints[0]}

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestOwnCheckpointsNeedNoRun checks that a checkpoint that the process itself wrote a moment ago causes no run, and that
-// any other write to the binding causes one.
+// TestOwnCheckpointsNeedNoRun checks that a checkpoint that the same process has just written requires no run, and that any
+// other change of the binding requires one.
 func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 	w := ipHarness(t)
 	own := 0

@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// readRecord reads which targets the binding may deregister: it reads the record of own targets from the API server, and
-// finds the targets that other bindings need.
+// readRecord determines which targets the binding may deregister. It reads the record of the targets that this cluster
+// registered from the API server, and finds the targets that other bindings need. leaving reports whether the binding is
+// being deleted.
 func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.TargetRecord {
 	out := &bindingplan.TargetRecord{Shared: f.StoredBinding.Spec.MultiClusterTargetGroup}
 	if out.Shared || leaving {
@@ -39,13 +40,14 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 	return out
 }
 
-// targetsOfOthers returns the identities, in canonical form, of the endpoints of the other bindings of this cluster with the
-// same target group: those that share the target group or, if leaving is true, those that take over the targets of the
-// binding. It does not subscribe to them, because the other bindings run when they change.
+// targetsOfOthers returns the identities, in canonical form, of the endpoints of other bindings of this cluster with the
+// same target group. If leaving is false, it returns those of the bindings that share the target group with other clusters.
+// If leaving is true, binding b is being deleted, and the targets of all of these bindings count, because they take them
+// over. The view is not subscribed to these bindings, because they run themselves when they change.
 func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View().CacheOnly()
 	out := map[string]bool{}
-	owners, err := r.Cloud.TargetGroupsOf(Account{}).OwnerNamespaces(ctx, b.Spec.TargetGroupARN, false) // none if not known without a call
+	owners, err := r.Cloud.TargetGroupsOf(Account{}).OwnerNamespaces(ctx, b.Spec.TargetGroupARN, false) // none if the tags are not cached
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBi
 		}
 		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
 		if found.BackendMissing && leaving && !r.memory.get(key).isServiceAbsent(r.Clock.Now()) && r.memory.noteServiceWait(Key{Namespace: b.Namespace, Name: b.Name}) {
-			return nil, serviceNotArrivedError{key} // the other binding may take the targets over
+			return nil, serviceNotArrivedError{key} // the other binding may still take over the targets
 		}
 		for _, e := range found.Endpoints() {
 			out[targets.CanonicalIdentity(e.Identity())] = true
@@ -80,10 +82,10 @@ func (e serviceNotArrivedError) Error() string {
 // RetryAfter returns the time until the Service is looked up again.
 func (serviceNotArrivedError) RetryAfter() time.Duration { return durations.ShortestInterval }
 
-// JoinIdentities returns the text of a record of own targets: identities separated by commas.
+// JoinIdentities returns the text of a record of targets: their identities, separated by commas.
 func JoinIdentities(list []string) string { return strings.Join(list, ",") }
 
-// SplitIdentities returns the identities of a record of own targets, in the order of the text.
+// SplitIdentities returns the identities in the text of a record of targets (JoinIdentities), in the order of the text.
 func SplitIdentities(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, ","), func(id string) bool { return id == "" })
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Owners returns the objects that also get the events of a binding: the objects of its stack that use its target group. They
-// are found by the tags of the target group, because the labels of a binding can be written by its users. The target group
-// must have been created for the namespace of the binding, because any binding can name its ARN.
+// Owners returns the objects that also get the events of binding b: the objects of its stack that use its target group. They
+// are found by the tags of the target group, because users can write the labels of a binding. Only target groups that were
+// created for the namespace of the binding count, because any binding can name the ARN of any target group.
 func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	if b == nil || b.Spec.TargetGroupARN == "" {
 		return nil
@@ -43,8 +43,8 @@ func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	return out[:min(len(out), maxNamedItems)]
 }
 
-// mayBelongTo reports whether an object with the finalizer of a stack may belong to this stack. Stacks of single objects of
-// one kind have the same finalizer, so namespace and name are compared.
+// mayBelongTo reports whether an object with the finalizer of stack id may belong to this stack. All stacks of a single
+// object of the same kind have the same finalizer, so for them the namespace and the name are compared too.
 func mayBelongTo(obj cluster.Object, id model.StackID) bool {
 	if _, shared := naming.SharedName(id); shared || id.Namespace == "" {
 		return true

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// randomPods returns pods with random states; each pod number has a fixed name and address.
+// randomPods returns pods with random states. The pod with a number always has the same name and address.
 func randomPods(r *rand.Rand) []pod {
 	var out []pod
 	for i := range 6 {
@@ -60,8 +60,8 @@ func randomHarness(t *testing.T) *harness {
 	return w
 }
 
-// TestRunsConvergeAndThenMakeNoCalls checks that after any change of the pods, a run registers and deregisters targets until
-// they match the desired state. Once all targets are healthy, the next run makes no call.
+// TestRunsConvergeAndThenMakeNoCalls checks that after any change of the pods, one run registers and deregisters targets
+// until they match the desired state. After all targets are healthy and a run has read that, the next run makes no call.
 func TestRunsConvergeAndThenMakeNoCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
@@ -85,8 +85,7 @@ func TestRunsConvergeAndThenMakeNoCalls(t *testing.T) {
 	}
 }
 
-// TestRunsSurviveFailedCalls checks that the final state is the same after failed calls, and after the process ended during
-// any call.
+// TestRunsSurviveFailedCalls checks that failed calls and restarts between runs do not affect the final state.
 func TestRunsSurviveFailedCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// run is one reconcile of a binding.
+// run is the state of one reconciliation of a binding.
 type run struct {
 	r        *Reconciler
 	key      Key
@@ -22,16 +22,16 @@ type run struct {
 	out      *Outcome
 	reported bindingplan.ReportedState
 	demand   targets.RuleDemand
-	// checkpoint is the checkpoint annotation as it was last read or written.
+	// checkpoint is the value of the checkpoint annotation that was last read or written.
 	checkpoint string
 
-	skipsRemoval       bool // targets of deleted pods do not have to be searched for at the end of the run
-	targetsUnavailable bool // the targets cannot be read
+	skipsRemoval       bool // the run need not find and deregister targets of deleted pods at its end
+	targetsUnavailable bool // the targets of the target group cannot be read
 }
 
-// Reconcile brings the targets of one binding, and the security group rules that admit traffic to them, to their desired
-// state: it reads facts, makes the plan, carries out its steps and reports. Errors of users are in the outcome. After an
-// error the caller repeats the run with back-off.
+// Reconcile changes the targets of one binding, and the security group rules that admit traffic to them, to their desired
+// state. It reads facts, makes the plan, carries out its steps, and reports. Errors of users are in the outcome. If err is
+// not nil, the caller repeats the run with back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -78,7 +78,7 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 	return err
 }
 
-// carryOut carries out a plan, and then the steps of its report.
+// carryOut carries out the steps of a plan, and then reports the result.
 func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) error {
 	done := p.carryOutSteps(ctx, f, plan)
 	p.targetsUnavailable, p.out.Deferred = plan.TargetsUnavailable, plan.Deferred
@@ -87,9 +87,9 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 	return p.report(ctx, f, plan.Report(f, done))
 }
 
-// deregisterFromPreviousTargetGroup deregisters the targets of the binding from the previous target group of its spec, and
-// reports whether the call was postponed. This must happen before targets are registered in the new target group, because
-// noteRegistered forgets the previous one.
+// deregisterFromPreviousTargetGroup deregisters the targets of the binding from the target group that its spec named before.
+// waits reports whether the call was postponed. This must happen before targets are registered in the new target group,
+// because noteRegistered removes the previous target group from the memory.
 func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.StoredBinding) && accountOf(old) == accountOf(f.StoredBinding) {
@@ -110,15 +110,16 @@ func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingp
 	return false, nil
 }
 
-// deregisterAbsentTargets deregisters the targets whose pod or node does not exist any more, after a run that has not
-// brought the target group to its desired state. It returns the error of that run (runErr) joined with its own.
+// deregisterAbsentTargets deregisters the targets whose pod or node does not exist any more. It is called after a run that
+// did not bring the target group to its desired state. runErr is the error of that run; it is returned, joined with the
+// error of the deregistration.
 func (p *run) deregisterAbsentTargets(ctx context.Context, f *bindingplan.Facts, runErr error) error {
 	w := f.CompletedBinding
 	if w == nil {
 		w = f.StoredBinding
 	}
 	if old := p.r.memory.get(p.key).registration.binding; old != nil && w != nil && w.Spec.TargetGroupARN == "" {
-		w = old // the binding has the name of a target group that cannot be looked up now
+		w = old // the spec has only the name of a target group, and its ARN cannot be read now
 	}
 	if p.skipsRemoval || p.targetsUnavailable || p.view.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.checkFence() != nil {
 		return runErr
@@ -154,13 +155,13 @@ func (p *run) deregisterByPlan(ctx context.Context, f *bindingplan.Facts, make f
 	return failed
 }
 
-// isNotFound reports whether a failure is about something that does not exist.
+// isNotFound reports whether a failure has a class that means that the target group or target does not exist.
 func isNotFound(f *bindingplan.Failure) bool {
 	return f.Class == failure.Gone || f.Class == failure.Invalid
 }
 
-// removalFacts returns the facts for a plan that only deregisters targets: those of the previous target group of a binding,
-// or those that the main plan has not deregistered. described is the binding with the target group to use.
+// removalFacts returns the facts for a plan that only deregisters targets. stored is the binding in Kubernetes, and
+// described is the binding with the ARN of the target group. absent reports whether the binding does not exist any more.
 func (p *run) removalFacts(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
 	return &bindingplan.Facts{
 		Now: p.r.Clock.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planMemory(p.key),
@@ -168,14 +169,14 @@ func (p *run) removalFacts(stored, described *elbv2.TargetGroupBinding, absent b
 	}
 }
 
-// postpone requests another run for when a postponed call may be sent. That run sends all changes of the target group that
-// have come up until then in the same call.
+// postpone requests another run for the time at which a postponed call may be sent. That run sends the changes of the target
+// group that are necessary then.
 func (p *run) postpone(delay time.Duration) {
 	p.out.CallPostponed = true
 	p.requeueAfter(delay)
 }
 
-// requeueAfter requests another run after a time, unless an earlier one is requested.
+// requeueAfter requests another run after the given time, unless an earlier run is already requested.
 func (p *run) requeueAfter(after time.Duration) {
 	if p.out.RetryAfter == 0 || after < p.out.RetryAfter {
 		p.out.RetryAfter = after
@@ -183,7 +184,7 @@ func (p *run) requeueAfter(after time.Duration) {
 	p.reported.RetryAfter = p.out.RetryAfter
 }
 
-// failureOf returns an error with its class, and the time until a postponed call may be sent; nil if there is no error.
+// failureOf returns err with its class, and with the time until a postponed call may be sent; nil if err is nil.
 func (r *Reconciler) failureOf(err error) *bindingplan.Failure {
 	if err == nil {
 		return nil
@@ -191,7 +192,7 @@ func (r *Reconciler) failureOf(err error) *bindingplan.Failure {
 	return &bindingplan.Failure{Err: err, Class: r.Cloud.Class(err), RetryAfter: failure.PostponedFor(err)}
 }
 
-// targetGroups returns access to the target groups with the account of the binding.
+// targetGroups returns access to target groups with the account of the binding in f.
 func (p *run) targetGroups(f *bindingplan.Facts) TargetGroups {
 	return p.r.Cloud.TargetGroupsOf(accountOf(f.StoredBinding))
 }

@@ -48,7 +48,7 @@ func TestNewTargetsAreRegisteredBeforeOldOnesAreRemoved(t *testing.T) {
 func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 	old, next := p1, p2
 	old.readyCondition, next.readyCondition = true, true
-	turned := func() *harness { // the Service selects another pod now
+	turned := func() *harness { // a harness whose Service selected pod old before, and now selects pod next
 		w := ipHarness(t, old)
 		w.run("a")
 		w.aws.setAllStates("arn/a", "healthy")
@@ -164,7 +164,7 @@ func TestRegisteredPods(t *testing.T) {
 	tests := []struct {
 		name string
 		pods []pod
-		node string // change to the nodes
+		node string // new status of the Ready condition of all nodes; empty: "True"
 		want string
 	}{
 		{"ready", []pod{p1, p2}, "", "10.0.1.1:8080 10.0.2.1:8080"},

@@ -7,24 +7,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-// Recorder records the reads and changes of runs of bindings, for triggers, metrics and logs. Runs wait for it. Runs of
-// different bindings call it at the same time.
+// Recorder records the reads and changes of runs of bindings, for event subscriptions, metrics and logs. Runs wait until a
+// method returns. Runs of different bindings call the methods concurrently.
 type Recorder interface {
-	// RecordView is called with the view that a run has read, before the run acts on it.
+	// RecordView is called with the view of a run and the objects that it has read, before the run acts on them.
 	RecordView(key Key, v *cluster.View)
 	// RecordGone is called for a binding that does not exist any more, so that the recorder forgets it.
 	RecordGone(key Key)
-	// RecordPhase is called with the duration of each phase of a run: view, claim, health, rules, apply, report, and run for
-	// all of them after the view.
+	// RecordPhase is called with the duration of each phase of a run: "view", "claim", "health", "rules", "apply", "report".
+	// The phase "run" includes all of the run after "view".
 	RecordPhase(phase string, took time.Duration)
-	// RecordPodReady is called with the time that the readiness gate of a pod took to become true.
+	// RecordPodReady is called with the time that passed until the readiness gate of a pod became True.
 	RecordPodReady(binding Key, took time.Duration)
 	// RecordMissingServerIDs is called with the number of endpoints of a QUIC target group that are left out because they
 	// have no server ID.
 	RecordMissingServerIDs(binding Key, endpoints int)
 	// RecordChange is called for each change that was made in AWS.
 	RecordChange(c Change)
-	// RecordDrift is called for each kind of resource that has drifted.
+	// RecordDrift is called for each kind of resource in which drift was found.
 	RecordDrift(kind string, mode engine.DriftMode)
 }
 
@@ -58,7 +58,7 @@ type Queue interface {
 	Enqueue(k Key)
 }
 
-// noQueue is the queue of a process that runs no binding again.
+// noQueue is a Queue that ignores the bindings.
 type noQueue struct{}
 
 // Enqueue implements Queue.

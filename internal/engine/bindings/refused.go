@@ -10,14 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// refusedTarget is a target that AWS has refused, with the current delay of its back-off.
+// refusedTarget is a target that AWS refused to register, with the current delay of its back-off.
 type refusedTarget struct {
 	bindingplan.RefusedTarget
 	delay time.Duration
 }
 
-// noteRefusedEndpoints notes endpoints that AWS has refused as invalid or denied, with exponential back-off. It ignores other
-// failures.
+// noteRefusedEndpoints returns a note of endpoints that AWS refused to register as invalid or denied. Each further refusal
+// doubles the back-off of an endpoint. Other failures do not change the entry.
 func noteRefusedEndpoints(x bindingplan.Refusal) note {
 	return func(e entry, at moment) entry {
 		if x.AWSFailure.Class != failure.Invalid && x.AWSFailure.Class != failure.Denied {
@@ -34,7 +34,7 @@ func noteRefusedEndpoints(x bindingplan.Refusal) note {
 	}
 }
 
-// noteRetainedRefusals retains the refusals of the given endpoints, and forgets all others.
+// noteRetainedRefusals returns a note that removes the refusals of all endpoints except for the given ones.
 func noteRetainedRefusals(of []targets.Endpoint) note {
 	return func(e entry, _ moment) entry {
 		all := map[string]refusedTarget{}

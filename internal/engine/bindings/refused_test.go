@@ -52,7 +52,7 @@ func TestARefusedTargetIsRetriedWithBackOff(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 	}
 	checkEqual(t, "targets", "10.0.4.99:8080", w.aws.targetsOf("arn/a"))
-	if w.aws.refusals > 14 { // the calls with the refused target: together with a new target, and alone
+	if w.aws.refusals > 14 { // each attempt makes two such calls: with a new target, and then with the refused target alone
 		t.Errorf("%d calls were refused", w.aws.refusals)
 	}
 	delete(w.aws.refusedItems, p1.ip)

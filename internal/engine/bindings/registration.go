@@ -10,16 +10,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// registration holds the targets that this process has registered for a binding; the zero value: none. It is needed if the
-// record in Kubernetes is missing or a user has changed it, and for bindings without a record.
+// registration has the targets that this process has registered for a binding; the zero value has none. It is used for
+// bindings that have no record of their targets in Kubernetes, and if that record is missing or a user has changed it.
 type registration struct {
-	binding *elbv2.TargetGroupBinding // the binding as it was last described; nil: nothing is registered
+	binding *elbv2.TargetGroupBinding // the binding with the ARN of its target group; nil: nothing is registered
 	targets *targets.IdentitySet
-	// writtenAt is when a target was last registered or deregistered.
+	// writtenAt is the time of the last registration or deregistration of a target.
 	writtenAt time.Time
 	// isUncertain reports whether a registration may have taken effect although the call failed.
 	isUncertain bool
-	// drift is the drift that the last verification found.
+	// drift has the drift that the last verification found.
 	drift targetDrift
 }
 
@@ -28,7 +28,7 @@ func (r registration) isFor(b *elbv2.TargetGroupBinding) bool {
 	return r.binding != nil && r.binding.Spec.TargetGroupARN == b.Spec.TargetGroupARN
 }
 
-// forTargetGroupOf returns the registration for the target group of a binding: a new one if the target group has changed.
+// forTargetGroupOf returns r with the given binding, or a registration without targets if r is for another target group.
 func (r registration) forTargetGroupOf(described *elbv2.TargetGroupBinding) registration {
 	if !r.isFor(described) {
 		r = registration{}
@@ -37,7 +37,7 @@ func (r registration) forTargetGroupOf(described *elbv2.TargetGroupBinding) regi
 	return r
 }
 
-// noteFoundTargets notes targets of a binding that AWS lists as registered.
+// noteFoundTargets returns a note of targets of a binding that AWS returned as registered.
 func noteFoundTargets(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, _ moment) entry {
 		if len(list) > 0 {
@@ -48,7 +48,8 @@ func noteFoundTargets(described *elbv2.TargetGroupBinding, list []*observed.Targ
 	}
 }
 
-// noteRegistered notes targets that were registered for a binding.
+// noteRegistered returns a note of targets that were registered for a binding. It removes the targets of another target
+// group from the registration.
 func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint) note {
 	return func(e entry, at moment) entry {
 		if len(list) > 0 {
@@ -64,7 +65,7 @@ func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint
 	}
 }
 
-// noteDeregistered notes targets that were deregistered for a binding.
+// noteDeregistered returns a note of targets that were deregistered for a binding.
 func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		e.leavingSince = maps.Clone(e.leavingSince)
@@ -82,20 +83,21 @@ func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Targ
 	}
 }
 
-// noteTargetGroupEmptied notes that the targets of the binding were deregistered from its target group.
+// noteTargetGroupEmptied records that all targets of the binding were deregistered from its target group.
 func noteTargetGroupEmptied(e entry, _ moment) entry {
 	e.registration = registration{}
 	return e
 }
 
-// noteRegistrationUncertain notes a registration that may have taken effect although the call failed.
+// noteRegistrationUncertain records that a registration may have taken effect although the call failed.
 func noteRegistrationUncertain(e entry, _ moment) entry {
 	e.registration.isUncertain = e.registration.binding != nil
 	return e
 }
 
-// driftIn returns the drift between the registration and the listed targets. In a target group that several clusters share,
-// added targets are not drift.
+// driftIn returns the drift between the registration and the targets that AWS returns (live). Targets that are draining
+// count as missing. Added targets are not drift if several clusters share the target group, or if the registration is
+// uncertain.
 func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	live = slices.DeleteFunc(slices.Clone(live), targets.IsDraining)
 	d.missing = r.targets.MissingFrom(live)
@@ -110,7 +112,7 @@ func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	return d
 }
 
-// split divides the drift into the targets with these identities (of) and all other targets (rest).
+// split divides the drift into the targets with the given identities (of) and all other targets (rest).
 func (d targetDrift) split(identities []string) (of, rest targetDrift) {
 	part := func(list []string) (of, rest []string) {
 		for _, id := range list {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// refusingCluster is a Kubernetes cluster that refuses some writes.
+// refusingCluster is a Kubernetes cluster that refuses the writes for which refuse returns true.
 type refusingCluster struct {
 	bindings.Cluster
 	refuse func(bindings.Write) bool
@@ -32,7 +32,7 @@ func withSelector(doc string) string {
 	return strings.Replace(doc, "spec: {", "spec: {selector: {app: web}, ", 1)
 }
 
-// editBinding changes a binding as a user does.
+// editBinding changes a stored binding like a user.
 func (w *harness) editBinding(name string, change func(*elbv2.TargetGroupBinding)) {
 	w.t.Helper()
 	b := w.binding(name).DeepCopy()
@@ -45,7 +45,7 @@ func (w *harness) editBinding(name string, change func(*elbv2.TargetGroupBinding
 // tryRun runs a binding and ignores errors.
 func (w *harness) tryRun(name string) { _, _ = w.reconciler.Reconcile(w.t.Context(), keyOf(name)) }
 
-// podWithReusedAddress returns a pod of another namespace that reuses the IP address of an earlier pod.
+// podWithReusedAddress returns the manifest of pod "thief" in namespace "other", which has the IP address of an earlier pod.
 func podWithReusedAddress(ip string) string {
 	return `
 apiVersion: v1
@@ -56,8 +56,8 @@ status: {phase: Running, podIPs: [{ip: ` + ip + `}]}
 `
 }
 
-// TestAddressOfADeletedPodIsAlwaysDeregistered checks that the next run always deregisters the address of a deleted pod,
-// also if an error prevents the run from converging. The addresses of other pods remain registered.
+// TestAddressOfADeletedPodIsAlwaysDeregistered checks that the next run deregisters the address of a deleted pod, even if a
+// fault prevents the run from completing. The address of the other pod remains registered.
 func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 	deny := func(w *harness, refuse func(bindings.Write) bool) {
 		w.conf.Cluster = refusingCluster{w.conf.Cluster, refuse}
@@ -66,7 +66,7 @@ func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 	shared := func(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
 	cases := map[string]struct {
 		spoil func(w *harness)
-		ends  func(w *harness) // change of the second pod; the pod is deleted if nil
+		ends  func(w *harness) // changes the second pod so that it has ended; nil: the pod is deleted
 	}{
 		"the EndpointSlices are missing as a whole": {
 			spoil: func(w *harness) { w.deleteObject(cluster.KindEndpointSlice, "web-1") },
@@ -175,13 +175,13 @@ kind: Ingress
 metadata: {namespace: ns, name: web, finalizers: [ingress.k8s.aws/resources]}
 `
 
-// TestInstanceOfADeletedNodeIsDeregistered checks that if a node is deleted, its instance is deregistered, because the
-// instance may run other software now.
+// TestInstanceOfADeletedNodeIsDeregistered checks that the instance of a deleted node is deregistered, even if the other
+// targets are held. The instance may run other software later.
 func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.run("a")
 	w.aws.setAllStates("arn/a", "healthy")
-	w.putObjects(serviceDoc("web", "ClusterIP")) // has no node ports, so the targets are held
+	w.putObjects(serviceDoc("web", "ClusterIP")) // the Service has no node ports now, so the targets are held
 	w.run("a")
 	checkEqual(t, "targets", "i-1:30080 i-2:30080", w.aws.targetsOf("arn/a"))
 	if err := w.store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: "n2"}); err != nil {
@@ -191,8 +191,8 @@ func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	checkEqual(t, "targets after a node is gone", "i-1:30080", w.aws.targetsOf("arn/a"))
 }
 
-// TestForeignTargetsStayIfABindingCannotRegister checks that if a binding cannot register targets, the targets of other
-// clients remain registered: the instances of another account are not nodes of this cluster.
+// TestForeignTargetsStayIfABindingCannotRegister checks that a binding that cannot register targets does not deregister the
+// targets of other clients. In this test the binding has instances of another account, which are not nodes of this cluster.
 func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), withSpecLines(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
 	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
@@ -200,8 +200,8 @@ func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
 	checkEqual(t, "targets", "10.0.7.7:80 i-9:80", w.aws.targetsOf("arn/a"))
 }
 
-// TestTargetsOfABindingWithoutFinalizerAreRemoved checks that if a user removes the finalizer of a binding and then deletes
-// the binding, its targets are deregistered, unless another binding of the same target group exists.
+// TestTargetsOfABindingWithoutFinalizerAreRemoved checks that the targets of a binding are deregistered if a user removes
+// its finalizer and then deletes it. They stay if another binding has the same target group.
 func TestTargetsOfABindingWithoutFinalizerAreRemoved(t *testing.T) {
 	lose := func(w *harness) {
 		w.run("a")
@@ -233,8 +233,8 @@ func TestPreviousTargetGroupIsEmptiedAfterAChange(t *testing.T) {
 	checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
 }
 
-// TestBindingOfAnotherNamespaceDeregistersNothing checks that a binding of another namespace that names a target group never
-// deregisters targets of that target group.
+// TestBindingOfAnotherNamespaceDeregistersNothing checks that a later binding in another namespace never deregisters targets
+// of the same target group, even when it is deleted.
 func TestBindingOfAnotherNamespaceDeregistersNothing(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
@@ -258,8 +258,8 @@ func TestBindingOfAnotherNamespaceDeregistersNothing(t *testing.T) {
 }
 
 // TestTargetGroupAdmitsOnlyBindingsOfItsNamespace checks that a target group that the controller created is used only by
-// bindings of the namespace that it was created for. Its name is predictable, so any user can name it before the binding of
-// its owner exists.
+// bindings of the namespace for which it was created. The name of such a target group is predictable, so another user can
+// write it into a binding before the right binding exists.
 func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a", "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `).
 		Replace(bindingDoc("b", "web", "ip", 8080))
@@ -298,8 +298,9 @@ func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 	}
 }
 
-// TestBindingOfAnotherNamespaceRetainsNoSharedTarget checks that a binding of another namespace with the same endpoints does
-// not prevent the owner's binding from deregistering targets of a shared target group.
+// TestBindingOfAnotherNamespaceRetainsNoSharedTarget checks that binding "b" of namespace "other" does not prevent binding
+// "a" of namespace "ns" from deregistering a target that is an endpoint of both. The controller created the target group for
+// namespace "ns".
 func TestBindingOfAnotherNamespaceRetainsNoSharedTarget(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(multiClusterDoc(bindingDoc("b", "web", "ip", 8080)))
 	for name, leave := range map[string]func(w *harness){
@@ -328,7 +329,7 @@ func unchangedDoc(doc string) string    { return doc }
 func multiClusterDoc(doc string) string { return withSpecLines(doc, "multiClusterTargetGroup: true") }
 
 // TestDeletionDeregistersTheOtherTargetsIfOneIsRefused checks that if AWS refuses to deregister one target of a deleted
-// binding, the other targets are still deregistered.
+// binding, its other targets are still deregistered.
 func TestDeletionDeregistersTheOtherTargetsIfOneIsRefused(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")

@@ -21,8 +21,8 @@ func (r ruleSyncer) ruleOptions() bindingplan.RuleOptions {
 	return bindingplan.RuleOptions{ClusterName: r.ClusterName, SecurityGroupTags: r.GroupTags, KeepPortsSeparate: r.UnmergedRules, Now: r.Clock.Now()}
 }
 
-// findRules finds the security groups of the endpoints of bindings, and returns the rules that each binding needs. Its reads
-// are not older than age, if that is above zero.
+// findRules finds the security groups of the endpoints of bindings. It returns the rules that each binding needs, in the
+// order of demands. If age is positive, the answers of AWS must not be older than age.
 func (r ruleSyncer) findRules(ctx context.Context, age time.Duration, demands ...targets.RuleDemand) ([]bindingplan.RequestedRules, error) {
 	query := bindingplan.ENIQueryFor(demands...)
 	query.MaxAge = age
@@ -45,8 +45,9 @@ func (r ruleSyncer) findRules(ctx context.Context, age time.Duration, demands ..
 	return out, nil
 }
 
-// findNodeSecurityGroups finds the security groups of nodes. It only looks up nodes that have changed since the last time,
-// unless age is above zero.
+// findNodeSecurityGroups finds the security groups of the nodes in list. It only reads the ENIs of nodes that have changed
+// since the last call for the same selector. If age is positive, it reads the ENIs of all nodes, and the answers must not be
+// older than age.
 func (r ruleSyncer) findNodeSecurityGroups(ctx context.Context, list *targets.NodeList, age time.Duration) (*bindingplan.NodeSecurityGroups, error) {
 	old := r.sharedRules.nodeSecurityGroupsOf(list.Selector())
 	switch {
@@ -66,7 +67,7 @@ func (r ruleSyncer) findNodeSecurityGroups(ctx context.Context, list *targets.No
 	return g, nil
 }
 
-// findENIs finds network interfaces, without a call if the query is empty.
+// findENIs finds ENIs. It makes no call if the query is empty.
 func (r ruleSyncer) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	if q.Empty() {
 		return ENIs{}, nil
@@ -78,10 +79,10 @@ func (r ruleSyncer) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	return found, nil
 }
 
-// rulesOfAllBindings returns the rules that all bindings need, except the rules of the binding self if leaving is true. It
-// does not subscribe to other bindings, because they run when they change. A binding that is being deleted is included until
-// its finalizer is removed. Services of other bindings are read only from the informer, so that a run does not wait for the
-// API server. In a draft, a missing Service is treated as deleted immediately.
+// rulesOfAllBindings returns the rules that each binding needs. If leaving is true, binding self is left out. The view is
+// not subscribed to the bindings, because they run themselves when they change. A binding that is being deleted is included
+// until its finalizer is removed. The Services of bindings other than self are read only from the informer cache, so that a
+// run does not wait for the API server. If draft is true, a missing Service is treated as deleted immediately.
 func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.RequestedRules, error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().CacheOnly()
 	var demands []targets.RuleDemand
@@ -96,9 +97,9 @@ func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, d
 		if err != nil {
 			switch class := r.Cloud.Class(err); {
 			case class == failure.Gone, class == failure.Invalid:
-				continue // without target group there is no traffic to admit
+				continue // without a target group there is no traffic to admit
 			case !claimed:
-				continue // no rule was added for a binding without finalizer
+				continue // no rule was added for a binding without the finalizer
 			}
 			d.ENIUnknown = true
 			demands = append(demands, d)
@@ -128,7 +129,8 @@ func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, d
 	return out, nil
 }
 
-// draftRules plans the rules of all bindings. It also returns the rules that the binding self needs.
+// draftRules returns the changes of security groups that the rules of all bindings require, and the rules that binding self
+// needs. If leaving is true, the rules of self are left out. It changes nothing.
 func (r ruleSyncer) draftRules(ctx context.Context, self Key, leaving bool) ([]bindingplan.SecurityGroupChange, bindingplan.RequestedRules, error) {
 	all, err := r.rulesOfAllBindings(ctx, self, leaving, true)
 	if err != nil {
@@ -149,7 +151,8 @@ func (r ruleSyncer) draftRules(ctx context.Context, self Key, leaving bool) ([]b
 	return sum.ChangesOf(groups, r.ruleOptions()), own, nil
 }
 
-// DraftRules plans the rules of the security groups of nodes and pods for all bindings, and changes nothing.
+// DraftRules returns the changes of the security groups of nodes and pods that the rules of all bindings require. It changes
+// nothing.
 func (r *Reconciler) DraftRules(ctx context.Context) ([]bindingplan.SecurityGroupChange, error) {
 	changes, _, err := ruleSyncer{r}.draftRules(ctx, Key{}, false)
 	return changes, err

@@ -9,33 +9,39 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// ruleOwner holds the desired rules of the security groups of nodes and pods: the rules that each binding needs, and the
-// security groups that are still to be compared with AWS. It makes no calls to AWS. It ensures that only one run at a time
-// changes the rules of a security group.
+// ruleOwner has the desired rules of the security groups of nodes and pods: the rules that each binding needs, and the
+// security groups that must still be compared with AWS. It also has a lock for each security group, so that only one run at
+// a time changes its rules. It makes no calls to AWS.
 //
-// Only a run of a binding changes the rules that the binding needs, before it registers targets and after it has deregistered
-// targets, so that no run of another binding removes a rule that is still needed. The rules of all bindings that have had no
-// run in this process are read once.
+// Only runs of a binding change the rules that the binding needs: before they register targets, and after they have
+// deregistered targets. So no run of another binding removes a rule that is still needed. After the start of the process,
+// the rules of the bindings that have not run yet are read once.
 type ruleOwner struct {
-	mu                       sync.Mutex
-	contributions            *bindingplan.RuleAggregate
-	contributionsComplete    bool // contributions also has those of bindings that have had no run in this process
-	byBinding                map[Key]contributor
-	uncomparedSecurityGroups map[string]bool          // security groups that are still to be compared, for no particular binding
-	securityGroupLocks       map[string]chan struct{} // security groups whose rules are being changed, closed when that ends
-	knownSecurityGroupIDs    map[string]bool          // security groups that have had rules of bindings; they may lack the tag of the cluster
+	mu            sync.Mutex
+	contributions *bindingplan.RuleAggregate
+	// contributionsComplete reports whether contributions includes the bindings that have not run in this process.
+	contributionsComplete bool
+	byBinding             map[Key]contributor
+	// uncomparedSecurityGroups are the security groups that any run may compare with AWS, because their binding does not
+	// exist any more or the last comparison failed.
+	uncomparedSecurityGroups map[string]bool
+	// securityGroupLocks has the security groups whose rules a run is changing. The channel is closed when the run has
+	// finished.
+	securityGroupLocks map[string]chan struct{}
+	// knownSecurityGroupIDs are the security groups that have had rules of bindings, also those without the tag of the
+	// cluster.
+	knownSecurityGroupIDs map[string]bool
 
 	nodeSecurityGroups map[string]*bindingplan.NodeSecurityGroups // by the selector that matches the nodes
 }
 
-// contributor is what is remembered about a binding that needs rules. It is not changed in place: a change stores a copy of
-// its map.
+// contributor is the state of a binding that needs rules. Its map is never changed in place: a change stores a copy.
 type contributor struct {
-	// hasRun reports whether a run of the binding has found the rules that it needs.
+	// hasRun reports whether a run of the binding in this process has determined the rules that it needs.
 	hasRun bool
-	// unsyncedSecurityGroups are the security groups that are still to be compared in a run of the binding.
+	// unsyncedSecurityGroups are the security groups that the next run of the binding must compare with AWS.
 	unsyncedSecurityGroups map[string]bool
-	// allUnsynced reports whether all security groups are to be compared.
+	// allUnsynced reports whether the next run of the binding must compare all security groups with AWS.
 	allUnsynced bool
 }
 
@@ -46,18 +52,19 @@ func newRuleOwner() *ruleOwner {
 	}
 }
 
-// nodeSecurityGroupsOf returns the security groups of the nodes that a selector matches, as they were last found; nil if
-// they are not known.
+// nodeSecurityGroupsOf returns the security groups that were last stored for the nodes that a selector matches; nil if none
+// are stored.
 func (o *ruleOwner) nodeSecurityGroupsOf(selector string) *bindingplan.NodeSecurityGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.nodeSecurityGroups[selector]
 }
 
-// maxSelectors is the maximum number of selectors that are remembered, because users can write any number of them.
+// maxSelectors is the maximum number of node selectors whose security groups are stored. There is a limit because users can
+// write any number of different selectors.
 const maxSelectors = 32
 
-// noteNodeSecurityGroups remembers the security groups of the nodes that a selector matches.
+// noteNodeSecurityGroups stores the security groups of the nodes that a selector matches.
 func (o *ruleOwner) noteNodeSecurityGroups(selector string, g *bindingplan.NodeSecurityGroups) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,7 +81,7 @@ func (o *ruleOwner) isComplete() bool {
 	return o.contributionsComplete
 }
 
-// mayHaveRules reports whether a binding needs rules, or may have needed rules in an earlier process.
+// mayHaveRules reports whether the security groups may have rules for the binding, also from an earlier process.
 func (o *ruleOwner) mayHaveRules(key Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,10 +89,11 @@ func (o *ruleOwner) mayHaveRules(key Key) bool {
 	return !c.Empty()
 }
 
-// addMissingRules adds the rules of the bindings that have had no run. all are the rules that were found for all bindings.
-// It returns the bindings that were added, and the bindings that have to run: those that now need other rules than their
-// last run has found, and those whose rules are not known, so that no rule is removed until they are known. by is the
-// binding whose run makes this read first; all security groups are compared in that run.
+// addMissingRules adds the rules of the bindings that have not run in this process. all has the rules of all bindings. It
+// returns the bindings that were added, and the bindings that have to run: those that need other rules than their last run
+// determined, and those whose rules are not completely known, because no rule is removed while rules are unknown. by is the
+// binding whose run calls this method, zero if no run calls it. In the first call, that run must compare all security
+// groups.
 func (o *ruleOwner) addMissingRules(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,9 +117,10 @@ func (o *ruleOwner) addMissingRules(by Key, all map[Key]bindingplan.RequestedRul
 	return added, run
 }
 
-// contribute sets the rules that a binding needs, as its run has determined them. If keeps is true, the earlier rules are
-// retained too. heirs are other bindings with the same targets. They get the rules that this binding no longer needs,
-// because they may need these rules until their next run; these heirs are returned, so that they run.
+// contribute sets the rules that a binding needs, as its run has determined them. If keeps is true, its previous rules are
+// retained too. heirs are other bindings that may have the same targets. They inherit the rules that this binding no longer
+// needs, because they may need these rules until their next run. It returns the heirs that have inherited rules and
+// therefore have to run.
 func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool, heirs []Key) (run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -120,11 +129,13 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool
 	c := a.Contribution
 	if !a.Complete || keeps {
 		c = c.WithPreviousRetained(was)
-		c.HoldsAll = c.HoldsAll || keeps && had && !x.hasRun // the old targets are those of an earlier process
+		c.HoldsAll = c.HoldsAll || keeps && had && !x.hasRun // the rules of targets from an earlier process are not known
 	}
 	gone := was.Rules.Without(c.Rules)
 	if !x.hasRun {
-		gone = was.AllRules().Without(c.Rules) // otherwise two bindings would hand a rule to each other without end
+		// Retained rules are inherited only in the first run. In later runs, two bindings would pass them to each other
+		// forever.
+		gone = was.AllRules().Without(c.Rules)
 	}
 	if len(gone) > 0 {
 		for _, heir := range heirs {
@@ -143,7 +154,8 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool
 	return run
 }
 
-// setContribution sets the rules that a binding needs. The caller holds the lock.
+// setContribution sets the rules that a binding needs, and records the security groups that its next run must compare with
+// AWS. The caller holds the lock.
 func (o *ruleOwner) setContribution(key Key, c bindingplan.Contribution) {
 	affected := o.contributions.Set(key, c)
 	o.addUnsynced(key, affected.Groups, affected.All)
@@ -152,7 +164,8 @@ func (o *ruleOwner) setContribution(key Key, c bindingplan.Contribution) {
 	}
 }
 
-// addUnsynced adds security groups, or all, to those that are to be compared in a run of a binding. The caller holds the lock.
+// addUnsynced records security groups, or all of them, that the next run of a binding must compare with AWS. The caller
+// holds the lock.
 func (o *ruleOwner) addUnsynced(key Key, groups map[string]bool, all bool) {
 	x := o.byBinding[key]
 	x.allUnsynced = x.allUnsynced || all
@@ -166,14 +179,15 @@ func (o *ruleOwner) addUnsynced(key Key, groups map[string]bool, all bool) {
 	o.byBinding[key] = x
 }
 
-// forget removes a binding that does not exist any more.
+// forget removes a binding that does not exist any more, and the rules that it needs.
 func (o *ruleOwner) forget(key Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.dropContribution(key)
 }
 
-// dropContribution removes the rules that a binding needs. The caller holds the lock.
+// dropContribution removes a binding and the rules that it needs. The affected security groups become uncompared. The caller
+// holds the lock.
 func (o *ruleOwner) dropContribution(key Key) {
 	affected := o.contributions.Drop(key)
 	if affected.All {
@@ -184,16 +198,16 @@ func (o *ruleOwner) dropContribution(key Key) {
 	delete(o.byBinding, key)
 }
 
-// pendingSecurityGroups are the security groups that a run of a binding compares. required are the security groups with
-// rules of the binding: if one of them fails, the run fails. optional are the security groups that the binding no longer
-// needs, and those that are to be compared for no particular binding.
+// pendingSecurityGroups has the security groups that a run of a binding compares with AWS. required are the security groups
+// in which the binding needs rules: if one of them fails, the run fails. optional are the security groups that the binding
+// no longer needs, and those that any run may compare.
 type pendingSecurityGroups struct {
-	required, optional []string // each ascending
-	all                bool     // all security groups are compared first
+	required, optional []string // each sorted in ascending order
+	all                bool     // compare all security groups first
 }
 
-// pendingSecurityGroupsOf returns the security groups that a run of a binding compares. again reports whether the security
-// groups with rules of the binding are compared even if they have not changed.
+// pendingSecurityGroupsOf returns the security groups that a run of a binding must compare with AWS. If again is true, these
+// include all security groups in which the binding needs rules, even if they have not changed.
 func (o *ruleOwner) pendingSecurityGroupsOf(key Key, again bool) pendingSecurityGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -219,7 +233,7 @@ func (o *ruleOwner) pendingSecurityGroupsOf(key Key, again bool) pendingSecurity
 	return d
 }
 
-// noteSynced notes that a security group was compared in a run of a binding, and has the desired rules.
+// noteSynced records that a run of a binding has compared a security group with AWS, and that it has the desired rules.
 func (o *ruleOwner) noteSynced(key Key, group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -231,7 +245,7 @@ func (o *ruleOwner) noteSynced(key Key, group string) {
 	}
 }
 
-// noteAllSynced notes that all security groups were compared in a run of a binding.
+// noteAllSynced records that a run of a binding has compared all security groups with AWS.
 func (o *ruleOwner) noteAllSynced(key Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -241,15 +255,16 @@ func (o *ruleOwner) noteAllSynced(key Key) {
 	}
 }
 
-// noteUncompared notes that a security group is still to be compared, by the next run of any binding that changes rules.
+// noteUncompared records that a security group must still be compared with AWS. The next run of any binding that changes
+// rules compares it.
 func (o *ruleOwner) noteUncompared(group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.uncomparedSecurityGroups[group] = true
 }
 
-// lockSecurityGroup locks the rules of a security group until end is called. If another run has locked them, it waits for
-// that run, or returns a nil end if wait is false.
+// lockSecurityGroup locks the rules of a security group until the returned function is called. If another run has the lock,
+// it waits for that run, or returns a nil function if wait is false.
 func (o *ruleOwner) lockSecurityGroup(ctx context.Context, group string, wait bool) (end func(), err error) {
 	for {
 		o.mu.Lock()
@@ -277,21 +292,21 @@ func (o *ruleOwner) lockSecurityGroup(ctx context.Context, group string, wait bo
 	}
 }
 
-// changeOf returns the change after which a security group has exactly the rules that all bindings need.
+// changeOf returns the change that is necessary so that security group g has exactly the rules that all bindings need.
 func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptions) bindingplan.SecurityGroupChange {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.contributions.ChangeOf(g, opts)
 }
 
-// knownSecurityGroups returns the security groups that have had rules of bindings.
+// knownSecurityGroups returns the IDs of the security groups that have had rules of bindings.
 func (o *ruleOwner) knownSecurityGroups() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(maps.Keys(o.knownSecurityGroupIDs))
 }
 
-// keysForSecurityGroups returns the bindings that need rules of any of the security groups.
+// keysForSecurityGroups returns the bindings that need rules in at least one of the security groups.
 func (o *ruleOwner) keysForSecurityGroups(groups []string) []Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// TestCachedRulesMatchAFreshComputation changes bindings, their pods and the addresses that AWS returns at random.
-// After each binding has run, a new process computes the rules of all bindings. It adds no rule. It removes a rule only
-// if an address was unknown, because no rule is removed then, or if the process was restarted, because only this
-// computation removes rules from before the restart.
+// TestCachedRulesMatchAFreshComputation changes bindings, their pods and the addresses that AWS returns at random. After
+// each binding has run, a new process computes the rules of all bindings. It must not add a rule. It may remove rules only
+// in two cases: if an address was unknown, because no rule is removed then, or if the process was restarted, because only a
+// computation for all bindings removes rules from before the restart.
 func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 	loose, strict := 0, 0
 	for seed := range uint64(40) {
@@ -25,9 +25,9 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 		for step := range 8 {
 			lost = w.makeRandomChanges(r) || lost
 			for _, i := range r.Perm(3) {
-				_, _ = w.reconciler.Reconcile(t.Context(), keyOf(ruleBindings[i])) // waiting bindings are run again
+				_, _ = w.reconciler.Reconcile(t.Context(), keyOf(ruleBindings[i])) // a failed run is retried below
 			}
-			for range 3 { // requeued runs, such as after a deletion
+			for range 3 { // more runs, for example to finish a deletion
 				w.now = w.now.Add(2 * time.Minute)
 				for _, i := range r.Perm(3) {
 					w.run(ruleBindings[i])
@@ -54,8 +54,8 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 	}
 }
 
-// TestRulesOfAllAreComputedOnce checks how many instances AWS is asked for: only the first run after a start asks for
-// the instances of other bindings.
+// TestRulesOfAllAreComputedOnce checks for how many instances the ENIs are read. Only the first run after a start reads the
+// ENIs for the pods of other bindings.
 func TestRulesOfAllAreComputedOnce(t *testing.T) {
 	w := rulesHarness(t)
 	pods := func(name string, k int, numbers ...int) {
@@ -91,10 +91,10 @@ func TestRulesOfAllAreComputedOnce(t *testing.T) {
 
 var ruleBindings = []string{"a", "b", "c"}
 
-// rulesHarness returns a harness with three bindings, and a node in each of two security groups.
+// rulesHarness returns a test harness with three bindings and two nodes, each in another security group.
 func rulesHarness(t *testing.T) *harness {
 	w := newHarness(t)
-	// A merged port range that is left over could cover a rule that the next process would authorize.
+	// A merged port range from before a change could cover a rule that the next process would authorize.
 	w.conf.UnmergedRules = true
 	w.restart()
 	w.aws.targetsByGroup["arn/c"] = nil
@@ -108,7 +108,7 @@ func rulesHarness(t *testing.T) *harness {
 	return w
 }
 
-// setAddressesVisible sets whether AWS returns the addresses of the pods of a node.
+// setAddressesVisible sets whether AWS returns the addresses of the pods of a node (0 or 1).
 func (w *harness) setAddressesVisible(node int, on bool) {
 	eni := network.ENI{ID: fmt.Sprintf("eni-%d", node), SecurityGroups: []network.ENISecurityGroup{{ID: []string{"sg-node", "sg-other"}[node]}}}
 	for k := range ruleBindings {
@@ -127,7 +127,8 @@ func (w *harness) hasAllENIAddresses() bool {
 
 func ruleAddress(binding, pod int) string { return fmt.Sprintf("10.0.%d.%d", 3+binding, pod) }
 
-// makeRandomChanges makes one to three random changes, and reports whether a rule that no binding needs may remain.
+// makeRandomChanges makes one to three random changes, and reports whether a rule that no binding needs may remain
+// afterwards.
 func (w *harness) makeRandomChanges(r *rand.Rand) bool {
 	lost := !w.hasAllENIAddresses()
 	for range 1 + r.IntN(3) {

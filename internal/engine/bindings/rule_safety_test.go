@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// interleavingAWS is the fake AWS with hooks: other bindings run while a call is in flight, and each revoked rule is
-// checked.
+// interleavingAWS is a fakeAWS that calls runOther during calls, so that runs of other bindings interleave, and checkRevoked
+// for each revoked rule.
 type interleavingAWS struct {
 	*fakeAWS
 	runOther     func()
@@ -59,15 +59,15 @@ func (a *interleavingAWS) ChangeEndpointRules(ctx context.Context, group string,
 	return err
 }
 
-// ruleSafetyTest is a random history of four bindings, of which the first and the last share a target group.
+// ruleSafetyTest makes random changes for four bindings. The first and the last binding share a target group.
 type ruleSafetyTest struct {
 	*harness
 	r *rand.Rand
 	// pods are the pod numbers of each Service. Pods of the first and the last Service have the same addresses.
 	pods            [4][]int
-	missingServices map[string]time.Time // missing Services, with the time since which each is missing
+	missingServices map[string]time.Time // the time since which a Service is missing, by the name of its binding
 	running         map[string]bool
-	revokedRules    int // number of revoked rules
+	revokedRules    int // number of rules that were revoked so far
 	enqueued        enqueuedBindings
 }
 
@@ -85,7 +85,7 @@ func newRuleSafetyTest(t *testing.T, seed uint64) *ruleSafetyTest {
 	return s
 }
 
-// putBinding creates or replaces a binding. Its port does not change.
+// putBinding creates or replaces binding k. Its port is always the same.
 func (s *ruleSafetyTest) putBinding(k int) {
 	name, arn := safetyBindings[k], safetyBindings[k%3]
 	doc := strings.ReplaceAll(bindingDoc(name, "s"+name, "ip", 8080+k%3), "arn/"+name, "arn/"+arn)
@@ -104,7 +104,7 @@ func (s *ruleSafetyTest) putPods(k int, pods ...int) {
 	s.putObjects(podDocs("s"+safetyBindings[k], all...))
 }
 
-// runOtherBinding sometimes runs another binding during a run; each binding has at most one run at a time.
+// runOtherBinding runs a random binding at random. It is called during runs of other bindings.
 func (s *ruleSafetyTest) runOtherBinding() {
 	name := safetyBindings[s.r.IntN(4)]
 	if s.r.IntN(3) == 0 && len(s.running) < 3 && !s.running[name] {
@@ -112,7 +112,7 @@ func (s *ruleSafetyTest) runOtherBinding() {
 	}
 }
 
-// tryRunOnce runs a binding unless it is running, and ignores errors, because failed runs are retried.
+// tryRunOnce runs a binding, unless it is already running. Errors are ignored, because failed runs are retried.
 func (s *ruleSafetyTest) tryRunOnce(name string) {
 	if s.running[name] {
 		return
@@ -122,7 +122,7 @@ func (s *ruleSafetyTest) tryRunOnce(name string) {
 	delete(s.running, name)
 }
 
-// checkRevokedRule fails the test if a registered target of a binding needs a revoked rule.
+// checkRevokedRule fails the test if a registered target of a binding needs the revoked rule r.
 func (s *ruleSafetyTest) checkRevokedRule(group string, r model.IngressRule) {
 	s.revokedRules++
 	for k, name := range safetyBindings {
@@ -168,13 +168,13 @@ func (s *ruleSafetyTest) makeRandomEvent() {
 		}
 	case 7:
 		s.setAddressesVisible(s.r.IntN(2), s.r.IntN(3) > 0)
-	case 8: // the pods move to the other binding of the target group
+	case 8: // the pods move from binding "a" to binding "d", which has the same target group
 		s.putPods(3, append(slices.Clone(s.pods[0]), s.pods[3]...)...)
 		s.putPods(0)
 	case 9:
 		s.aws.setAllStates("arn/"+safetyBindings[k%3], "healthy")
 	default:
-		if k%3 == 0 { // a pod belongs to only one of the two Services
+		if k%3 == 0 { // a pod must not belong to both Services of the shared target group
 			some = slices.DeleteFunc(some, func(i int) bool { return slices.Contains(s.pods[3-k], i) })
 		}
 		s.putPods(k, some...)
@@ -182,8 +182,9 @@ func (s *ruleSafetyTest) makeRandomEvent() {
 }
 
 // TestNoRuleOfARegisteredTargetIsRevoked changes Services, pods, bindings and the addresses that AWS returns at random,
-// while runs of several bindings interleave. No rule is revoked that a registered target needs while its Service
-// exists, or has been missing for less than five seconds. In the end only the rules that bindings need exist.
+// while runs of several bindings interleave. It checks that no rule of a registered target is revoked while the Service of
+// the target exists or has been missing for less than five seconds. At the end, only the rules that bindings need must
+// exist.
 func TestNoRuleOfARegisteredTargetIsRevoked(t *testing.T) {
 	taken := 0
 	for seed := range uint64(60) {
@@ -213,7 +214,8 @@ func TestNoRuleOfARegisteredTargetIsRevoked(t *testing.T) {
 			}
 			s.now = s.now.Add(2 * time.Minute)
 		}
-		// SyncRules runs once an hour, because a binding may have been deleted during an earlier process.
+		// SyncRules is also called regularly in the controller, because a binding may have been deleted while no process
+		// ran.
 		if err := s.reconciler.SyncRules(t.Context()); err != nil {
 			t.Fatal(err)
 		}

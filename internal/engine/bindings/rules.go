@@ -18,13 +18,13 @@ import (
 // ruleSyncer is the part of a Reconciler that changes the rules of the security groups of nodes and pods.
 type ruleSyncer struct{ *Reconciler }
 
-// ruleRun is the part of a run that changes rules.
+// ruleRun is the part of a run of a binding that changes rules.
 type ruleRun struct{ *run }
 
 // SyncRules makes the rules of all security groups of nodes and pods equal to the rules that all bindings need. A run of a
-// binding changes only the security groups that the binding needs. SyncRules is called at the start, to remove the rules
-// whose last binding was deleted while no controller ran, and from time to time because of changes in AWS. It must be called
-// after the cache is synced, and must be repeated after an error.
+// binding changes only the security groups that the binding needs. SyncRules is called at the start, to remove the rules of
+// bindings that were deleted while no controller ran, and regularly, to restore rules that were changed in AWS. It must be
+// called after the cache is synced. After an error it must be called again.
 func (r *Reconciler) SyncRules(ctx context.Context) error { return ruleSyncer{r}.syncRules(ctx) }
 
 func (r ruleSyncer) syncRules(ctx context.Context) error {
@@ -35,9 +35,8 @@ func (r ruleSyncer) syncRules(ctx context.Context) error {
 	return err
 }
 
-// syncRules carries out the step of a plan that changes rules. Unless the binding is leaving, an error is only a finding,
-// because missing rules affect only traffic and health checks. The targets are registered nevertheless, so that they can
-// serve requests as soon as the rules exist.
+// syncRules carries out the step of a plan that changes rules. Unless the binding is being deleted, an error becomes only a
+// finding in d.Rules. The targets are registered nevertheless, so that they can serve requests as soon as the rules exist.
 func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.StepResults) error {
 	if do.OnlyIfRequested && !p.r.sharedRules.mayHaveRules(p.key) {
 		return nil
@@ -58,7 +57,7 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 	return nil
 }
 
-// openRules adds the rules of the endpoints before targets are registered.
+// openRules adds the rules of the endpoints of the binding. It is called before targets are registered.
 func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.RulesResult, error) {
 	asked, err := ruleSyncer{p.r}.findRules(ctx, do.MaxAge, p.demand)
 	if err != nil {
@@ -74,13 +73,13 @@ func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do binding
 	return o, nil
 }
 
-// withdrawRules removes the rules that only this binding needed. A refusal of AWS does not delay the deletion of the binding.
+// withdrawRules removes the rules that only this binding needed. It is called when the binding is deleted.
 func (p ruleRun) withdrawRules(ctx context.Context, f *bindingplan.Facts) error {
 	_, err := p.contribute(ctx, f, bindingplan.RequestedRules{Complete: true}, bindingplan.SyncRules{ExcludeBinding: true})
 	return err
 }
 
-// contribute sets the rules that the binding needs, and changes the security groups that this affects.
+// contribute sets the rules that the binding needs (a), and changes the security groups that this affects.
 func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.RequestedRules, do bindingplan.SyncRules) (syncResult, error) {
 	if !p.r.sharedRules.isComplete() {
 		if err := (ruleSyncer{p.r}).readMissingRules(ctx, p.key); err != nil {
@@ -99,8 +98,8 @@ func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a binding
 	return s, err
 }
 
-// successors returns the other bindings of the namespace with the same target group, if this binding may deregister targets
-// that they have too.
+// successors returns the other bindings of the namespace with the same target group. It returns none if the binding is
+// neither being deleted nor shares its target group, because then it does not deregister the targets of these bindings.
 func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
 	if b == nil || !leaving && !b.Spec.MultiClusterTargetGroup {
 		return nil, nil
@@ -114,14 +113,15 @@ func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Ke
 	return out, v.Err()
 }
 
-// readMissingRules reads the rules of the bindings that have had no run. by is the binding whose run calls it.
+// readMissingRules reads the rules of the bindings that have not run in this process, and enqueues the bindings that have to
+// run because of them. by is the binding whose run calls it; zero if no run calls it.
 func (r ruleSyncer) readMissingRules(ctx context.Context, by Key) error {
 	all, err := r.rulesOfAllBindings(ctx, Key{}, false, false)
 	if err != nil {
 		return err
 	}
 	added, run := r.sharedRules.addMissingRules(by, all)
-	v := r.Cluster.View().CacheOnly() // bindings may have been deleted since, and had their last run
+	v := r.Cluster.View().CacheOnly() // a binding may have been deleted since the rules were read, after its last run
 	for _, key := range added {
 		if _, there := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, key.Namespace, key.Name); !there && v.Err() == nil {
 			r.sharedRules.forget(key)
@@ -131,7 +131,7 @@ func (r ruleSyncer) readMissingRules(ctx context.Context, by Key) error {
 	return v.Err()
 }
 
-// enqueueBindings enqueues bindings for runs that compare them with AWS.
+// enqueueBindings enqueues bindings. Their next runs compare them with AWS.
 func (r ruleSyncer) enqueueBindings(keys []Key) {
 	for _, key := range keys {
 		r.memory.note(key, noteDueNow)
@@ -142,11 +142,12 @@ func (r ruleSyncer) enqueueBindings(keys []Key) {
 // syncResult is the result of comparing and changing security groups.
 type syncResult struct {
 	changed    bool
-	incomplete bool // a security group without rules of the binding could not be changed now
+	incomplete bool // an optional security group could not be compared or changed now
 }
 
-// syncPendingSecurityGroups compares and changes the pending security groups of a binding. It returns the error of the
-// required security groups. Its reads are not older than age, if that is above zero.
+// syncPendingSecurityGroups compares and changes the pending security groups of a binding. It fails if a required security
+// group cannot be changed, or if an optional one cannot be read. If age is positive, the answers of AWS must not be older
+// than age.
 func (r ruleSyncer) syncPendingSecurityGroups(ctx context.Context, key Key, age time.Duration) (s syncResult, _ error) {
 	d := r.sharedRules.pendingSecurityGroupsOf(key, age > 0)
 	if d.all {
@@ -168,8 +169,8 @@ func (r ruleSyncer) syncPendingSecurityGroups(ctx context.Context, key Key, age 
 	return s, errors.Join(append(errs, err)...)
 }
 
-// syncEachSecurityGroup compares and changes security groups, each even if others fail. The next run that changes rules
-// tries those that fail again. It returns the errors of those that could not be read.
+// syncEachSecurityGroup compares and changes several security groups. A failure does not stop the others, and the next run
+// that changes rules tries the security group again. It only returns the errors of security groups that could not be read.
 func (r ruleSyncer) syncEachSecurityGroup(ctx context.Context, key Key, groups []string, age time.Duration, wait bool) (s syncResult, _ error) {
 	var errs []error
 	for _, g := range groups {
@@ -200,8 +201,9 @@ func (r ruleSyncer) syncAllSecurityGroups(ctx context.Context, key Key, age time
 	return s, ctx.Err()
 }
 
-// syncSecurityGroup compares and changes one security group, under its lock: without it, each of two runs would remove the
-// rules that the other has just added. looked reports whether it got the lock and read the security group.
+// syncSecurityGroup compares and changes one security group, while it has the lock of the security group. Without the lock,
+// each of two runs could remove the rules that the other has just added. looked reports whether it got the lock and read the
+// security group.
 func (r ruleSyncer) syncSecurityGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, looked bool, err error) {
 	end, err := r.sharedRules.lockSecurityGroup(ctx, group, wait)
 	if err != nil || end == nil {
@@ -226,7 +228,7 @@ func (r ruleSyncer) syncSecurityGroup(ctx context.Context, key Key, group string
 	return changed, true, err
 }
 
-// readSecurityGroups reads the security groups that are tagged for the cluster or have the IDs.
+// readSecurityGroups reads the security groups that have the tag of the cluster or one of the IDs.
 func (r ruleSyncer) readSecurityGroups(ctx context.Context, ids []string, age time.Duration) ([]EndpointSecurityGroup, error) {
 	groups, err := r.Cloud.EndpointSecurityGroups(ctx, ids, age)
 	if err != nil {
@@ -235,8 +237,8 @@ func (r ruleSyncer) readSecurityGroups(ctx context.Context, ids []string, age ti
 	return groups, nil
 }
 
-// changeSecurityGroup changes the rules of one security group. If AWS refuses a rule, the others are added one by one. If
-// the quota of rules is reached, the old rules are removed before new ones are added.
+// changeSecurityGroup changes the rules of one security group. If AWS refuses the call because of an invalid rule, the rules
+// are added one by one. If the quota of rules is reached, the old rules are removed before new ones are added.
 func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.SecurityGroupChange) (changed bool, err error) {
 	send := func(authorize, revoke []model.IngressRule) error {
 		if len(authorize)+len(revoke) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestARuleNeededDuringItsRevocationIsAuthorizedAgain checks that a target that needs a rule again while the rule is being
-// revoked is not registered before the rule is authorized again, and that the rule exists in the end.
+// TestARuleNeededDuringItsRevocationIsAuthorizedAgain checks what happens if a new target needs a rule while another run
+// revokes this rule. The rule must be authorized again, and the target must not be registered before that.
 func TestARuleNeededDuringItsRevocationIsAuthorizedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
@@ -37,7 +37,7 @@ func TestARuleNeededDuringItsRevocationIsAuthorizedAgain(t *testing.T) {
 }
 
 // TestRulesAreNotRevokedDuringARunOfTheirBinding checks that the rules of targets that a run is about to register are not
-// revoked, although the endpoints disappear and return during the run and all rules are compared meanwhile.
+// revoked. During the run, the endpoints disappear and return, and SyncRules compares all rules.
 func TestRulesAreNotRevokedDuringARunOfTheirBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
@@ -74,8 +74,8 @@ func TestRulesAreNotRevokedDuringARunOfTheirBinding(t *testing.T) {
 	})
 }
 
-// TestASlowRuleChangeDelaysNoOtherBinding checks that a run that waits for AWS while it revokes rules does not prevent other
-// runs from registering targets whose rules exist, or from changing another security group.
+// TestASlowRuleChangeDelaysNoOtherBinding checks that a run that waits for AWS while it revokes rules does not delay other
+// runs. They can register targets whose rules exist, and change another security group.
 func TestASlowRuleChangeDelaysNoOtherBinding(t *testing.T) {
 	for how, hang := range map[string]func(a *fakeAWS, until chan struct{}){
 		"reading": func(a *fakeAWS, until chan struct{}) {

@@ -33,8 +33,8 @@ func TestRulesCombineAllBindings(t *testing.T) {
 	checkEqual(t, "scaled to zero", "tcp 22-22 10.0.0.0/8", w.aws.rulesOf("sg-node"))
 }
 
-// TestRulesOfAnEndpointMissingInAWSStay checks that the rules of an endpoint that AWS temporarily does not return are not
-// revoked. Unneeded rules of other endpoints are revoked.
+// TestRulesOfAnEndpointMissingInAWSStay checks that the rules of an endpoint are not revoked while AWS does not return its
+// address. Rules of other endpoints that are not needed any more are revoked.
 func TestRulesOfAnEndpointMissingInAWSStay(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -58,7 +58,7 @@ func TestRulesOfAnEndpointMissingInAWSStay(t *testing.T) {
 }
 
 // TestNothingIsRevokedWhileAnENIIsUnknown checks that a process that has just started revokes no rule while AWS does not
-// return the ENI of an endpoint, because it cannot determine the rules of this endpoint.
+// return the ENI of an endpoint, because it does not know the rules of this endpoint.
 func TestNothingIsRevokedWhileAnENIIsUnknown(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -103,8 +103,8 @@ func TestFullSecurityGroupIsReportedWithItsRuleCount(t *testing.T) {
 	}
 }
 
-// TestMissingENIOfANewPodIsReadAgain checks that a missing address of a new pod is soon read again, because AWS or its
-// cached answer may not have the address yet, and that it is reported only if the pod is no longer new.
+// TestMissingENIOfANewPodIsReadAgain checks that a missing ENI of a new pod is read again within seconds, because AWS or its
+// cached answer may not have the address yet. It is reported only when the pod is no longer new.
 func TestMissingENIOfANewPodIsReadAgain(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
 	w.putObjects(strings.ReplaceAll(podDocs("web", p1), "2026-01-01T00:00:00Z", w.now.Add(-10*time.Second).Format(time.RFC3339)))

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// deregistrationPriority returns the priority of a call that deregisters targets. It is lower than that of registrations,
-// unless an address already belongs to another pod.
+// deregistrationPriority returns the priority of a call that deregisters targets. It is lower than the priority of
+// registrations, unless another pod already has the address of one of the targets.
 func (p *run) deregistrationPriority(list []*observed.Target) CallPriority {
 	priority := CallPriority{Tenant: p.key.Namespace, MaxDelay: durations.RunningTargetDeadline}
 	switch targets.LeavingPodStateOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.get(p.key).leavingSince) {
@@ -26,8 +26,9 @@ func (p *run) deregistrationPriority(list []*observed.Target) CallPriority {
 	return priority
 }
 
-// deregister deregisters targets, and returns the last error. If AWS refuses one of them, the others are deregistered in
-// smaller calls.
+// deregister deregisters the targets in drop. If AWS refuses a call because of an invalid target, the targets are
+// deregistered in smaller calls. It returns the last error of a refused target, or the first other error, which ends the
+// deregistration.
 func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*observed.Target) (failed error) {
 	start := p.r.Clock.Now()
 	defer func() { p.r.recordPhase("apply", start) }()
@@ -47,7 +48,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 			p.r.noteChange(TargetsDeregistered, arn, targetIdentities(chunk))
 			p.reportRestored(ctx, f.StoredBinding, targetIdentities(chunk))
 		case failure.PostponedFor(err) > 0:
-			// Subscribes to the pods, because the call becomes more urgent when one of them ends or loses its address.
+			// Subscribe to the pods, because the call becomes more urgent when one of them ends or its address is reused.
 			late := slices.Concat(append(queue, chunk)...)
 			targets.LeavingPodStateOf(p.view, p.key.Namespace, late, nil)
 			p.r.Recorder.RecordView(p.key, p.view)
@@ -64,8 +65,8 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 	return failed
 }
 
-// register registers endpoints. It returns the known refusals, and whether any endpoint of this step was refused. If AWS
-// refuses one of them, the others are registered in smaller calls.
+// register registers endpoints. If AWS refuses a call because of an invalid target, the endpoints are registered in smaller
+// calls. It returns the refusals that the plan already had and the new ones, and whether there are new ones (refused).
 func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan.Register) (a *bindingplan.RegistrationAttempt, refused bool) {
 	start := p.r.Clock.Now()
 	defer func() { p.r.recordPhase("apply", start) }()
@@ -131,5 +132,5 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 	return a, refused
 }
 
-// markChanged notes in the outcome that AWS was changed.
+// markChanged records that the run has changed AWS.
 func (p *run) markChanged() { p.out.Changed, p.reported.AWSChanged = true, true }

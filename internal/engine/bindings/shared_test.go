@@ -13,19 +13,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// withSpecLines adds lines to the spec of a binding.
+// withSpecLines adds lines to the spec in the manifest of a binding.
 func withSpecLines(doc string, lines ...string) string {
 	return strings.Replace(doc, "  vpcID: vpc-1\n", "  vpcID: vpc-1\n  "+strings.Join(lines, "\n  ")+"\n", 1)
 }
 
-// sharedHarness returns a harness with a binding whose target group has targets of other clusters too.
+// sharedHarness returns a test harness with binding "a", in whose target group other clusters may register targets too.
 func sharedHarness(t *testing.T, pods ...pod) *harness {
 	t.Helper()
 	return newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...),
 		withSpecLines(bindingDoc("a", "web", "ip", 8080), "multiClusterTargetGroup: true"))
 }
 
-// ownTargets returns the record of the own targets of a binding, or "none".
+// ownTargets returns the recorded targets of a binding, as stored in the cluster; "none" if there is no record.
 func (w *harness) ownTargets(name string) string {
 	w.t.Helper()
 	for _, o := range w.store.All("ConfigMap") {
@@ -86,8 +86,8 @@ func TestAnUnsortedRecordOfOwnTargetsIsAccepted(t *testing.T) {
 	checkEqual(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-// TestOwnTargetsAreRecordedBeforeRegistration checks that own targets are recorded before they are registered. If the
-// process ends before the call returns, the next process finds the targets in the record.
+// TestOwnTargetsAreRecordedBeforeRegistration checks that targets are recorded before they are registered in a shared target
+// group. If the process ends before the call returns, the next process finds them in the record.
 func TestOwnTargetsAreRecordedBeforeRegistration(t *testing.T) {
 	w := sharedHarness(t, p1)
 	w.aws.refusedItems["10.0.1.1"] = 0
@@ -150,7 +150,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// quicDocs adds QUIC server IDs to pods, by pod name.
+// quicDocs adds QUIC server IDs (ids, by pod name) to the pods in a manifest.
 func quicDocs(doc string, ids map[string]string) string {
 	for name, id := range ids {
 		doc = strings.Replace(doc, "name: "+name+", uid", "name: "+name+
@@ -161,7 +161,7 @@ func quicDocs(doc string, ids map[string]string) string {
 	return doc
 }
 
-// serverIDCounter counts endpoints without a QUIC server ID.
+// serverIDCounter is a bindings.Recorder that counts the endpoints without a QUIC server ID.
 type serverIDCounter struct {
 	bindings.NoRecorder
 	missing int

@@ -11,8 +11,8 @@ import (
 )
 
 // watchSilence watches the AWS calls of a run until stop is called. If AWS does not answer, it writes an event on the
-// binding, because the calls may take minutes to fail. It does not cancel them. The event names the start of the first run
-// without an answer, so that its message is the same in each run.
+// binding, because such calls may take minutes to fail. The calls are not cancelled. The message has the start of the first
+// run without an answer, so it is the same in each run.
 func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func()) {
 	if p.r.Silence == nil || f.Absent {
 		return func() {}
@@ -34,7 +34,7 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 	}
 }
 
-// noteUnanswered notes that AWS has not answered a call since a time.
+// noteUnanswered returns a note that AWS has not answered since the given time. An earlier time in the entry is kept.
 func noteUnanswered(since time.Time) note {
 	return func(e entry, _ moment) entry {
 		if e.silentSince.IsZero() {
@@ -44,7 +44,7 @@ func noteUnanswered(since time.Time) note {
 	}
 }
 
-// noteAnswered notes a run whose calls AWS has answered.
+// noteAnswered records that AWS has answered the calls of a run.
 func noteAnswered(e entry, _ moment) entry {
 	e.silentSince = time.Time{}
 	return e

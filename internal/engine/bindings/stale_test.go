@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// staleStore is a store whose cache is outdated for the bindings with the given names.
+// staleStore is a store whose cached objects with the names in stale are outdated: Confirm fails for them.
 type staleStore struct {
 	*cluster.Memory
 	stale *[]string
@@ -31,7 +31,8 @@ func (b staleStore) Confirm(obj cluster.Object) error {
 // CacheOnly implements cluster.LookupSource.
 func (b staleStore) CacheOnly() cluster.Source { return b.Memory }
 
-// newStaleHarness returns a harness with a staleStore.
+// newStaleHarness returns a test harness with a staleStore, the names of its outdated objects, and the names of the bindings
+// that were enqueued.
 func newStaleHarness(t *testing.T, objects ...string) (w *harness, stale *[]string, again *enqueuedBindings) {
 	t.Helper()
 	w = newHarness(t, objects...)
@@ -42,8 +43,8 @@ func newStaleHarness(t *testing.T, objects ...string) (w *harness, stale *[]stri
 	return w, stale, again
 }
 
-// TestAnEditedBindingDelaysNoRulesOfOthers checks that, while another tenant edits a binding without a Service again and
-// again, the rules of this binding remain unchanged, and the rules of other bindings are updated without delay.
+// TestAnEditedBindingDelaysNoRulesOfOthers checks that the rules of other bindings are updated without delay while a user
+// keeps editing a binding whose Service is missing. The rules of the edited binding remain unchanged.
 func TestAnEditedBindingDelaysNoRulesOfOthers(t *testing.T) {
 	w, stale, again := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -80,8 +81,8 @@ func TestAnEditedBindingDelaysNoRulesOfOthers(t *testing.T) {
 	checkEqual(t, "targets then", "", w.aws.targetsOf("arn/b"))
 }
 
-// TestRulesOfARecreatedServiceStay checks that the rules of the targets of a deleted Service are retained while the targets
-// are registered, because the Service may be created again within a moment.
+// TestRulesOfARecreatedServiceStay checks that the rules of the targets of a deleted Service are not removed for some
+// seconds, because the Service may be created again. Then the targets and their rules are removed.
 func TestRulesOfARecreatedServiceStay(t *testing.T) {
 	w, _, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -99,8 +100,8 @@ func TestRulesOfARecreatedServiceStay(t *testing.T) {
 	checkEqual(t, "targets after it", "", w.aws.targetsOf("arn/b"))
 }
 
-// rangesCallbackAWS is the fake AWS with a hook that is called while the CIDR ranges of the VPC are read: after the
-// endpoints of a run were resolved, and before its rules are planned.
+// rangesCallbackAWS is a fakeAWS that calls onRangesRead when the CIDR blocks of the VPC are read. At that time, the
+// endpoints of a run are resolved, but its rules are not planned yet.
 type rangesCallbackAWS struct {
 	*fakeAWS
 	onRangesRead func()
@@ -111,8 +112,8 @@ func (l *rangesCallbackAWS) VPCRanges(ctx context.Context, vpc string) ([]string
 	return l.fakeAWS.VPCRanges(ctx, vpc)
 }
 
-// TestABindingThatChangesDuringItsRunIsRunAgain checks that, if a binding is edited and its Service deleted during a run of
-// the binding, the next run handles the change, and no error is reported.
+// TestABindingThatChangesDuringItsRunIsRunAgain checks that if the Service of a binding is deleted during a run of the
+// binding, that run reports no error and a later run handles the deletion.
 func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	w, stale, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 	changed := false
@@ -136,8 +137,8 @@ func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	checkEqual(t, "targets and rules in the end", "", w.aws.targetsOf("arn/a")+w.aws.rulesOf("sg-node"))
 }
 
-// TestADeletedBindingWaitsForNoRulesOfAnother checks that a deleted binding removes its own rules without waiting for other
-// bindings. The other bindings remove their own rules.
+// TestADeletedBindingWaitsForNoRulesOfAnother checks that the run of a deleted binding removes the rules of that binding
+// without waiting for other bindings, and does not remove the rules of another binding whose Service is missing.
 func TestADeletedBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	w, stale, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -157,8 +158,8 @@ func TestADeletedBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	checkEqual(t, "rules after its own run", "", w.aws.rulesOf("sg-node"))
 }
 
-// TestADeletedBindingWaitsForTheServiceOfItsSuccessor checks that the targets of a deleted binding remain registered, for a
-// limited time, until the Service of the binding that takes over the target group is created.
+// TestADeletedBindingWaitsForTheServiceOfItsSuccessor checks that the targets of a deleted binding stay registered, for a
+// limited time, until the Service of another binding with the same target group is created.
 func TestADeletedBindingWaitsForTheServiceOfItsSuccessor(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		w, _, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))

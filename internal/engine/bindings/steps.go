@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// carryOutSteps carries out the steps of a plan. It makes the rest of the plan again after a step whose result the rest
-// depends on: an added finalizer, or targets that AWS has refused.
+// carryOutSteps carries out the steps of a plan. After some steps, the rest of the plan depends on the result, and is made
+// again: after the finalizer is added, and after AWS has refused targets.
 func (p *run) carryOutSteps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) bindingplan.StepResults {
 	var d bindingplan.StepResults
 	for {
@@ -33,8 +33,8 @@ func (p *run) carryOutSteps(ctx context.Context, f *bindingplan.Facts, plan *bin
 	}
 }
 
-// carryOutUntilReplan carries out steps until the rest of the plan has to be made again, and then returns the last step. A
-// pod condition that cannot be written does not stop the other conditions.
+// carryOutUntilReplan carries out steps until one of them requires that the rest of the plan is made again, and returns that
+// step; nil if there is none. If a pod condition cannot be written, the conditions of other pods are still written.
 func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, steps []bindingplan.Step, d *bindingplan.StepResults) (last bindingplan.Action) {
 	var gates []error
 	for _, s := range steps {
@@ -62,7 +62,7 @@ func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, ste
 	return nil
 }
 
-// carryOutStep carries out one step, and reports whether the rest of the plan has to be made again.
+// carryOutStep carries out one step, and reports whether the rest of the plan must be made again.
 func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action, d *bindingplan.StepResults) (again bool, _ error) {
 	switch do := do.(type) {
 	case bindingplan.Register:
@@ -72,7 +72,7 @@ func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do binding
 		attempt, refused := p.register(ctx, f, do)
 		f.Attempt = attempt
 		if refused && !do.UpToCapacity {
-			f.ServingPods = nil // read again, because it may have changed during the calls
+			f.ServingPods = nil // must be read again, because pods may have changed during the calls
 			return true, nil
 		}
 		return false, nil
@@ -102,8 +102,8 @@ func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do binding
 		}
 		err := p.carryOutWrite(ctx, f, do)
 		if x := p.r.failureOf(err); x != nil && x.RetryAfter > 0 && do.Value == "" {
-			// An external actor restores the old checkpoint after each write. The run continues, because this process
-			// remembers that the checkpoint is removed, so it does not treat the targets as registered in full.
+			// An external actor restores the old checkpoint after each write. The run continues: this process remembers that
+			// the checkpoint is removed, so it does not regard the binding as complete.
 			err = nil
 		}
 		return false, err
@@ -117,7 +117,7 @@ func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do binding
 	return false, p.carryOutWrite(ctx, f, do)
 }
 
-// completeSpec writes the fields that the spec of the binding lacks. The rest of the run uses the completed binding.
+// completeSpec writes the fields that the spec of the binding lacks. After that, the run uses the completed binding.
 func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do bindingplan.CompleteSpec) error {
 	if err := p.r.changeObject(ctx, CompleteSpec{p.key, f.StoredBinding.ResourceVersion, do.Spec}); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do binding
 	return err
 }
 
-// applyNote applies a note of a plan to what is remembered of the binding.
+// applyNote applies a note of a plan to the memory of the binding.
 func (p *run) applyNote(f *bindingplan.Facts, n bindingplan.Note) {
 	switch n {
 	case bindingplan.NoteForgotten:
@@ -183,8 +183,8 @@ func (p *run) carryOutWrite(ctx context.Context, f *bindingplan.Facts, do bindin
 	return nil
 }
 
-// setCheckpoint writes the checkpoint, unless the annotation has that value. The annotation that was read may be older than
-// the last one that this process has written.
+// setCheckpoint writes the checkpoint annotation, unless it already has this value. The annotation that was read may be
+// older than the last one that this process wrote, so both are compared.
 func (p *run) setCheckpoint(ctx context.Context, value string) error {
 	last := p.r.memory.get(p.key).checkpoint
 	p.r.memory.note(p.key, noteCheckpointSet(value))
@@ -200,7 +200,7 @@ func (p *run) setCheckpoint(ctx context.Context, value string) error {
 	return nil
 }
 
-// setGate sets the condition of the readiness gate of a pod.
+// setGate sets the condition of a pod for the readiness gate of the binding.
 func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 	gate := gateOf(p.key)
 	err := p.r.changeObject(ctx, SetPodCondition{
@@ -216,7 +216,7 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 	return nil
 }
 
-// setStatus writes the status of the binding. If that fails, it writes an event about the failure.
+// setStatus writes the status of the binding. If that fails, it writes an event about the failure, and returns the error.
 func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan.SetStatus) error {
 	if s.OnlyTextChanges {
 		p.r.memory.note(p.key, noteTextReported)
@@ -234,7 +234,7 @@ func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan
 	return err
 }
 
-// report carries out the steps of a report, and fills in the outcome.
+// report carries out the steps of a report, and stores its results in the outcome.
 func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.Report) error {
 	p.out.Findings, p.out.RetryAfter, p.out.CallPostponed = rep.Findings, rep.RetryAfter, p.out.CallPostponed || rep.CallPostponed
 	p.out.AllRegistered = rep.AllRegistered

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-// releaseCallbackCluster is a cluster with a hook that is called just before the finalizer of a binding is released.
+// releaseCallbackCluster is a cluster that calls beforeRelease just before the finalizer of a binding is removed.
 type releaseCallbackCluster struct {
 	bindings.Cluster
 	beforeRelease func(bindings.Key)
@@ -22,8 +22,8 @@ func (m releaseCallbackCluster) Change(ctx context.Context, w bindings.Write) er
 	return m.Cluster.Change(ctx, w)
 }
 
-// TestRulesOfTwoBindingsDeletedTogetherAreRevoked checks that when two bindings are deleted at the same time, each run still
-// sees the rules of the other binding. The last run removes the rules.
+// TestRulesOfTwoBindingsDeletedTogetherAreRevoked checks that the rules of two bindings that are deleted at the same time
+// are removed in the end. While both runs are active, each run treats the rules of the other binding as desired.
 func TestRulesOfTwoBindingsDeletedTogetherAreRevoked(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080),
 		strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))

@@ -15,11 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// This file finds drift of targets, and of rules of the security groups of nodes and pods. They are read again from time to
-// time, and compared with what this process has registered and added. Changes of earlier processes are not compared.
+// This file finds drift of targets, and of the rules of the security groups of nodes and pods. The state in AWS is read
+// regularly, and compared with the changes that this process has made. Changes that earlier processes made are not compared.
 
-// targetDrift is the drift of the targets of a target group, by identity: targets that are not registered any more, and
-// targets that this process has not registered.
+// targetDrift is the drift of the targets of a target group, as identities. missing are targets that this process registered
+// and that are not registered any more. added are registered targets that this process has not registered.
 type targetDrift struct{ missing, added []string }
 
 func (d targetDrift) isEmpty() bool { return len(d.missing)+len(d.added) == 0 }
@@ -28,20 +28,21 @@ func (d targetDrift) String() string {
 	return strings.Join(d.missing, " ") + "|" + strings.Join(d.added, " ")
 }
 
-// VerifiableBindings returns the bindings whose targets can be compared now with what this process has registered for them.
+// VerifiableBindings returns the bindings whose targets in AWS can be compared now with the targets that this process has
+// registered (Verify).
 func (r *Reconciler) VerifiableBindings() []Key {
 	now := r.Clock.Now()
 	return r.memory.keysWhere(func(e entry) bool { return e.isVerifiable(now) })
 }
 
-// isVerifiable reports whether this process has registered all targets of the binding, no run of it is active, and the
-// settle window of its last write is over.
+// isVerifiable reports whether the last run of the binding was complete, no run is active, and the settle window of the last
+// registration or deregistration is over.
 func (e entry) isVerifiable(now time.Time) bool {
 	return e.registration.binding != nil && e.lastRunComplete && e.activeRuns == 0 && now.Sub(e.registration.writtenAt) > durations.SettleWindow
 }
 
-// Verify reads the targets of a binding, and compares them with those that were registered for it. If they have drifted, it
-// enqueues the binding for a comparison, or with engine.ReportDrift reports the drift.
+// Verify reads the targets of a binding from AWS, and compares them with those that this process registered. If there is
+// drift, it enqueues the binding for a comparison; with engine.ReportDrift it only reports the drift.
 func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	before := r.memory.get(key)
 	if !before.isVerifiable(r.Clock.Now()) {
@@ -56,7 +57,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	isNew := false
 	r.memory.noteIfKnown(key, func(e entry, at moment) entry {
 		if e.lastRunNote != before.lastRunNote || !e.isVerifiable(at.now) {
-			return e // a run may have changed the targets since they were listed
+			return e // a run may have changed the targets after they were read
 		}
 		d = e.registration.driftIn(h.Targets)
 		isNew = d.String() != e.registration.drift.String()
@@ -76,7 +77,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	return nil
 }
 
-// reportRestored reports drifted targets that the run has restored.
+// reportRestored reports the drift of the targets with these identities, which the run has just restored.
 func (p *run) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
 	canonical := make([]string, 0, len(identities))
 	for _, id := range identities {
@@ -88,11 +89,12 @@ func (p *run) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, i
 		return e
 	})
 	if !d.isEmpty() {
-		_ = p.r.reportDrift(ctx, b, d) // a lost event is no reason to repeat the run
+		_ = p.r.reportDrift(ctx, b, d) // the run is not repeated because of an event that cannot be written
 	}
 }
 
-// reportDrift writes the events of drifted targets, and counts them.
+// reportDrift writes the events about drifted targets on the binding and its owners, and records the drift. It does nothing
+// with engine.IgnoreDrift.
 func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBinding, d targetDrift) error {
 	if r.Drift == engine.IgnoreDrift {
 		return nil
@@ -115,7 +117,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 	return r.writePatches(ctx, patches)
 }
 
-// driftEvent returns the event about drift for an object.
+// driftEvent returns the event about drift on object of. text describes what was changed.
 func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 	reason, does := finding.DriftRepaired, "the controller restores it; CloudTrail shows who changed it"
 	if r.Drift == engine.ReportDrift {
@@ -138,8 +140,9 @@ func joinNames(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamedItems], ", "), len(list)-maxNamedItems)
 }
 
-// VerifyRules reads the rules of the security groups of nodes and pods. It restores drift unless the mode is
-// engine.ReportDrift, and reports it on the bindings whose traffic the rules admit.
+// VerifyRules reads the rules of the security groups of nodes and pods. It restores rules that an external actor has
+// changed, unless the mode is engine.ReportDrift. It reports the drift on the bindings whose traffic the rules admit, or on
+// their owners.
 func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	changed, err := r.Cloud.ChangedEndpointSecurityGroups(ctx)
 	if err != nil {
@@ -151,7 +154,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	if r.Drift != engine.ReportDrift {
 		restored, err := ruleSyncer{r}.restoreRules(ctx, changed)
 		if err != nil || !restored {
-			return err // no rule of the controller has changed
+			return err // the desired rules exist
 		}
 	}
 	r.Recorder.RecordDrift("endpoint-security-group", r.Drift)
@@ -163,7 +166,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	return r.writePatches(ctx, patches)
 }
 
-// restoreRules restores the desired rules of security groups, and reports whether any rule had changed.
+// restoreRules changes the rules of security groups to the desired rules, and reports whether any rule was changed.
 func (r ruleSyncer) restoreRules(ctx context.Context, groups []string) (restored bool, _ error) {
 	if !r.sharedRules.isComplete() {
 		if err := r.readMissingRules(ctx, Key{}); err != nil {
@@ -174,7 +177,8 @@ func (r ruleSyncer) restoreRules(ctx context.Context, groups []string) (restored
 	return s.changed, ctx.Err()
 }
 
-// ownersOf returns at most maxNamedItems of the owners of bindings, each once. A binding without owners is returned itself.
+// ownersOf returns at most maxNamedItems objects that get the events of the bindings: the owners of each binding, or the
+// binding itself if it has none. No object is returned twice.
 func (r *Reconciler) ownersOf(keys []Key) (out []finding.Ref) {
 	v := r.Cluster.View().Unsubscribed()
 	for _, key := range keys {

@@ -11,46 +11,46 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Book holds a mark for each stack, which is a hash of the desired state that was applied in full, and a mark for each
-// client secret that was written to AWS. It is safe for concurrent use.
+// Book has the checkpoint of each stack, which is a digest of the desired state that was applied completely. It also has a
+// hash of each client secret that was written to AWS. It is safe for concurrent use.
 type Book struct {
 	mu      sync.Mutex
-	marks   map[model.StackID]string
-	secrets map[model.StackID]map[string]string // by a hash of the ARN of the listener or rule
-	// hasUnsavedMarks reports whether the marks differ from those that were stored last.
+	marks   map[model.StackID]string            // the digests of the desired states
+	secrets map[model.StackID]map[string]string // the hashes of client secrets, by the digest of the ARN of the listener or rule
+	// hasUnsavedMarks reports whether the checkpoints and hashes differ from the text that was stored last.
 	hasUnsavedMarks bool
-	// storedStacks are the stacks that may have a mark in the store: those of the last write, and of writes that failed
-	// after it. It is nil before Begin, because nothing may be written then.
+	// storedStacks are the stacks that may have a checkpoint in the store: those of the last successful write, and those of
+	// later writes that failed. It is nil before Begin, because nothing may be written then.
 	storedStacks map[model.StackID]bool
-	// storeUnavailable reports whether the store may have a mark of any stack, because it was not read in full and not
-	// written since.
+	// storeUnavailable reports whether the store may have a checkpoint of any stack, because it was not read completely and
+	// has not been written since.
 	storeUnavailable bool
-	// lastWriteFailed reports whether the last write failed. Runs do not wait for writes then.
+	// lastWriteFailed reports whether the last write failed. Runs then do not wait for writes.
 	lastWriteFailed bool
 	// writeRequests contains a value while a write is requested.
 	writeRequests chan struct{}
-	// nextWriteEnded is closed when the next write has ended, whether it succeeded or not.
+	// nextWriteEnded is closed when the next write has succeeded or failed.
 	nextWriteEnded chan struct{}
-	// writeLock contains a value during a write, so that writes do not overtake each other.
+	// writeLock contains a value during a write, so that only one write runs at a time.
 	writeLock chan struct{}
 }
 
-// New returns an empty Book. Before Begin, no stack is regarded as applied.
+// New returns an empty Book. Before Begin is called, Unchanged returns false for every stack.
 func New() *Book {
 	b := &Book{writeRequests: make(chan struct{}, 1), nextWriteEnded: make(chan struct{}), writeLock: make(chan struct{}, 1)}
 	b.marks, b.secrets, _ = parseMarks("")
 	return b
 }
 
-// Begin loads the text that the previous leader stored. It returns the number of stacks in it, and the number of lines that
-// it cannot parse and leaves out.
+// Begin loads the text that the previous leader stored. It returns the number of stacks in the text, and the number of lines
+// that it could not parse.
 func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.begin(stored)
 }
 
-// BeginUnavailable begins without the text that the previous leader stored, which could not be read.
+// BeginUnavailable is called instead of Begin if the text that the previous leader stored could not be read.
 func (b *Book) BeginUnavailable() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,22 +66,22 @@ func (b *Book) begin(stored string) (stacks, leftOut int) {
 	return len(b.marks), leftOut
 }
 
-// noteStored records that the store may have the marks of all stacks.
+// noteStored adds all stacks that have a checkpoint to storedStacks.
 func (b *Book) noteStored() {
 	for id := range b.marks {
 		b.storedStacks[id] = true
 	}
 }
 
-// Unchanged reports whether the desired state of a stack with this digest was applied in full.
+// Unchanged reports whether the desired state with this digest was applied completely to the stack.
 func (b *Book) Unchanged(id model.StackID, digest string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return digest != "" && b.marks[id] == digest
 }
 
-// Note records the digest of the desired state of a stack that was applied in full. An empty digest removes the mark of a stack
-// that is incomplete or deleted.
+// Note records the digest of a desired state that was applied completely to a stack. An empty digest removes the checkpoint
+// of the stack.
 func (b *Book) Note(id model.StackID, digest string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,10 +96,10 @@ func (b *Book) Note(id model.StackID, digest string) {
 	b.marks[id] = digest
 }
 
-// Forget removes the mark of a stack that is about to be changed in AWS, and requests a write that removes it from the store.
-// Otherwise, if this process ended during the change and the change was reverted, the next process would regard the stack as
-// unchanged. The channel is closed once the write has ended. It is nil if there is nothing to wait for: the store has no mark
-// of the stack, or the last write failed.
+// Forget removes the checkpoint of a stack that is about to be changed in AWS, and requests a write that removes it from the
+// store. Otherwise the following could happen: this process ends during the change, a user restores the previous desired
+// state, and the next process regards the stack as unchanged. The channel is closed when the write has ended. It is nil if
+// there is nothing to wait for, because the store has no checkpoint of the stack or the last write failed.
 func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,8 +113,8 @@ func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
 	return b.requestAwaitedWrite()
 }
 
-// requestAwaitedWrite requests a write, and returns a channel that is closed once it has ended; nil before Begin, and after
-// a write that failed, because runs do not wait then.
+// requestAwaitedWrite requests a write, and returns a channel that is closed when the write has ended. Before Begin and
+// after a failed write it returns nil, because runs do not wait then.
 func (b *Book) requestAwaitedWrite() <-chan struct{} {
 	if b.storedStacks == nil || b.lastWriteFailed {
 		return nil
@@ -123,18 +123,18 @@ func (b *Book) requestAwaitedWrite() <-chan struct{} {
 	return b.nextWriteEnded
 }
 
-// RequestWrite requests a write from the receiver of WriteRequests.
+// RequestWrite sends a value on the channel WriteRequests, unless the channel already contains one.
 func (b *Book) RequestWrite() {
 	select {
 	case b.writeRequests <- struct{}{}:
-	default: // one write is enough for all
+	default: // the requested write includes all changes until then
 	}
 }
 
-// WriteRequests returns a channel that contains a value when a write is requested. The receiver has to call Save soon.
+// WriteRequests returns a channel that contains a value when a write is requested. The receiver must call Save soon after.
 func (b *Book) WriteRequests() <-chan struct{} { return b.writeRequests }
 
-// SecretMark returns the mark of the client secret of a listener or rule in AWS, empty if there is none.
+// SecretMark returns the hash of the client secret that the listener or rule with this ARN has in AWS; "" if none is known.
 func (b *Book) SecretMark(id model.StackID, arn string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +144,7 @@ func (b *Book) SecretMark(id model.StackID, arn string) string {
 	return b.secrets[id][newSecretsKey]
 }
 
-// NoteSecretMark records the mark of the client secret of a listener or rule in AWS.
+// NoteSecretMark records the hash of the client secret that the listener or rule with this ARN has in AWS.
 func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,18 +159,20 @@ func (b *Book) noteSecretMark(id model.StackID, key, mark string) {
 	b.secrets[id][key] = mark
 }
 
-// unknownSecretMark is the mark of a listener or rule whose client secret in AWS is not known. No secret has this mark.
+// unknownSecretMark is recorded instead of a hash if the client secret in AWS is not known. It is not the hash of any
+// secret.
 const unknownSecretMark = "-"
 
-// newSecretsKey is the key of the mark of listeners and rules of a stack that have no mark of their own, because they have just
-// been created. Without this mark, they are assumed to have the right client secret. RetainSecretMarks forgets it.
+// newSecretsKey is the key of the hash that applies to all listeners and rules of a stack without a recorded hash, because
+// they have just been created. Without this entry, they are assumed to have the desired client secret. RetainSecretMarks
+// removes the entry.
 var newSecretsKey = Digest("")
 
-// ForgetSecretMark marks the client secret of a listener or rule as unknown before AWS gets another one, and requests a write
-// of that. Otherwise, if this process ended during the call and the old secret was restored, the next process would assume
-// that AWS has the old secret. An empty ARN refers to all listeners and rules that are about to be created: if this process
-// ended after it created one, the next process would assume that AWS has the secret that exists then. The channel is like the
-// channel that Forget returns.
+// ForgetSecretMark records, before another client secret is written to a listener or rule, that its secret in AWS is
+// unknown, and requests a write of this. Otherwise the following could happen: this process ends during the call, a user
+// restores the previous secret, and the next process assumes that AWS has it. An empty ARN stands for all listeners and
+// rules that are about to be created, because this process may end after it has created one of them. The channel is like
+// that of Forget.
 func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,7 +184,8 @@ func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan st
 	return b.requestAwaitedWrite()
 }
 
-// RetainSecretMarks removes the marks of client secrets of a stack, except those of the given listeners and rules.
+// RetainSecretMarks removes the hashes of all client secrets of a stack, except those of the listeners and rules with these
+// ARNs.
 func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 	keys := make([]string, len(arns))
 	for i, arn := range arns {
@@ -201,8 +204,8 @@ func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 	}
 }
 
-// Text returns the text to store, and whether it differs from the text that was stored last. If it does not fit into one
-// Secret, it leaves out the marks of all stacks, and if necessary those of all client secrets too.
+// Text returns the text to store, and whether it differs from the text that was stored last. If the text is too long for one
+// Secret, it leaves out the checkpoints of all stacks. If it is still too long, it is empty.
 func (b *Book) Text() (text string, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -228,7 +231,8 @@ func (b *Book) text() string {
 	return ""
 }
 
-// Save calls write with the text to store, if it differs from the text that was stored last. Calls of write do not overlap.
+// Save calls write with the text to store if the text differs from the one that was stored last. Only one call of write runs
+// at a time.
 func (b *Book) Save(write func(text string) error) error {
 	b.writeLock <- struct{}{}
 	defer func() { <-b.writeLock }()
@@ -259,10 +263,11 @@ func (b *Book) Save(write func(text string) error) error {
 	return nil
 }
 
-// maxText is the maximum length of the text in bytes. It is less than the limit of Kubernetes for one Secret, 1 MiB.
+// maxText is the maximum length of the text in bytes. Kubernetes permits 1 MiB for one Secret.
 const maxText = 900 << 10
 
-// parseMarks returns the marks of stacks and client secrets in a text, and the number of lines that it leaves out.
+// parseMarks returns the digests of stacks and the hashes of client secrets in a text, and the number of lines that it could
+// not parse.
 func parseMarks(text string) (marks map[model.StackID]string, secrets map[model.StackID]map[string]string, leftOut int) {
 	marks, secrets = map[model.StackID]string{}, map[model.StackID]map[string]string{}
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {

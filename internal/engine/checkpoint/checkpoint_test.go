@@ -85,7 +85,7 @@ func stackIDs(n int) (out []model.StackID) {
 	return out
 }
 
-// checkSavedText saves a book and checks the stored text.
+// checkSavedText calls Save and checks the text that is written; "nothing" if Save does not write.
 func checkSavedText(t *testing.T, b *Book, want string) {
 	t.Helper()
 	got := "nothing"
@@ -184,8 +184,8 @@ func TestSecretMarksAreStoredWithCheckpoints(t *testing.T) {
 	}
 }
 
-// TestForgetWaitsForTheStore checks that a checkpoint mark that is forgotten before a change in AWS is removed from the
-// store first. Several marks share a write, and a run waits only if the store may have the mark.
+// TestForgetWaitsForTheStore checks that Forget returns a channel that is closed when the checkpoint is removed from the
+// store. Several calls share one write. Forget returns nil if the store cannot have the checkpoint.
 func TestForgetWaitsForTheStore(t *testing.T) {
 	closed := func(c <-chan struct{}) bool {
 		select {
@@ -239,8 +239,8 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	}
 }
 
-// TestMarksThatWereNotReadAreForgotten checks that while the store may have marks that were not read, each Forget waits for
-// a write.
+// TestMarksThatWereNotReadAreForgotten checks that each Forget waits for a write while the store may have checkpoints that
+// were not read.
 func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
 	ids := stackIDs(3)
 	for name, begin := range map[string]func(b *Book){
@@ -272,8 +272,8 @@ func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
 	}
 }
 
-// TestForgetSecretMark checks that after ForgetSecretMark, the mark of a client secret that is about to be replaced matches
-// no secret until it is recorded again.
+// TestForgetSecretMark checks that after ForgetSecretMark, the stored entry for a client secret matches no secret until a
+// new hash is recorded.
 func TestForgetSecretMark(t *testing.T) {
 	web := stackIDs(1)[0]
 	notBegun := New()

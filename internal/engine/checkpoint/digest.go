@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// Digest returns a hash of values: equal values have equal digests in every process. It includes all fields and elements, also
-// of types that hide their text from encoders. It panics for functions and channels, which a desired state does not contain.
+// Digest returns a hash of values. Equal values have the same digest in every process and version. The hash includes all
+// fields and elements, also unexported fields and types such as model.Secret that do not encode their text. Digest panics
+// for functions and channels.
 func Digest(values ...any) string {
 	e := encoder{hash: sha256.New()}
 	for _, v := range values {
@@ -23,23 +24,23 @@ func Digest(values ...any) string {
 	return base64.RawURLEncoding.EncodeToString(e.hash.Sum(nil)[:digestBytes])
 }
 
-// digestBytes is the length of a digest: long enough to distinguish desired states, and so short that thousands of digests
-// fit into one Secret.
+// digestBytes is the length of a digest in bytes. It is long enough to distinguish desired states, and short enough that
+// thousands of digests fit into one Secret.
 const digestBytes = 16
 
-// encoder writes values unambiguously: it writes the length of a text before the text, the type of an interface before its
-// value, and the entries of a map in order. It buffers its output, because one large write to the hash is much faster than many
-// small ones.
+// encoder writes values so that different values have different encodings: the length of a text before the text, the type of
+// an interface or pointer before its value, and the entries of a map in a fixed order. It buffers its output, because one
+// large write to the hash is much faster than many small ones.
 type encoder struct {
 	hash     hash.Hash
 	buf      []byte
-	openMaps int // maps that are being written. Their output has to remain in buf.
+	openMaps int // number of maps that are being written; their output must remain in buf
 }
 
-// bufferBytes is the minimum length at which buf is hashed.
+// bufferBytes is the minimum length of buf at which it is written to the hash.
 const bufferBytes = 4096
 
-// writeValue writes a value with all that it contains.
+// writeValue writes a value and all values that it contains.
 func (e *encoder) writeValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Invalid:
@@ -80,7 +81,7 @@ func (e *encoder) writeValue(v reflect.Value) {
 	}
 }
 
-// writeMapEntries writes the hashes of the keys and values of a map, ascending by the hash of the key.
+// writeMapEntries writes the hashes of the keys and values of a map, in ascending order of the hashes of the keys.
 func (e *encoder) writeMapEntries(v reflect.Value) {
 	type entry struct{ key, value [sha256.Size]byte }
 	e.openMaps++
@@ -116,7 +117,7 @@ func (e *encoder) writeRaw(b []byte) {
 	e.flush()
 }
 
-// flush hashes buf if it is long enough and no map is being written.
+// flush writes buf to the hash if it is long enough and no map is being written.
 func (e *encoder) flush() {
 	if len(e.buf) >= bufferBytes && e.openMaps == 0 {
 		e.hash.Write(e.buf)
@@ -130,16 +131,16 @@ func appendText(to []byte, s string) []byte {
 	return append(append(to, ':'), s...)
 }
 
-// typeNames are the encoded names of a type and of its fields.
+// typeNames has the name of a type and the names of its fields, each with its length (appendText).
 type typeNames struct {
 	name   []byte
 	fields [][]byte
 }
 
-// namesByType caches the names of each type, because it is slow to encode them.
+// namesByType caches the typeNames of each type, because it is slow to compute them.
 var namesByType sync.Map
 
-// namesOf returns the encoded names of a type and of its fields.
+// namesOf returns the typeNames of a type. Only structs have fields.
 func namesOf(t reflect.Type) *typeNames {
 	if known, ok := namesByType.Load(t); ok {
 		return known.(*typeNames)

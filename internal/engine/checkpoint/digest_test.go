@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// plainDigest is a simple implementation of Digest. Digests are stored: if the result of Digest changed, each stack
-// would be compared with AWS after an upgrade.
+// plainDigest is a simple implementation of Digest, which must return the same result. Digests are stored: if the result of
+// Digest changed, each stack would be compared with AWS after an upgrade.
 func plainDigest(values ...any) string {
 	h := sha256.New()
 	for _, v := range values {
@@ -123,7 +123,7 @@ func TestDigestMatchesPlainDigest(t *testing.T) {
 
 var seven = int32(7)
 
-// TestDigestIsTheSameInEveryVersion compares Digest with a digest of an earlier version.
+// TestDigestIsTheSameInEveryVersion compares a digest with the one that an earlier version computed.
 func TestDigestIsTheSameInEveryVersion(t *testing.T) {
 	if got, want := Digest("a", []int{1, 2}, map[string]string{"k": "v"}, model.PathPattern{Values: []string{"/"}}), "QL-rNpJ5K43KNQS8sOUQDw"; got != want {
 		t.Errorf("%s, want %s", got, want)

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// PendingWrites are the writes to the store for which the first change of a run waits. The zero value contains none.
+// PendingWrites are the writes to the store for which a run waits before its first change. The zero value has none.
 type PendingWrites struct {
 	writes []<-chan struct{}
-	// timedOut reports whether the run has waited up to the limit.
+	// timedOut reports whether a call of Wait has reached its limit.
 	timedOut bool
 }
 
-// Add adds a write, whose channel is closed once it has ended. A nil channel is ignored.
+// Add adds a write. The channel is closed when the write has ended; a nil channel is ignored.
 func (p *PendingWrites) Add(written <-chan struct{}) {
 	if written != nil {
 		p.writes = append(p.writes, written)
 	}
 }
 
-// Wait waits until all writes have ended, and at most for limit. After it has reached the limit once,
-// it does not wait again, so that a slow store delays a run only once.
+// Wait waits until all writes have ended, but not longer than limit. If a call has reached its limit, later calls do not
+// wait, so that a slow store delays a run only once.
 func (p *PendingWrites) Wait(ctx context.Context, limit time.Duration) {
 	if len(p.writes) == 0 || p.timedOut {
 		return

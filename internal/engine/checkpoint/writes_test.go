@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestARunWaitsForTheStoreOnce checks that a run waits for the store up to the limit, and only once.
+// TestARunWaitsForTheStoreOnce checks that Wait does not wait longer than the limit, and that later calls then do not wait.
 func TestARunWaitsForTheStoreOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,32 +13,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// Budgets limit how often certificates are imported, because ACM has a quota of imports per account and year, and a TLS
-// Secret can change at any rate. There are budgets for each certificate, for each importOwner, and for the share of a
-// namespace in the imports of a year. They outlive the stack, which can be created again. After a restart all counts begin
-// at zero.
+// Budgets limits how often certificates are imported, because ACM has a quota of imports per account and year, and a TLS
+// Secret can change at any rate. There is a budget for each certificate, a budget for each importOwner, and a share for each
+// namespace in the imports of a year. The budgets do not depend on the existence of the stack, because a stack can be
+// created again. After a restart all counts begin at zero.
 type Budgets struct {
 	spentBudgets map[importBudget]spentBudget
-	// importsByNamespace are the decayed numbers of imports of each namespace.
+	// importsByNamespace are the decayed numbers of imports, by namespace.
 	importsByNamespace map[string]namespaceImports
 	// totalImports is the decayed number of imports of all namespaces.
 	totalImports decayingCount
 }
 
-// importBudget is the key of a budget, which is either the budget of one certificate of a stack or the budget of an owner.
+// importBudget is the key of a budget. Either stack and id are set, for the budget of one certificate, or owner is set, for
+// the budget of an owner.
 type importBudget struct {
 	stack model.StackID
 	id    string
 	owner importOwner
 }
 
-// importOwner is a pair of namespaces whose budgets an import uses up: userNamespace contains the objects that use a Secret,
-// and its users decide how often stacks are created that need it; secretNamespace contains the Secret, and its users decide
-// how often it changes. So neither namespace can use up the budget that another namespace has with the same Secret or for
-// the same stack.
+// importOwner is a pair of namespaces that share one budget of imports. userNamespace contains the objects that use a
+// Secret; its users decide how often stacks that need the Secret are created. secretNamespace contains the Secret; its users
+// decide how often the Secret changes. Because the budget is for the pair, a namespace cannot use up the imports that
+// another namespace makes with other Secrets or for other objects.
 type importOwner struct{ userNamespace, secretNamespace string }
 
-// spentBudget is the number of imports that a budget had spent at a time. The budget refills from then on.
+// spentBudget is the number of imports of a budget that were spent at a time. The budget refills after that time.
 type spentBudget struct {
 	count float64
 	at    time.Time
@@ -48,19 +49,19 @@ type spentBudget struct {
 const (
 	importsAtOnce      = 5   // imports of one certificate
 	ownerImportsAtOnce = 250 // imports of one owner
-	// yearlyImports is the largest decayed count of all imports. The count decays over a year, so that no year has more than
-	// twice as many, which is ACM's default quota of 5,000.
+	// yearlyImports is the maximum of the decayed number of all imports. Because this number decays over a year, there are
+	// at most twice as many imports in a year, which is ACM's default quota of 5,000.
 	yearlyImports = 2500
 )
 
-// maxImportBudgets is the number of entries above which entries that no longer matter are removed.
+// maxImportBudgets is the number of entries above which entries that have no effect any more are removed.
 const maxImportBudgets = 10000
 
-// namespaceImports holds the decayed numbers of imports of one namespace.
+// namespaceImports has the decayed numbers of imports of one namespace.
 type namespaceImports struct {
 	// userImports counts imports for objects of the namespace. secretImports counts imports of Secrets of the namespace.
 	userImports, secretImports decayingCount
-	lastUsed                   time.Time // when an object of the namespace last used a Secret
+	lastUsed                   time.Time // time at which an object of the namespace last used a Secret
 }
 
 // decayingCount is a number of imports that decays exponentially, with a time constant of one year.
@@ -69,7 +70,7 @@ type decayingCount struct {
 	at    time.Time
 }
 
-// countAt returns the count as it has decayed until now.
+// countAt returns the decayed count at the time now.
 func (f decayingCount) countAt(now time.Time) float64 {
 	return f.count * math.Exp(-float64(now.Sub(f.at))/float64(durations.Year))
 }
@@ -79,7 +80,7 @@ func (f decayingCount) addOne(now time.Time) decayingCount {
 	return decayingCount{count: f.countAt(now) + 1, at: now}
 }
 
-// limits returns the maximum number of imports in the budget, and the time in which it gains one import.
+// limits returns the maximum number of imports in a budget, and the time in which the budget gains one import.
 func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	if b.owner != (importOwner{}) {
 		return ownerImportsAtOnce, durations.DeniedWait
@@ -87,14 +88,15 @@ func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	return importsAtOnce, durations.ImportInterval
 }
 
-// spentAt returns the number of imports of a budget that are spent and not refilled yet.
+// spentAt returns how many imports of budget b are spent and not refilled yet at the time now.
 func (s spentBudget) spentAt(b importBudget, now time.Time) float64 {
 	_, every := b.limits()
 	return max(s.count-float64(now.Sub(s.at))/float64(every), 0)
 }
 
-// ownerOfImport returns the owner of an import of a Secret ("namespace/name") for members. Its userNamespace is the
-// namespace of the first member, or that of the Secret if there is no member with a namespace.
+// ownerOfImport returns the owner of an import. secret is "namespace/name", and members are the objects that use it.
+// userNamespace is the namespace of the first member. If there is no member with a namespace, it is the namespace of the
+// Secret.
 func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	namespace, _, _ := strings.Cut(secret, "/")
 	owner := importOwner{userNamespace: namespace, secretNamespace: namespace}
@@ -104,12 +106,12 @@ func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	return owner
 }
 
-// importBudgets returns the budgets that an import is counted in.
+// importBudgets returns the keys of the two budgets that count an import: that of the certificate and that of the owner.
 func importBudgets(id model.StackID, certificate string, owner importOwner) []importBudget {
 	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
 }
 
-// shareExhaustedFor returns how much longer the share of an owner in the imports of a year is used up; 0: it is not used up.
+// shareExhaustedFor returns the time until an owner may have imports of its yearly share again; 0: the share is not used up.
 func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Duration {
 	var others []float64
 	for namespace, y := range m.importsByNamespace {
@@ -117,9 +119,9 @@ func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Durat
 			others = append(others, y.userImports.countAt(now))
 		}
 	}
-	slices.Sort(others) // the sum of floating-point numbers depends on their order
-	// The smaller count of the two namespaces is compared, so that namespaces that use Secrets of each other have no more
-	// than their shares.
+	slices.Sort(others) // in a fixed order, because the sum of floating-point numbers depends on it
+	// The smaller count of the two namespaces is used, so that namespaces that use each other's Secrets do not get more than
+	// their shares.
 	have := min(m.importsByNamespace[owner.userNamespace].userImports.countAt(now), m.importsByNamespace[owner.secretNamespace].secretImports.countAt(now))
 	if model.MayTakeOneMore(yearlyImports, m.totalImports.countAt(now), have, others) {
 		return 0
@@ -127,17 +129,18 @@ func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Durat
 	if have < 1 {
 		return time.Hour
 	}
-	// After that time the count of the owner, or the count of all namespaces, has decayed by one.
+	// After that time, the count of the owner or the count of all namespaces has decayed by one.
 	return min(time.Duration(float64(durations.Year)/have), 24*time.Hour)
 }
 
-// sharesYearlyImports reports whether a namespace is one of those that share the imports of a year.
+// sharesYearlyImports reports whether a namespace has a share in the imports of a year, because it used a Secret within a
+// week or made imports.
 func (y namespaceImports) sharesYearlyImports(now time.Time) bool {
 	const week = durations.Year / 52
 	return now.Sub(y.lastUsed) < week || y.userImports.countAt(now) >= 0.5
 }
 
-// noteUse records that the namespace of an owner uses a Secret now.
+// noteUse records that an object of the owner's user namespace uses a Secret now.
 func (m *Budgets) noteUse(owner importOwner, now time.Time) {
 	y, known := m.importsByNamespace[owner.userNamespace]
 	if !known {
@@ -147,9 +150,9 @@ func (m *Budgets) noteUse(owner importOwner, now time.Time) {
 	m.importsByNamespace[owner.userNamespace] = y
 }
 
-// ImportPauses returns how long the certificates of a stack are not imported, by certificate ID. For a certificate that is
-// about to expire (ImportPause.DurationIfExpiring), only the share of the yearly imports counts, because of ACM's quota, and
-// a minimum interval between two imports.
+// ImportPauses returns the time until the certificates of a stack may be imported again, by certificate ID. For a
+// certificate that expires soon (ImportPause.DurationIfExpiring), only two limits apply: the share in the imports of a year,
+// because of ACM's quota, and a minimum interval between two imports. A certificate that may be imported now has no entry.
 func (m *Budgets) ImportPauses(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	if now.IsZero() {
 		return nil
@@ -182,7 +185,7 @@ func (m *Budgets) ImportPauses(stack model.Stack, now time.Time) map[string]plan
 	return out
 }
 
-// NoteImport counts a step that has imported a certificate. It ignores all other steps.
+// NoteImport counts step s in the budgets if it imported a certificate. It ignores all other steps.
 func (m *Budgets) NoteImport(id model.StackID, s plan.Step, now time.Time) {
 	do, ok := s.Do.(plan.ImportCertificate)
 	if !ok || now.IsZero() {
@@ -202,9 +205,9 @@ func (m *Budgets) NoteImport(id model.StackID, s plan.Step, now time.Time) {
 	m.totalImports = m.totalImports.addOne(now)
 }
 
-// removeUnneededEntries removes entries that no longer matter, once there are too many. It also removes namespaces whose
-// decayed count is below half an import. The other namespaces are limited in number, because the sum of their counts is
-// limited.
+// removeUnneededEntries removes entries that have no effect any more, if there are too many: budgets that are refilled, and
+// namespaces that have no share and whose decayed counts are below half an import. The number of the other namespaces is
+// limited, because the sum of their counts is limited.
 func (m *Budgets) removeUnneededEntries(now time.Time) {
 	if m.spentBudgets == nil || len(m.spentBudgets) > maxImportBudgets {
 		kept := map[importBudget]spentBudget{}

@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// importStep returns a stack of a namespace and the step that imports the certificate of a Secret for it.
+// importStep returns a stack of namespace user that uses the Secret, and the step that imports the certificate of the Secret
+// for this stack.
 func importStep(user, name, secret string) (model.Stack, plan.Step) {
 	by := finding.Origin{Object: finding.Ref{Kind: "Gateway", Namespace: user, Name: name}}
 	s := model.Stack{ID: model.StackID{Kind: model.ALBGateway, Namespace: user, Name: name}}
@@ -20,7 +21,7 @@ func importStep(user, name, secret string) (model.Stack, plan.Step) {
 	}
 }
 
-// tryImport imports the certificate of a Secret if the budgets admit it.
+// tryImport counts an import of the certificate of a Secret, and returns true, if the budgets permit the import.
 func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 	stack, step := importStep(user, name, secret)
 	if len(m.ImportPauses(stack, now)) > 0 {
@@ -30,7 +31,7 @@ func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 	return true
 }
 
-// tryRenewal imports a certificate that is about to expire, if the budgets admit it.
+// tryRenewal is like tryImport, but for a certificate that expires soon.
 func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	stack, step := importStep(user, name, secret)
 	if m.ImportPauses(stack, now)["imported/"+secret].DurationIfExpiring > 0 {
@@ -40,9 +41,9 @@ func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	return true
 }
 
-// TestRenewalsSpendNoMoreThanTheirShare checks that certificates that expire soon are renewed before other limits apply.
-// This does not allow more imports than the share of a year, neither with one certificate that is always about to expire,
-// nor with many.
+// TestRenewalsSpendNoMoreThanTheirShare checks the limits for certificates that expire soon, which ignore most budgets. Even
+// if certificates expire all the time, there are not more imports than the yearly share, and other namespaces can still
+// import certificates.
 func TestRenewalsSpendNoMoreThanTheirShare(t *testing.T) {
 	t.Parallel()
 	for _, namespaces := range []int{1, 3, 10} {
@@ -78,9 +79,8 @@ func TestRenewalsSpendNoMoreThanTheirShare(t *testing.T) {
 	}
 }
 
-// TestNoTenantUsesUpTheImportsOfTheAccount checks that tenants that use all imports that they can get, in one namespace or
-// in many, leave enough imports for the renewals and new certificates of other tenants, and do not exhaust ACM's yearly
-// quota of imports for the account.
+// TestNoTenantUsesUpTheImportsOfTheAccount checks that namespaces that make as many imports as they can leave enough imports
+// for the certificates of another namespace, and do not exhaust ACM's yearly quota of imports for the account.
 func TestNoTenantUsesUpTheImportsOfTheAccount(t *testing.T) {
 	t.Parallel()
 	const quota, day = 5000, 24 * time.Hour
@@ -101,7 +101,7 @@ func TestNoTenantUsesUpTheImportsOfTheAccount(t *testing.T) {
 					}
 				}
 			}
-			// Six certificates of another tenant are renewed, each every sixty days.
+			// Six certificates of namespace "shop" are renewed, each every 60 days.
 			for i := range 6 {
 				if (d+10*i)%60 == 0 {
 					if !m.tryImport("shop", "edge", fmt.Sprint("shop/tls", i), begin.Add(time.Duration(d)*day+18*time.Hour)) {
@@ -125,9 +125,9 @@ func TestNoTenantUsesUpTheImportsOfTheAccount(t *testing.T) {
 	}
 }
 
-// TestImportsOfASharedSecretCountForTheirCause checks that a namespace that imports the Secret of another namespace as often
-// as it can does not use up the imports of that namespace. A Secret that changes all the time does not use up the imports of
-// the namespaces that use it.
+// TestImportsOfASharedSecretCountForTheirCause checks two cases. A namespace that imports the Secret of another namespace as
+// often as it can does not use up the imports of that other namespace. A Secret that changes all the time does not use up
+// the imports of the namespaces that use it.
 func TestImportsOfASharedSecretCountForTheirCause(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}
@@ -146,22 +146,23 @@ func TestImportsOfASharedSecretCountForTheirCause(t *testing.T) {
 	}
 }
 
-// At least fewImports imports are left for each of namespacesWithFew namespaces that need no more.
+// The yearly imports are shared so that at least fewImports imports are left for each of up to namespacesWithFew namespaces
+// that need no more than that.
 const (
 	fewImports        = 10
 	namespacesWithFew = 50
 )
 
-// TestManyTenantsLeaveTheShareOfAnother checks that many namespaces that use all the imports of a year that they can get,
-// one after another, also with Secrets of each other, leave imports for each other namespace that uses Secrets: half of an
-// equal share if all namespaces were known before, and otherwise fewImports.
+// TestManyTenantsLeaveTheShareOfAnother checks that namespaces that make as many imports of a year as they can, also with
+// each other's Secrets, leave imports for another namespace. If the budgets knew all namespaces before, that namespace gets
+// half of an equal share, and otherwise fewImports.
 func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, namespaces := range []int{1, 2, 8, 20, namespacesWithFew - 1} {
 		half := min(yearlyImports/2/(namespaces+2), ownerImportsAtOnce)
 		if namespaces > 20 {
-			half = fewImports // the fewImports that are reserved for each namespace use up most of the halves
+			half = fewImports // with so many namespaces, the reserved fewImports of each use up most of the shares
 		}
 		for name, c := range map[string]struct {
 			secretsOfOthers, victimKnown, allKnown bool
@@ -232,8 +233,8 @@ func TestOneNamespaceMayUseUnneededImports(t *testing.T) {
 	}
 }
 
-// TestRefilledImportsGoToNamespacesWithFew checks that imports that become available again during a year are reserved first
-// for namespaces that have few imports left.
+// TestRefilledImportsGoToNamespacesWithFew checks that imports that become available during a year go first to namespaces
+// that have made few imports.
 func TestRefilledImportsGoToNamespacesWithFew(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}

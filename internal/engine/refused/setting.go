@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// healthCheckSetting returns the setting of a health check that an AWS message (in lower case) is about, and its value; ""
-// if the message names none.
+// healthCheckSetting returns the setting of a health check that the AWS message words (in lower case) is about, and the
+// value of this setting; "" if the message names no setting.
 func healthCheckSetting(c model.HealthCheck, words string) (setting, value string) {
 	number := func(n int32) string { return strconv.Itoa(int(n)) }
 	has := func(texts ...string) bool {
@@ -37,7 +37,8 @@ func healthCheckSetting(c model.HealthCheck, words string) (setting, value strin
 	return "", ""
 }
 
-// attributesSetting returns the setting that the attributes of a resource come from.
+// attributesSetting returns the setting that contains the attributes of a resource. prefix is "frontend-nlb-" for a frontend
+// NLB, and otherwise empty.
 func attributesSetting(of plan.Address, prefix string) string {
 	switch {
 	case prefix != "":
@@ -45,13 +46,13 @@ func attributesSetting(of plan.Address, prefix string) string {
 	case of.Kind == plan.TargetGroup:
 		return "target-group-attributes"
 	case of.Kind == plan.Listener:
-		return "listener-attributes" // without the protocol and port of the annotation, which the message does not have
+		return "listener-attributes" // the annotation also has the protocol and port, which the AWS message does not contain
 	}
 	return "load-balancer-attributes"
 }
 
-// AcceleratorSetting returns the setting of a new accelerator that an AWS message (in lower case) is about; "" if the
-// message names none.
+// AcceleratorSetting returns the setting of a new accelerator that the AWS message words (in lower case) is about; "" if the
+// message names no setting.
 func AcceleratorSetting(words string) string {
 	switch {
 	case strings.Contains(words, "tag"):
@@ -66,8 +67,8 @@ func AcceleratorSetting(words string) string {
 	return ""
 }
 
-// loadBalancerSetting returns the setting of a new load balancer that an AWS message is about, and its value if the step has
-// it.
+// loadBalancerSetting returns the setting of a new load balancer that the AWS message words (in lower case) is about, and
+// its value if the step contains it. prefix is "frontend-nlb-" for a frontend NLB, and otherwise empty.
 func loadBalancerSetting(do plan.CreateLoadBalancer, prefix, words string) (setting, value string) {
 	switch {
 	case strings.Contains(words, "tag"):
@@ -86,7 +87,8 @@ func loadBalancerSetting(do plan.CreateLoadBalancer, prefix, words string) (sett
 	return "", ""
 }
 
-// sourcesSetting returns the setting that a source of a managed security group comes from, and the source.
+// sourcesSetting returns the setting that contains the source that the step adds to a managed security group, and the
+// source. It returns "" if the step does not add exactly one source.
 func sourcesSetting(do plan.ChangeIngress) (setting, value string) {
 	if len(do.Authorize) != 1 {
 		return "", ""
@@ -97,10 +99,11 @@ func sourcesSetting(do plan.ChangeIngress) (setting, value string) {
 	return "inbound-cidrs", do.Authorize[0].CIDR
 }
 
-// DefaultBackend is the field that the default action of an HTTP listener comes from.
+// DefaultBackend is the field of an Ingress that sets the default action of an HTTP listener.
 const DefaultBackend = "spec.defaultBackend"
 
-// listenerSetting returns the setting of a listener that an AWS error is about, and its value if the step has it.
+// listenerSetting returns the setting of a listener that an AWS error is about, and its value if the step contains it. code
+// is the AWS error code, and words the message in lower case.
 func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags) (setting, value string) {
 	switch {
 	case code == "SSLPolicyNotFound":
@@ -121,7 +124,8 @@ func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags
 	return "", ""
 }
 
-// EffectText returns the effect of a refused step, for messages. opens reports whether a new listener waits for the step.
+// EffectText returns the effect of a step that AWS refused, for messages about it. opens reports whether a new listener is
+// not created because of the refusal.
 func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
@@ -150,7 +154,7 @@ func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 	return "what exists in AWS stays unchanged"
 }
 
-// IsNeededByNewListener reports whether a new listener of a plan depends on a step.
+// IsNeededByNewListener reports whether the plan creates a listener that depends on the step with this ID.
 func IsNeededByNewListener(p plan.Plan, id plan.StepID) bool {
 	for _, s := range p.Steps {
 		if _, ok := s.Do.(plan.CreateListener); !ok {

@@ -1,5 +1,5 @@
-// Package refused finds which value of a step AWS refuses and which setting of users the value comes from, and rewrites the
-// AWS message in readable words.
+// Package refused finds the value of a step that AWS refuses, and the annotation or field that the value comes from. It also
+// makes the AWS message easier to read.
 package refused
 
 import (
@@ -25,18 +25,18 @@ const maxQuotedValue = 120
 // constraintMessage matches the message of AWS about a value that violates a constraint of the API model.
 var constraintMessage = regexp.MustCompile(`^\d+ validation errors? detected: Value '(.*?)' at '([^']*)' failed to satisfy constraint: (?:Member )?(.*)$`)
 
-// quotedText matches a quoted value in an AWS message.
+// quotedText matches a value in single quotes in an AWS message.
 var quotedText = regexp.MustCompile(`'([^']*)'`)
 
 // Value is a value of a step that AWS refuses.
 type Value struct {
-	Setting string // annotation without prefix, or field, that the value comes from; "" if not known
+	Setting string // annotation (without its prefix) or field that the value comes from; "" if not known
 	Value   string // "" if not known
-	Why     string // the rest of the AWS message, in which "it" is the value
+	Why     string // the AWS message, in which the word "it" replaces the value
 }
 
-// Text returns the first part of a message about the refusal. of names the resource that the value is for; "" if the field
-// of the finding names it already.
+// Text returns the begin of a message about the refusal. of names the resource that has the value; "" if the field of the
+// finding already names it.
 func (r Value) Text(of string) string {
 	switch {
 	case r.Value != "" && of != "":
@@ -49,7 +49,8 @@ func (r Value) Text(of string) string {
 	return "AWS refuses it: " + r.Why
 }
 
-// ValueOf returns the value of a step that AWS refuses, for a stack of the kind; false if the error is not from AWS.
+// ValueOf returns the value of step s that AWS refused with err; false if the error is not from AWS. kind is the kind of the
+// stack.
 func ValueOf(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	var c failure.AWSError
 	if !errors.As(err, &c) {
@@ -78,7 +79,7 @@ func ValueOf(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	}
 	about := r.Value
 	if r.Setting == "" || strings.HasPrefix(r.Setting, "spec.") {
-		about = "" // without a setting, only the AWS message names the value
+		about = "" // the message must name the value, because no setting does
 	}
 	if r.Why = withoutValue(r.Why, about); c.ErrorCode() == "WAFNonexistentItemException" {
 		r.Why = "no such web ACL exists in this region"
@@ -86,7 +87,7 @@ func ValueOf(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	return r, true
 }
 
-// quotedValue returns the quoted value of an AWS message, "" if there is none or there are several.
+// quotedValue returns the quoted value in an AWS message; "" if there is none or more than one.
 func quotedValue(words string) string {
 	m := quotedText.FindAllStringSubmatch(words, 2)
 	if len(m) != 1 {
@@ -95,11 +96,12 @@ func quotedValue(words string) string {
 	return m[0][1]
 }
 
-// predicateAfterValue matches the beginning of a predicate that may follow a value in an AWS message.
+// predicateAfterValue matches the words after a value in an AWS message if they form a sentence with the value as the
+// subject.
 var predicateAfterValue = regexp.MustCompile(`^ (must|cannot|can|is|are|does|do|has|was|not|contains|already|exceeds)\b`)
 
-// withoutValue replaces a value at the beginning of an AWS message by "it", puts other values in double quotes, and begins
-// the message in lower case.
+// withoutValue replaces a value in an AWS message by "it" if a predicate follows the value, and removes the text before it.
+// It puts other values in double quotes. If it replaces no value, the message begins with a lower-case letter.
 func withoutValue(words, value string) string {
 	_, last, _ := strings.Cut(value, "=")
 	for _, v := range []string{value, last} {
@@ -121,8 +123,8 @@ func withoutValue(words, value string) string {
 	return words
 }
 
-// annotationOfRefusedValue returns the annotation of Ingresses that sets the value which AWS refused in a step, and the
-// value if the step contains it. words is the AWS error message in lower case.
+// annotationOfRefusedValue returns the annotation of Ingresses for the value of step s that AWS refused, and the value if
+// the step contains it; "" if not known. code is the AWS error code, and words the message in lower case.
 func annotationOfRefusedValue(s plan.Step, code, words string) (setting, value string) {
 	prefix := ""
 	if strings.HasPrefix(s.Address.ID, "FrontendNlb") {
@@ -170,7 +172,8 @@ func annotationOfRefusedValue(s plan.Step, code, words string) (setting, value s
 	return "", ""
 }
 
-// namedEntry returns the entry of a map that an AWS message names, as "key=value"; "" if it names none.
+// namedEntry returns the entry of a map whose key is in the AWS message words (in lower case), as "key=value". If the map
+// has only one entry, it returns this entry. It returns "" if the message contains no key.
 func namedEntry(all map[string]string, words string) string {
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if len(all) == 1 || strings.Contains(words, "'"+strings.ToLower(k)+"'") {

@@ -1,31 +1,31 @@
-// Package repeat delays writes that are repeated, because an external actor undoes them or AWS does not keep them: the first
-// repetitions are immediate, later ones have an exponential back-off. It has no clock and no state. The caller stores a
-// Streak for each write.
+// Package repeat delays writes that are repeated because an external actor undoes them or AWS does not keep them. The first
+// repetitions are immediate, and later ones have an exponential back-off. The package has no clock and no state: the caller
+// stores a Streak for each write.
 package repeat
 
 import "time"
 
 // BackOff defines the delays between repetitions of one write.
 type BackOff struct {
-	// FreeRepetitions is the number of repetitions that are not delayed, because a user may undo a write or restore an older
-	// state.
+	// FreeRepetitions is the number of repetitions that are not delayed. A few repetitions are normal, because a user may
+	// undo a write or restore an older state.
 	FreeRepetitions int
-	// FirstDelay is the delay of the first repetition after the free ones. The delay doubles with each repetition, up to
-	// LongestDelay.
+	// FirstDelay is the delay of the first repetition after the free ones. The delay doubles with each further repetition,
+	// up to LongestDelay.
 	FirstDelay, LongestDelay time.Duration
-	// StreakTimeout is how long a streak lasts after the next repetition was due, in addition to the delay of that
-	// repetition.
+	// StreakTimeout is how long a streak continues without a repetition. The time begins after the next repetition was due
+	// and the same delay has passed once more.
 	StreakTimeout time.Duration
 }
 
-// Streak is a number of repetitions of one write, each within the time that BackOff allows for it. The zero value is
-// for a write that was never made.
+// Streak is a series of repetitions of one write, with no long pause between them (BackOff.HasEnded). The zero value is a
+// write that was never made.
 type Streak struct {
 	Repetitions int       // number of repetitions, without the first write
 	LastWrite   time.Time // time of the last write
 }
 
-// Wait returns the time between the last write and the next repetition.
+// Wait returns the delay between the last write and the next repetition; 0 if the next repetition is free.
 func (p BackOff) Wait(s Streak) time.Duration {
 	if !p.Delays(s) {
 		return 0
@@ -33,10 +33,10 @@ func (p BackOff) Wait(s Streak) time.Duration {
 	return min(p.FirstDelay<<min(s.Repetitions-p.FreeRepetitions, 20), p.LongestDelay)
 }
 
-// Delays reports whether the next repetition is delayed, because there were too many before.
+// Delays reports whether the next repetition is delayed, because the free repetitions are used up.
 func (p BackOff) Delays(s Streak) bool { return s.Repetitions >= p.FreeRepetitions }
 
-// Remaining returns how much longer the next repetition is delayed; zero or less: it is due.
+// Remaining returns how much longer the next repetition is delayed; zero or negative: it is due.
 func (p BackOff) Remaining(s Streak, now time.Time) time.Duration {
 	return s.LastWrite.Add(p.Wait(s)).Sub(now)
 }

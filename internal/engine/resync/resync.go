@@ -1,10 +1,10 @@
-// Package resync decides when a stack is compared with AWS, and how old the reads for a comparison may be. It is pure: the
-// engine keeps a State for each stack.
+// Package resync decides when a stack is compared with AWS, and how old the reads for a comparison may be. It has no clock
+// and no state: the engine stores a State for each stack.
 //
-// A stack is compared when its desired state changes, when its share of the sync period is over, and before a change
-// although nothing was edited. Drift lasts no longer than the sync period: two comparisons are at most nine tenths of
-// this period apart, and use only reads that are no older than one tenth of it. Package cloud/observe reads older state
-// again, only for this stack.
+// A stack is compared in three cases: when its desired state changes, when its interval is over, and before a change that no
+// edit explains. Drift lasts no longer than the sync period: two comparisons are at most nine tenths of this period apart,
+// and use only reads that are no older than one tenth of it. Package cloud/observe reads older state again, only for this
+// stack.
 package resync
 
 import (
@@ -18,60 +18,64 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// Spread returns a part of a span. The part depends only on the key. It spreads the work on many keys evenly over the span,
-// in the same way after each restart.
+// Spread returns a duration between 0 and span that depends only on the key. With many keys, the durations are spread
+// evenly, so that work for these keys is too. The result is the same after a restart.
 func Spread(key string, span time.Duration) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // the Write method of a hash never returns an error
 	x := h.Sum64()
-	x ^= x >> 33 // mixes the bits, because FNV gives close values to names that differ only in the last letter
+	x ^= x >> 33 // mix the bits, because FNV returns similar values for names that differ only in the last letter
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
 	return time.Duration(float64(span) * (float64(x>>11) / (1 << 53)))
 }
 
-// Interval returns the time from one comparison to the next. The sum of Interval and MaxReadAge is at most the period, so that
-// drift lasts no longer than the period.
+// Interval returns the time from one comparison to the next: between eight and nine tenths of the period. The sum of
+// Interval and MaxReadAge is at most the period, so that drift lasts no longer than the period.
 func Interval(period time.Duration, key string) time.Duration {
 	return period*8/10 + Spread(key, period/10)
 }
 
-// FirstDelay returns the time from a start to the first comparison of a stack that did not change while no process ran.
+// FirstDelay returns the time from the start of the process to the first comparison of a stack that is equal to its
+// checkpoint.
 func FirstDelay(period time.Duration, key string) time.Duration {
 	return min(durations.SettleWindow+Spread(key, durations.StartSpread), Interval(period, key))
 }
 
-// MaxReadAge returns how old the reads for a periodic comparison may be, so that comparisons of several stacks share them.
+// MaxReadAge returns the maximum age of the reads for a periodic comparison. Because it is not zero, comparisons of several
+// stacks can share reads.
 func MaxReadAge(period time.Duration) time.Duration { return period / 10 }
 
-// State records the comparisons and edits of one stack. Between two comparisons the inventory answers the questions of the
-// stack. A comparison is due when the desired state has changed, when the interval is over, and when the plan has steps
-// although the desired state has not changed, so that one comparison finds all drift. So a reported success means that AWS
-// was read after the change.
+// State has the times of the comparisons and edits of one stack. A stack is compared with AWS when its desired state has
+// changed, so that a reported success means that AWS was read after the change. It is also compared when the interval is
+// over, and when the plan has steps although the desired state has not changed, so that one comparison finds all drift.
+// Between two comparisons, cached state is used.
 type State struct {
-	// desiredDigest is the digest of the desired state of the last run.
+	// desiredDigest is the digest of the desired state in the last run.
 	desiredDigest string
-	// comparisonDueAt is the time of the next comparison without an edit; zero: this process has not run the stack.
+	// comparisonDueAt is the time of the next comparison if there is no edit; zero: this process has not run the stack.
 	comparisonDueAt time.Time
-	// wasCompared reports whether this process has compared the stack in full.
+	// wasCompared reports whether this process has compared the stack completely.
 	wasCompared bool
-	// ReadBound is the question with the time since which the reads for a comparison must have been made.
+	// ReadBound is the question to AWS with the earliest permitted time of the reads for a comparison; zero: any age is
+	// permitted.
 	ReadBound model.AskComparison
 	// lastRunDone reports whether the last run left nothing to do.
 	lastRunDone bool
-	// lookups is how many times in a row the stack ran because a fact was missing in AWS.
+	// lookups is how many runs in a row found that a fact is missing in AWS, at most one per minute; lastLookup is the time
+	// of the last.
 	lookups    int
 	lastLookup time.Time
-	// edits are the recent changes of the desired state.
+	// edits is the streak of recent changes of the desired state.
 	edits repeat.Streak
 }
 
 // HasRun reports whether this process has run the stack before.
 func (x *State) HasRun() bool { return !x.comparisonDueAt.IsZero() }
 
-// Deferral returns how long the comparison of a stack is deferred after a start, because it matches its checkpoint. first is
-// the time from the start to that comparison, zero if there is no matching checkpoint. A stack that this process has
-// compared is not deferred.
+// Deferral returns how long the first comparison of a stack is still deferred, because the stack is equal to its checkpoint;
+// 0 if it is not deferred. first is the time from the start to that comparison; 0 if no checkpoint matches. A stack that
+// this process has compared, or whose desired state has changed, is not deferred.
 func (x *State) Deferral(desired string, first time.Duration, now time.Time) time.Duration {
 	if first <= 0 || now.IsZero() {
 		return 0
@@ -85,10 +89,10 @@ func (x *State) Deferral(desired string, first time.Duration, now time.Time) tim
 	return x.comparisonDueAt.Sub(now)
 }
 
-// BeginRun notes that a run of a stack begins, and sets how old its reads may be. It returns whether the desired state has
-// changed, and how long such a change is delayed; a delayed change is returned as changed in a later run. again requests a
-// comparison now. A stack that is to be deleted needs no fresh reads, because a resource that does not exist any more is not
-// an error in a deletion.
+// BeginRun records that a run of a stack begins, and sets ReadBound. changed reports whether the desired state has changed.
+// delay is how long a change is delayed; a delayed change is reported as changed only in a later run. again requests a
+// comparison now. A stack that is being deleted gets no ReadBound, because it is no error if a resource to delete does not
+// exist any more.
 func (x *State) BeginRun(stack model.Stack, desired string, again bool, period time.Duration, now time.Time) (changed bool, delay time.Duration) {
 	if now.IsZero() {
 		return false, 0
@@ -122,7 +126,7 @@ func (x *State) BeginRun(stack model.Stack, desired string, again bool, period t
 	return changed, delay
 }
 
-// AddQuestion adds ReadBound to the questions about a stack, if it is set.
+// AddQuestion returns the questions with ReadBound added, if it is set.
 func (x *State) AddQuestion(questions []model.Question) []model.Question {
 	if x.ReadBound == (model.AskComparison{}) {
 		return questions
@@ -130,8 +134,9 @@ func (x *State) AddQuestion(questions []model.Question) []model.Question {
 	return append(slices.Clone(questions), x.ReadBound)
 }
 
-// NeedsComparison reports whether a stack has to be compared before a plan is carried out: the last run left nothing to do
-// and the desired state is the same, so the plan corrects drift. The bound of the reads is then set to now.
+// NeedsComparison reports whether a stack must be compared before plan p is carried out. This is so if the plan has steps,
+// although the last run left nothing to do and the desired state has not changed, so that the plan corrects drift. It then
+// sets the bound of the reads to now.
 func (x *State) NeedsComparison(p plan.Plan, now time.Time) bool {
 	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() }) || !x.lastRunDone || !x.ReadBound.Since.Before(now) {
 		return false
@@ -140,11 +145,13 @@ func (x *State) NeedsComparison(p plan.Plan, now time.Time) bool {
 	return true
 }
 
-// usualLookups is how many times a missing fact is looked up at the usual interval, in which a user may still be creating it.
+// usualLookups is how many times a missing fact is looked up at the usual interval, because a user may still be creating the
+// resource.
 const usualLookups = 10
 
-// NextLookup returns the time until a fact that is missing in AWS is looked up again. It doubles after usualLookups, so that
-// a reference that is never corrected costs ever fewer calls. lacks reports whether a fact is missing.
+// NextLookup returns the time until a fact that is missing in AWS is looked up again. After usualLookups it doubles each
+// time, up to a maximum, so that a reference that is never corrected causes few calls. lacks reports whether a fact is
+// missing in this run.
 func (x *State) NextLookup(lacks bool, now time.Time) time.Duration {
 	switch {
 	case !x.HasRun():
@@ -157,7 +164,7 @@ func (x *State) NextLookup(lacks bool, now time.Time) time.Duration {
 	return min(durations.MissingWait<<min(max(x.lookups-usualLookups, 0), 10), durations.LongestBackOff)
 }
 
-// EndRun notes whether a run left nothing to do, and returns the time until the next comparison; 0 without a clock.
+// EndRun records whether a run left nothing to do (done), and returns the time until the next comparison; 0 without a clock.
 func (x *State) EndRun(done bool, now time.Time) time.Duration {
 	if !x.HasRun() {
 		return 0
@@ -167,11 +174,11 @@ func (x *State) EndRun(done bool, now time.Time) time.Duration {
 }
 
 // editBackOff defines the delays of a desired state that changes repeatedly. The first four changes are carried out
-// immediately, which is enough to change a weight in steps. If a user makes fewer than four changes a minute, all of them
-// are carried out immediately.
+// immediately, which is enough for a user who changes a weight in steps. If a user makes fewer than four changes per minute,
+// all of them are carried out immediately.
 var editBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.ShortWait, LongestDelay: durations.MissingWait, StreakTimeout: durations.Requeue}
 
-// noteEdit notes a change of the desired state that is carried out.
+// noteEdit records a change of the desired state that is carried out now.
 func (x *State) noteEdit(now time.Time) {
 	if x.edits.LastWrite.IsZero() || editBackOff.HasEnded(x.edits, now) {
 		x.edits = repeat.Streak{LastWrite: now}
@@ -190,6 +197,6 @@ func (x *State) editDelay(stack model.Stack, desired string, now time.Time) time
 	return max(editBackOff.Remaining(x.edits, now), 0)
 }
 
-// IsConverged reports whether the stack was compared and the last run left nothing to do, so that later differences are
-// drift.
+// IsConverged reports whether this process has compared the stack and the last run left nothing to do, so that later
+// differences are drift.
 func (x *State) IsConverged() bool { return x.lastRunDone && x.wasCompared }

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// TestLookupsOfMissingReferencesBackOff checks that a referenced resource that is missing in AWS is looked up every minute
-// at first, then with back-off. It is looked up every minute again after the desired state changed, or after the resource
-// was found and is missing again.
+// TestLookupsOfMissingReferencesBackOff checks how often a referenced resource that is missing in AWS is looked up: every
+// minute at first, and then with back-off. After the desired state has changed, or the resource was found in between, it is
+// looked up every minute again.
 func TestLookupsOfMissingReferencesBackOff(t *testing.T) {
 	var c State
 	stack := model.Stack{Accelerator: &model.Accelerator{}}
@@ -50,8 +50,8 @@ func TestLookupsOfMissingReferencesBackOff(t *testing.T) {
 	}
 }
 
-// TestUnchangedStacksAreComparedGradually checks that after a start, the comparisons of unchanged stacks are spread: they
-// begin in the second minute, and all are made within the sync period.
+// TestUnchangedStacksAreComparedGradually checks that the comparisons of unchanged stacks are spread after a start. They
+// begin in the second minute, and all are made within the sync period. It also checks which stacks are compared immediately.
 func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	perMinute := map[int]int{}
 	now := time.Unix(1e9, 0)
@@ -100,9 +100,9 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	}
 }
 
-// TestFrequentEditsAreDelayed checks that if the desired state of an accelerator changes every second, the first four
-// changes are carried out immediately, and then the latest one after 10, 20, 40 and 60 s. After a pause a change is carried
-// out immediately again. Changes of load balancers and deletions are never delayed.
+// TestFrequentEditsAreDelayed checks a desired state of an accelerator that changes every second. The first four changes are
+// carried out immediately, and after them only the latest change, after 10, 20, 40 and 60 s. After a pause a change is
+// carried out immediately again. Changes of load balancers and deletions are never delayed.
 func TestFrequentEditsAreDelayed(t *testing.T) {
 	const period = durations.Resync
 	paced, start := model.Stack{Accelerator: &model.Accelerator{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -154,8 +154,8 @@ func TestFrequentEditsAreDelayed(t *testing.T) {
 	}
 }
 
-// TestACheckpointDefersUnchangedStacks checks that after a restart, the checkpoint of a stack defers its comparison until
-// the comparison is due. An edit or a comparison ends the deferral.
+// TestACheckpointDefersUnchangedStacks checks that after a restart, the comparison of a stack that is equal to its
+// checkpoint is deferred until it is due. An edit or a comparison ends the deferral.
 func TestACheckpointDefersUnchangedStacks(t *testing.T) {
 	const first = 30 * time.Minute
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -9,16 +9,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// AWSError is an error that AWS returned for a call. The error types of the AWS SDK implement it.
+// AWSError is implemented by errors of the AWS SDK for calls that AWS answered with an error.
 type AWSError interface {
 	ErrorCode() string
 	ErrorMessage() string
 }
 
-// maxReasonLength is the maximum length, in bytes, of the text that a message quotes from AWS.
+// maxReasonLength is the maximum length, in bytes, of an AWS message that is quoted in a finding.
 const maxReasonLength = 360
 
-// CodeAndMessage returns the code and the message of an AWS error, without the text that the SDK adds.
+// CodeAndMessage returns the code and the message of an AWS error, without the text that the SDK adds. For other errors it
+// returns the text of the error, which is truncated if necessary.
 func CodeAndMessage(err error) string {
 	var c AWSError
 	if !errors.As(err, &c) {
@@ -31,7 +32,7 @@ func CodeAndMessage(err error) string {
 	return c.ErrorCode() + ": " + words
 }
 
-// WithoutSDKText returns the text of an error, in which the code and the message of AWS replace the text that the SDK adds.
+// WithoutSDKText returns the text of an error. The text that the AWS SDK adds is replaced by the AWS code and message.
 func WithoutSDKText(err error) string {
 	var c AWSError
 	text := err.Error()
@@ -42,17 +43,17 @@ func WithoutSDKText(err error) string {
 	return what + CodeAndMessage(err)
 }
 
-// encodedPattern matches the part of a denial by EC2 that only AWS can decode.
+// encodedPattern matches the part of an EC2 authorization error that is encoded, and that only AWS can decode.
 var encodedPattern = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
 
-// CleanMessage returns a message of AWS in a form that fits into a sentence: printable, without encoded text and without the
-// final full stop.
+// CleanMessage changes an AWS message so that it can be part of a sentence: it escapes characters that are not printable,
+// removes encoded text and the final full stop, and truncates the message if necessary.
 func CleanMessage(words string) string {
 	words = encodedPattern.ReplaceAllString(finding.Printable(words), "")
 	return TruncateBytes(strings.TrimRight(strings.TrimSpace(words), "."), maxReasonLength)
 }
 
-// TruncateBytes shortens a text to a number of bytes, at a whole character, with "…" at its end.
+// TruncateBytes shortens a text to at most most bytes, without cutting a character, and appends "…" to a shortened text.
 func TruncateBytes(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -11,20 +11,19 @@ type Class int
 const (
 	Unknown   Class = iota // retry with back-off
 	Throttled              // retry with back-off, lower the rate
-	Denied                 // wait for a change of input, retry slowly
-	Conflict               // the plan was made from an outdated state: plan again now
+	Denied                 // a permission is missing: wait for a change of input, retry slowly
+	Conflict               // the plan was made from outdated state: plan again now
 	Quota                  // a quota is reached: carry out the deletions first, then retry slowly
 	Invalid                // AWS refuses the value: wait for a change of input
-	Gone                   // the resource does not exist (any more): plan again now
+	Gone                   // the resource does not exist: plan again now
 	InUse                  // a dependent resource still exists: retry soon, without a report
 	NotReady               // a resource that was just created is not visible yet: retry soon, without a report
-	Fenced                 // this process must not write any more
+	Fenced                 // this process is not permitted to write any more
 )
 
-// PostponedFor returns the time after which a postponed call or run is to be tried again: a call that the rate limiter did
-// not admit, so that nothing was sent, or a run that read an object which has changed since. For several joined errors it
-// returns the shortest time. It returns 0 for any other error, and also for joined errors of which one is not a
-// postponement.
+// PostponedFor returns the time after which a postponed call or run must be tried again. A call is postponed if the rate
+// limiter did not admit it, so that it was not sent. A run is postponed if it read an outdated object. For joined errors,
+// the result is the shortest time. It is 0 for any other error, and if one of several joined errors is not a postponement.
 func PostponedFor(err error) time.Duration {
 	switch e := err.(type) {
 	case interface{ RetryAfter() time.Duration }:

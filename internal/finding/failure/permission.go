@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// policyPrefixes maps the service ids of the AWS SDK to the prefixes of actions in IAM policies.
+// policyPrefixes has the prefixes of actions in IAM policies, by the service ID of the AWS SDK.
 var policyPrefixes = map[string]string{
 	"Elastic Load Balancing v2": "elasticloadbalancing", "EC2": "ec2", "ACM": "acm", "WAFV2": "wafv2", "WAF Regional": "waf-regional",
 	"Shield": "shield", "Resource Groups Tagging API": "tag", "STS": "sts", "Route 53": "route53", "Global Accelerator": "globalaccelerator",
 }
 
-// deniedActionPattern matches the missing permission in an error message of AWS. It can differ from the permission for the
-// call itself: creating a resource with tags also needs the permission to tag it.
+// deniedActionPattern matches the missing permission in an AWS error message. It may not be the permission for the call
+// itself: a call that creates a resource with tags also requires the permission to tag it.
 var deniedActionPattern = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]{2,40}:[A-Za-z0-9]{2,80})`)
 
-// HasNoAnswer reports whether a call to AWS got no answer, or a server error (5xx). It is false for a call that was never
-// sent, because it was postponed or there were no credentials.
+// HasNoAnswer reports whether a call to AWS was not answered, or was answered with a server error (5xx). It returns false
+// for a call that was not sent because it was postponed or had no credentials.
 func HasNoAnswer(err error) bool {
 	var answer AWSError
 	var of interface {
@@ -31,8 +31,8 @@ func HasNoAnswer(err error) bool {
 	return !errors.As(err, &answer) || errors.As(err, &status) && status.HTTPStatusCode() >= 500
 }
 
-// IAMAction returns the IAM action that a failed call needs, such as "elasticloadbalancing:CreateRule"; "" if the error does
-// not come from a call to AWS.
+// IAMAction returns the IAM action that a failed AWS call requires, such as "elasticloadbalancing:CreateRule"; "" if err is
+// not the error of an AWS call.
 func IAMAction(err error) string {
 	if err == nil {
 		return ""
@@ -50,7 +50,7 @@ func IAMAction(err error) string {
 	return policyPrefixes[call.Service()] + ":" + call.Operation()
 }
 
-// PermissionFix returns the fix for a finding about a call that is denied.
+// PermissionFix returns the fix for a finding about an AWS call that was denied.
 func PermissionFix(err error) string {
 	action := IAMAction(err)
 	if action == "" {

@@ -14,8 +14,8 @@ type postponedError time.Duration
 func (postponedError) Error() string               { return "postponed" }
 func (l postponedError) RetryAfter() time.Duration { return time.Duration(l) }
 
-// TestPostponedForReturnsTheShortestDelay checks that PostponedFor returns the shortest delay of joined postponed errors,
-// and 0 if one of the joined errors is any other failure.
+// TestPostponedForReturnsTheShortestDelay checks that PostponedFor returns the shortest delay of joined errors, and 0 if one
+// of them is not a postponed error.
 func TestPostponedForReturnsTheShortestDelay(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")

@@ -18,14 +18,15 @@ const (
 	ENIRules                  // rules of the security groups of nodes and pods
 )
 
-// meaningRow is the reason and the fix for one class of failures.
+// meaningRow has the reason and the fix of findings about one class of failures.
 type meaningRow struct {
 	class  Class
 	reason finding.Reason
-	fix    string // "" for Denied: the fix names the missing permission
+	fix    string // "" for the result of PermissionFix, which names the missing permission
 }
 
-// meanings has the reason and the fix for failures, by subject and class. A class that is not listed is treated as Unknown.
+// meanings has the reason and the fix of findings about failures, by subject and class. A class without a row is treated as
+// Unknown.
 var meanings = map[Subject][]meaningRow{
 	Step: {
 		{Unknown, finding.CallFailed, "the step is retried; if it keeps failing, check what the message names"},
@@ -65,8 +66,8 @@ type Meaning struct {
 	Fix    string
 }
 
-// MeaningOf returns the reason and the fix for a failed call. It returns false if the failure is not reported, because it
-// may end without a change by the user.
+// MeaningOf returns the reason and the fix of the finding about a failed call. It returns false if there is no finding,
+// because the failure may end without a change by users.
 func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
 	var unknown meaningRow
 	for _, r := range meanings[s] {
@@ -84,7 +85,8 @@ func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
 	return Meaning{unknown.reason, unknown.fix}, unknown.reason != ""
 }
 
-// ForAssumedRole returns the meaning for a call that was made with an assumed role: the fix names the policy of that role.
+// ForAssumedRole returns the meaning for a call that was made with an assumed role. If the call was denied, the fix names
+// the policy of that role.
 func (m Meaning) ForAssumedRole() Meaning {
 	if m.Reason == finding.AccessDenied {
 		m.Fix = "let the controller assume the role, and " + strings.Replace(m.Fix, "the controller's IAM policy", "its policy", 1)
@@ -92,8 +94,8 @@ func (m Meaning) ForAssumedRole() Meaning {
 	return m
 }
 
-// MeaningFromReason returns the meaning of an error that has its own Reason, which is more exact than its class; false if
-// the error has none.
+// MeaningFromReason returns the meaning of an error that has a method Reason, because its reason is more exact than its
+// class. It returns false if the error has no reason.
 func MeaningFromReason(err error) (Meaning, bool) {
 	var known interface{ Reason() finding.Reason }
 	if !errors.As(err, &known) || known.Reason() == "" {

@@ -1,13 +1,13 @@
 package certificate
 
-// ParseCount returns how often the Reader has parsed the content of a Secret that was not in its cache.
+// ParseCount returns how often r has parsed a Secret because the result was not in its cache.
 func (r *Reader) ParseCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.parseCount
 }
 
-// CacheContents returns the size of the cache, and the private keys in it, of which there must be none.
+// CacheContents returns the size of the cache, and the private keys in it. There must be no private keys.
 func (r *Reader) CacheContents() (bytes int, keys []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -32,15 +32,15 @@ const (
 	maxRSAExponent      = 1<<31 - 1 // of RSA; ACM names no limit, and this is the largest that is verified
 )
 
-// Fault is the reason why a certificate cannot be imported, and what to do.
+// Fault is the reason why a certificate cannot be imported, and what users can do.
 type Fault struct{ Message, Fix string }
 
 func newFault(fix, format string, args ...any) *Fault {
 	return &Fault{Message: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// parse parses a certificate with its chain, and the private key. If the chain is missing, the issuer is taken from
-// authorities. A chain in the wrong order is sorted if only one order is possible.
+// parse parses a certificate with its chain, and the private key, all in PEM. If the chain is missing, the certificate of
+// the issuer is taken from authorities. A chain in a wrong order is sorted if only one order is possible.
 func parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
 	all, f := parseCertificates("tls.crt", certificates)
 	if f != nil {
@@ -78,7 +78,8 @@ func parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 	}, nil
 }
 
-// Identify returns the public properties of an imported certificate, from the certificate and the chain that ACM returns.
+// Identify returns the public properties of an imported certificate. body and chain are the certificate and its chain as ACM
+// returns them.
 func Identify(body, chain string) (model.CertificateIdentity, error) {
 	leaf, f := parseCertificates("certificate", []byte(body))
 	if f != nil {
@@ -105,7 +106,7 @@ func chainText(chain []*x509.Certificate) string {
 
 const fixPEM = "store the certificate and its chain in PEM format in tls.crt, and the unencrypted private key in tls.key"
 
-// parseCertificates parses certificates in PEM, and skips duplicates. where is the name of the input in messages.
+// parseCertificates parses certificates in PEM, and skips duplicates. where is the name of the input for messages.
 func parseCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 	fix := "store the certificate and its chain alone in tls.crt"
 	if len(text) > maxInputBytes {
@@ -141,9 +142,9 @@ func parseCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) 
 	return out, nil
 }
 
-// checkKeySize refuses a public key of a type or size that ACM does not accept. It is called before any signature is
-// verified, because verifying takes longer with a larger key of the issuer, and the author of the Secret chooses that key.
-// Issuers may have smaller keys than load balancers accept for the certificate itself.
+// checkKeySize returns a fault if ACM does not accept the type or size of the public key of a certificate. It is called
+// before any signature is verified: verifying takes longer with a larger key of the issuer, and the author of the Secret
+// chooses that key. Issuers may have smaller keys than load balancers accept for the certificate itself.
 func checkKeySize(which string, c *x509.Certificate) *Fault {
 	k, isRSA := c.PublicKey.(*rsa.PublicKey)
 	if isRSA && k.N.BitLen() <= maxRSABits && k.E <= maxRSAExponent || !isRSA && algorithmOf(c.PublicKey) != "" {
@@ -152,7 +153,7 @@ func checkKeySize(which string, c *x509.Certificate) *Fault {
 	return newFault(fixKey, "the key of %s is %s, which load balancers do not accept", which, keyText(c.PublicKey))
 }
 
-// keyBlock returns the first PEM block with a private key, without its headers.
+// keyBlock returns the first PEM block with a private key, without the headers of the block.
 func keyBlock(text []byte) (*pem.Block, *Fault) {
 	if len(text) > maxInputBytes {
 		return nil, newFault("store one private key in tls.key", "tls.key has %d bytes, more than the %d that are read", len(text), maxInputBytes)
@@ -203,7 +204,7 @@ func parsePrivateKey(block *pem.Block) (crypto.Signer, *Fault) {
 
 const fixKey = "issue the certificate for an RSA key of 2048, 3072 or 4096 bits, or an ECDSA key on P-256, P-384 or P-521"
 
-// algorithmOf returns the algorithm of a public key as in the API of ACM; "" if load balancers do not accept it.
+// algorithmOf returns the algorithm of a public key as the ACM API names it; "" if load balancers do not accept the key.
 func algorithmOf(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -224,7 +225,7 @@ func algorithmOf(key any) string {
 	return ""
 }
 
-// keyText returns the type and size, for messages, of a key that load balancers do not accept.
+// keyText returns the type and size of a key that load balancers do not accept, for messages.
 func keyText(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -240,7 +241,7 @@ func keyText(key any) string {
 	return "of an unknown type"
 }
 
-// leafOf returns the certificate that belongs to the private key with the public key key.
+// leafOf returns the only certificate in all with the public key key; a fault if there is none or more than one.
 func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *Fault) {
 	var out *x509.Certificate
 	comparable, ok := key.(interface{ Equal(crypto.PublicKey) bool })
@@ -280,7 +281,8 @@ func checkUsable(leaf *x509.Certificate) *Fault {
 	return nil
 }
 
-// namesOf returns the DNS names of a certificate. If it has none, the common name is used, provided that it is a DNS name.
+// namesOf returns the DNS names of a certificate in lower case. If there are none, it returns the common name, provided that
+// this is a DNS name.
 func namesOf(leaf *x509.Certificate) []string {
 	var out []string
 	for _, n := range leaf.DNSNames {
@@ -294,8 +296,9 @@ func namesOf(leaf *x509.Certificate) []string {
 	return out
 }
 
-// chainOf returns the other certificates in order, each issued by the next one. It is a fault if more than one order is
-// possible, or if a certificate does not belong to the chain.
+// chainOf returns all certificates except leaf, in an order in which the first one issued leaf and each further one issued
+// the one before it. It returns a fault if more than one order is possible, or if a certificate does not belong to the
+// chain.
 func chainOf(leaf *x509.Certificate, all []*x509.Certificate) ([]*x509.Certificate, *Fault) {
 	var rest, chain []*x509.Certificate
 	for _, c := range all {
@@ -329,7 +332,8 @@ func isSelfSigned(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }
 
-// issuerOf returns the certificate of the issuer of leaf from authorities, as the chain. ACM requires a chain.
+// issuerOf returns the certificate of the issuer of leaf from authorities, as a chain. ACM requires a chain for a
+// certificate that is not self-signed.
 func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, *Fault) {
 	all, f := parseCertificates("ca.crt", authorities)
 	if f == nil {

@@ -30,8 +30,8 @@ type testCertificate struct {
 
 var lastSerial int64
 
-// issueCertificate creates a certificate that by signs. If by is nil, the certificate is self-signed. edit changes the
-// certificate before it is signed.
+// issueCertificate creates a certificate for key that by signs. If by is nil, the certificate is self-signed. edit changes
+// the certificate before it is signed; nil changes nothing.
 func issueCertificate(t testing.TB, by *testCertificate, key crypto.Signer, edit func(*x509.Certificate)) *testCertificate {
 	t.Helper()
 	lastSerial++

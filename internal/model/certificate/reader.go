@@ -13,20 +13,19 @@ import (
 const maxMapBytes = 8 << 20
 
 // Reader parses TLS Secrets and caches the results, because all objects of a stack are translated again whenever one of them
-// changes. The cache has the public content of certificates, or their faults, and never a private key. A Reader is safe for
-// concurrent use. The zero value is ready for use.
+// changes. The cache has the public content of certificates, or their faults, and never a private key. A Reader may be used
+// by several goroutines. Its zero value is ready for use.
 type Reader struct {
 	mu sync.Mutex
-	// recentResults has the results that were used last, olderResults those that were used before. A result in olderResults
-	// that is used moves to recentResults. When recentResults is full, it becomes olderResults, and the previous
-	// olderResults is dropped.
+	// recentResults and olderResults are the cache. New results go into recentResults, and so do results in olderResults
+	// when they are used. When recentResults is full, it becomes olderResults, and the previous olderResults is dropped.
 	recentResults, olderResults map[secretHash]parseResult
 	size                        int // size of recentResults, in bytes
 
 	parseCount int // for tests
 }
 
-// secretHash is a hash of all values of a Secret that are parsed.
+// secretHash is a hash of all values of a Secret that are parsed, including the private key.
 type secretHash [sha256.Size]byte
 
 // parseResult is the result of parsing: a certificate without its key, or a fault.
@@ -39,8 +38,8 @@ func (o parseResult) size() int {
 	return 1024 + len(o.contentWithoutKey.Body) + len(o.contentWithoutKey.Chain)
 }
 
-// Parse parses a certificate with its chain, and the private key. If the chain is missing, the issuer is taken from
-// authorities. A chain in a wrong order is reordered if there is only one right order.
+// Parse parses a certificate with its chain, and the private key, all in PEM. If the chain is missing, the certificate of
+// the issuer is taken from authorities. A chain in a wrong order is sorted if only one order is possible.
 func (r *Reader) Parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
 	v := secretHashOf(certificates, key, authorities)
 	known, ok := r.getCached(v)

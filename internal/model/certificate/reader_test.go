@@ -33,8 +33,9 @@ func newRSAPublicKey(bits uint, exponent int) *rsa.PublicKey {
 	return &rsa.PublicKey{N: n.Sub(n, big.NewInt(1)), E: exponent}
 }
 
-// costlyChain returns a certificate and authorities with a public key of any size. The signature of the certificate has the
-// size of that key, so that a verifier finds only after all computations that the signature is not valid.
+// costlyChain returns a certificate for key, and the given number of certificates of authorities with the public key public.
+// The signature of the first certificate has the size of public, so that a verifier needs all computations to find that it
+// is not valid.
 func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certificates int) (chain []*testCertificate) {
 	t.Helper()
 	const name = "costly"
@@ -64,9 +65,9 @@ func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certifi
 	return chain
 }
 
-// TestUnsupportedKeysAreRejectedBeforeSignaturesAreVerified checks that a key which ACM does not accept is rejected before a
+// TestUnsupportedKeysAreRejectedBeforeSignaturesAreVerified checks that a key that ACM does not accept is rejected before a
 // signature is verified, so that the fault names the key and not the chain. Verifying takes longer with a larger key of the
-// issuer, which the author of a Secret chooses.
+// issuer, and the author of a Secret chooses this key.
 func TestUnsupportedKeysAreRejectedBeforeSignaturesAreVerified(t *testing.T) {
 	key := newECKey(t, elliptic.P256())
 	for name, c := range map[string]struct {
@@ -108,8 +109,8 @@ func TestPrivateKeysLargerThanACMAcceptsAreNotParsed(t *testing.T) {
 	}
 }
 
-// TestIssuersMayHaveSmallerKeys checks that an issuer may have a key that is too small for load balancers, because ACM
-// itself checks the keys of issuers.
+// TestIssuersMayHaveSmallerKeys checks that an issuer may have a key that is too small for load balancers. ACM itself checks
+// the keys of issuers.
 func TestIssuersMayHaveSmallerKeys(t *testing.T) {
 	key := newECKey(t, elliptic.P256())
 	for _, bits := range []int{1024, 2560, 4096} {
@@ -160,8 +161,8 @@ func TestEachVersionOfASecretIsParsedOnce(t *testing.T) {
 	}
 }
 
-// TestCacheOfParsedSecretsIsBounded checks that the cache has a maximum size for many Secrets and for a Secret that changes
-// constantly, and that results in constant use stay in it.
+// TestCacheOfParsedSecretsIsBounded checks that the cache has a maximum size, also for a Secret that changes constantly, and
+// that a result that is used constantly stays in the cache.
 func TestCacheOfParsedSecretsIsBounded(t *testing.T) {
 	key := newECKey(t, elliptic.P256())
 	root := issueAuthority(t, nil, "root", newECKey(t, elliptic.P256()))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/model/glob"
 )
 
 // Shape has the hosts and paths of a rule in a form that is fast to compare. A nil list matches every host or path. A
@@ -122,33 +123,12 @@ func (p *textPattern) overlaps(o *textPattern) bool {
 	case !p.hasWildcard && !o.hasWildcard:
 		return p.text == o.text
 	case !p.hasWildcard:
-		return globMatches(o.text, p.text)
+		return glob.Match(o.text, p.text, glob.NoEscapes)
 	case !o.hasWildcard:
-		return globMatches(p.text, o.text)
+		return glob.Match(p.text, o.text, glob.NoEscapes)
 	}
 	return (strings.HasPrefix(p.head, o.head) || strings.HasPrefix(o.head, p.head)) &&
 		(strings.HasSuffix(p.tail, o.tail) || strings.HasSuffix(o.tail, p.tail))
-}
-
-// globMatches reports whether a pattern matches the whole text.
-func globMatches(pattern, text string) bool {
-	p, t := 0, 0
-	star, mark := -1, 0 // positions of the last * in the pattern, and of the end of what it matches in the text
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
-			p, t = p+1, t+1
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }
 
 // Index finds the rules that overlap with a shape without comparing each rule. Rules are identified by numbers.

@@ -74,8 +74,8 @@ func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 
 // AwaitTargets returns a wait until target groups have targets or healthy targets. key identifies the wait, and state is the
 // text "targets" or "healthy targets". After the deadline, AwaitTargets returns the zero Wait. It then adds a finding that
-// requests go to target groups without healthy targets. The finding is about of, or about the first of members if of is
-// empty. what names the rule or default action that forwards the requests.
+// requests go to target groups without healthy targets. The object of the finding is that of the parameter of, or the first
+// of members if of is empty. what names the rule or default action that forwards the requests.
 func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of finding.Origin, members []finding.Ref, what string) plan.Wait {
 	deadline := t.TargetsDeadline(groups)
 	wait := t.NewWait(key, state+" in "+plan.TargetGroupNamesText(groups), deadline)

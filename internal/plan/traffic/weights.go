@@ -22,10 +22,10 @@ type Traffic struct{ *owners.TargetGroups }
 // New returns a Traffic for the target groups of a stack.
 func New(tg *owners.TargetGroups) *Traffic { return &Traffic{tg} }
 
-// Shift returns the actions to set in this run, and the desired target groups that are not ready. want has the desired
-// actions and have the current ones. While a new target group is not ready and a current one has a healthy target, Shift
-// returns the current actions and attaches the new target group with weight 0, so that AWS checks its targets. If the
-// desired actions can be set immediately, it returns want and no target groups.
+// Shift returns the actions to set in this run, and the desired target groups that are not ready. The parameter want is the
+// desired actions, and have is the current actions. While a new target group is not ready and a current one has a healthy
+// target, Shift returns the current actions and attaches the new target group with weight 0, so that AWS checks its targets.
+// If the desired actions can be set immediately, it returns want and no target groups.
 func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending []model.GroupRef) {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {

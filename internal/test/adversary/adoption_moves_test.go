@@ -77,8 +77,8 @@ func (g *adoptionGrammar) move() adoptionMove {
 	return m
 }
 
-// adoptAnnotationValues are values of the adopt annotation of a Gateway: load balancers of the victims, those of the attacker,
-// and invalid values.
+// adoptAnnotationValues are values of the adopt annotation of a Gateway: load balancers of the victims, load balancers of
+// the attacker, and invalid values.
 var adoptAnnotationValues = []string{
 	"ingress-group/edge", "ingress-group/edge", "ingress-group/edge", "ingress-group/shared", "ingress-group/shared", "ingress/pay/solo", "ingress/pay/solo", "service/pay/mail", "service/pay/mail",
 	"ingress-group/own", "ingress-group/own", "ingress/i0", "ingress/evil/i1", "service/l0", "service/evil/l0", "ingress-group/none",

@@ -154,8 +154,8 @@ func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 	return slices.Compact(out)
 }
 
-// isReplacedAddressReused reports whether the address of the pod that the victims' rollout replaced now belongs to a pod of the
-// attacker.
+// isReplacedAddressReused reports whether the address of the pod that the victims' rollout replaced now belongs to a pod of
+// the attacker.
 func (w *testCluster) isReplacedAddressReused() bool {
 	mine := false
 	for _, o := range w.Store.All(cluster.KindPod) {

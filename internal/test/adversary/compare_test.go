@@ -204,7 +204,8 @@ func (w *testCluster) findDisallowedFacts(j *comparison, now time.Time, got fact
 	return out[:min(len(out), enough)]
 }
 
-// comparedSettings returns the settings to compare. Settings that the attacker may add to a shared load balancer are omitted.
+// comparedSettings returns the settings to compare. Settings that the attacker may add to a shared load balancer are
+// omitted.
 func (w *testCluster) comparedSettings(j *comparison, got facts) map[string]bool {
 	keys := map[string]bool{}
 	for _, e := range j.epochs {

@@ -26,8 +26,8 @@ spec: {type: NodePort,`, `metadata:
 	return docs
 }
 
-// TestAttacksByServices checks conflicts of Services about names, security groups, addresses, target groups and
-// quotas: the owner keeps the resource, and the other Service gets a finding.
+// TestAttacksByServices checks conflicts of Services about names, security groups, addresses, target groups and quotas. The
+// owner keeps the resource. For most conflicts, the other Service must get a warning.
 func TestAttacksByServices(t *testing.T) {
 	t.Parallel()
 	const internetFacing = "aws-load-balancer-scheme"

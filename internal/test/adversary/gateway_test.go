@@ -367,8 +367,8 @@ func (w *gatewayWorld) compareFacts(when string) {
 	w.checkHost(when)
 }
 
-// deleteAttackerAndCheck deletes all objects of the attacker, and checks that nothing of it remains in AWS or in the status of
-// Gateways.
+// deleteAttackerAndCheck deletes all objects of the attacker, and checks that nothing of it remains in AWS or in the status
+// of Gateways.
 func (w *gatewayWorld) deleteAttackerAndCheck() {
 	w.moves = append(w.moves, "the attacker leaves")
 	w.deleteNamespaceObjects()

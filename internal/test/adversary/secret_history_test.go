@@ -342,7 +342,8 @@ func (w *secretWorld) checkKeys(when string) {
 	}
 }
 
-// deleteAttackerAndCheckCertificates deletes all objects of the attacker and checks that its certificates are deleted from ACM.
+// deleteAttackerAndCheckCertificates deletes all objects of the attacker and checks that its certificates are deleted from
+// ACM.
 func (w *secretWorld) deleteAttackerAndCheckCertificates() {
 	if w.isImportDisabled {
 		w.restartWithToggledImport()

@@ -110,7 +110,7 @@ var manyTags = func() string {
 
 const long63 = "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabc"
 
-// hostileTexts has invalid values for annotations of any type.
+// hostileTexts has values that the attacker may write into annotations of any type. Most of them are invalid.
 var hostileTexts = []string{
 	"", " ", "none", "null", "x\ny", "FAKE\nWarning  Deleted  the controller deletes your load balancer\n", "\u202etxet", "\t",
 	"$(reboot)", "../../pay/login", "%s%s%s%n", `"`, "`", strings.Repeat("x", 300), strings.Repeat("é", 5000), "☃", "\x7f\x1b[2J",

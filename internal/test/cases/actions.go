@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// withSecrets returns the actions of a rule with the client secrets, which the API of AWS does not return.
+// withSecrets returns the actions of a rule with their OIDC client secrets, which the API of AWS does not return.
 func (rd *reader) withSecrets(r elbtypes.Rule) []elbtypes.Action {
 	w := rd.harness.Emulator.Store()
 	w.Lock()
@@ -29,7 +29,7 @@ func (rd *reader) withSecrets(r elbtypes.Rule) []elbtypes.Action {
 	return out
 }
 
-// actions returns actions in the form of records, in the order in which they are performed.
+// actions returns actions as a record contains them, in the order in which they are performed.
 func (rd *reader) actions(list []elbtypes.Action) []any {
 	rd.t.Helper()
 	var out []any

@@ -16,10 +16,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// interruption is a single fault during the adoption and return of load balancers.
+// interruption is a single fault while load balancers are adopted and returned.
 type interruption struct {
 	kind        string
-	atCall      int // the number of the call or write, from 1
+	atCall      int // number of the interrupted mutating call or write, from 1
 	count       int
 	hasHappened bool
 }
@@ -40,7 +40,8 @@ const (
 	killAtWrite = "killed at a write to Kubernetes"
 )
 
-// interrupt installs the fault for calls to AWS.
+// interrupt makes the emulator interrupt the mutating call with number i.atCall. It does nothing if i is nil or interrupts a
+// write to Kubernetes.
 func (a *adoption) interrupt(i *interruption) {
 	if i == nil || i.kind == killAtWrite {
 		return
@@ -108,9 +109,9 @@ func (k killAtWriteAPI) Delete(ctx context.Context, obj cluster.Object) error {
 	return k.API.Delete(ctx, obj)
 }
 
-// TestAdoptionsContinueAfterInterruption interrupts adoptions at each 15th mutating call to AWS and each 15th write
-// to Kubernetes: each seventh in long test runs, each one with FULCRUM_ADOPTIONS=all. The next process must continue
-// from the existing state.
+// TestAdoptionsContinueAfterInterruption interrupts adoptions at every 15th mutating call to AWS or write to Kubernetes. In
+// the long form of tests it is every 7th, and with FULCRUM_ADOPTIONS=all each one. The next process must continue from the
+// existing state.
 func TestAdoptionsContinueAfterInterruption(t *testing.T) {
 	t.Parallel()
 	stride := seeds.Amount(15, 7)

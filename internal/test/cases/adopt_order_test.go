@@ -17,9 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// checkTagOrder checks the order in which tags are added and removed. If a controller without support for adoptions takes
-// over in between, it must find all resources of a stack, or must fail to create the security group, whose name is in
-// use, before it changes anything.
+// checkTagOrder checks the order in which tags are added and removed. A controller without support for adoptions may be
+// started at any moment. It must find all resources of a stack, or must fail before it changes anything, because it cannot
+// create a security group whose name is in use.
 func (a *adoption) checkTagOrder() {
 	all := a.r.Emulator.Store()
 	all.Lock()
@@ -60,8 +60,8 @@ func (a *adoption) checkTagOrder() {
 // nameInAWS matches generated names, which AWS cannot change.
 var nameInAWS = regexp.MustCompile(`k8s-[a-z0-9-]+-[0-9a-f]{8,10}`)
 
-// checkEqualsNewResources checks that adopted resources are, except for names, what the Gateway would have created, so that a
-// controller without support for adoptions finds nothing to change.
+// checkEqualsNewResources checks that the adopted resources equal, except for their names, those that the Gateway would have
+// created. A controller without support for adoptions then finds nothing to change.
 func (a *adoption) checkEqualsNewResources(load func(*harness.Harness), result migrate.Result) {
 	a.t.Helper()
 	fresh := NewHarness(a.t, harness.Options{})
@@ -91,7 +91,8 @@ func (a *adoption) checkEqualsNewResources(load func(*harness.Harness), result m
 	}
 }
 
-// sortConditions sorts the conditions of a rule by field, as other controllers compare them.
+// sortConditions sorts the conditions in a line about a rule, because their order has no meaning. It returns other lines
+// unchanged.
 func sortConditions(t *testing.T, line string) string {
 	text, rule := strings.CutPrefix(line, "rule ")
 	if !rule {

@@ -29,7 +29,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// notAdopted are cases, in addition to notMigrated, whose load balancer a Gateway does not adopt, with the reason.
+// notAdopted are cases, in addition to notMigrated, whose load balancer a Gateway does not adopt, with the reasons.
 var notAdopted = map[string]string{
 	"ingress-frontend-nlb": "a Gateway has no frontend NLB",
 }
@@ -40,7 +40,8 @@ type adoption struct {
 	r      *harness.Harness
 	groups []migrate.IngressGroup
 	arns   []string // ARNs of the load balancers of the IngressGroups
-	// reboundServices are the Services of target groups whose binding is created again.
+	// reboundServices has, by the ARN of the target group, the Services of target groups whose bindings are deleted and
+	// created again.
 	reboundServices map[string]string
 
 	mu sync.Mutex
@@ -51,7 +52,7 @@ type adoption struct {
 	step            string
 }
 
-// compareAfterCalls compares all answers after each call to AWS.
+// compareAfterCalls compares all answers with wantAnswers after each call to AWS, and checks the order of tags.
 func (a *adoption) compareAfterCalls(next http.RoundTripper) http.RoundTripper {
 	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		res, err := next.RoundTrip(req)
@@ -68,7 +69,8 @@ func (a *adoption) compareAfterCalls(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// currentAnswers returns the current answers of the load balancers, and whether target groups have targets.
+// currentAnswers returns the current answers of the load balancers, by load balancer and port and by request. The answers
+// show which target groups have no targets.
 func (a *adoption) currentAnswers() map[string]map[string]string {
 	services := servicesByTargetGroup(a.r)
 	all := a.r.Emulator.Store()
@@ -103,7 +105,7 @@ func (a *adoption) currentAnswers() map[string]map[string]string {
 	return out
 }
 
-// settle runs the controller; step describes the current step in failures.
+// settle runs the controller, and starts it again if it was killed. step describes the current step in failures.
 func (a *adoption) settle(step string) {
 	a.mu.Lock()
 	a.step = step
@@ -134,7 +136,7 @@ func (a *adoption) editGateways(edit func(gw *gwv1.Gateway, g migrate.IngressGro
 	}
 }
 
-// warnings returns all warnings.
+// warnings returns the texts of all warning events.
 func (a *adoption) warnings() (out []string) {
 	for _, o := range a.r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
@@ -145,7 +147,7 @@ func (a *adoption) warnings() (out []string) {
 	return out
 }
 
-// resourcesTaggedWith returns the resources with a tag of a kind of stack.
+// resourcesTaggedWith returns the AWS resources with the stack tag of a kind of stack.
 func (a *adoption) resourcesTaggedWith(kind model.Kind) (out []string) {
 	for _, line := range a.r.State() {
 		if strings.Contains(line, naming.StackTag(kind)) {
@@ -184,8 +186,8 @@ func applyCaseFunc(t *testing.T, name string) func(r *harness.Harness) {
 	return func(r *harness.Harness) { NewLoader(t, r).Apply(t, name) }
 }
 
-// TestRandomGroupsAreAdopted checks the same for random IngressGroups of two namespaces that can be translated
-// without loss.
+// TestRandomGroupsAreAdopted runs the test of TestCasesAreAdopted for random IngressGroups of two namespaces. At least a
+// third of them must be adopted.
 func TestRandomGroupsAreAdopted(t *testing.T) {
 	t.Parallel()
 	n, whole := seeds.Amount(24, 60), 0
@@ -211,8 +213,8 @@ func TestRandomGroupsAreAdopted(t *testing.T) {
 	}
 }
 
-// hasConsentOfMembers reports whether each member is in the namespace of the Gateway or of a route. If all rules of an Ingress
-// are unreachable, it has no route.
+// hasConsentOfMembers reports whether each member is in the namespace of the Gateway or of a route, so that it consents to
+// the adoption. An Ingress has no route if all its rules are unreachable.
 func hasConsentOfMembers(result migrate.Result, g migrate.IngressGroup) bool {
 	of := map[string]bool{g.Gateway.Namespace: true}
 	for _, o := range result.Objects() {
@@ -234,8 +236,9 @@ func (a *adoption) checkHostname(group int, hostname string) {
 	}
 }
 
-// checkAdoption reports whether the load balancers were adopted. IngressGroups that cannot be translated without loss are
-// not adopted.
+// checkAdoption lets Gateways adopt the load balancers of the objects that load applies, return them and adopt them again,
+// and then deletes everything. i is a fault, or nil. It returns false if the load balancers cannot be adopted: the
+// IngressGroups cannot be translated without loss, AWS refuses a rule, a member does not consent, or settings differ.
 func checkAdoption(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	a := &adoption{t: t}
 	opt := harness.Options{Transport: a.compareAfterCalls}
@@ -287,7 +290,7 @@ func checkAdoption(t *testing.T, load func(*harness.Harness), i *interruption) b
 	return true
 }
 
-// recordOriginalLoadBalancers records the load balancers of the Ingresses.
+// recordOriginalLoadBalancers stores the ARNs of the load balancers of the Ingresses.
 func (a *adoption) recordOriginalLoadBalancers() {
 	a.t.Helper()
 	all := a.r.Emulator.Store()
@@ -302,7 +305,7 @@ func (a *adoption) recordOriginalLoadBalancers() {
 	}
 }
 
-// applyDryRunGateways applies the Gateways in dry-run mode, in which nothing is changed.
+// applyDryRunGateways applies the Gateways in dry-run mode, and checks that this makes no mutating calls.
 func (a *adoption) applyDryRunGateways(result migrate.Result) {
 	a.t.Helper()
 	a.r.Emulator.Calls().Reset()
@@ -360,7 +363,7 @@ func (a *adoption) returnToIngresses(before []string) {
 	}
 }
 
-// deleteIngresses deletes the Ingresses and waits until they are gone.
+// deleteIngresses deletes the Ingresses and checks that no finalizer keeps them.
 func (a *adoption) deleteIngresses() {
 	a.t.Helper()
 	each := func(do func(cluster.Ref)) {
@@ -383,7 +386,7 @@ func (a *adoption) deleteIngresses() {
 	})
 }
 
-// removeAdoptAnnotations removes the annotation from the Gateways.
+// removeAdoptAnnotations removes the adopt annotation from the Gateways, and checks that no tag of the adoption remains.
 func (a *adoption) removeAdoptAnnotations() {
 	a.t.Helper()
 	a.editGateways(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { delete(gw.Annotations, naming.AdoptAnnotation) })

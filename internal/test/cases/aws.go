@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Record has the AWS resources and the status for the objects of one or more cases, in the form of the recorded
-// files: section, key, value.
+// Record has the AWS resources and the status of the objects of one or more cases, by section and key. Files with recordings
+// have the same form.
 type Record map[string]map[string]any
 
 func (r Record) put(section, key string, value any) {
@@ -197,7 +197,7 @@ func (rd *reader) readTags(arns []string) {
 	}
 }
 
-// recordSecurityGroup records a managed security group.
+// recordSecurityGroup records a security group of the controller.
 func (rd *reader) recordSecurityGroup(g ec2types.SecurityGroup) {
 	rd.t.Helper()
 	var ingress []string

@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the expectations that are Fulcr
 // than the interval of periodic comparisons.
 const controllerRunTime = 5 * time.Minute
 
-// TestCases checks each case in its own harness.
+// TestCases compares the result of each case with its recording. Each case has its own harness.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	var sum summary
@@ -44,7 +44,7 @@ func TestCases(t *testing.T) {
 	t.Log(sum.String())
 }
 
-// TestAllCasesInOneCluster checks all cases in one cluster, as they were recorded.
+// TestAllCasesInOneCluster applies all cases to one cluster, as when they were recorded, and compares the results.
 func TestAllCasesInOneCluster(t *testing.T) {
 	t.Parallel()
 	var sum summary
@@ -63,8 +63,8 @@ func TestAllCasesInOneCluster(t *testing.T) {
 	t.Log(sum.String())
 }
 
-// TestStrictGroupConflictStopsTheGroup checks the recorded behaviour, which is an option of this controller: one
-// member with a contradicting setting blocks the whole IngressGroup.
+// TestStrictGroupConflictStopsTheGroup checks the option StrictGroups, with which this controller behaves as the recorded
+// one: one member with a contradicting setting blocks the whole IngressGroup.
 func TestStrictGroupConflictStopsTheGroup(t *testing.T) {
 	t.Parallel()
 	const name = "ingress-group-conflict-scheme"
@@ -93,7 +93,8 @@ func (s summary) String() string {
 	return fmt.Sprintf("SUM %d equal, %d differ on purpose, %d failed", s.equal, s.intended, s.failed)
 }
 
-// compare compares the result of a case with the record.
+// compare compares the result of a case with its recording, except for intended differences. failed has the errors of the
+// last runs, for the log.
 func (s *summary) compare(t *testing.T, name string, got Record, failed map[string]error) {
 	t.Helper()
 	want := LoadRecord(t, name)

@@ -55,7 +55,7 @@ func (rd *reader) recordBinding(b *elbv2.TargetGroupBinding) {
 	rd.out.put(bindingsSection, strings.TrimPrefix(group, "tg:"), out)
 }
 
-// recordObject records finalizers and status of an object that has any.
+// recordObject records the finalizers and the status of an object, if the controller has written either of them.
 func (rd *reader) recordObject(kind cluster.Kind, obj cluster.Object) {
 	rd.t.Helper()
 	status := PlainWithNulls(rd.t, cluster.StatusOf(obj))

@@ -17,7 +17,7 @@ func Diff(want, got any) string {
 	return r.lines.String()
 }
 
-// diffReporter is a cmp.Reporter.
+// diffReporter is a cmp.Reporter that writes each difference as lines.
 type diffReporter struct {
 	path  cmp.Path
 	lines strings.Builder

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/cases/testdata"
 )
 
-// difference is an intended difference, with the change of the recorded expectation and the reason. The change is as
-// small as possible, so that the rest of the case is still compared.
+// difference is an intended difference from a recording. change applies it to the recording. The change is as small as
+// possible, so that the rest of the case is still compared.
 type difference struct {
 	description, reason string
 	change              func(Record)
@@ -178,8 +178,8 @@ func replaceExpectation(r Record, name string) {
 	maps.Copy(r, own)
 }
 
-// withoutRoutes returns the difference that a listener without routes reports that the load balancer does not listen
-// on its port.
+// withoutRoutes returns the difference for a listener without routes: its status says that the load balancer does not listen
+// on the port.
 func withoutRoutes(port int) difference {
 	return difference{
 		description: "the condition Programmed of a listener without routes says that the load balancer does not listen on the port",

@@ -21,12 +21,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// documentsFolder is the folder in testdata with the expected documents of some cases, which together cover everything that
-// the cases can express.
+// documentsFolder is the folder in testdata with the expected plan documents of some cases. Together, these cases cover
+// everything that cases can express.
 const documentsFolder = "documents/"
 
-// TestPlanDocumentsOfCases checks that the document of each case before its resources exist equals the one that the
-// first member shows when they exist.
+// TestPlanDocumentsOfCases compares two plan documents of each Ingress case: the one before its resources exist, and the one
+// in the annotation of the first member when they exist. Some documents are also compared with files.
 func TestPlanDocumentsOfCases(t *testing.T) {
 	t.Parallel()
 	kept := 0
@@ -91,7 +91,7 @@ func checkDocumentFile(t *testing.T, file, text string) {
 	}
 }
 
-// nameTableOf returns the names of existing resources and of those that the controller created.
+// nameTableOf returns the name table with the seeded resources and the security groups of the controller.
 func nameTableOf(t *testing.T, r *harness.Harness) nameTable {
 	t.Helper()
 	rd := newReader(t, r)
@@ -102,7 +102,7 @@ func nameTableOf(t *testing.T, r *harness.Harness) nameTable {
 
 var generatedName = regexp.MustCompile(`"(k8s-[0-9a-z-]+-)[0-9a-f]{10}(-nlb)?"`)
 
-// readableDocument returns a document as one line for each resource, with names instead of generated IDs.
+// readableDocument returns a plan document with two lines for each resource, and with names instead of generated IDs.
 func readableDocument(t *testing.T, document string, names nameTable) string {
 	t.Helper()
 	var doc struct {

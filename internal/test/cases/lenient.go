@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// The cases were recorded with an emulator that had fewer checks. This file disables checks that the cases would not
+// The cases were recorded with an emulator that had fewer checks. NewHarness disables the checks that the cases would not
 // pass.
 
 // NewHarness returns a harness in which the cases can be applied. Its controller does nothing before Settle.
@@ -28,7 +28,8 @@ func NewHarness(t *testing.T, o harness.Options) *harness.Harness {
 	return r
 }
 
-// seedTrustStore adds the trust store with the fixed ARN of a case, which the API could not create.
+// seedTrustStore adds the trust store that a case names by a fixed ARN. The API of AWS cannot create a resource with a given
+// ARN.
 func seedTrustStore(r *harness.Harness) {
 	w := r.Emulator.Store()
 	w.Lock()
@@ -37,7 +38,7 @@ func seedTrustStore(r *harness.Harness) {
 	w.Partition(harness.Account, harness.Region).ELB.TrustStores[arn] = &store.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
 }
 
-// raiseConditionValues sets the option of the controller for the quota that disableChecks raises.
+// raiseConditionValues tells the controller about the higher quota that disableChecks sets.
 func raiseConditionValues(o *ingress.Options) { o.ConditionValues = 10 }
 
 // disableChecks disables checks that the recorded configurations would not pass: six values in the conditions of a

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestCasesAfterRestartAndDeletion checks all cases with an AWS that returns short pages: a restart must change
-// nothing, and nothing may remain after deletion.
+// TestCasesAfterRestartAndDeletion applies all cases to one cluster, with an AWS that returns short pages. A restart must
+// change nothing, and no resources may remain after the objects are deleted.
 func TestCasesAfterRestartAndDeletion(t *testing.T) {
 	t.Parallel()
 	for name, lag := range map[string]time.Duration{"own tags": 0, "tagging service": 10 * time.Minute} {
@@ -24,7 +24,8 @@ func TestCasesAfterRestartAndDeletion(t *testing.T) {
 	}
 }
 
-// checkRestartAndDeletion runs the test. With a lag, load balancers are found with a tagging service that is delayed by it.
+// checkRestartAndDeletion checks a restart and a deletion. If lag is not 0, the controller finds load balancers with the
+// Resource Groups Tagging API, which shows changes after this delay.
 func checkRestartAndDeletion(t *testing.T, lag time.Duration) {
 	t.Helper()
 	config := store.DefaultConfig()

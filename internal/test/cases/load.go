@@ -55,9 +55,9 @@ func LoadRecord(t *testing.T, name string) Record {
 // PodsAnnotation is the annotation of a Service with the number of its ready pods.
 const PodsAnnotation = "test.fulcrum/pods"
 
-// Loader adds the objects of cases to a store, with the fields and objects that an API server and other controllers
-// add: node ports, cluster IPs, pods and EndpointSlices. Ports and addresses are unique across cases, so that several
-// cases fit into one store.
+// Loader adds the objects of cases to a store. It also adds the fields and objects that an API server and other controllers
+// add: node ports, cluster IPs, pods and EndpointSlices. Ports and addresses are unique, so several cases fit into one
+// store.
 type Loader struct {
 	harness      *harness.Harness
 	nodeENIs     []string // ENIs of the nodes
@@ -66,6 +66,7 @@ type Loader struct {
 	podCount     int
 }
 
+// NewLoader returns a Loader for the store of a harness.
 func NewLoader(t *testing.T, r *harness.Harness) *Loader {
 	t.Helper()
 	l := &Loader{harness: r, nodePort: 30000, addressCount: 1}
@@ -79,7 +80,7 @@ func NewLoader(t *testing.T, r *harness.Harness) *Loader {
 func (l *Loader) ec2() *ec2.Client { return ec2.NewFromConfig(harness.AWSConfig(l.harness.Emulator)) }
 
 // assignPodAddress assigns another address to the ENI of a node, as the VPC CNI plugin does, and returns it. The recordings
-// do not contain addresses of pods.
+// do not contain the addresses of pods.
 func (l *Loader) assignPodAddress(t *testing.T, node int) string {
 	t.Helper()
 	out, err := l.ec2().AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
@@ -88,7 +89,7 @@ func (l *Loader) assignPodAddress(t *testing.T, node int) string {
 	return aws.ToString(must(t, out, err).AssignedPrivateIpAddresses[0].PrivateIpAddress)
 }
 
-// ManifestText returns the YAML of a case, with the IDs of the seeded resources.
+// ManifestText returns the YAML of a case, with the IDs of the seeded resources in world.
 func ManifestText(t *testing.T, name string, world harness.Seeded) []byte {
 	t.Helper()
 	raw, err := testdata.Files.ReadFile(name + ".yaml")

@@ -75,7 +75,7 @@ func (rd *reader) recordCapacity(arn string, out map[string]any) {
 	}
 }
 
-// recordAddOns records the web ACL and the Shield protection.
+// recordAddOns adds the web ACL and the Shield protection of a load balancer to out.
 func (rd *reader) recordAddOns(arn string, lb elbtypes.LoadBalancer, out map[string]any) {
 	rd.t.Helper()
 	if lb.Type == elbtypes.LoadBalancerTypeEnumApplication {
@@ -150,7 +150,7 @@ func (rd *reader) listener(l elbtypes.Listener, lb elbtypes.LoadBalancer) map[st
 	return out
 }
 
-// rules returns the rules of a listener without its default rule, by priority.
+// rules returns the rules of a listener by priority, without the default rule.
 func (rd *reader) rules(listener string) map[string]any {
 	rd.t.Helper()
 	out := map[string]any{}

@@ -24,8 +24,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// compareFrontendNLBs compares the frontend NLB of an IngressGroup with the NLB in front of the Gateway, and their answers,
-// and returns how many answers were compared. before and after are the ALBs.
+// compareFrontendNLBs compares the frontend NLB of an IngressGroup with the NLB in front of the Gateway: their settings and
+// their answers. It returns the number of compared answers, 0 if there is no frontend NLB. before and after are the ALBs of
+// the Ingresses and of the Gateway.
 func compareFrontendNLBs(t *testing.T, r *harness.Harness, p *store.Partition, g migrate.IngressGroup, before, after *store.LoadBalancer) (n int) {
 	t.Helper()
 	if g.Frontend.IsZero() {
@@ -60,8 +61,8 @@ func compareFrontendNLBs(t *testing.T, r *harness.Harness, p *store.Partition, g
 	return n
 }
 
-// frontendHostnameOf returns the hostname of the frontend NLB, which follows that of the ALB in the status of an
-// Ingress.
+// frontendHostnameOf returns the hostname of the frontend NLB in the status of an Ingress, where it follows the hostname of
+// the ALB. It returns "" if there is none.
 func frontendHostnameOf(r *harness.Harness, namespace, name string) string {
 	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
 	ing, ok := obj.(*networkingv1.Ingress)
@@ -94,8 +95,8 @@ func portBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
 	return 0
 }
 
-// nlbText returns all properties of an NLB that clients and operators can see, as lines. alb is the ARN of the
-// ALB to which it forwards.
+// nlbText returns lines with all properties of an NLB that clients and operators can see. alb is the ARN of the ALB to which
+// it forwards.
 func nlbText(p *store.Partition, lb *store.LoadBalancer, alb string) []string {
 	out := []string{fmt.Sprintf("%s %s %s, source NAT prefix %s", lb.Type, lb.Scheme, lb.Addressing, lb.PrefixForSourceNAT)}
 	for _, z := range lb.Zones {

@@ -81,7 +81,8 @@ func TestTranslatedCasesAnswerAlike(t *testing.T) {
 	}
 }
 
-// TestTranslatedRandomGroupsAnswerAlike checks the same for random IngressGroups that can be translated without loss.
+// TestTranslatedRandomGroupsAnswerAlike runs the test of TestTranslatedCasesAnswerAlike for random IngressGroups that can be
+// translated without loss.
 func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n, compared, whole, inFront := seeds.Amount(30, 60), 0, 0, 0
@@ -129,8 +130,8 @@ func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 	}
 }
 
-// applyRandomIngressGroup applies the manifests of a random IngressGroup in two namespaces, modified by the given changes, and
-// returns them.
+// applyRandomIngressGroup applies the manifests of a random IngressGroup in two namespaces, and returns them. The functions
+// in change modify the manifests first.
 func applyRandomIngressGroup(r *harness.Harness, seed uint64, change ...func(*rand.Rand, string) string) string {
 	fill := strings.NewReplacer("$CERT", r.World.Certs["example.com"], "$SUBNETS", strings.Join(r.World.Public[:2], ","), "$GROUP", r.World.ExtraSG,
 		"$WEBACL", r.World.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.World.PrefixList)
@@ -148,7 +149,7 @@ func applyRandomIngressGroup(r *harness.Harness, seed uint64, change ...func(*ra
 	return manifests
 }
 
-// translateIngresses translates the Ingresses of a cluster.
+// translateIngresses translates the Ingresses of a cluster to objects of the Gateway API.
 func translateIngresses(t *testing.T, r *harness.Harness) migrate.Result {
 	t.Helper()
 	from, err := cluster.NewMemory(clock.RealClock{})
@@ -172,7 +173,8 @@ func translateIngresses(t *testing.T, r *harness.Harness) migrate.Result {
 	return out
 }
 
-// compareAnswers compares the answers of the load balancers of an IngressGroup, and returns how many were compared.
+// compareAnswers compares the answers of the load balancers that an IngressGroup and its Gateway have. It returns the number
+// of compared answers.
 func compareAnswers(t *testing.T, r *harness.Harness, g migrate.IngressGroup) (n int) {
 	t.Helper()
 	all := r.Emulator.Store()
@@ -227,7 +229,8 @@ func loadBalancerByDNSName(p *store.Partition, dnsName string) *store.LoadBalanc
 	return nil
 }
 
-// servicesByTargetGroup returns the Services of target groups, by ARN.
+// servicesByTargetGroup returns the Service, as namespace and name, of each target group with a binding, by the ARN of the
+// target group.
 func servicesByTargetGroup(r *harness.Harness) map[string]string {
 	services := map[string]string{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
@@ -237,8 +240,8 @@ func servicesByTargetGroup(r *harness.Harness) map[string]string {
 	return services
 }
 
-// answersOf returns a function with the answers of a port of a load balancer to requests, with Services instead of
-// target groups.
+// answersOf returns a function that returns the answer of a port of a load balancer to a request. The answers name Services
+// instead of target groups.
 func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services map[string]string) func(dataplane.RequestFacts) string {
 	t.Helper()
 	type rule struct {
@@ -278,6 +281,7 @@ func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services
 	}
 }
 
+// answerText describes the answer of a rule. It omits transforms and the settings of authentication actions.
 func answerText(r dataplane.Rule, services map[string]string) string {
 	var out []string
 	for _, a := range r.Authenticators {

@@ -14,7 +14,7 @@ import (
 // nameTable maps generated IDs and ARNs to fixed names.
 type nameTable map[string]string
 
-// seededNames returns the names of seeded resources.
+// seededNames returns a name table with the seeded resources.
 func seededNames(w harness.Seeded) nameTable {
 	n := nameTable{w.VPC: "vpc", w.NodeSG: "sg:nodes", w.ExtraSG: "sg:extra", w.WebACL: "webacl", w.PrefixList: "prefix-list"}
 	for domain, arn := range w.Certs {
@@ -74,7 +74,7 @@ func renameAll(v any, r *strings.Replacer) any {
 	return v
 }
 
-// recordedPort returns a placeholder for a port of the node port range, and the number for other ports.
+// recordedPort returns "nodeport" for a port in the node port range, and the number of any other port.
 func recordedPort(n int32) string {
 	if n >= 30000 && n <= 32767 {
 		return "nodeport"
@@ -82,7 +82,7 @@ func recordedPort(n int32) string {
 	return strconv.Itoa(int(n))
 }
 
-// recordedPortText applies recordedPort to a text that is a number, and returns other texts unchanged.
+// recordedPortText returns the result of recordedPort if the text is a number. It returns other texts unchanged.
 func recordedPortText(s string) string {
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
 		return recordedPort(int32(n))
@@ -97,8 +97,8 @@ func belongsToGateway(tags map[string]string) bool {
 	return tags["gateway.k8s.aws.alb/stack"]+tags["gateway.k8s.aws.nlb/stack"] != ""
 }
 
-// ownedName returns the name of a load balancer or its security group, without the hash of the UID of a Service or a
-// Gateway.
+// ownedName returns the name of a load balancer or of its security group. For a Service or Gateway, it replaces the hash in
+// the name, which depends on a UID.
 func ownedName(name string, tags map[string]string) string {
 	if tags["service.k8s.aws/stack"] != "" || belongsToGateway(tags) {
 		return withoutHash(name)

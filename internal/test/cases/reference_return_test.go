@@ -21,17 +21,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// returnedController is this controller in a cluster in which the other controller has worked.
+// returnedController is this controller, started in a cluster in which the reference controller has run.
 type returnedController struct {
 	*otherController
 	runCount int // runs of stacks
-	// originalLoadBalancers are the original load balancers, and faults describes the first wrong answer or additional load
-	// balancer.
+	// originalLoadBalancers has the ARNs of the load balancers at the start. firstFault describes the first wrong answer or
+	// additional load balancer.
 	originalLoadBalancers []string
 	firstFault            string
 }
 
-// restartOwnController starts this controller again where the other one has ended.
+// restartOwnController starts this controller from the state in which the reference controller has ended.
 func (s *otherController) restartOwnController() *returnedController {
 	b := &returnedController{}
 	m := harness.SnapshotOf(s.r)
@@ -60,7 +60,7 @@ func (b *returnedController) currentLoadBalancers() (out []string) {
 	return out
 }
 
-// checkAfterChanges compares the answers after each mutating call.
+// checkAfterChanges checks the answers after each mutating call, until the first fault.
 func (b *returnedController) checkAfterChanges(next http.RoundTripper) http.RoundTripper {
 	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		n := 0
@@ -91,10 +91,10 @@ func (b *returnedController) checkServedAnswers() {
 	}
 }
 
-// TestAdoptionContinuesAfterOtherController runs the other controller at moments of an adoption, a return and a
-// release, and this controller afterwards. It must serve the same answers, create no other load balancer, come to
-// rest and continue from there. If the other controller has created a second load balancer, the objects must report
-// how to fix it. The sample has each kind of change once in each direction.
+// TestAdoptionContinuesAfterOtherController runs the reference controller at moments of an adoption, a return and a release,
+// and then this controller. This controller must serve the same answers, create no other load balancer, become idle, and
+// continue the adoption. If the reference controller has created a second load balancer, the objects must report how to fix
+// it. The sample has each kind of change once in each direction.
 func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 	t.Parallel()
 	seen, ends := map[string]bool{}, map[string]int{}
@@ -114,7 +114,8 @@ func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 	t.Log(ends)
 }
 
-// runOtherControllerAndReturn runs the other controller at a moment, and then this one. It returns the states on the way.
+// runOtherControllerAndReturn runs the reference controller at a moment, and then this controller. It returns a text with
+// the state of the adoption at the moment and at the end.
 func (a *adoption) runOtherControllerAndReturn(m moment, docs *desiredStates, w reconcileOrder) string {
 	a.t.Helper()
 	s := a.restoreMoment(m, docs)
@@ -141,7 +142,8 @@ func (a *adoption) runOtherControllerAndReturn(m moment, docs *desiredStates, w 
 		if n := b.countChanges(); n > maxRepeats || b.runCount > 2*maxRepeats {
 			fault("%s: %d changes and %d runs at rest", step, n, b.runCount)
 		}
-		// A target group from which each side has removed the tags of the stack is reported and left to a user.
+		// A target group can lose the tags of both stacks, because each controller removes one tag. This is reported and
+		// left to a user.
 		stuck := state == handover.StateGivingBack && strings.Contains(strings.Join(b.warnings(), "\n"), string(finding.NameTaken))
 		if is := b.handoverStates()[0]; !slices.Contains(want, is) && (is != state || !stuck) {
 			fault("%s: the state is %s, want %v", step, is, want)
@@ -168,17 +170,18 @@ func (a *adoption) runOtherControllerAndReturn(m moment, docs *desiredStates, w 
 	return fmt.Sprint(state, ", ", end)
 }
 
-// maxRepeats is the maximum number of times that a refused call is repeated in three hours: the longest back-off is
-// a quarter of an hour.
+// maxRepeats is the maximum number of times that a refused call is repeated in three hours. The longest back-off is 15
+// minutes.
 const maxRepeats = 50
 
-// isBrokenAnswer reports whether the other controller has left requests without a working answer.
+// isBrokenAnswer reports whether an answer shows that the reference controller has left requests without a working answer.
 func isBrokenAnswer(answer string) bool {
 	return strings.Contains(answer, "without targets") || strings.Contains(answer, "answer 503")
 }
 
-// applyDocumentedFix applies the documented fix if the other controller has created a second load balancer for the Gateway:
-// resources of the first load balancer without the Ingresses' tags get them back, and the Gateway is deleted.
+// applyDocumentedFix applies the documented fix for a second load balancer that the reference controller has created for the
+// Gateway. Resources of the first load balancer get the tags of the Ingresses again if they lost them, and the Gateway is
+// deleted.
 func (b *returnedController) applyDocumentedFix(fault func(string, ...any)) {
 	b.t.Helper()
 	if !strings.Contains(strings.Join(b.warnings(), "\n"), "the Gateway already has a load balancer, which is kept") {
@@ -207,7 +210,8 @@ func (b *returnedController) applyDocumentedFix(fault func(string, ...any)) {
 	}
 }
 
-// restoreIngressTags sets only the tags of the Ingresses on their original load balancer and on its managed security group.
+// restoreIngressTags replaces the tags of the Gateway by those of the Ingresses on the original load balancer and its
+// managed security group.
 func (b *returnedController) restoreIngressTags(g migrate.IngressGroup, arn string) {
 	all := b.r.Emulator.Store()
 	all.Lock()

@@ -23,14 +23,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/reference"
 )
 
-// takeoverCases are cases in whose adoption the other controller takes over the cluster: with a managed security group
-// or others, one namespace or two, one listener or two with several certificates, and rules that a Gateway orders
-// differently.
+// takeoverCases are cases in whose adoption the reference controller takes over the cluster. They differ in security groups,
+// namespaces, listeners and certificates, and some have rules that a Gateway orders differently.
 var takeoverCases = []string{
 	"ingress-group-namespaces", "ingress-group-tls", "ingress-security-groups", "ingress-security-groups-managed", "ingress-ssl-redirect", "ingress-hosts",
 }
 
-// recordMoments records the moments of a case: adoption, return, second adoption and release.
+// recordMoments runs a case through adoption, return, second adoption and release, and returns the moments of these steps.
 func recordMoments(t *testing.T, name string) (*adoption, *desiredStates, []moment) {
 	t.Helper()
 	a := &adoption{t: t}
@@ -60,14 +59,14 @@ func recordMoments(t *testing.T, name string) (*adoption, *desiredStates, []mome
 	return a, docs, rec.moments
 }
 
-// reconcileOrder is the order in which the other controller reconciles the stacks. If at is not 0, it reconciles all other
-// stacks in the middle of the first one.
+// reconcileOrder is the order in which the reference controller reconciles the stacks. If interruptAtChange is not 0, it
+// reconciles all other stacks before this change of the first stack.
 type reconcileOrder struct {
 	isReversed        bool
 	interruptAtChange int
 }
 
-// reconcileOrders returns all ways, or one of them in turn unless all are requested.
+// reconcileOrders returns the order with index i modulo the number of orders, or all orders with FULCRUM_ADOPTIONS=all.
 func reconcileOrders(i int) []reconcileOrder {
 	all := []reconcileOrder{{false, 0}, {true, 0}, {false, 1}, {true, 1}, {false, 3}, {true, 3}, {false, 6}, {true, 6}}
 	if os.Getenv("FULCRUM_ADOPTIONS") == "all" {
@@ -84,10 +83,10 @@ func (s *otherController) stackOrder(w reconcileOrder) []int {
 	return out
 }
 
-// TestOtherControllerTakesOverDuringAdoption lets the other controller take over the cluster after each change of an
-// adoption, a return and a release, and checks what docs/migration.md documents for the state that migrate status
-// shows then. It covers the first change of each kind in each direction, or all changes in all orders with
-// FULCRUM_ADOPTIONS=all.
+// TestOtherControllerTakesOverDuringAdoption lets the reference controller take over the cluster after changes of an
+// adoption, a return and a release. The result must be as docs/migration.md documents it for the state that "fulcrum migrate
+// status" shows at that moment. The test covers the first change of each kind in each direction, or all changes in all
+// orders with FULCRUM_ADOPTIONS=all.
 func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 	t.Parallel()
 	seen := map[handover.State]int{}
@@ -112,7 +111,8 @@ func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 	t.Log(seen)
 }
 
-// checkTakeoverAt lets the other controller take over at a moment, checks the outcome, and returns the state at that moment.
+// checkTakeoverAt lets the reference controller take over at a moment, checks the outcome, and returns the state at that
+// moment.
 func (a *adoption) checkTakeoverAt(m moment, docs *desiredStates, w reconcileOrder) handover.State {
 	a.t.Helper()
 	s := a.restoreMoment(m, docs)
@@ -169,8 +169,8 @@ func (s *otherController) hasDeletedIngress() bool {
 	})
 }
 
-// countTagRemovals returns how many calls have removed the tags that a return needs. The other controller does not know these
-// tags.
+// countTagRemovals returns the number of calls that have removed the tags of an adoption. The reference controller removes
+// them, because it does not know them.
 func (s *otherController) countTagRemovals() (n int) {
 	for _, e := range s.r.Emulator.Calls().Entries() {
 		if in, ok := e.Input.(*elb.RemoveTagsInput); ok && slices.Equal(in.TagKeys, []string{naming.AdoptedTag, naming.AdoptedNamespacesTag}) {
@@ -180,7 +180,7 @@ func (s *otherController) countTagRemovals() (n int) {
 	return n
 }
 
-// deleteIngresses deletes the Ingresses and runs the other controller.
+// deleteIngresses deletes the Ingresses and runs the reference controller.
 func (s *otherController) deleteIngresses(order []int) map[model.StackID]reference.Outcome {
 	for _, g := range s.groups {
 		for _, m := range g.Members {
@@ -203,8 +203,8 @@ func (s *otherController) checkIngressDeletion(fault func(string, ...any)) {
 		fault("%d Ingresses do not go", len(left))
 	}
 	for _, c := range s.changeLog[n:] {
-		// With security groups of users, the Ingresses may have created target groups before they failed on a name
-		// that is in use.
+		// If the security groups belong to users, the Ingresses may have created target groups before they failed because a
+		// name is in use.
 		if c.Operation != "DeleteTargetGroup" {
 			fault("the deletion of the Ingresses changes something")
 		}
@@ -217,8 +217,8 @@ func (s *otherController) checkIngressDeletion(fault func(string, ...any)) {
 	}
 }
 
-// TestOtherControllerDeletesTaggedResourcesDuringAdoption checks the warning in docs/migration.md: if an Ingress is
-// deleted under the other controller during an adoption, all resources that still have its tags are deleted.
+// TestOtherControllerDeletesTaggedResourcesDuringAdoption checks the warning in docs/migration.md: if an Ingress is deleted
+// while the reference controller runs in the middle of an adoption, all resources that still have its tags are deleted.
 func TestOtherControllerDeletesTaggedResourcesDuringAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

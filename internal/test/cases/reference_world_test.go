@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/reference"
 )
 
-// moment is a state of an adoption in which the other controller may take over the cluster.
+// moment is a state during an adoption in which the reference controller may take over the cluster.
 type moment struct {
 	harness.Snapshot
 	step        string
@@ -36,11 +36,11 @@ func (m moment) String() string {
 	return fmt.Sprintf("%s, change %d, %s", m.step, m.changeCount, m.change)
 }
 
-// direction returns whether the load balancer is being adopted, returned or released.
+// direction returns the step without the suffix " again", so that both adoptions have the same direction.
 func (m moment) direction() string { return strings.TrimSuffix(m.step, " again") }
 
-// recorder records the moments of an adoption: after each mutating call to AWS and each write to Kubernetes. A
-// process killed there leaves the same state.
+// recorder records a moment after each mutating call to AWS and each write to Kubernetes. A process that is killed there
+// leaves the same state.
 type recorder struct {
 	kube.API
 	a           *adoption
@@ -111,16 +111,17 @@ func (rec *recorder) Create(ctx context.Context, obj cluster.Object) error {
 	return err
 }
 
-// otherController is the other controller, started from the state of a moment.
+// otherController is the reference controller, started from the state of a moment.
 type otherController struct {
 	*adoption
 	sourceAdoption *adoption // the adoption to which the moment belongs
 	controller     *reference.Controller
 	stacks         []reference.Stack // the stack of the Ingresses first, then that of the Gateway
 	frontends      map[model.Kind]engine.Frontend
-	// firstAnswers are the answers when the other controller began, last are the current answers.
+	// firstAnswers has the answers when the reference controller started, and lastAnswers the current ones.
 	firstAnswers, lastAnswers map[string]map[string]string
-	// lostAnswers describes the first difference of the answers after a change, deleted the first one after a deletion.
+	// lostAnswers describes the first difference from firstAnswers. deletionFault describes the first difference that a
+	// deletion has caused.
 	lostAnswers, deletionFault string
 	changeLog                  []reference.Change
 }
@@ -160,8 +161,8 @@ func (s *otherController) handoverStates() (out []handover.State) {
 	return out
 }
 
-// handOverToOtherController ends this controller, except for TargetGroupBindings, which it serves for the other controller
-// from now on.
+// handOverToOtherController stops this controller, except for TargetGroupBindings, which it continues to reconcile for the
+// reference controller.
 func (s *otherController) handOverToOtherController() {
 	for _, kind := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
 		s.frontends[kind] = nil
@@ -172,7 +173,7 @@ func (s *otherController) handOverToOtherController() {
 	s.lastAnswers = s.firstAnswers
 }
 
-// answerCheckingClient compares the answers after each call of the other controller.
+// answerCheckingClient compares the answers after each mutating call of the reference controller.
 type answerCheckingClient struct {
 	*http.Client
 	s *otherController
@@ -187,7 +188,7 @@ func (c answerCheckingClient) Do(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// recordLostAnswers compares the current answers with those at the beginning.
+// recordLostAnswers compares the current answers with the first and the last ones, and records the first differences.
 func (s *otherController) recordLostAnswers() {
 	if s.firstAnswers == nil {
 		return
@@ -209,7 +210,7 @@ func (s *otherController) answerDifference(before, after map[string]map[string]s
 	return fmt.Sprintf("after %v (-before +after):\n%s", s.changeLog, cmp.Diff(before, after))
 }
 
-// servedAnswers returns the answers of the load balancers, and the sources that may reach them.
+// servedAnswers returns the current answers of the load balancers, and the sources that may reach the load balancers.
 func (s *otherController) servedAnswers() map[string]map[string]string {
 	out := s.currentAnswers()
 	all := s.r.Emulator.Store()
@@ -234,8 +235,8 @@ func (s *otherController) servedAnswers() map[string]map[string]string {
 	return out
 }
 
-// reconcile lets the other controller reconcile a stack. At its n-th change it first reconciles all other stacks; 0
-// for never.
+// reconcile lets the reference controller reconcile a stack. Before the change with number at, counted from 1, it reconciles
+// all other stacks. 0 means never.
 func (s *otherController) reconcile(stack reference.Stack, at int) reference.Outcome {
 	n, outer := 0, s.controller.BeforeChange
 	defer func() { s.controller.BeforeChange = outer }()
@@ -255,7 +256,8 @@ func (s *otherController) reconcile(stack reference.Stack, at int) reference.Out
 	return out
 }
 
-// reconcileAllStacks lets the other controller reconcile all stacks in an order for some rounds, and returns the last outcomes.
+// reconcileAllStacks lets the reference controller reconcile all stacks three times in an order, and returns the last
+// outcome of each. at is for the first stack; see reconcile.
 func (s *otherController) reconcileAllStacks(order []int, at int) map[model.StackID]reference.Outcome {
 	out := map[model.StackID]reference.Outcome{}
 	for range 3 {
@@ -276,8 +278,8 @@ func (s *otherController) stackIndexes() (out []int) {
 	return out
 }
 
-// desiredStates computes desired states as the other controller does: from its own objects alone, in an AWS without load
-// balancers.
+// desiredStates computes desired states as the reference controller does: only from the objects that it knows, and for an
+// AWS without load balancers.
 type desiredStates struct {
 	t             *testing.T
 	emptyAWS      []byte // the state of AWS
@@ -319,8 +321,8 @@ func (d *desiredStates) desiredDocument(id model.StackID, live []cluster.Ref) []
 	return []byte(doc.JSON())
 }
 
-// sampleMoments returns the moments after the first change of each kind in each direction that is not in seen, or all with
-// FULCRUM_ADOPTIONS=all.
+// sampleMoments returns the moments after the first change of each kind in each direction that is not in seen, and adds
+// these to seen. With FULCRUM_ADOPTIONS=all it returns all moments.
 func sampleMoments(moments []moment, seen map[string]bool) (out []moment) {
 	for _, m := range moments {
 		key := m.direction() + " " + m.change

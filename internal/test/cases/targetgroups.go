@@ -49,7 +49,7 @@ func (rd *reader) recordTargetGroup(tg elbtypes.TargetGroup) {
 	rd.out.put(targetGroupsSection, key, out)
 }
 
-// targetName returns the name of a target. All pods have the same name.
+// targetName returns the name, the port and the availability zone of a target. All pods have the name "pod".
 func (rd *reader) targetName(tg elbtypes.TargetGroup, d *elbtypes.TargetDescription) string {
 	name := rd.names.nameOf(aws.ToString(d.Id))
 	if tg.TargetType == elbtypes.TargetTypeEnumIp {
@@ -62,7 +62,7 @@ func (rd *reader) targetName(tg elbtypes.TargetGroup, d *elbtypes.TargetDescript
 	return name + ":" + recordedPort(aws.ToInt32(d.Port)) + ":" + zone
 }
 
-// recordAttributes records the attributes that differ from the defaults.
+// recordAttributes adds the attributes that differ from the defaults to out.
 func recordAttributes(out map[string]any, have, defaults map[string]string) {
 	set := map[string]any{}
 	for k, v := range have {
@@ -75,7 +75,7 @@ func recordAttributes(out map[string]any, have, defaults map[string]string) {
 	}
 }
 
-// The functions below return the defaults of AWS. Other attributes are empty by default.
+// The functions below return the default attributes of AWS. Other attributes are empty by default.
 
 func targetGroupDefaults(tg elbtypes.TargetGroup) map[string]string {
 	out := map[string]string{

@@ -14,7 +14,7 @@ func toPlain(t *testing.T, v any) any {
 	return withoutEmptyParts(PlainWithNulls(t, v))
 }
 
-// toPlainMap converts a struct as toPlain does.
+// toPlainMap converts a struct or map as toPlain does. The result is not nil.
 func toPlainMap(t *testing.T, v any) map[string]any {
 	t.Helper()
 	m, ok := toPlain(t, v).(map[string]any)
@@ -80,7 +80,7 @@ func walkMaps(v any, visit func(map[string]any)) {
 	}
 }
 
-// sortByJSON sorts a list by the JSON of its elements.
+// sortByJSON sorts a list in place by the JSON of its elements, and returns it.
 func sortByJSON(list []any) []any {
 	text := func(v any) string {
 		data, err := json.Marshal(v)

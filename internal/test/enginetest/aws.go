@@ -20,9 +20,9 @@ const (
 	testAccount = "123456789012"
 )
 
-// AWS is a fake AWS without load balancers at the start. Subnets, security groups, target groups, web ACLs and trust
-// stores exist with every name, and ACM has certificates for example.com and app.test. All targets are healthy and
-// all calls succeed.
+// AWS is a fake AWS that has no load balancers at the start. Subnets, security groups, target groups, web ACLs and trust
+// stores exist with every name. ACM has certificates for example.com, app.test and one.test. All targets are healthy and all
+// calls succeed.
 type AWS struct {
 	t                    testing.TB
 	stacks               map[model.StackID]observed.Stack
@@ -133,7 +133,8 @@ func (a *AWS) answerQuestion(have *observed.Stack, q model.Question) {
 	}
 }
 
-// subnetsOf returns the subnets in a question, each in another availability zone, or two discovered subnets.
+// subnetsOf returns the subnets that a question names, each in another availability zone. If it names none, subnetsOf
+// returns two subnets.
 func subnetsOf(q model.AskSubnets) []observed.Subnet {
 	refs := []string{"subnet-a", "subnet-b"}
 	if q.Refs != "" {

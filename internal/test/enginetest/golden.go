@@ -36,8 +36,8 @@ func LoadObjects(t testing.TB, yaml string) *cluster.Memory {
 	return m
 }
 
-// Translate translates a stack as a controller with informers does. The test fails unless objects with missing
-// references are confirmed.
+// Translate translates a stack as a controller with informers does. It fails the test if a finding about a missing reference
+// is reported but the object of the finding is not confirmed, or if objects are confirmed without such a finding.
 func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
 	v := cluster.NewView(&cluster.ReducedSource{Source: src})
@@ -63,7 +63,7 @@ func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.Sta
 	return stack, found
 }
 
-// confirmationRecorder is a source that records the objects to confirm.
+// confirmationRecorder is a source that records the objects that a translation confirms.
 type confirmationRecorder struct {
 	cluster.Source
 	objectsToConfirm map[string]bool
@@ -75,7 +75,7 @@ func (c confirmationRecorder) Confirm(obj cluster.Object) error {
 	return nil
 }
 
-// DefaultReach returns the reach of a reason in docs/findings.md.
+// DefaultReach returns the reach that docs/findings.md shows for a reason, or finding.BlocksNothing for an unknown reason.
 func DefaultReach(r finding.Reason) finding.Reach {
 	for _, e := range finding.Reasons {
 		if e.Reason == r {

@@ -19,11 +19,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// maxRuns is the maximum number of runs of a stack. A case needs fewer runs, or waits for an event that does not
-// occur.
+// maxRuns is the maximum number of runs of a stack. A case that is not idle by then waits for an event that does not occur.
 const maxRuns = 8
 
-// StacksOfKind returns all stacks with members of a kind.
+// StacksOfKind returns the IDs of all stacks with members of a kind.
 func StacksOfKind(t testing.TB, f engine.Frontend, src cluster.Source, kind cluster.Kind) []model.StackID {
 	t.Helper()
 	v := cluster.NewView(&cluster.ReducedSource{Source: src})
@@ -45,8 +44,8 @@ func StacksOfKind(t testing.TB, f engine.Frontend, src cluster.Source, kind clus
 	return out
 }
 
-// RunStacks runs stacks of one kind with a fake AWS without load balancers, and returns their first plans and the
-// final status and events of the objects.
+// RunStacks runs stacks of one kind with a fake AWS without load balancers. It returns their first plans, and the final
+// status and events of the objects in src.
 func RunStacks(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model.StackID, opt plan.Options) (plans, status string) {
 	t.Helper()
 	if len(ids) == 0 {
@@ -113,8 +112,8 @@ func (o *statusObjects) findOrAdd(name string) *statusObject {
 	return (*o)[i]
 }
 
-// statusYAML returns the status of all Ingresses, Services and objects of Gateway API, with their events, as YAML. It
-// omits Services without finalizer.
+// statusYAML returns the status of all Ingresses, Services and Gateway API objects, with their events, as YAML. It omits
+// Services that have no finalizer, no load balancer and no event.
 func statusYAML(src *cluster.Memory) string {
 	var out statusObjects
 	for _, obj := range src.All(cluster.KindIngress) {

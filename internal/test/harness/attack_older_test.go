@@ -44,7 +44,7 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 					awaitSettled(t, r)
 					look := func() []string {
 						var out []string
-						for _, l := range stateOfKinds(r, "load-balancer", "security-group", "web-acl", "listener") {
+						for _, l := range stateOfKinds(r, "load-balancer", "security-group", "listener") {
 							if strings.Contains(l, "edge") {
 								out = append(out, l)
 							}

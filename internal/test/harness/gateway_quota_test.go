@@ -2,12 +2,14 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
@@ -34,14 +36,13 @@ func TestRoutesOverRuleQuotaAreReported(t *testing.T) {
 				served++
 				continue
 			}
-			for _, p := range parentsOf(v, name) {
-				for _, c := range p.Conditions {
-					if c.Status != metav1.ConditionTrue && strings.Contains(c.Message, "quota") {
-						reported++
-					}
-				}
-			}
-			if reported == 0 {
+			if slices.ContainsFunc(parentsOf(v, name), func(p gwv1.RouteParentStatus) bool {
+				return slices.ContainsFunc(p.Conditions, func(c metav1.Condition) bool {
+					return c.Status != metav1.ConditionTrue && strings.Contains(c.Message, "quota")
+				})
+			}) {
+				reported++
+			} else {
 				t.Fatalf("%s is not served, and says %+v; events %v", name, parentsOf(v, name), warningsByObject(r)[name])
 			}
 		}

@@ -171,7 +171,11 @@ func TestListenerSetsOfOthersAreLeftAlone(t *testing.T) {
 		if err := r.Store.Put(set); err != nil {
 			t.Fatal(err)
 		}
+		writes.n = 0
 		r.Settle(10 * time.Minute)
+		if writes.n > 0 {
+			t.Errorf("the status is written %d times", writes.n)
+		}
 		if got, want := listenerSetConditions(r), "Accepted True Accepted; Programmed True Programmed; 0 listeners"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -55,13 +55,17 @@ func (s *writtenTexts) recordAllFormats(as string, v any) {
 }
 
 // textsWithKeys returns the origins of the texts that contain a line of one of the private keys in PEM form, or the
-// base64 or hexadecimal form of the key.
+// base64, hexadecimal or decimal form of the key.
 func (s *writtenTexts) textsWithKeys(keys []string) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for as, text := range s.all {
 		for _, key := range keys {
-			parts := []string{base64.StdEncoding.EncodeToString([]byte(key)), fmt.Sprintf("%x", key)[80:160]}
+			bytes := []byte(key)[40:80]
+			parts := []string{
+				base64.StdEncoding.EncodeToString([]byte(key)), fmt.Sprintf("%x", bytes),
+				strings.Trim(fmt.Sprint(bytes), "[]"), strings.Trim(strings.TrimPrefix(fmt.Sprintf("%#v", bytes), "[]byte"), "{}"),
+			}
 			for _, line := range strings.Split(strings.TrimSpace(key), "\n") {
 				if !strings.HasPrefix(line, "-----") {
 					parts = append(parts, line)

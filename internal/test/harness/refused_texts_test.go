@@ -79,7 +79,7 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 					r.Apply(withDefaultBackend(firstMember("alb", good)), secondMember(r))
 					r.Settle(20 * time.Minute)
 					reported := warningsByObject(r)["first"]
-					if want := refusedTexts[key][i]; want != "" && !slices.Contains(reported, want) {
+					if want := refusedTexts[key][i]; len(reported) == 0 || want != "" && !slices.Contains(reported, want) {
 						t.Errorf("want %s\ngot %s", want, strings.Join(reported, "\n"))
 					}
 					for _, w := range slices.Concat(reported, warningsByObject(r)["second"]) {

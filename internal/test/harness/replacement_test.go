@@ -57,9 +57,9 @@ func ingressHostname(r *Harness) string {
 	return ing.Status.LoadBalancer.Ingress[0].Hostname
 }
 
-// checkServed records the hostname in the status, and adds each hostname that a client still uses and that is not
-// served to lostRequests.
-func (f *dnsClient) checkServed(why string) {
+// checkServed records the hostname in the status after a call of an operation, and adds each hostname that a client still
+// uses and that is not served to lostRequests.
+func (f *dnsClient) checkServed(operation string) {
 	name := f.host(f.r)
 	if name != "" {
 		if len(f.shownHostnames) == 0 || f.shownHostnames[len(f.shownHostnames)-1] != name {
@@ -72,7 +72,7 @@ func (f *dnsClient) checkServed(why string) {
 			continue
 		}
 		if why := f.unservedReason(f.r, name); why != "" && len(f.lostRequests) < 10 {
-			f.lostRequests = append(f.lostRequests, fmt.Sprintf("%s, last shown %s ago: %s", name, time.Since(at), why))
+			f.lostRequests = append(f.lostRequests, fmt.Sprintf("%s, last shown %s ago, after %s: %s", name, time.Since(at), operation, why))
 		}
 	}
 }

@@ -26,11 +26,11 @@ func serviceAnnotations(pairs ...string) string {
 
 const onePort = "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"
 
-// hasWarning reports whether an event on an object with the given name contains a text.
+// hasWarning reports whether a Warning event on an object with the given name contains a text.
 func hasWarning(r *Harness, name, text string) bool {
 	return slices.ContainsFunc(r.Store.All("Event"), func(o cluster.Object) bool {
 		e := o.(*corev1.Event)
-		return e.InvolvedObject.Name == name && strings.Contains(e.Message, text)
+		return e.Type == corev1.EventTypeWarning && e.InvolvedObject.Name == name && strings.Contains(e.Message, text)
 	})
 }
 

@@ -26,7 +26,7 @@ func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(first, "/=web"))
 				awaitSettled(t, r)
 				before := stateOfKinds(r, "load-balancer", "security-group")
-				r.Apply(webIngress(ingressAnnotations("security-groups", "no-such", "load-balancer-attributes", "idle_timeout.timeout_seconds=60"), "/=web"))
+				r.Apply(webIngress(ingressAnnotations("security-groups", "no-such", "load-balancer-attributes", "idle_timeout.timeout_seconds=61"), "/=web"))
 				r.Settle(20 * time.Minute)
 				if w := warningsByObject(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "no-such") {
 					t.Errorf("warnings: %v", w)
@@ -39,11 +39,32 @@ func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 	}
 }
 
-// stateOfKinds returns the lines of State for the given kinds of resources, such as "listener". See State for the
-// kinds.
+// stateOfKinds returns the lines of State for the given kinds of resources, such as "listener", and for kind "web-acl" the
+// associations of web ACLs with load balancers. See State for the other kinds.
 func stateOfKinds(r *Harness, kinds ...string) []string {
-	return slices.DeleteFunc(r.State(), func(l string) bool {
+	known := []string{"load-balancer", "network-load-balancer", "listener", "rule", "target-group", "security-group", "web-acl"}
+	for _, k := range kinds {
+		if !slices.Contains(known, k) {
+			r.T.Fatalf("State has no lines of kind %q", k)
+		}
+	}
+	return slices.DeleteFunc(append(r.State(), webACLLines(r)...), func(l string) bool {
 		kind, _, _ := strings.Cut(l, " ")
 		return !slices.Contains(kinds, kind)
 	})
+}
+
+// webACLLines returns a line for each load balancer that has a web ACL.
+func webACLLines(r *Harness) (out []string) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	for arn, lb := range p.ELB.LoadBalancers {
+		if acl := p.WAFv2.Associations[arn]; acl != "" {
+			out = append(out, fmt.Sprintf("web-acl %s %s", lb.Name, acl))
+		}
+	}
+	slices.Sort(out)
+	return out
 }

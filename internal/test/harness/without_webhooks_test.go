@@ -77,7 +77,7 @@ func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 				r.Settle(time.Minute)
 				served := func() string { return activeTargetsWithZones(t, r, arn) + ", / answers " + r.servicesOfPath("/") }
 				want := served()
-				time.Sleep(time.Minute) // so that the valid binding is older
+				time.Sleep(time.Minute) // the valid TargetGroupBinding must be older
 				r.Apply(strings.NewReplacer("targetGroupARN: ARN", "targetGroupARN: "+arn, "SPARE", createTargetGroup(t, r)).Replace(c.doc))
 				r.Settle(5 * time.Minute)
 				if reported := warningsOfBad(r); !strings.Contains(reported, c.reason) || !strings.Contains(reported, ";") {

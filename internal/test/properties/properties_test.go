@@ -142,8 +142,8 @@ func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 	})
 }
 
-// isAnswerOfOtherMember reports whether is is the answer of a rule in the final state that matches the request, but whose
-// member is not the member of the first matching rule. That rule may be created before the first matching rule.
+// isAnswerOfOtherMember reports whether an answer (is) comes from a rule in the final state that matches the request,
+// but belongs to another member than the first matching rule. Such a rule may be created before the first matching rule.
 func isAnswerOfOtherMember(want model.Stack, end observed.Stack, request int, is string) bool {
 	q := requests[request]
 	for _, l := range end.LiveLoadBalancer(model.LoadBalancerID).Listeners {
@@ -168,9 +168,9 @@ func isAnswerOfOtherMember(want model.Stack, end observed.Stack, request int, is
 	return false
 }
 
-// isAnswerOfPreviousState reports whether is is the answer of a matching rule in the previous state, and the first matching
-// rule belongs to another namespace, or the rule itself moves to another namespace. Then the first matching rule may be
-// deleted before this rule is changed. A default action counts only if its namespace changes.
+// isAnswerOfPreviousState reports whether an answer (is) comes from a matching rule in the previous state, and the first
+// matching rule belongs to another namespace, or the rule itself moves to another namespace. Then the first matching
+// rule may be deleted before this rule is changed. A default action counts only if its namespace changes.
 func isAnswerOfPreviousState(first, second model.Stack, have observed.Stack, request int, is string) bool {
 	q := requests[request]
 	for _, l := range have.LiveLoadBalancer(model.LoadBalancerID).Listeners {

@@ -108,7 +108,7 @@ func planWithAllAnswers(t *testing.T, want model.Stack, have *observed.Stack, st
 	return plan.Plan{}
 }
 
-// runnableSteps returns the steps that can be performed now.
+// runnableSteps returns the steps of p that do not have to wait, in an order in which they can be performed.
 func runnableSteps(p plan.Plan) (out []plan.Step) {
 	done := p.NewProgress()
 	for _, s := range p.Steps {

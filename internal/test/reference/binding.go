@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// bindings deploys TargetGroupBindings.
+// bindings creates, updates and deletes the TargetGroupBindings of a deployment.
 type bindings struct{ *deployment }
 
 // checkpointAnnotations are the annotations that the TargetGroupBinding controller writes. updateBinding ignores them.

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// listeners deploys listeners.
+// listeners creates, updates and deletes the listeners of a deployment.
 type listeners struct{ *deployment }
 
 type listenerSpec struct {

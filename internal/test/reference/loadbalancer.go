@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// loadBalancers deploys load balancers.
+// loadBalancers creates, updates and deletes the load balancers of a deployment.
 type loadBalancers struct{ *deployment }
 
 type loadBalancerSpec struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// rules deploys listener rules.
+// rules creates, updates and deletes the listener rules of a deployment.
 type rules struct{ *deployment }
 
 type ruleSpec struct {
@@ -143,8 +143,9 @@ func (d rules) syncRules(listener, port string, wants []ruleSpec) error {
 	return d.retagRules(port, wants, pairs)
 }
 
-// replaceRules creates the rules created before it deletes the rules gone. It deletes a rule earlier only if the quota of
-// rules requires it. count is the number of existing rules of the listener.
+// replaceRules creates all rules in created, and then deletes all rules in gone. If AWS reports that the listener has
+// too many rules, it deletes a rule before it creates the next one. count is the number of existing rules of the
+// listener.
 func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*liveRule, count int) error {
 	remove := func() error {
 		arn := gone[0].RuleArn

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// securityGroups deploys security groups.
+// securityGroups creates, updates and deletes the security groups of a deployment.
 type securityGroups struct{ *deployment }
 
 // securityGroupsWithTags returns the security groups of the VPC that have all the tags, sorted by ID.

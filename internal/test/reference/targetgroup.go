@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// targetGroups deploys target groups.
+// targetGroups creates, updates and deletes the target groups of a deployment.
 type targetGroups struct{ *deployment }
 
 type targetGroupSpec struct {

@@ -101,7 +101,7 @@ func (b *builder) allowNodePorts() {
 	b.authorize(b.site.Seeded.NodeSG, permissions)
 }
 
-// extendRange extends the range of node ports of a protocol, so that it includes a port.
+// extendRange adds a port to the range of node ports of a protocol.
 func (b *builder) extendRange(protocol string, port int32) {
 	r, ok := b.nodePortRanges[protocol]
 	if !ok {

@@ -106,8 +106,8 @@ func statusHostname(obj cluster.Object) string {
 func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
 	shown := statusHostname(obj)
 	if t.live == nil {
-		// The engine compares the result without observed state with that of the last run. So it includes all values
-		// that the translation uses later.
+		// The engine detects changes of the desired state from a digest of the result without observed state. So this
+		// result must include all values that the translation uses later.
 		if x.Weight > 0 {
 			dialBuilder(t).countTargets(g.ID, obj, stacks)
 		}

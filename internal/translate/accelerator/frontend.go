@@ -24,7 +24,7 @@ type Options struct {
 	DefaultTagsLowPriority bool
 	// ExternalTags are keys of tags that are managed outside of the cluster.
 	ExternalTags []string
-	// AllowMassRemoval permits that all accelerators are deleted when the CustomResourceDefinition of GlobalAccelerators is
+	// AllowMassRemoval permits the deletion of all accelerators if the CustomResourceDefinition of GlobalAccelerators is
 	// deleted.
 	AllowMassRemoval bool
 	// Frontends return the stacks of Services, Ingresses and Gateways, whose load balancers may be endpoints.

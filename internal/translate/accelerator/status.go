@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Conditions and their reasons. They are the same as in older controllers, except for conditionEndpoints, which older
-// controllers do not have.
+// Conditions and their reasons. They are the same as in aws-load-balancer-controller, except for conditionEndpoints,
+// which aws-load-balancer-controller does not have.
 const (
 	conditionReady     = "Ready"
 	conditionDisabling = "AcceleratorDisabling"
@@ -42,7 +42,8 @@ const maxMessage = 1024
 // desiredStatus is the desired status of a GlobalAccelerator.
 type desiredStatus struct {
 	generation int64
-	// arn is the ARN of the accelerator; "" if there is none. arnKnown reports whether it is known if there is one.
+	// arn is the ARN of the accelerator, or "" if there is none. arnKnown reports whether arn is certain. If it is not,
+	// the ARN in the status is not changed.
 	arn      string
 	arnKnown bool
 	live     *observed.Accelerator
@@ -55,8 +56,8 @@ type desiredStatus struct {
 	leftOutFindings finding.List
 	leftOutUnknown  bool
 	deleting        bool
-	// isGuest reports whether the object has endpoint groups in the accelerator of another owner. In that case, live is that
-	// accelerator.
+	// isGuest reports whether the object has endpoint groups in the accelerator of another owner. Then live is the
+	// accelerator of the other owner.
 	isGuest bool
 }
 
@@ -65,8 +66,8 @@ func (n desiredStatus) hasAllEndpoints() bool {
 	return len(n.leftOutFindings) == 0 && !n.leftOutUnknown
 }
 
-// leftOutText returns the fields of all endpoints that are left out, and as many of the messages about them as fit into the
-// condition.
+// leftOutText returns the messages about all endpoints that are left out. If the messages exceed the length of a
+// condition message, the fields of these endpoints come first, because the end is cut off later.
 func (n desiredStatus) leftOutText() string {
 	var texts, fields []string
 	for _, x := range n.leftOutFindings {
@@ -85,7 +86,7 @@ func (n desiredStatus) leftOutText() string {
 	return fmt.Sprintf("%d endpoints are left out: %s. %s", len(n.leftOutFindings), strings.Join(fields, ", "), all)
 }
 
-// statusOf returns the desired status after a run.
+// statusOf returns the desired status of a GlobalAccelerator after a run of its stack.
 func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 	n := desiredStatus{generation: ga.Generation, deleting: ga.DeletionTimestamp != nil, leftOutUnknown: o.Err != nil || o.Deferred}
 	n.arn = o.Plan.KnownIDs[plan.AcceleratorAddress]
@@ -139,7 +140,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonBuildFailed, strings.Join(built, " ")
 	case slices.ContainsFunc(o.Findings, func(x finding.Finding) bool { return x.Reason == finding.ChangedTooOften }):
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the last change is delayed, because the object or an object that it refers to changes too often"
-	case n.isGuest && (o.Changed || !o.Done): // the state of the accelerator is not used, because changes of other owners affect it
+	case n.isGuest && (o.Changed || !o.Done): // the state of the accelerator is ignored, because changes of other owners affect it
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint groups are being changed"
 	case n.isGuest:
 		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the accelerator of another owner has the endpoint groups"
@@ -153,7 +154,8 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 	return n
 }
 
-// isDeployReason reports whether findings with a reason are about calls to AWS or the API server that failed.
+// isDeployReason reports whether findings with reason r are about the deployment: failed calls to AWS or to the API
+// server.
 func isDeployReason(r finding.Reason) bool {
 	switch r {
 	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.CallFailed, finding.ServiceUnavailable, finding.NameTaken, finding.ChangeNotKept:
@@ -162,7 +164,8 @@ func isDeployReason(r finding.Reason) bool {
 	return false
 }
 
-// changedFields returns the fields of the status that differ from the desired status; nil if there are none.
+// changedFields returns the status fields that differ from the desired status, with their desired values, or nil if
+// there are none. The value nil removes a field.
 func (n desiredStatus) changedFields(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	fields := map[string]any{}
 	set := func(key, is, want string) {

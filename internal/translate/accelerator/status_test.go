@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TestLeftOutNamesEveryEndpoint checks that the condition names every endpoint that is left out, even if the messages about
-// all of them exceed the maximum length of a condition message.
+// TestLeftOutNamesEveryEndpoint checks that the message of condition EndpointsLoaded names every endpoint that is left
+// out, even if the reasons do not all fit into the message.
 func TestLeftOutNamesEveryEndpoint(t *testing.T) {
 	var n desiredStatus
 	for g := range 2 {

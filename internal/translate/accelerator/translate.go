@@ -16,7 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// translation is the state of one call of Translate.
+// translation is the state of one call of Translate. live is the observed state, or nil if it is not known yet. acc is
+// the desired accelerator, and found are the findings so far.
 type translation struct {
 	opt   Options
 	view  *cluster.View
@@ -28,15 +29,15 @@ type translation struct {
 	acc   *model.Accelerator
 	// askedKeys are the keys of the questions of the stack.
 	askedKeys map[string]bool
-	// groupCount is the number of endpoint groups so far.
+	// groupCount is the number of endpoint groups that were translated so far.
 	groupCount int
 	// grants has the ReferenceGrants, which are read once.
 	grants *attach.Grants
-	// dial is the rule for traffic dials; nil if there is none. targets are the targets of each endpoint group, by the id of
-	// the endpoint group.
+	// dial is the rule for traffic dials, or nil if there is none. targets has the numbers of targets by ID of the
+	// endpoint group.
 	dial    *dialRule
 	targets map[string]targetCounts
-	// withPorts adds the ports to questions about load balancers that are named by ARN.
+	// withPorts reports whether questions about load balancers that are named by ARN also ask for their listener ports.
 	withPorts bool
 }
 
@@ -67,8 +68,9 @@ func (t *translation) build() {
 	t.stack.Contested = true
 }
 
-// holdIfOverLimit holds the stack and adds a finding if the namespace already has MaxPerNamespace older GlobalAccelerators.
-// It reports whether it did so. An object that has an accelerator in AWS is not affected.
+// holdIfOverLimit holds the stack and adds a finding if the namespace already has MaxPerNamespace older
+// GlobalAccelerators. It returns true if it holds the stack. An object that already has an accelerator in AWS is not
+// affected.
 func (t *translation) holdIfOverLimit() bool {
 	most := t.opt.MaxPerNamespace
 	if most <= 0 || t.live != nil && len(t.live.Accelerators) > 0 {
@@ -83,7 +85,7 @@ func (t *translation) holdIfOverLimit() bool {
 	if older < most {
 		return false
 	}
-	t.stack.Contested = true // the object is not held if it has a live accelerator
+	t.stack.Contested = true // the result depends on the observed state: an object with an accelerator is not held
 	t.stack.Accelerator = &model.Accelerator{Held: true}
 	t.stack.Held.Everything = true
 	t.reportFault("", finding.QuotaReached, finding.Error, fmt.Sprintf("namespace %q can have at most %d accelerators, and has %d older GlobalAccelerators; no accelerator is created", t.ga.Namespace, most, older),
@@ -100,7 +102,7 @@ func (t *translation) reportFault(field string, reason finding.Reason, severity 
 	t.found.Add(finding.Finding{Object: t.ref, Field: field, Reason: reason, Severity: severity, Message: message, Fix: fix})
 }
 
-// ask adds a question to the stack. The stack is translated again with the answer.
+// ask adds a question to the stack, unless the stack already has it. The stack is translated again with the answer.
 func (t *translation) ask(q model.Question) {
 	if t.askedKeys == nil {
 		t.askedKeys = map[string]bool{}
@@ -134,7 +136,7 @@ func (t *translation) acceleratorName(dual bool) string {
 // maxAddresses is the maximum number of addresses of the account (BYOIP) that an accelerator can have.
 const maxAddresses = 2
 
-// addresses returns the desired addresses of the account (BYOIP).
+// addresses returns the desired IP addresses of the account (BYOIP), and reports addresses that cannot be used.
 func (t *translation) addresses() []string {
 	given := t.ga.Spec.IPAddresses
 	if allowed := t.opt.AddressNamespaces; len(given) > 0 && len(allowed) > 0 && !slices.Contains(allowed, t.ga.Namespace) {
@@ -159,7 +161,8 @@ func (t *translation) addresses() []string {
 // reservedTagCount is the number of tags that the controller itself needs on each accelerator.
 const reservedTagCount = 4
 
-// tags returns the tags of the user and the default tags, as many as AWS permits together with the tags of guests.
+// tags returns the default tags and the user tags. It omits and reports user tags that are invalid, or for which AWS
+// permits no more tags. guests is the number of guests, each of which needs a tag.
 func (t *translation) tags(guests int) map[string]string {
 	user := map[string]string{}
 	room := max(0, naming.MaxTags-reservedTagCount-guests-len(t.opt.DefaultTags))
@@ -182,5 +185,5 @@ func (t *translation) tags(guests int) map[string]string {
 	return assemble.MergeTags(user, t.opt.DefaultTags, t.opt.DefaultTagsLowPriority)
 }
 
-// maxTagFindings is the maximum number of findings about tags of one object.
+// maxTagFindings is the number of findings about an object, of any kind, after which no more tags are reported.
 const maxTagFindings = 10

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MergeAddOns sets the associations of the load balancer with AWS WAF and AWS Shield from the settings of all members.
+// MergeAddOns sets AddOns of alb, the associations with AWS WAF and AWS Shield, from the settings of all members.
 func (b *Builder) MergeAddOns(alb *model.LoadBalancer) {
 	for _, m := range b.Members {
 		for _, f := range settings.NonNilFaults(m.Set.Shield.Check(), m.Set.CreateCertificate.Check()) {
@@ -33,7 +33,7 @@ func (b *Builder) MergeAddOns(alb *model.LoadBalancer) {
 	}
 }
 
-// noWebACL is the value of a web ACL setting that requires a load balancer without a web ACL.
+// noWebACL is the value of a web ACL setting that removes the web ACL from the load balancer.
 const noWebACL = "none"
 
 func emptyIfNone(s string) string {
@@ -43,11 +43,11 @@ func emptyIfNone(s string) string {
 	return s
 }
 
-// addOnBuilder builds the associations with AWS WAF and Shield.
+// addOnBuilder builds the associations of a load balancer with AWS WAF and AWS Shield.
 type addOnBuilder struct{ *Builder }
 
-// webACL returns the desired web ACL of WAFv2; nil if no member sets one. If a member sets a name and an ARN, the name
-// has precedence.
+// webACL returns the desired web ACL of WAFv2, or nil if no member sets one. If a member sets a name and an ARN, the
+// name has precedence.
 func (b addOnBuilder) webACL() *model.WebACL {
 	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.NonEmpty(m.Set.WAFv2Name).Set })
 	won := members.MergeSetting(&b.Translation, b.Members, "web ACL", func(m *members.Member) settings.Opt[webACL] {
@@ -56,7 +56,7 @@ func (b addOnBuilder) webACL() *model.WebACL {
 		case name.IsPresent():
 			return settings.Opt[webACL]{Value: webACL{Name: emptyIfNone(name.Value)}, Set: name.Set, Fault: name.Fault, Origin: name.Origin}
 		case b.LiveLoadBalancer() == nil && named && arn.Set:
-			b.Stack.Contested = true // the live web ACL decides; without a load balancer, a name has precedence over an ARN
+			b.Stack.Contested = true // a name has precedence over an ARN, unless the load balancer already has the web ACL
 			return settings.Opt[webACL]{}
 		}
 		return settings.Opt[webACL]{Value: webACL{ARN: emptyIfNone(arn.Value)}, Set: arn.Set, Fault: arn.Fault, Origin: arn.Origin}
@@ -69,15 +69,15 @@ func (b addOnBuilder) webACL() *model.WebACL {
 	return &out
 }
 
-// webACL is a model.WebACL with a String method for messages about conflicts. If ARN and Name are empty, there must be no
-// web ACL.
+// webACL is a model.WebACL with a String method for messages about conflicts. If ARN and Name are empty, the load
+// balancer must not have a web ACL.
 type webACL model.WebACL
 
 // String returns the name or the ARN.
 func (w webACL) String() string { return cmp.Or(w.Name, w.ARN, noWebACL) }
 
-// reportIfDisabled reports a setting that has no effect because a flag of the operator disables the feature. It returns on
-// unchanged.
+// reportIfDisabled reports a setting with origin o if on is false, because then a flag of the controller disables the
+// feature. It returns on.
 func (b addOnBuilder) reportIfDisabled(o finding.Origin, on bool, flag string) bool {
 	if !on {
 		ref := b.MemberOf(o).Ref
@@ -89,8 +89,8 @@ func (b addOnBuilder) reportIfDisabled(o finding.Origin, on bool, flag string) b
 	return on
 }
 
-// liveAddOn returns, as the live value of a setting, the association of the live load balancer with an AWS service. is
-// reports whether a value of the setting means the live association.
+// liveAddOn returns the association of the existing load balancer with an AWS service, for comparison with the values of
+// a setting. value returns the association as a value of the setting. is reports whether a value means the association.
 func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.LiveValue[T] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {
@@ -102,7 +102,7 @@ func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, 
 	return members.LiveValue[T]{Known: known, Value: value(have), Matches: func(v T) bool { return is(have, v) }, Unavailable: have.Fault != nil}
 }
 
-// liveWebACL returns the live web ACL of AWS WAFv2, in a form that can be compared with a web ACL by ARN or by name.
+// liveWebACL returns the WAFv2 web ACL of the existing load balancer, for comparison with a web ACL by ARN or by name.
 func (b addOnBuilder) liveWebACL() members.LiveValue[webACL] {
 	is := func(have observed.AddOn, w webACL) bool {
 		if w.Name == "" {

@@ -9,27 +9,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// BindingRequest is the input of NewBinding, for a target group that is built completely.
+// BindingRequest is the input of NewBinding. All fields of Group must be set.
 type BindingRequest struct {
 	Group      TargetGroup
 	Namespace  string
 	Service    string
 	Port       intstr.IntOrString // the port number or name in the backend
 	NodeLabels map[string]string
-	// NodeSelector is used if there are no NodeLabels.
+	// NodeSelector is used if NodeLabels is empty.
 	NodeSelector *metav1.LabelSelector
 	// Labels and Annotations are added to those that identify the stack.
 	Labels, Annotations map[string]string
-	// MultiCluster keeps targets that other clusters registered in the target group.
+	// MultiCluster reports whether targets that other clusters registered in the target group are kept.
 	MultiCluster bool
-	// Peer is the source of traffic that the rules of nodes and pods admit; nil if no such rules are managed.
+	// Peer is the source of traffic that the security group rules of nodes and pods admit. It is nil if the controller
+	// does not manage these rules.
 	Peer *model.Peer
-	// Clients are set in place of Peer for a network load balancer without security groups.
+	// Clients is set instead of Peer for a network load balancer without security groups.
 	Clients *Clients
-	// OpenAllPorts opens all ports by one rule, instead of only the ports of the targets.
+	// OpenAllPorts makes one rule for all ports, instead of rules for the ports of the targets.
 	OpenAllPorts bool
-	// RulePerPort makes one rule for each distinct port, as older controllers do for Gateways. For Ingresses and Services
-	// they have other rules.
+	// RulePerPort makes one rule for each distinct port, as aws-load-balancer-controller does for Gateways. Without it,
+	// the rules are those that aws-load-balancer-controller makes for Ingresses and Services.
 	RulePerPort bool
 }
 
@@ -73,8 +74,8 @@ func NewBinding(r BindingRequest) *model.Binding {
 		rule(nil)
 		return b
 	}
-	// There is one rule for each port, even if ports are equal, because the list of rules is compared item by item with the
-	// one that older controllers wrote.
+	// There is one rule for each port, even if ports are equal. The list of rules must be equal to the list that
+	// aws-load-balancer-controller wrote.
 	rule(&r.Group.TrafficPort)
 	if n, err := strconv.ParseInt(r.Group.HealthCheck.Port, 10, 32); err == nil {
 		rule(new(intstr.FromInt32(int32(n))))

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Options are the operator's settings for resources that members of a stack share.
+// Options are the operator's settings for the resources of a stack.
 type Options struct {
 	// Cluster is the name of the cluster in tags of AWS resources.
 	Cluster string
@@ -22,51 +22,52 @@ type Options struct {
 	// DefaultTags are set on all resources. They have precedence over tags of users unless DefaultTagsLowPriority is set.
 	DefaultTags            map[string]string
 	DefaultTagsLowPriority bool
-	// ExternalTags are keys of tags that are managed outside of the cluster, so that users may not set them.
+	// ExternalTags are keys of tags that are managed outside of the cluster. Users may not set them.
 	ExternalTags []string
 
-	// BackendSecurityGroup is the id of a shared backend security group that the operator provides; "" if the controller
-	// creates it.
+	// BackendSecurityGroup is the ID of a shared backend security group that the operator provides. If it is empty, the
+	// controller creates a backend security group.
 	BackendSecurityGroup string
 	// NoBackendSecurityGroup disables the shared backend security group.
 	NoBackendSecurityGroup bool
-	// ManageBackendRules is the default of the setting manage-backend-security-group-rules.
+	// ManageBackendRules is the default of the setting manage-backend-security-group-rules of members.
 	ManageBackendRules bool
 	// UnrestrictedRules opens all ports of targets to the load balancer, instead of only the ports that it uses.
 	UnrestrictedRules bool
 	// NoSecurityGroups creates network load balancers without security groups.
 	NoSecurityGroups bool
 
-	// NoIPTargets, NoCapacity and NoWeights disable features.
+	// NoIPTargets disables target type "ip", NoCapacity capacity reservations, and NoWeights several weighted target
+	// groups in one action.
 	NoIPTargets bool
 	NoCapacity  bool
 	NoWeights   bool
-	// NoWAFv2, NoWAFClassic and NoShield leave live web ACLs and protections unchanged.
+	// NoWAFv2, NoWAFClassic and NoShield disable these services. Existing web ACLs and protections are not changed.
 	NoWAFv2      bool
 	NoWAFClassic bool
 	NoShield     bool
-	// ManageCertificates requests a certificate for each member with create-acm-cert. DefaultCA is the ARN of the private
-	// certificate authority for members that name none; "" means public certificates.
+	// ManageCertificates makes the controller request a certificate for each member with create-acm-cert. DefaultCA is
+	// the ARN of the private certificate authority for members that name none, or "" for public certificates.
 	ManageCertificates bool
 	DefaultCA          string
-	// ImportCertificates imports the certificates of TLS Secrets that members name.
+	// ImportCertificates makes the controller import the certificates of TLS Secrets that members name.
 	ImportCertificates bool
 	// SecretLabel is the label that a Secret must have to be read. If its key is empty, no label is required.
 	SecretLabel Label
-	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
+	// ServiceAccount is the service account of the controller as "NAMESPACE:NAME", for messages. It is "" if not known.
 	ServiceAccount string
 
 	// StrictGroups holds the whole stack while there is a finding of severity Error about one of its members.
 	StrictGroups bool
-	// AllowMassRemoval permits that load balancers are deleted although a flag of the controller, or a change of many
-	// classes at once, is the only reason why their objects are no longer served.
+	// AllowMassRemoval permits the deletion of load balancers whose objects are no longer served only because a flag of
+	// the controller changed, or because many classes changed at once.
 	AllowMassRemoval bool
 
-	// certificates parses and caches TLS Secrets, for all stacks of a frontend.
+	// certificates parses TLS Secrets and caches the results. All stacks that are translated with the Options share it.
 	certificates *certificate.Reader
 }
 
-// WithDefaults returns the options with defaults for those that are not set.
+// WithDefaults returns the options, with defaults for scheme, target type and SSL policy if they are not set.
 func (o Options) WithDefaults() Options {
 	o.DefaultScheme = cmp.Or(o.DefaultScheme, model.Internal)
 	o.DefaultTargetType = cmp.Or(o.DefaultTargetType, model.InstanceTargets)
@@ -84,18 +85,19 @@ type Builder struct {
 	OwnerUID string
 	// Type is the type of the load balancer.
 	Type model.LoadBalancerType
-	// Peer is the source of traffic that the security group rules of targets admit; nil if these rules are not managed.
+	// Peer is the source of traffic that the security group rules of targets admit, or nil if these rules are not
+	// managed.
 	Peer *model.Peer
-	// RulesByAddress reports whether these rules are managed although the load balancer has no security groups, so that they
-	// must name address ranges.
+	// RulesByAddress reports whether the controller manages security group rules of targets for a load balancer without
+	// security groups. These rules must name CIDRs.
 	RulesByAddress bool
-	// AdmitsNoClients reports whether the managed security group admits no client.
+	// AdmitsNoClients reports whether the managed security group has no rules that admit clients.
 	AdmitsNoClients bool
-	// Redirect is the HTTPS port to which HTTP listeners redirect.
+	// Redirect is the HTTPS port to which HTTP listeners redirect. It is not set if they do not redirect.
 	Redirect settings.Opt[int32]
 }
 
-// name returns the name of a setting in members of this kind of stack, without the prefix of annotations.
+// name returns the name that a setting has in members of this kind of stack, without the annotation prefix.
 func (b *Builder) name(setting string) string { return naming.SettingName(b.ID.Kind, setting) }
 
 // defaultName returns the generated name of the load balancer.
@@ -114,5 +116,5 @@ func (b *Builder) managedSecurityGroupName() string {
 	return naming.ManagedSecurityGroupName(b.Cluster, b.ID)
 }
 
-// fieldOf returns the field or annotation of a setting in members of this kind of stack.
+// fieldOf returns the field or annotation that sets a setting in members of this kind of stack.
 func (b *Builder) fieldOf(setting string) string { return naming.SettingField(b.ID.Kind, setting) }

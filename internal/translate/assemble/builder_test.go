@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// newMember returns a member of a stack of any kind. change sets its settings.
+// newMember returns a member with port 80. change sets its settings; of returns the origin of a setting.
 func newMember(kind, name string, change func(s *settings.Shared, of func(field string) finding.Origin)) *members.Member {
 	m := &members.Member{Ref: finding.Ref{Kind: kind, Namespace: "shop", Name: name}, Ports: []settings.ListenPort{{Port: 80}}}
 	change(&m.Set, func(field string) finding.Origin { return finding.Origin{Object: m.Ref, Field: field} })
@@ -35,8 +35,8 @@ func setScheme(v model.Scheme) func(*settings.Shared, func(string) finding.Origi
 	return func(s *settings.Shared, of func(string) finding.Origin) { s.Scheme = settings.NewOpt(v, of("scheme")) }
 }
 
-// TestLiveValueDecidesForEveryKind checks for each kind of stack that a contested setting keeps its live value while a
-// member sets this value.
+// TestLiveValueDecidesForEveryKind checks for each kind of stack that a setting with different values on two members
+// keeps its value in AWS if one member sets this value.
 func TestLiveValueDecidesForEveryKind(t *testing.T) {
 	live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Scheme: model.InternetFacing, AddressType: model.IPv4}}}
 	for _, kind := range model.Kinds {

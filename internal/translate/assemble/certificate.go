@@ -12,14 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The kinds of requested certificates, as they appear in the ids of certificates.
+// Types of requested certificates, as they appear in resource IDs of certificates.
 const (
 	publicCertificate  = "amazon_issued"
 	privateCertificate = "private"
 )
 
-// RequestCertificate sets the Certificate of a member that asks for a requested certificate and names no other one. If no
-// certificate is requested, it reports the reason.
+// RequestCertificate sets Certificate of a member with the setting create-acm-cert that names no certificate. If no
+// certificate can be requested for such a member, it reports the reason.
 func (b *Builder) RequestCertificate(m *members.Member) {
 	chosen := m.Set.CreateCertificate
 	if m.Undetermined || !chosen.ValueOr(false) || len(m.Set.Certificates.Value) > 0 {
@@ -55,7 +55,8 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	}
 }
 
-// AddManagedCertificates adds to the stack the certificates that are requested or imported for all members.
+// AddManagedCertificates adds the certificates that are requested or imported for all members to the stack. Members with
+// the same imported certificate share it.
 func (b *Builder) AddManagedCertificates() {
 	if !b.ManageCertificates && !b.ImportCertificates {
 		return
@@ -81,9 +82,9 @@ func (b *Builder) AddManagedCertificates() {
 	slices.SortFunc(b.Stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// certificates returns the certificates of a member for the TLS listener of a port: the certificates that the member names,
-// otherwise the requested certificate, otherwise certificates of TLS Secrets, held certificates, and, for the other hosts of
-// the member, certificates in ACM.
+// certificates returns the certificates of a member for the TLS listener of a port. These are the certificates that the
+// member names, or else the requested certificate. A member with neither has the certificates of its TLS Secrets, held
+// certificates, and certificates in ACM for its other hosts.
 func certificates(m *members.Member, port int32) []model.CertChoice {
 	if c := m.Set.Certificates; len(c.Value) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldOn(m.Ref, c.Origin)}}

@@ -6,16 +6,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// HostClaims has the hosts that objects of several namespaces use on one load balancer. From several certificates for a
-// host, a load balancer chooses one by the key algorithm. So the certificate of one tenant must not cover a host that
-// another tenant claimed earlier, because the load balancer could present it instead of that tenant's own certificate.
+// HostClaims has the hosts that objects of several namespaces use on one load balancer. If several certificates cover a
+// host, the load balancer chooses one by its key algorithm. So it could present the certificate of another tenant.
+// Therefore, the certificate of a tenant must not cover a host that another tenant claimed earlier.
 type HostClaims struct {
 	namespaces map[string]bool
 	exact      map[string][]hostClaim // by host
 	byParent   map[string][]hostClaim // by parent domain of the host: example.com for a.example.com
 }
 
-// hostClaim is the earliest claim of a namespace to a host. A lower rank is earlier.
+// hostClaim is the earliest claim of a namespace to a host. A claim with a lower rank is earlier.
 type hostClaim struct {
 	host     string
 	claimant finding.Ref
@@ -47,8 +47,8 @@ func addClaim(all map[string][]hostClaim, key string, claim hostClaim) {
 	all[key] = append(all[key], claim)
 }
 
-// earlierClaim returns a host that a DNS name of a certificate covers and that an object of another namespace claims with a
-// lower rank, and this object; "" if there is none.
+// earlierClaim returns a host that a DNS name of a certificate covers, if an object of another namespace claims this
+// host with a lower rank. It also returns this object. host is "" if there is no such claim.
 func (c *HostClaims) earlierClaim(name, namespace string, rank int) (host string, by finding.Ref) {
 	if c == nil || len(c.namespaces) == 0 || len(c.namespaces) == 1 && c.namespaces[namespace] {
 		return "", by

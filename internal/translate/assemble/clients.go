@@ -12,15 +12,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// errIPv6Only is the fault of client address ranges that are all IPv6 although the network load balancer has only IPv4
-// addresses.
+// errIPv6Only reports that all CIDRs of clients are IPv6, but the network load balancer has only IPv4 addresses.
 var errIPv6Only = errors.New("all ranges are IPv6")
 
-// clientBuilder builds the ingress rules of the managed security group.
+// clientBuilder builds the rules of the managed security group that admit clients.
 type clientBuilder struct{ *Builder }
 
-// ingressRules returns the rules that admit clients to a port. If the members name security groups, managed is false and the
-// rules are not used; then the function is called only to report members that disagree.
+// ingressRules returns the rules that admit clients to a port, and reports members that disagree. ipv6 reports whether
+// the load balancer has IPv6 addresses. managed is false if members name security groups. Then the caller does not use
+// the rules.
 func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model.IngressRule {
 	if b.AdmitsNoClients {
 		return nil
@@ -28,7 +28,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	ranges := func(m *members.Member) settings.Opt[[]string] {
 		o := settings.NonEmptyList(m.Set.InboundCIDRs)
 		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {
-			// The ranges are treated as not valid, because admitting no client would be worse than keeping the live rules.
+			// The CIDRs are treated as invalid: it is better to keep the existing rules than to admit no clients.
 			return settings.Opt[[]string]{Fault: errIPv6Only, Origin: o.Origin}
 		}
 		return o
@@ -38,7 +38,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	lists := b.mergeClients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.LiveValue[[]string] { return b.livePrefixLists(p) })
 	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.KeepsLive && !lists.KeepsLive {
 		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return ranges(m).Check() == nil }) {
-			// Everything on the port is held, because opening it to all clients would be worse than keeping the live rules.
+			// All settings are invalid, so the existing rules are held: this is better than to admit all clients.
 			return nil
 		}
 		return portIngressRules(p, allClientRanges(), nil, ipv6)
@@ -55,8 +55,8 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	return out
 }
 
-// portIngressRules returns the rules that admit clients to a port, over each of its protocols, and the rules that admit the
-// ICMP messages of path MTU discovery.
+// portIngressRules returns the rules that admit clients to a port with each of its protocols. If a member enables path
+// MTU discovery, it also returns rules that admit the ICMP messages for it.
 func portIngressRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
 	for _, protocol := range protocolsOf(p) {
@@ -73,7 +73,7 @@ func portIngressRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) [
 	return out
 }
 
-// protocolsOf returns the protocols of a port as in security group rules.
+// protocolsOf returns the protocols of a port, in lower case as in security group rules.
 func protocolsOf(p *members.Port) []string {
 	var out []string
 	for _, t := range transportProtocols(string(p.BaseProtocol)) {
@@ -82,9 +82,10 @@ func protocolsOf(p *members.Port) []string {
 	return out
 }
 
-// mergeClients merges one of the two settings that name clients: address ranges or prefix lists. If AWS has no live value of
-// it, a member that sets only the other setting counts as a member that sets an empty list, because ranges and prefix lists
-// of different members together would admit more clients than each member sets.
+// mergeClients merges one of the two settings that name clients: CIDRs or prefix lists. get returns this setting of a
+// member, other the other setting, and current the value in AWS. If the value in AWS is empty, a member that sets only
+// the other setting counts as a member that sets an empty list. Otherwise the CIDRs of one member and the prefix lists
+// of another would together admit more clients than each member sets.
 func (b clientBuilder) mergeClients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.LiveValue[[]string]) members.MergedSetting[[]string] {
 	mixed := slices.ContainsFunc(p.Members, func(m *members.Member) bool { return get(m).Set }) &&
 		slices.ContainsFunc(p.Members, func(m *members.Member) bool { return !get(m).IsPresent() && other(m).Set })
@@ -102,8 +103,8 @@ func (b clientBuilder) mergeClients(p *members.Port, key string, get, other func
 	}, members.SameSet, current)
 }
 
-// liveClientRules returns the live rules of the managed security group for a port. known is false if the live load balancer
-// has no managed security group, or no listener on the port.
+// liveClientRules returns the rules in AWS of the managed security group for a port. known is false if the existing load
+// balancer has no managed security group, or no listener on the port.
 func (b clientBuilder) liveClientRules(p *members.Port) (rules []model.IngressRule, known bool) {
 	lb := b.LiveLoadBalancer()
 	if lb.ListenerOnPort(p.Number) == nil {
@@ -123,14 +124,14 @@ func (b clientBuilder) liveClientRules(p *members.Port) (rules []model.IngressRu
 	return rules, known
 }
 
-// liveCIDRs returns the address ranges that the live managed security group admits to a port.
+// liveCIDRs returns the CIDRs that the managed security group in AWS admits to a port.
 func (b clientBuilder) liveCIDRs(p *members.Port, ipv6 bool) members.LiveValue[[]string] {
 	return b.liveClients(p, func(v []string) []model.IngressRule {
 		return ClientIngressRules(protocolsOf(p)[0], p.Number, v, nil, ipv6)
 	}, func(r model.IngressRule) string { return r.CIDR })
 }
 
-// livePrefixLists returns the prefix lists that the live managed security group admits to a port.
+// livePrefixLists returns the prefix lists that the managed security group in AWS admits to a port.
 func (b clientBuilder) livePrefixLists(p *members.Port) members.LiveValue[[]string] {
 	return b.liveClients(p, func(v []string) []model.IngressRule {
 		return ClientIngressRules(protocolsOf(p)[0], p.Number, nil, v, true)

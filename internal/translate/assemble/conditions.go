@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The limits of AWS for the conditions of a rule. Characters are checked only by AWS.
+// Limits of AWS for the conditions of a rule. Only AWS checks which characters they contain.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const (
 	// MaxValueLength is the maximum length of a host, path, header value or query value, plain or as a regular expression.
@@ -20,17 +20,17 @@ const (
 	maxNameLength       = 40 // of names of headers and of HTTP methods
 )
 
-// ConditionLimits has the maximum numbers of values and wildcards in all conditions of a rule. They are quotas that AWS can
-// raise.
+// ConditionLimits has the maximum numbers of values and of wildcards in all conditions of a rule together. AWS can raise
+// these quotas.
 type ConditionLimits struct{ Values, Wildcards int }
 
-// WithDefaults returns the limits, with the defaults of AWS for those that are not set.
+// WithDefaults returns the limits, with the default quotas of AWS for limits that are 0.
 func (l ConditionLimits) WithDefaults() ConditionLimits {
 	return ConditionLimits{Values: cmp.Or(l.Values, defaultMaxValues), Wildcards: cmp.Or(l.Wildcards, defaultMaxWildcards)}
 }
 
-// ExceededLimit returns a message about the limit that the conditions of a rule exceed, "" if they exceed none, and the flag
-// by which the operator configures a raised quota, if there is such a flag.
+// ExceededLimit returns a message about a limit that the conditions of a rule exceed, or "" if they exceed none. flag is
+// the flag with which the operator configures a raised quota, or "" if AWS does not raise it.
 func (l ConditionLimits) ExceededLimit(cs []model.Condition) (why, flag string) {
 	values, wildcards, long := 0, 0, ""
 	length := func(what, s string, most int) {
@@ -84,8 +84,8 @@ func (l ConditionLimits) ExceededLimit(cs []model.Condition) (why, flag string) 
 	return "", ""
 }
 
-// unescapedWildcards returns the number of wildcards in a query key or value. A backslash before a wildcard makes it
-// literal.
+// unescapedWildcards returns the number of wildcards in a query key or value. A character after a backslash is no
+// wildcard.
 func unescapedWildcards(s string) int {
 	n := 0
 	for i := 0; i < len(s); i++ {

@@ -23,8 +23,9 @@ type frontendPort struct {
 	members        []*members.Member
 }
 
-// BuildFrontendNLB builds the frontend NLB of the ALB; nil if no member enables it. Settings that cannot be read keep their
-// live values. A new frontend NLB is created only if a member enables it and all settings for it of that member are valid.
+// BuildFrontendNLB returns the frontend NLB of the ALB, or nil if no member enables it. Settings that cannot be read
+// keep their values in AWS. A new frontend NLB is created only if a member enables it and all its frontend NLB settings
+// are valid.
 func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	live := b.LiveFrontendNLB()
 	on := members.MergeSetting(&b.Translation, b.Members, b.name("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],
@@ -35,7 +36,7 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 	for _, m := range b.Members {
 		if f := m.Set.FrontendNLB.Check(); f != nil {
 			b.Fault(m, *f, finding.BlocksNothing)
-			hold = hold || !on.Set // the value may be true, so a live frontend NLB must not be deleted
+			hold = hold || !on.Set // the value may be true, so an existing frontend NLB must not be deleted
 		}
 	}
 	if !on.Value && !hold {
@@ -50,7 +51,7 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 	setOrigin(out, "addressType", alb.Origins["addressType"])
 	hasValidMember := false
 	for _, m := range b.Members {
-		// Live ports of the frontend NLB may belong to a member whose ports are unknown.
+		// Listeners of the existing frontend NLB may belong to a member whose ports are unknown.
 		b.Stack.Held.FrontendPorts = b.Stack.Held.FrontendPorts || m.Undetermined || m.Set.FrontendPorts.Fault != nil
 		faults := m.Set.Frontend.Faults()
 		for _, f := range faults {
@@ -98,9 +99,9 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 // frontendBuilder builds the frontend NLB.
 type frontendBuilder struct{ *Builder }
 
-// frontendSecurityGroups returns the security groups that members set for the frontend NLB; by default it has those of the
-// ALB. A member that enables the frontend NLB and sets no security groups counts as a member that sets those of the ALB, if
-// the live frontend NLB has them.
+// frontendSecurityGroups returns the security groups that members set for the frontend NLB. An empty list means the
+// security groups of the ALB, which are the default. If the existing frontend NLB has these, a member that enables it
+// and sets no security groups counts as a member that sets those of the ALB.
 func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer) members.MergedSetting[[]string] {
 	var current members.LiveValue[[]string]
 	if frontend != nil {
@@ -121,7 +122,7 @@ func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer)
 	}, slices.Equal, live)
 }
 
-// holdFrontend holds the frontend NLB because a setting is not valid, and reports the fault.
+// holdFrontend holds the frontend NLB because a setting is invalid, and reports this.
 func (b frontendBuilder) holdFrontend(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
@@ -144,7 +145,7 @@ func (b frontendBuilder) setFrontendAddresses(out *model.LoadBalancer) {
 	case out.Scheme != model.InternetFacing && len(eips.Value) > 0:
 		if b.LiveFrontendNLB() == nil && !slices.ContainsFunc(b.Members, func(m *members.Member) bool { return m.Set.FrontendNLB.Value && m.Ref != eips.Origin.Object }) {
 			b.holdFrontend(eips.Origin, "Elastic IP addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
-			break // the frontend NLB is held, so the addresses are not used until the setting is corrected
+			break // the frontend NLB is held, so it is not created with these addresses
 		}
 		ref := b.MemberOf(eips.Origin).Ref
 		b.Found.Add(finding.Finding{
@@ -157,14 +158,14 @@ func (b frontendBuilder) setFrontendAddresses(out *model.LoadBalancer) {
 	out.Origins["addresses"] = eips.Origin
 }
 
-// frontendPortMapping is a mapping, set by a member, from a port of the frontend NLB to the port target of the ALB.
+// frontendPortMapping is the setting of a member that a port of the frontend NLB forwards to port target of the ALB.
 type frontendPortMapping struct {
 	member *members.Member
 	target int32
 }
 
-// frontendPorts merges the port mappings of all members. If members map a port to different ports of the ALB, the live
-// mapping stays while a member sets it; otherwise the mapping of the first member is used.
+// frontendPorts merges the port mappings of all members. If members map a port to different ports of the ALB, the
+// mapping in AWS stays while a member sets it. Otherwise the mapping of the first member is used.
 func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort {
 	byNumber := map[int32][]frontendPortMapping{}
 	var unmatched []string
@@ -195,7 +196,8 @@ func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort 
 	return ports
 }
 
-// chooseFrontendPort chooses the port of the ALB to which a port of the frontend NLB forwards.
+// chooseFrontendPort chooses one of the mappings of a port of the frontend NLB, and reports the members with another
+// mapping.
 func (b frontendBuilder) chooseFrontendPort(number int32, asks []frontendPortMapping) *frontendPort {
 	won, isLive := asks[0], false
 	if slices.ContainsFunc(asks, func(a frontendPortMapping) bool { return a.target != won.target }) {
@@ -253,9 +255,9 @@ func (b frontendBuilder) addFrontendListener(out *model.LoadBalancer, p *fronten
 	})
 }
 
-// AddFrontendRules adds rules for the ports of the frontend NLB to the managed security group of the ALB, if the frontend
-// NLB has the same security group. Each port of the frontend NLB admits the same clients as the port of the ALB to which it
-// forwards.
+// AddFrontendRules adds rules for the ports of the frontend NLB to the managed security group of the ALB, if the
+// frontend NLB has the same security group. Each port of the frontend NLB admits the same clients as the port of the ALB
+// to which it forwards. Ports that the ALB also has are left out.
 func (b *Builder) AddFrontendRules(alb, frontend *model.LoadBalancer) {
 	managed, ok := alb.SecurityGroups.(model.GroupsManaged)
 	if !ok || frontend == nil || b.Stack.Held.Frontend || frontend.SecurityGroups != (model.GroupsShared{}) {
@@ -276,14 +278,14 @@ func (b *Builder) AddFrontendRules(alb, frontend *model.LoadBalancer) {
 	alb.SecurityGroups = managed
 }
 
-// liveFrontendSubnets returns the live subnets of the frontend NLB, in a form that can be compared with subnets by id or
-// name.
+// liveFrontendSubnets returns the subnets of the existing frontend NLB, for comparison with subnets by ID or name.
 func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.LiveValue[[]string] {
 	live := subnetBuilder(b).liveSubnets(lb, true)
 	return members.LiveValue[[]string]{Known: live.Known, Value: live.Value.ids, Matches: func(refs []string) bool { return live.Matches(subnetSetting{ids: refs}) }}
 }
 
-// liveFrontendTargetGroup returns the target group to which a port of the live frontend NLB forwards; nil if there is none.
+// liveFrontendTargetGroup returns the target group to which a port of the existing frontend NLB forwards, or nil if
+// there is none.
 func (b frontendBuilder) liveFrontendTargetGroup(port int32) *observed.TargetGroup {
 	l := b.LiveFrontendNLB().ListenerOnPort(port)
 	if l == nil || len(l.Default) != 1 {

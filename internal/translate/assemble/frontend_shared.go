@@ -10,13 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Members of several namespaces can share a frontend NLB and the ports of the ALB to which it forwards. The live value of a
-// setting stays unless each namespace that uses the frontend NLB sets that setting, so that one namespace alone cannot
-// change it for the others. Different values are merged as for other settings (members.MergeSetting).
+// Members of several namespaces can share a frontend NLB and the ports of the ALB to which it forwards. One namespace
+// alone must not change a setting for the others: the value in AWS changes only if each namespace that uses the frontend
+// NLB sets this setting. If they set different values, members.MergeSetting chooses one as for other settings.
 
-// requireAllNamespaces returns a function like get that omits, and reports, values that would change the live value for a
-// namespace that does not set the setting. affects reports whether a value changes anything for a member that does not set
-// the setting.
+// requireAllNamespaces returns a function like get, which returns the setting of a member. The function omits values
+// that would change the value in AWS for a namespace that does not set the setting, and requireAllNamespaces reports
+// these values. affects reports whether a value changes anything for a member that does not set the setting. what is the
+// setting in messages.
 func requireAllNamespaces[T any](b *Builder, among []*members.Member, what string, get func(*members.Member) settings.Opt[T], live func() members.LiveValue[T], affects func(*members.Member, T) bool) func(*members.Member) settings.Opt[T] {
 	if b.Isolated || !slices.ContainsFunc(among, func(m *members.Member) bool { return get(m).Set }) ||
 		!sharedByNamespaces(among) {
@@ -64,8 +65,8 @@ func sharedByNamespaces(all []*members.Member) bool {
 	return slices.ContainsFunc(all, func(m *members.Member) bool { return m.Ref.Namespace != all[0].Ref.Namespace })
 }
 
-// affectsFrontend is the argument affects of requireAllNamespaces for settings that affect each member that enables the
-// frontend NLB.
+// affectsFrontend is an argument of requireAllNamespaces. It reports whether a setting of the frontend NLB affects a
+// member, which is so if the member enables the frontend NLB.
 func affectsFrontend[T any](m *members.Member, _ T) bool { return m.Set.FrontendNLB.Value }
 
 // mergeFrontend merges a load-balancer-wide setting of the frontend NLB.
@@ -73,8 +74,8 @@ func mergeFrontend[T any](b *Builder, name string, get func(*members.Member) set
 	return members.MergeSetting(&b.Translation, b.Members, b.name(name), requireAllNamespaces(b, b.Members, b.name(name), get, live, affectsFrontend), same, live)
 }
 
-// frontendScheme returns the scheme of the frontend NLB. In front of an internal ALB, the frontend NLB is internet-facing
-// only if each namespace that uses the ALB sets this, or if the live frontend NLB is internet-facing.
+// frontendScheme returns the scheme of the frontend NLB. The frontend NLB of an internal ALB is internet-facing only if
+// each namespace that uses the ALB sets this, or if the frontend NLB is already internet-facing.
 func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[model.Scheme] {
 	frontend, internal := b.LiveFrontendNLB(), alb.Scheme == model.Internal
 	if lb := b.LiveLoadBalancer(); lb != nil {

@@ -17,11 +17,11 @@ type TargetGroupKey struct {
 	Owner   finding.Ref
 	Service string
 	Port    intstr.IntOrString
-	// Variant distinguishes target groups of one backend that differ by the protocol of their listeners; usually empty.
+	// Variant distinguishes target groups of one backend for listeners with different protocols. It is usually empty.
 	Variant string
 }
 
-// idParts returns the fields of the key as texts, from which an id is made that differs from the ids for all other keys.
+// idParts returns the fields of the key as texts. naming.DistinctID makes a unique resource ID from them.
 func (k TargetGroupKey) idParts() []string {
 	out := []string{k.Owner.String(), k.Service, k.Port.String()}
 	if k.Variant != "" {
@@ -42,14 +42,14 @@ type TargetGroups struct {
 // requestedTargetGroup is a target group that a rule uses. group is nil if it could not be built.
 type requestedTargetGroup struct {
 	key TargetGroupKey
-	// handle is a placeholder for the id in actions, until AddToStack chooses the ids.
+	// handle is a placeholder for the resource ID in actions. AddToStack replaces it.
 	handle string
 	group  *model.TargetGroup
 }
 
-// Request returns the handle of a target group: a placeholder for the id in actions, until AddToStack chooses the ids. The
-// first call with a key builds the target group. build returns nil and reports the reason if the target group is not valid;
-// it is then called again for each further rule that uses the target group, so that each rule gets the finding.
+// Request returns a handle of a target group: a placeholder for the resource ID in actions, which AddToStack replaces.
+// The first call with a key calls build. If the target group is invalid, build reports the reason and returns nil. Then
+// Request returns false, and each further call with the key also calls build, because each rule needs its finding.
 func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGroup) (handle string, ok bool) {
 	if have, known := g.byKey[key]; known {
 		if have.group == nil {
@@ -65,9 +65,10 @@ func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGro
 	return asked.handle, asked.group != nil
 }
 
-// AddToStack adds the target groups to the stack and replaces their handles in the actions of the load balancer by ids.
-// Different keys can give the same id, if joining their fields gives the same text ("a"+"b-c", "a-b"+"c") or if only Variant
-// differs. Then the first one in the order of keys has that id, and the others get an id with a hash.
+// AddToStack adds the target groups to the stack, and replaces their handles in the actions of the load balancer by
+// resource IDs. Target groups with different keys can have the same resource ID: if the joined fields are equal
+// ("a"+"b-c", "a-b"+"c"), or if only Variant differs. Then the first one in the order of keys has this ID, and the
+// others get an ID with a hash.
 func (g *TargetGroups) AddToStack(stack *model.Stack) {
 	var all []*requestedTargetGroup
 	for _, asked := range g.byKey {
@@ -92,7 +93,7 @@ func (g *TargetGroups) AddToStack(stack *model.Stack) {
 		setIDs(l.Default, ids)
 		rules := l.Rules
 		if l.Covered != nil {
-			rules = l.Covered // they share the actions of l.Rules
+			rules = l.Covered // they share their actions with l.Rules
 		}
 		for j := range rules {
 			setIDs(rules[j].Actions, ids)
@@ -100,7 +101,7 @@ func (g *TargetGroups) AddToStack(stack *model.Stack) {
 	}
 }
 
-// setIDs replaces the handles of target groups in actions by their ids.
+// setIDs replaces the handles of target groups in actions by their resource IDs. ids has the resource IDs by handle.
 func setIDs(actions []model.Action, ids map[string]string) {
 	groups := model.ForwardedGroups(actions)
 	for i := range groups {

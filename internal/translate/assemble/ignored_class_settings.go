@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// classSettingReporter reports class parameters that have no effect.
+// classSettingReporter reports settings in class parameters that have no effect.
 type classSettingReporter struct{ *Builder }
 
-// reportIgnoredSettings reports load-balancer-wide class parameters that have no effect, because only the class of the first
-// member decides these settings. The findings are about the members of the other classes.
+// reportIgnoredSettings reports load-balancer-wide settings in class parameters that have no effect, because only the
+// class of the first member decides these settings. The findings are about members with other classes.
 func (b classSettingReporter) reportIgnoredSettings(alb *model.LoadBalancer) {
 	capacity := func(units *int32) map[string]string {
 		if units == nil || b.NoCapacity {
@@ -30,8 +30,8 @@ func (b classSettingReporter) reportIgnoredSettings(alb *model.LoadBalancer) {
 	b.reportIgnoredSetting(b.Members, "spec.ipamConfiguration", func(c settings.Class) map[string]string { return pool(c.IPAMPool) }, pool(alb.IPAMPool), nil)
 }
 
-// reportIgnoredSetting implements reportIgnoredSettings for one field of class parameters. Values that are equal to the
-// desired or the live value are not reported.
+// reportIgnoredSetting implements reportIgnoredSettings for one field of class parameters. of returns the values of a
+// class by key. Values that are equal to the desired value or the value in AWS are not reported. live may be nil.
 func (b classSettingReporter) reportIgnoredSetting(sharing []*members.Member, field string, of func(settings.Class) map[string]string, desired map[string]string, live func() map[string]string) {
 	for _, m := range sharing[1:] {
 		values := of(m.Set.Class)

@@ -12,6 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
+// ListenerAttributes merges the listener attributes for a port from its members and their classes. It also returns the
+// origins of the attributes.
 func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []finding.Origin) {
 	key := p.ListenPort().Key()
 	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
@@ -21,7 +23,7 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 	return out, members.OriginsOfKeys(p.Members, get, of)
 }
 
-// TLS merges the settings of a port that only listeners with TLS have.
+// TLS returns the settings of the TLS listener on a port, merged from the members of the port.
 func (b *Builder) TLS(p *members.Port) *model.TLS {
 	policy := members.MergePortSetting(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.SSLPolicy) }, members.Equal[string], func() members.LiveValue[string] {
 		if live := b.LiveLoadBalancer().ListenerOnPort(p.Number); live != nil && live.Protocol == "HTTPS" {
@@ -49,7 +51,7 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	}
 	order := p.Members
 	if b.Isolated {
-		// The first certificate is the default one. A new member with a lower group.order must not replace it.
+		// The first certificate is the default certificate. A new member with a lower group.order must not replace it.
 		order = slices.SortedFunc(slices.Values(order), members.CompareAge)
 	}
 	for _, m := range order {
@@ -64,7 +66,7 @@ type mutualAuth model.MutualAuth
 // String returns the mode and the trust store.
 func (m mutualAuth) String() string { return strings.TrimSpace(m.Mode + " " + m.TrustStore) }
 
-// liveMutualAuth returns the mutual authentication of the live listener on a port.
+// liveMutualAuth returns the mutual authentication of the existing HTTPS listener on a port.
 func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
 	l := b.LiveLoadBalancer().ListenerOnPort(port)
 	if l == nil || l.Protocol != "HTTPS" {

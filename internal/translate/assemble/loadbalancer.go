@@ -19,8 +19,8 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	live := b.LiveLoadBalancer()
 	agreeScheme, defaultAddressType := members.MergeSetting[model.Scheme], model.IPv4
 	if b.Owner != nil && live != nil {
-		// A live load balancer that guests share changes its scheme only if every member sets another scheme, and its
-		// address type only if its owner sets one.
+		// If guests share an existing load balancer, its scheme changes only if every member sets another scheme, and
+		// its address type only if its owner sets one.
 		agreeScheme, defaultAddressType = members.MergeSettingWithGuests[model.Scheme], live.AddressType
 	}
 	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
@@ -64,9 +64,9 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	return alb
 }
 
-// loadBalancerName returns the name that members set. A name that AWS would refuse is left out, but does not hold its
-// member: the name of a live load balancer cannot be changed anyway, and one invalid name must not delay a new load balancer
-// for the other members.
+// loadBalancerName returns the name that members set. It leaves out and reports a name that AWS would reject, but does
+// not hold the member: AWS cannot change the name of an existing load balancer anyway, and one invalid name must not
+// delay a new load balancer for the other members.
 func (b *Builder) loadBalancerName() members.MergedSetting[string] {
 	return members.MergeSetting(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
 		o := settings.NonEmpty(m.Set.Name)
@@ -82,8 +82,8 @@ func (b *Builder) loadBalancerName() members.MergedSetting[string] {
 	}, members.Equal[string], members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
 }
 
-// ipamPool returns the IPAM pool of public IPv4 addresses that the class of the first member sets, otherwise the one that
-// annotations set.
+// ipamPool returns the ID of the IPAM pool of public IPv4 addresses. If the class of the first member sets no pool,
+// members can set it in annotations.
 func (b *Builder) ipamPool() (string, finding.Origin) {
 	live := members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
 	const key = "ipv4IPAMPoolId"
@@ -103,7 +103,8 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 	return won.Value, won.Origin
 }
 
-// setOrigin records the origin of a setting of the load balancer. An empty origin, which means the default, is not recorded.
+// setOrigin stores the origin of a setting in the load balancer, unless it is empty, which means that the default is
+// used.
 func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 	if o != (finding.Origin{}) {
 		alb.Origins[field] = o
@@ -113,8 +114,8 @@ func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 // capacityBuilder builds the capacity reservation of the load balancer.
 type capacityBuilder struct{ *Builder }
 
-// capacity returns the number of load balancer capacity units (LCUs) to reserve; nil if no member sets one. The class of the
-// first member has precedence over annotations.
+// capacity returns the number of load balancer capacity units (LCUs) to reserve, or nil if no member sets it. The class
+// of the first member has precedence over annotations.
 func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	class := func(c settings.Class) map[string]string {
 		if c.Capacity == nil {
@@ -138,7 +139,8 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	return new(int32(n)), members.OriginsOfKeys(b.Members, get, class)[0]
 }
 
-// liveCapacity returns the live capacity reservation as a map with the key of the annotation; nil if it is not known.
+// liveCapacity returns the capacity reservation in AWS as a map with the key of the annotation, or nil if it is not
+// known.
 func (b capacityBuilder) liveCapacity() map[string]string {
 	lb := b.LiveLoadBalancer()
 	if lb == nil || !b.RequireAnswer(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {

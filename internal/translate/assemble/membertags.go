@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// SetMemberTags sets the tags of a member. Tags of its class have precedence over its own tags.
+// SetMemberTags sets Tags and ClassTags of a member. Tags of its class have precedence over tags in its annotations.
 func (b *Builder) SetMemberTags(m *members.Member) {
 	own := b.AllowedTags(m, m.OwnTags.Value, m.OwnTags.Origin)
 	class := m.Set.Class.Origin
@@ -26,15 +26,15 @@ func (b *Builder) SetMemberTags(m *members.Member) {
 // reservedTagCount is the number of tags that the controller itself needs on each resource.
 const reservedTagCount = 3
 
-// tagBuilder builds the tags of resources, and no more than AWS permits for a resource.
+// tagBuilder builds the tags of resources. A resource never gets more tags than AWS permits.
 type tagBuilder struct{ *Builder }
 
-// roomForTags returns the maximum number of tags of users on a resource. If there were more, AWS would refuse all of them.
+// roomForTags returns the maximum number of user tags on a resource. With more tags, AWS would reject all of them.
 func (b tagBuilder) roomForTags() int {
 	return max(0, naming.MaxTags-reservedTagCount-len(b.DefaultTags))
 }
 
-// fitMemberTags returns the tags of a member without those that exceed the maximum, and reports these.
+// fitMemberTags returns the tags of a member up to the maximum number. It reports the tags that it leaves out.
 func (b tagBuilder) fitMemberTags(m *members.Member, tags map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(tags))
 	if room := b.roomForTags(); len(keys) > room {
@@ -55,9 +55,10 @@ func (b tagBuilder) reportOmittedTags(m *members.Member, keys []string, of int) 
 	})
 }
 
-// fitSharedTags returns the tags of a resource that members share, without those that exceed the maximum, and reports these.
-// Namespaces with few tags come first, so that one namespace cannot use up the limit for the others. unavailable is the
-// number of live tags that may belong to members that cannot be read; they are treated as the tags of another namespace.
+// fitSharedTags returns the tags of a resource that members share, up to the maximum number, and reports the tags that
+// it leaves out. Namespaces with few tags come first, so one namespace cannot use up the limit for the others.
+// unavailable is the number of tags in AWS that may belong to members that cannot be read. They count as the tags of
+// another namespace.
 func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unavailable int) map[string]string {
 	room := b.roomForTags()
 	if len(tags)+unavailable <= room {
@@ -93,7 +94,7 @@ func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Me
 	return out
 }
 
-// AllowedTags returns those of the tags that users may set, and reports the others.
+// AllowedTags returns the tags that users may set, and reports the others as findings about m or the Service in from.
 func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from finding.Origin) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -112,9 +113,9 @@ func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from fi
 	return out
 }
 
-// TagFault returns the reason why users may not set a tag, and the end of the message about it; why is "" if they may set
-// it. external has the keys that are managed outside of the cluster, and reserved reports whether the controller itself uses
-// a key.
+// TagFault returns the reason why users may not set a tag. why is the end of the message about the tag, or "" if users
+// may set it. external has the keys that are managed outside of the cluster. reserved reports whether the controller
+// uses a key.
 func TagFault(key, value string, external []string, reserved func(key string) bool) (_ finding.Reason, _ finding.Severity, why string) {
 	switch {
 	case slices.Contains(external, key):
@@ -141,8 +142,8 @@ func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	})
 }
 
-// loadBalancerTags returns the tags of the load balancer. Tags of guests are included only if the live load balancer has
-// them; the resources of the guests alone have all tags of the guests.
+// loadBalancerTags returns the tags of the load balancer. It includes a tag of a guest only if the load balancer already
+// has it. Resources that only guests use get all tags of the guests.
 func (b tagBuilder) loadBalancerTags(sharing []*members.Member, live *observed.LoadBalancer) map[string]string {
 	have := func() map[string]string {
 		if live == nil {
@@ -153,8 +154,7 @@ func (b tagBuilder) loadBalancerTags(sharing []*members.Member, live *observed.L
 	return b.mergeTags(b.withoutGuestTags(sharing, have()), have)
 }
 
-// withoutGuestTags returns copies of the members in which guests have only those of their tags that the live load balancer
-// has.
+// withoutGuestTags returns the members, with copies of guests that have only the tags in live.
 func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]string) []*members.Member {
 	if b.Owner == nil {
 		return sharing
@@ -172,7 +172,8 @@ func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]
 	return out
 }
 
-// mergeTags returns the tags of a resource that members share, including the default tags.
+// mergeTags returns the merged tags of a resource that members share, including the default tags. live returns the tags
+// of the resource in AWS.
 func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]string) map[string]string {
 	of := func(m *members.Member) map[string]string { return m.Tags }
 	if b.Isolated {
@@ -188,7 +189,7 @@ func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]
 	return b.WithDefaultTags(b.fitSharedTags(sharing, of, tags, b.unavailableTags(tags, live())))
 }
 
-// unavailableTags returns how many live tags are held for members that cannot be read.
+// unavailableTags returns the number of tags in AWS that are held because some members cannot be read.
 func (b tagBuilder) unavailableTags(tags, live map[string]string) int {
 	if !b.Stack.Held.Tags {
 		return 0
@@ -204,6 +205,7 @@ func (b tagBuilder) unavailableTags(tags, live map[string]string) int {
 	return n
 }
 
+// WithDefaultTags returns tags merged with the default tags of the controller.
 func (b *Builder) WithDefaultTags(tags map[string]string) map[string]string {
 	return MergeTags(tags, b.DefaultTags, b.DefaultTagsLowPriority)
 }

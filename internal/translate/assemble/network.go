@@ -13,10 +13,11 @@ import (
 // networkSettingsBuilder builds the settings that only network load balancers have.
 type networkSettingsBuilder struct{ *Builder }
 
-// hasNoSecurityGroups reports whether a network load balancer has no security groups. AWS accepts the first security group
-// only when the load balancer is created, and does not remove the last one, so a live load balancer stays as it is.
+// hasNoSecurityGroups reports whether a network load balancer has no security groups. AWS accepts the first security
+// group only when the load balancer is created, and does not remove the last one. So for an existing load balancer, the
+// result depends only on its state in AWS. If there are no security groups, hasNoSecurityGroups sets RulesByAddress.
 func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
-	b.Stack.Contested = true // the result depends on the live load balancer
+	b.Stack.Contested = true // the result depends on the existing load balancer
 	live := b.LiveLoadBalancer()
 	off := members.MergeSetting(&b.Translation, b.Members, b.name("disable-nlb-sg"), func(m *members.Member) settings.Opt[bool] { return m.Set.NoSecurityGroups }, members.Equal[bool],
 		members.LiveField(live, func(lb *observed.LoadBalancer) bool { return len(lb.SecurityGroups) == 0 }))
@@ -48,7 +49,8 @@ func (b networkSettingsBuilder) reportCreateOnlySetting(o finding.Origin, messag
 	b.Found.Add(finding.Finding{Object: ref, Field: members.FieldOn(ref, o), Reason: finding.SettingFixed, Message: message, Fix: fix})
 }
 
-// EffectiveScheme returns the desired scheme, or, if no member sets a scheme, that of the live load balancer.
+// EffectiveScheme returns the desired scheme of lb. If no member sets a scheme, it returns that of the existing load
+// balancer.
 func (b *Builder) EffectiveScheme(lb *model.LoadBalancer) model.Scheme {
 	if live := b.LiveLoadBalancer(); live != nil && lb.IsSchemeUnset() {
 		return live.Scheme
@@ -56,7 +58,8 @@ func (b *Builder) EffectiveScheme(lb *model.LoadBalancer) model.Scheme {
 	return lb.Scheme
 }
 
-// mergeNetworkSettings merges the settings of all members that only network load balancers have.
+// mergeNetworkSettings sets the fields of lb that only network load balancers have, merged from the settings of all
+// members.
 func (b networkSettingsBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 	list := func(setting, field string, get func(*members.Member) settings.Opt[[]string], live func(*observed.LoadBalancer) []string, refused string) []string {
 		var current *observed.LoadBalancer
@@ -102,16 +105,16 @@ func (b networkSettingsBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 	}
 }
 
-// mergeOnOffSetting merges a setting that is on or off; "" if no member sets it.
+// mergeOnOffSetting merges a setting that is "on" or "off". It returns "" if no member sets it.
 func (b networkSettingsBuilder) mergeOnOffSetting(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
 	won := members.MergeSetting(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.LiveValue[string] { return members.LiveValue[string]{} })
 	setOrigin(lb, field, won.Origin)
 	return won.Value
 }
 
-// reportUnsupportedAddresses reports addresses that the load balancer cannot have with its other settings. needs names the
-// setting that the addresses require. If there is no load balancer yet, none is created, because the addresses could not be
-// added to it later.
+// reportUnsupportedAddresses reports addresses that the load balancer cannot have because another setting is missing.
+// needs names this other setting. If there is no load balancer yet, none is created, because AWS cannot add the
+// addresses later.
 func (b networkSettingsBuilder) reportUnsupportedAddresses(setting string, o finding.Origin, needs string) {
 	what := "the addresses of a live load balancer stay unchanged"
 	if b.LiveLoadBalancer() == nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// serviceWithPort returns a Service of type LoadBalancer with one port.
+// serviceWithPort returns a Service of type LoadBalancer with one port. local reports whether its externalTrafficPolicy
+// is "Local".
 func serviceWithPort(local bool, port, nodePort int32, target intstr.IntOrString) *corev1.Service {
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: port, NodePort: nodePort, TargetPort: target}},
@@ -65,7 +66,8 @@ func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-// networkingRulesText returns the networking rules of a binding in one line, such as "TCP 80+UDP 80 from backend; …".
+// networkingRulesText returns the networking rules of a TargetGroupBinding in one line, such as "TCP 80+UDP 80 from
+// backend".
 func networkingRulesText(b *model.Binding) string {
 	var out []string
 	for _, r := range b.Networking {
@@ -120,7 +122,7 @@ func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
 		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16"}}, false, "TCP 30080 from 10.1.0.0/16; TCP 30080 from subnets"},
 		{"TCP", "32001", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true}, false, "TCP 30080 from 0.0.0.0/0; TCP 32001 from subnets"},
 		{"UDP", "traffic-port", intstr.FromInt32(30053), nil, &assemble.Clients{PreservesClientIP: true}, false, "UDP 30053 from 0.0.0.0/0; TCP 30053 from subnets"},
-		// Without the second rule, health checks would be blocked.
+		// Without the second rule, the security group would block health checks.
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Ranges: []string{"10.1.0.0/16"}}, false, "TCP 53+UDP 53 from 10.1.0.0/16; TCP 53 from subnets"},
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{}, false, "TCP 53+UDP 53 from 0.0.0.0/0"},
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{SeparateHealthCheckRule: true}, false, "TCP 53+UDP 53 from 0.0.0.0/0; TCP 53 from subnets"},
@@ -148,8 +150,8 @@ func TestClientRulesNameProtocolAndPathMTU(t *testing.T) {
 	}
 }
 
-// TestSecurityGroupsOfNetworkLoadBalancers checks that a live NLB keeps its security groups, or stays without any, because
-// AWS accepts security groups of an NLB only when the NLB is created.
+// TestSecurityGroupsOfNetworkLoadBalancers checks which security groups an NLB gets. An existing NLB keeps its security
+// groups or stays without any, because AWS accepts the first security group only when the NLB is created.
 func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	with := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing, SecurityGroups: []string{"sg-1"}}}}
 	without := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing}}}
@@ -217,9 +219,8 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestTimesOfHealthChecksBehindNetworkLoadBalancers checks the findings about a timeout that is longer than the interval,
-// which AWS refuses. If only one of the two is set, the default of the other one can cause this, so the finding names the
-// default.
+// TestTimesOfHealthChecksBehindNetworkLoadBalancers checks the findings about health check numbers that AWS rejects. A
+// timeout longer than the interval is rejected. If only one of them is set, the finding names the default of the other.
 func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	at := func(field string, v int32) settings.Opt[int32] {
 		return settings.NewOpt(v, finding.Origin{Field: field})

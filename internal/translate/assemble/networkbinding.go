@@ -9,22 +9,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Clients describes the clients of a network load balancer without security groups. The security group rules of nodes and
-// pods must admit these clients by address range.
+// Clients describes the clients of a network load balancer without security groups. The security group rules of nodes
+// and pods must admit these clients by CIDR.
 type Clients struct {
-	// Ranges are the admitted address ranges. Without ranges, all clients are admitted, or, if the load balancer is
-	// Internal, all clients in the VPC.
+	// Ranges are the admitted CIDRs. If Ranges is empty, all clients are admitted, or all clients in the VPC if the load
+	// balancer is Internal.
 	Ranges   []string
 	Internal bool
 	// PreservesClientIP reports whether targets see the address of the client instead of that of the load balancer.
 	PreservesClientIP bool
 	// SeparateHealthCheckRule adds a rule for the health checks of target groups with UDP even if the rule for clients
-	// admits them. Gateways have this rule, because the list of rules is compared item by item with the one that older
-	// controllers wrote.
+	// admits them. It is set for Gateways, because the list of rules must be equal to the list that
+	// aws-load-balancer-controller wrote.
 	SeparateHealthCheckRule bool
 }
 
-// transportProtocols returns the IP protocols of a target group behind a network load balancer, in the order of the rules.
+// transportProtocols returns TCP, UDP or both for the protocol of a target group behind a network load balancer, in the
+// order in which rules list them.
 func transportProtocols(protocol string) []string {
 	switch protocol {
 	case "UDP", "QUIC":
@@ -35,7 +36,7 @@ func transportProtocols(protocol string) []string {
 	return []string{"TCP"}
 }
 
-// separateHealthCheckPort returns the port of the health check, and reports whether it is a number other than the traffic
+// separateHealthCheckPort returns the port of the health check. other reports whether it is a number and not the traffic
 // port.
 func (g TargetGroup) separateHealthCheckPort() (port intstr.IntOrString, other bool) {
 	n, err := strconv.ParseInt(g.HealthCheck.Port, 10, 32)
@@ -43,9 +44,8 @@ func (g TargetGroup) separateHealthCheckPort() (port intstr.IntOrString, other b
 	return port, err == nil && port.IntVal != g.TrafficPort.IntVal
 }
 
-// networkPorts returns the ports that are opened for the security group of a network load balancer. Health checks use TCP.
-// All ports are in one rule and in this order, because the list of rules is compared item by item with the one that older
-// controllers wrote.
+// networkPorts returns the ports of targets that traffic and health checks of a network load balancer use. Health checks
+// use TCP. The order is that of aws-load-balancer-controller, because the rules must be equal to those that it wrote.
 func (r BindingRequest) networkPorts() []model.PeerPort {
 	protocols := transportProtocols(r.Group.Protocol)
 	if r.OpenAllPorts {
@@ -69,8 +69,8 @@ func (r BindingRequest) networkPorts() []model.PeerPort {
 	return out
 }
 
-// clientRules returns the rules that admit clients by address range, and a rule for the health checks of the load balancer
-// if the rule for clients does not admit them.
+// clientRules returns the rules that admit clients by CIDR. If they do not admit the health checks of the load balancer,
+// it also returns a rule for these.
 func (r BindingRequest) clientRules() []model.BindingRule {
 	g, c := r.Group, r.Clients
 	protocols := transportProtocols(g.Protocol)
@@ -101,7 +101,7 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 	if !other {
 		check = g.TrafficPort
 	}
-	// The address ranges of clients may not include the addresses of the load balancer, from which health checks come.
+	// The CIDRs of clients may not include the addresses of the load balancer, which are the sources of health checks.
 	narrow := len(from) > 0 && from[0].CIDR != "" && !slices.Contains(from, model.Peer{CIDR: everybody})
 	udp := slices.Contains(protocols, "UDP")
 	if other || narrow || udp && (c.SeparateHealthCheckRule || !slices.Contains(protocols, "TCP")) {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// hasLocalTrafficPolicy reports whether nodes forward traffic only to their own pods (externalTrafficPolicy Local). Then
-// kube-proxy reports on port spec.healthCheckNodePort whether a node has a pod of the Service.
+// hasLocalTrafficPolicy reports whether nodes forward traffic only to pods on the same node (externalTrafficPolicy
+// Local). Then port spec.healthCheckNodePort of each node shows whether the node has a pod of the Service.
 func (g *TargetGroup) hasLocalTrafficPolicy(r TargetGroupRequest) bool {
 	return r.Protocol != "" && g.Type == model.InstanceTargets && r.Service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
 		r.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
@@ -58,8 +58,8 @@ func (g *TargetGroup) setNetworkHealthCheck(r TargetGroupRequest, found *finding
 	}
 }
 
-// reportHealthCheckLimits reports numbers of a health check that AWS refuses. An interval that a user sets without a timeout
-// can also be refused, if it is shorter than the default timeout.
+// reportHealthCheckLimits reports numbers of a health check that AWS rejects. AWS also rejects an interval that a user
+// sets without a timeout if it is shorter than the default timeout.
 func (g *TargetGroup) reportHealthCheckLimits(r TargetGroupRequest, found *finding.List) {
 	s, c := r.Settings, g.HealthCheck
 	fault := func(at finding.Origin, what, fix string) {

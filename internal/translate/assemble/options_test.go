@@ -2,8 +2,8 @@ package assemble
 
 import "testing"
 
-// TestTranslationsShareOneCertificateReader checks that all copies of Options, of which each translation has one, share the
-// certificate reader of the frontend, so that a TLS Secret is parsed only once.
+// TestTranslationsShareOneCertificateReader checks that WithDefaults keeps an existing certificate reader. All copies of
+// Options share this reader, which parses each TLS Secret only once.
 func TestTranslationsShareOneCertificateReader(t *testing.T) {
 	o := Options{}.WithDefaults()
 	if again := o.WithDefaults(); o.certificates == nil || again.certificates != o.certificates {

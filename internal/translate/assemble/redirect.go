@@ -11,8 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// SSLRedirect returns the HTTPS port to which HTTP listeners redirect. If a member sets a port that has no HTTPS listener,
-// the member is held, because its rules must not be served over HTTP without the redirect.
+// SSLRedirect returns the HTTPS port to which HTTP listeners redirect, merged from all members. It holds a member that
+// sets a port without an HTTPS listener, because the rules of the member must not be served over HTTP without the
+// redirect.
 func (b *Builder) SSLRedirect() settings.Opt[int32] {
 	chosen := map[*members.Member]settings.Opt[int32]{}
 	for _, m := range b.Members {
@@ -20,8 +21,8 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 		switch {
 		case !o.Set || slices.ContainsFunc(b.Ports, func(p *members.Port) bool { return p.TLS && p.Number == o.Value }):
 		case m.Undetermined:
-			// The ports of the member are unknown. If the live load balancer serves the member and has an HTTPS listener on
-			// the port, the redirect is live too.
+			// The ports of the member are unknown. If the existing load balancer serves the member and has an HTTPS
+			// listener on the port, it already has the redirect.
 			if l := b.LiveLoadBalancer().ListenerOnPort(o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
 				o = settings.Opt[int32]{}
 			}
@@ -39,8 +40,8 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 	return members.MergeSetting(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
 }
 
-// liveRedirect returns the port to which an HTTP listener of the live load balancer redirects all requests. The value is not
-// known if no listener does so.
+// liveRedirect returns the port to which an HTTP listener of the existing load balancer redirects all requests. Known is
+// false if no listener does so.
 func (b *Builder) liveRedirect() members.LiveValue[int32] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {

@@ -18,10 +18,11 @@ import (
 // Label is a label of a Kubernetes object.
 type Label struct{ Key, Value string }
 
-// ReadSecret reads a Secret with get, and returns it if it has SecretLabel. Otherwise it calls fault with the reason.
+// ReadSecret reads a Secret with get, and returns it if it has the label SecretLabel. Otherwise, or if the Secret does
+// not exist, it calls fault with the reason and returns false.
 func (o Options) ReadSecret(namespace, name string, get func(namespace, name string) (*corev1.Secret, bool), fault func(r finding.Reason, message, fix string)) (*corev1.Secret, bool) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		// get is not called, because the client of the API server refuses names with a slash.
+		// get is not called, because the client of the API server rejects names with a slash.
 		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not the name of a Secret", name), fmt.Sprintf("name a Secret in namespace %q", namespace))
 		return nil, false
 	}
@@ -37,8 +38,8 @@ func (o Options) ReadSecret(namespace, name string, get func(namespace, name str
 	return s, true
 }
 
-// ClientCredentials returns the client id and the client secret for OpenID Connect from a Secret; false if the Secret lacks
-// one of the keys.
+// ClientCredentials returns the client ID and the client secret for OpenID Connect from a Secret. ok is false if the
+// Secret lacks one of the keys.
 func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
 	rawID, hasID := s.Data["clientID"]
 	if !hasID {
@@ -53,11 +54,11 @@ func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
 		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
 }
 
-// caKey is the key under which cert-manager stores the certificate of the issuer in a TLS Secret.
+// caKey is the key of the issuer's certificate in a TLS Secret of cert-manager.
 const caKey = "ca.crt"
 
-// maxTLSSecrets is the maximum number of TLS Secrets that are read for the objects of a namespace: as many as a load
-// balancer has certificates by default.
+// maxTLSSecrets is the maximum number of TLS Secrets that are read for the objects of a namespace in a stack. It is the
+// default AWS quota of certificates of a load balancer.
 const maxTLSSecrets = 25
 
 // TLSSecret is a reference to a TLS Secret for the listeners of a member.
@@ -65,24 +66,26 @@ type TLSSecret struct {
 	Namespace, Name string
 	ReferencedAt    finding.Origin // the object with the reference, and its field
 	Hosts           []string       // the hosts for which the object names the Secret
-	// Rank is the position of the object among the objects that share the load balancer. RequiredHostname is the hostname
-	// that all DNS names of the certificate must match; "" if any name is permitted.
+	// Rank is the position of the object among the objects that share the load balancer. All DNS names of the
+	// certificate must match RequiredHostname, unless it is empty.
 	Rank             int
 	RequiredHostname string
 }
 
-// ID returns the id of the certificate in the model.
+// ID returns the resource ID of the certificate that is imported from the Secret.
 func (s TLSSecret) ID() string { return naming.ImportedCertificateID(s.Namespace, s.Name) }
 
-// TLSSecretUse is one reference to a TLS Secret: the id of its certificate, and the object and field that name it.
+// TLSSecretUse is one reference to a TLS Secret: the resource ID of its certificate, and the object and field that name
+// it.
 type TLSSecretUse struct {
 	ID           string
 	ReferencedAt finding.Origin
 }
 
-// ImportTLSSecrets adds the certificates of TLS Secrets to the imports of a member. It reports a Secret that cannot be used;
-// the certificate that was imported from it before stays. The caller has checked that the member may use the Secrets. If one
-// reference may use a certificate and another may not, the refused references are returned.
+// ImportTLSSecrets adds the certificates of TLS Secrets to the imports of a member. It reports a Secret that cannot be
+// used; the certificate that was imported from this Secret before stays. The caller must check before that the member
+// may use the Secrets. If a certificate may be used by one reference but not by another, the result has the refused
+// references.
 func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims *HostClaims, get func(namespace, name string) (*corev1.Secret, bool)) map[TLSSecretUse]bool {
 	type read struct {
 		*model.CertificateImport
@@ -137,14 +140,14 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 		}
 	}
 	for use := range refused {
-		if known[use.ID].Content == nil { // the certificate that was imported before stays
+		if known[use.ID].Content == nil { // no reference may use it, so the certificate that was imported before stays
 			delete(refused, use)
 		}
 	}
 	return refused
 }
 
-// reportTooManySecrets reports the first Secret that exceeds maxTLSSecrets.
+// reportTooManySecrets reports s, the first Secret that exceeds maxTLSSecrets.
 func (b *Builder) reportTooManySecrets(s TLSSecret) {
 	b.Found.Add(finding.Finding{
 		Object: s.ReferencedAt.Object, Field: s.ReferencedAt.Field, Reason: finding.QuotaReached, Severity: finding.Error,
@@ -190,8 +193,8 @@ func (s TLSSecret) faultReporter(found *finding.List) func(r finding.Reason, mes
 	}
 }
 
-// claimedNames returns the DNS names of a certificate for hosts that objects of other namespaces claim with a lower rank. If
-// a DNS name does not match RequiredHostname, it reports this, and within is false.
+// claimedNames returns the DNS names of a certificate that cover a host which an object of another namespace claims with
+// a lower rank. If a DNS name does not match RequiredHostname, claimedNames reports this, and within is false.
 func (b *Builder) claimedNames(s TLSSecret, content *model.CertificateContent, claims *HostClaims) (claimed []model.ClaimedName, within bool) {
 	for _, n := range content.Is.Names {
 		if w := s.RequiredHostname; w != "" && n != w && !plan.DomainCovers(w, n) && !plan.DomainCovers(n, w) {

@@ -14,14 +14,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Without --import-tls-secrets, a certificate that was imported from a Secret stays on its listener as long as an object
-// names the Secret and may use it. In the same way, a requested certificate stays without feature gate
-// EnableCertificateManagement: a flag that is not set withdraws no right. The tags of live certificates show which
-// certificates were imported or requested. To save calls, tags are not read of certificates that an object names by ARN,
-// nor, when imported certificates are searched, of certificates that ACM has issued. So load balancers of a controller that
-// ignores such Secrets cost no call.
+// If --import-tls-secrets is not set, a certificate that was imported from a Secret stays on its listener as long as an
+// object names the Secret and may use it. In the same way, a requested certificate stays if feature gate
+// EnableCertificateManagement is off. The tags of certificates in AWS show which certificates were imported or
+// requested. To save calls, the tags of certificates that an object names by ARN are not read. In the search for
+// imported certificates, the tags of certificates that ACM has issued are not read either.
 
-// HeldCertificates finds the live certificates of a stack that are held while the flag that would manage them is not set.
+// HeldCertificates finds the certificates on existing listeners of a stack that are held while the flag that would
+// manage them is not set.
 type HeldCertificates struct {
 	b *Builder
 	// flagValue is the value of --import-tls-secrets that would import the Secrets, for messages.
@@ -30,23 +30,24 @@ type HeldCertificates struct {
 	isNamed func(arn string) bool
 }
 
-// NewHeldCertificates returns the HeldCertificates of a stack. kind is the value of --import-tls-secrets that would import
-// the Secrets; named reports whether an object names a certificate by its ARN.
+// NewHeldCertificates returns the HeldCertificates of a stack. kind is the value of --import-tls-secrets that would
+// import the Secrets. named reports whether an object names a certificate by its ARN.
 func NewHeldCertificates(b *Builder, kind string, named func(arn string) bool) HeldCertificates {
 	return HeldCertificates{b, kind, named}
 }
 
-// heldImports are the live certificates of a port that are held while TLS Secrets are not imported.
+// heldImports has the certificates of a port that are held while TLS Secrets are not imported.
 type heldImports struct {
 	ARNs []string
 	// Names are the DNS names in the certificates, and the hosts for which objects name the Secrets.
 	Names []string
-	// Unavailable are the ARNs of live certificates whose tags cannot be read, and Fault is the reason.
+	// Unavailable are the ARNs of certificates on the listener whose tags cannot be read. Fault is the reason.
 	Unavailable []string
 	Fault       *observed.Fault
 }
 
-// HeldImports returns and reports the certificates on the live listener of a port that were imported from the Secrets.
+// HeldImports returns and reports the certificates on the existing listener of a port that were imported from the
+// Secrets. The result is empty if the controller imports Secrets.
 func (h HeldCertificates) HeldImports(port int32, secrets []TLSSecret) (out heldImports) {
 	if h.b.ImportCertificates || len(secrets) == 0 {
 		return out
@@ -64,8 +65,8 @@ func (h HeldCertificates) HeldImports(port int32, secrets []TLSSecret) (out held
 	return out
 }
 
-// HeldRequests returns the live certificates of a port that were requested for a member, while the controller requests no
-// certificates.
+// HeldRequests returns the certificates on the existing listener of a port that were requested for a member. The result
+// is empty if the controller requests certificates, or if the member does not want a requested certificate.
 func (h HeldCertificates) HeldRequests(port int32, m *members.Member) (arns []string) {
 	if h.b.ManageCertificates || !m.Set.CreateCertificate.ValueOr(false) || len(m.Set.Certificates.Value) > 0 {
 		return nil
@@ -83,16 +84,17 @@ func (h HeldCertificates) HeldRequests(port int32, m *members.Member) (arns []st
 	return arns
 }
 
-// ServesOn reports whether the live listener of a port forwards to target groups of a member.
+// ServesOn reports whether the existing listener of a port forwards to target groups of a member.
 func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
 	return h.b.OwnsPart(m.Ref, h.b.LiveLoadBalancer().ListenerOnPort(port))
 }
 
-// eachOwned calls found for each certificate on the live listener of a port that was imported or requested for the stack. It
-// returns the ARNs of certificates whose tags cannot be read, and the reason.
+// eachOwned calls found for each certificate on the existing listener of a port that was imported or requested for the
+// stack. It leaves out certificates for which skip returns true. It returns the ARNs of certificates whose tags cannot
+// be read, and the reason.
 func (h HeldCertificates) eachOwned(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
 	b := h.b
-	b.Stack.Contested = true // the translation depends on the live listener
+	b.Stack.Contested = true // the result depends on the existing listener
 	l := b.LiveLoadBalancer().ListenerOnPort(port)
 	if l == nil || l.Protocol != "HTTPS" && l.Protocol != "TLS" {
 		return nil, nil
@@ -135,7 +137,7 @@ func (h HeldCertificates) reportHeld(s TLSSecret, owner observed.CertificateOwne
 	})
 }
 
-// ReportUnavailable reports a listener that is held because it is not known whether its certificate was imported from a
+// ReportUnavailable reports that a port keeps its certificate, because it is not known whether it was imported from a
 // Secret.
 func (h HeldCertificates) ReportUnavailable(port int32, s TLSSecret, f observed.Fault) {
 	h.b.Found.Add(finding.Finding{

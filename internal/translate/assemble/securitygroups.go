@@ -14,9 +14,9 @@ import (
 // securityGroupBuilder chooses the security groups of load balancers.
 type securityGroupBuilder struct{ *Builder }
 
-// namedSecurityGroups returns the security groups that members name; if they name none, the load balancer gets a managed
-// security group. A member that sets client ranges and no security groups counts as a member that asks for the managed
-// security group, if the managed security group is live.
+// namedSecurityGroups returns the security groups that members name. If they name none, the load balancer gets a managed
+// security group. If the existing load balancer has a managed security group, a member that sets CIDRs or prefix lists
+// of clients and no security groups counts as a member that wants the managed security group.
 func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 	var live members.LiveValue[[]string]
 	if b.Live != nil {
@@ -41,7 +41,7 @@ func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 	return given.Opt
 }
 
-// securityGroups chooses the security groups of the load balancer, and sets Peer to the security group that the rules of
+// securityGroups returns the security groups of the load balancer, and sets Peer to the security group that the rules of
 // targets admit.
 func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 	given := b.namedSecurityGroups()
@@ -61,8 +61,8 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 			}))
 		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
 		if choice.Backend && !backend {
-			// A new load balancer cannot reach its targets without these rules. For a live load balancer, the existing rules
-			// stay.
+			// A new load balancer cannot reach its targets without these rules. For an existing load balancer, the rules
+			// stay unchanged.
 			ref := b.MemberOf(manage.Origin).Ref
 			b.Found.Add(finding.Finding{
 				Object: ref, Field: members.FieldOn(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
@@ -83,14 +83,14 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	}}
 }
 
-// liveSecurityGroups returns those security groups of a live load balancer that members can name, which excludes the shared
-// backend security group. An empty list means the managed security group.
+// liveSecurityGroups returns the security groups of an existing load balancer, for comparison with the security groups
+// that members name. The shared backend security group is left out. An empty list means the managed security group.
 func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) members.LiveValue[[]string] {
 	if lb == nil {
 		return members.LiveValue[[]string]{}
 	}
 	if all := (model.AskSecurityGroups{}); b.Live.Facts.Fault(all) != nil {
-		// It is not known which of the security groups is the managed one.
+		// It is not known which security group is the managed security group.
 		return members.LiveValue[[]string]{Known: true, Matches: func([]string) bool { return b.RequireAnswer(all, false) }, Value: lb.SecurityGroups}
 	}
 	var own, others []string

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ServicePort returns the port of a Service with a number or name; nil if there is none.
+// ServicePort returns the port of a Service with a number or name, or nil if there is none.
 func ServicePort(svc *corev1.Service, port intstr.IntOrString) *corev1.ServicePort {
 	for i := range svc.Spec.Ports {
 		p := &svc.Spec.Ports[i]
@@ -18,7 +18,7 @@ func ServicePort(svc *corev1.Service, port intstr.IntOrString) *corev1.ServicePo
 	return nil
 }
 
-// TargetPort returns the port on which the pods of a Service listen: a number, or the name of a container port.
+// TargetPort returns the port on which pods listen for a port of a Service: a number, or the name of a container port.
 func TargetPort(p *corev1.ServicePort) intstr.IntOrString {
 	if p.TargetPort == (intstr.IntOrString{}) {
 		return intstr.FromInt32(p.Port)

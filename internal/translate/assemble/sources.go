@@ -6,11 +6,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// allClientRanges returns the default client ranges of a listener: all addresses.
+// allClientRanges returns the CIDRs of clients that a listener admits by default: all addresses.
 func allClientRanges() []string { return []string{"0.0.0.0/0", "::/0"} }
 
-// ClientIngressRules returns the rules of a managed security group that admit clients to one port over tcp or udp. IPv6
-// ranges are left out unless ipv6 is set, because otherwise the load balancer has no IPv6 address.
+// ClientIngressRules returns the rules of a managed security group that admit clients to one port. protocol is "tcp" or
+// "udp". ipv6 reports whether the load balancer has IPv6 addresses. If it has none, IPv6 CIDRs are left out.
 func ClientIngressRules(protocol string, port int32, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
 	for _, c := range cidrs {
@@ -26,7 +26,7 @@ func ClientIngressRules(protocol string, port int32, cidrs, prefixLists []string
 }
 
 // PathMTURule returns the rule that admits the ICMP messages of path MTU discovery ("fragmentation needed", "packet too
-// big") from an address range. AWS stores the ICMP type in From and the ICMP code in To.
+// big") from a CIDR. AWS stores the ICMP type in From and the ICMP code in To.
 func PathMTURule(cidr string) model.IngressRule {
 	if IsIPv6(cidr) {
 		return model.IngressRule{Protocol: "icmpv6", From: 2, To: 0, CIDR: cidr}
@@ -34,5 +34,5 @@ func PathMTURule(cidr string) model.IngressRule {
 	return model.IngressRule{Protocol: "icmp", From: 3, To: 4, CIDR: cidr}
 }
 
-// IsIPv6 reports whether an address range is an IPv6 range.
+// IsIPv6 reports whether a CIDR is an IPv6 CIDR.
 func IsIPv6(cidr string) bool { return strings.Contains(cidr, ":") }

@@ -14,7 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// subnetSetting is the value of a setting that selects subnets: by id or Name tag, or by tags.
+// subnetSetting is the value of a setting that selects subnets. ids has IDs or values of the Name tag. If ids is empty,
+// tags selects the subnets.
 type subnetSetting struct {
 	ids  []string
 	tags map[string][]string
@@ -58,12 +59,12 @@ func (b subnetBuilder) mergeSubnets() model.SubnetChoice {
 		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
 	})
 	if !chosen.Set || chosen.KeepsLive {
-		return model.SubnetsDiscovered{} // SubnetsDiscovered keeps the live subnets
+		return model.SubnetsDiscovered{} // an existing load balancer then keeps its subnets
 	}
 	return chosen.Value.subnetChoice(chosen.Origin)
 }
 
-// subnetChoice returns the setting in the form of the model.
+// subnetChoice returns the setting as a model.SubnetChoice.
 func (w subnetSetting) subnetChoice(from finding.Origin) model.SubnetChoice {
 	if len(w.ids) > 0 {
 		return model.SubnetsNamed{Refs: w.ids, Of: from}
@@ -71,7 +72,8 @@ func (w subnetSetting) subnetChoice(from finding.Origin) model.SubnetChoice {
 	return model.SubnetsTagged{Tags: w.tags, Of: from}
 }
 
-// liveSubnets returns the subnets of a live load balancer, in a form that can be compared with a subnetSetting.
+// liveSubnets returns the subnets of an existing load balancer, for comparison with a subnetSetting. nlb reports whether
+// it is an NLB.
 func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.LiveValue[subnetSetting] {
 	if lb == nil {
 		return members.LiveValue[subnetSetting]{}

@@ -2,8 +2,8 @@ package assemble
 
 import "maps"
 
-// MergeTags merges the default tags of the operator with tags of users. The default tags have precedence unless low is set.
-// The tags by which the controller finds its resources are not included: the plan adds them.
+// MergeTags merges user tags with the default tags of the operator. The default tags have precedence unless low is set.
+// The result does not have the tags by which the controller finds its resources: the plan adds them.
 func MergeTags(user, defaults map[string]string, low bool) map[string]string {
 	if low {
 		return MergeMaps(defaults, user)

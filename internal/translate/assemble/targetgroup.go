@@ -21,7 +21,7 @@ type TargetGroupRequest struct {
 	Service *corev1.Service
 	// Port is the number or name of the port in the backend.
 	Port intstr.IntOrString
-	// Settings are the settings of the Service, and, where it has none, those of the object with the backend.
+	// Settings are the settings of the Service. A setting that the Service lacks comes from the object with the backend.
 	Settings settings.TargetGroup
 	// Protocol is the protocol of a target group behind a network load balancer: TCP, TLS, UDP, TCP_UDP, QUIC or TCP_QUIC.
 	// It is empty behind an application load balancer, where Settings has the protocol.
@@ -31,27 +31,28 @@ type TargetGroupRequest struct {
 	BasicHealthChecks bool
 	// DefaultType is the target type if no setting names one.
 	DefaultType model.TargetType
-	// NoIPTargets makes target type ip a fault.
+	// NoIPTargets reports whether target type ip is disabled. If a setting requires it, NewTargetGroup returns a
+	// finding.
 	NoIPTargets bool
 	// ControlPort is the port of the target control agent.
 	ControlPort settings.Opt[int32]
 	// LoadBalancerAddressType is the address type of the load balancer.
 	LoadBalancerAddressType model.AddressType
-	// AddressType is the address type of the targets; if unset, the Service decides.
+	// AddressType is the address type of the targets. If it is not set, the IP families of the Service determine it.
 	AddressType settings.Opt[model.AddressType]
 	// Origin is the field with the reference to the backend.
 	Origin finding.Origin
 }
 
-// TargetGroup is a target group without id, name, tags and binding. The frontend adds these.
+// TargetGroup is a target group without ID, name, tags and TargetGroupBinding. The caller of NewTargetGroup adds these.
 type TargetGroup struct {
 	model.TargetGroup
 	// TrafficPort is the port of the targets: a port of nodes, or of pods (possibly by name).
 	TrafficPort intstr.IntOrString
 }
 
-// NewTargetGroup builds a target group. If it returns findings, the target group must not be used; the findings hold the
-// rules that use it.
+// NewTargetGroup builds a target group. If it returns findings, the target group must not be used, and rules that
+// forward to it are held.
 func NewTargetGroup(r TargetGroupRequest) (TargetGroup, finding.List) {
 	var found finding.List
 	for _, f := range r.Settings.Faults() {
@@ -108,10 +109,10 @@ func (r TargetGroupRequest) hasIPv6() bool {
 	return hasIPv6(r.Service)
 }
 
-// name returns the name of a setting in objects of the kind of stack.
+// name returns the name that a setting has in members of this kind of stack.
 func (r TargetGroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
 
-// fixForIPTargets returns the fix, for findings, that configures IP targets.
+// fixForIPTargets returns the fix of findings that tells users how to set target type ip.
 func (r TargetGroupRequest) fixForIPTargets() string {
 	way := "set " + r.name("target-type") + " to ip"
 	if r.Kind.IsGateway() {
@@ -124,6 +125,7 @@ func (r TargetGroupRequest) targetType() model.TargetType {
 	return r.Settings.Type.ValueOr(r.DefaultType)
 }
 
+// newFault returns a finding about the reference to the backend. The message says what happens to the rule or listener.
 func (r TargetGroupRequest) newFault(reason finding.Reason, message, fix string) finding.Finding {
 	now := "; a live rule stays unchanged, and a new one is not served"
 	if r.Protocol != "" {
@@ -132,7 +134,7 @@ func (r TargetGroupRequest) newFault(reason finding.Reason, message, fix string)
 	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
 }
 
-// fixForNodePorts returns the fix, for findings, that gives a Service node ports.
+// fixForNodePorts returns the fix of findings that tells users how to give a Service node ports.
 func fixForNodePorts(svc *corev1.Service) string {
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		return "set spec.allocateLoadBalancerNodePorts to true"
@@ -140,7 +142,8 @@ func fixForNodePorts(svc *corev1.Service) string {
 	return "change its type to NodePort"
 }
 
-// setTargetType sets the target type and the ports, because these depend on it.
+// setTargetType sets the ports of the target group, which depend on its target type. It reports ports and target types
+// that cannot be used.
 func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePort, found *finding.List) {
 	if g.Type == model.InstanceTargets {
 		g.Port, g.TrafficPort = port.NodePort, intstr.FromInt32(port.NodePort)

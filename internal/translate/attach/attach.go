@@ -12,22 +12,22 @@ import (
 type Options struct {
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
-	// Live reports which routes the live load balancer serves; nil if that is not known.
+	// Live reports which routes the load balancer in AWS serves. It is nil if this is not known.
 	Live LiveRoutes
 }
 
-// LiveRoutes reports which routes the live load balancer of a Gateway serves.
+// LiveRoutes reports which routes the load balancer of a Gateway serves in AWS.
 type LiveRoutes interface {
-	// Serves reports whether the live load balancer serves a route on a port. For an application load balancer, it must
-	// serve the route for one of the hosts; "" means any host. Serves is called only if listeners of several owners
-	// conflict, because the owner of the live listener keeps the port or hostname.
+	// Serves reports whether the load balancer serves a route on a port. An application load balancer must serve the
+	// route for one of the hosts; "" means any host. Serves is called only if listeners of several owners conflict. Then
+	// the owner whose routes are served keeps the port or hostname.
 	Serves(port int32, route finding.Ref, hosts []string) bool
 }
 
 // Result has the listeners, ListenerSets and routes of a Gateway.
 type Result struct {
-	// Listeners are the listeners of the Gateway in their order, followed by the listeners of accepted ListenerSets, those
-	// of the oldest ListenerSet first.
+	// Listeners are the listeners of the Gateway in their order, and then the listeners of accepted ListenerSets,
+	// beginning with the oldest ListenerSet.
 	Listeners []Listener
 	// Sets are all ListenerSets that name the Gateway, in the order in which their listeners are validated.
 	Sets []ListenerSet
@@ -38,7 +38,7 @@ type Result struct {
 	Grants *Grants
 
 	routesByPort map[int32][]PortRoute
-	// evaluation has the data from which the methods of Result report what routes of a namespace may use.
+	// evaluation has the data for methods such as MayServe and MayUsePort.
 	evaluation *evaluation
 }
 
@@ -52,20 +52,20 @@ type Listener struct {
 	Parent finding.Ref
 	Index  int
 	Spec   gatewayv1.Listener
-	// Problem is the reason why the listener is not served; zero if it is served.
+	// Problem is the reason why the listener is not served. It is zero if the listener is served.
 	Problem Problem
-	// IsDuplicate reports whether the listener is not served because another listener has the same port and hostname, or,
-	// where hostnames do not distinguish listeners, the same port and protocol.
+	// IsDuplicate reports whether the listener is not served because another listener has the same port and hostname.
+	// For listeners that hostnames do not distinguish, it means the same port and protocol.
 	IsDuplicate bool
-	// RefProblem is the reason why a reference of the listener, to a Secret or a kind of route, cannot be used. The listener
-	// may be served in spite of it.
+	// RefProblem is the reason why the listener cannot use one of its Secrets or kinds of routes. The listener may still
+	// be served.
 	RefProblem Problem
 	// Kinds are the kinds of routes that may attach to the listener.
 	Kinds []gatewayv1.RouteGroupKind
-	// AdmittedNamespaces identifies the namespaces from which routes may attach. It is equal for listeners that admit the
-	// same namespaces.
+	// AdmittedNamespaces is a text that describes the namespaces from which routes may attach. Two listeners with the
+	// same text admit the same namespaces.
 	AdmittedNamespaces string
-	// Certificates are the Secrets that the listener refers to and may use, in order.
+	// Certificates are the Secrets that the listener refers to and may use, in the order of its certificateRefs.
 	Certificates []SecretRef
 	// AttachedRoutes is the number of routes that are attached to the listener.
 	AttachedRoutes int
@@ -74,10 +74,10 @@ type Listener struct {
 // SecretRef names a Secret.
 type SecretRef struct{ Namespace, Name string }
 
-// IsValid reports whether the listener is served.
+// IsValid reports whether the listener has no Problem, which means that it is served.
 func (l Listener) IsValid() bool { return l.Problem == Problem{} }
 
-// Hostname returns the hostname of the listener; "" means any hostname.
+// Hostname returns the hostname of the listener. "" means any hostname.
 func (l Listener) Hostname() string {
 	if l.Spec.Hostname == nil {
 		return ""
@@ -92,7 +92,7 @@ type ListenerSet struct {
 	Accepted bool
 }
 
-// Route is a route, with those of its parentRefs that name the Gateway or one of its ListenerSets.
+// Route is a route with its parentRefs that name the Gateway or one of its ListenerSets.
 type Route struct {
 	Object  cluster.Object
 	Kind    cluster.Kind
@@ -103,19 +103,21 @@ type Route struct {
 type RouteParent struct {
 	// Index is the index of the parentRef in spec.parentRefs.
 	Index int
-	// Problem is the reason why the route is attached to no listener of this parent; zero if it is attached.
+	// Problem is the reason why the route is attached to no listener of this parent. It is zero if the route is
+	// attached.
 	Problem     Problem
 	Attachments []Attachment
 }
 
-// Attachment is a listener to which a route is attached, by its index in Result.Listeners. The listener may be not valid.
+// Attachment is a listener to which a route is attached. Listener is the index in Result.Listeners. The listener may be
+// invalid.
 type Attachment struct {
 	Listener int
-	// Hostnames are the hostnames for which the route serves requests on the listener; nil means any hostname.
+	// Hostnames are the hostnames for which the route serves requests on the listener. nil means any hostname.
 	Hostnames []string
 }
 
-// HostnamesOrAny returns Hostnames, or a list with "", which means any hostname, if there are none.
+// HostnamesOrAny returns Hostnames. If there are none, it returns a list with "", which means any hostname.
 func (a Attachment) HostnamesOrAny() []string {
 	if len(a.Hostnames) == 0 {
 		return []string{""}
@@ -144,18 +146,18 @@ type evaluation struct {
 	gateway    *gatewayv1.Gateway
 	kind       model.Kind
 	liveRoutes LiveRoutes
-	kinds      []cluster.Kind // of routes that the load balancer can serve
+	kinds      []cluster.Kind // kinds of routes that the load balancer can serve
 	protocols  []gatewayv1.ProtocolType
 	out        Result
 	// byParent has the indexes in Result.Listeners of the listeners of the Gateway and of each accepted ListenerSet.
 	byParent     map[cluster.Ref][]int
-	rejectedSets map[cluster.Ref]bool // ListenerSets that name the Gateway and that the Gateway does not admit
+	rejectedSets map[cluster.Ref]bool // ListenerSets that name the Gateway but that the Gateway does not admit
 	// namespaces has the namespaces from which routes may attach, by index of the listener.
 	namespaces []namespaceSelection
 	labels     map[string]namespaceLabels
 }
 
-// kindsOf returns the kinds of routes that a kind of load balancer serves.
+// kindsOf returns the kinds of routes that the load balancer of a kind of stack can serve.
 func kindsOf(kind model.Kind) []cluster.Kind {
 	if kind == model.ALBGateway {
 		return []cluster.Kind{cluster.KindHTTPRoute, cluster.KindGRPCRoute}
@@ -163,7 +165,7 @@ func kindsOf(kind model.Kind) []cluster.Kind {
 	return []cluster.Kind{cluster.KindTCPRoute, cluster.KindUDPRoute, cluster.KindTLSRoute}
 }
 
-// protocolsOf returns the protocols that listeners of a kind of load balancer can have.
+// protocolsOf returns the protocols that listeners can have on the load balancer of a kind of stack.
 func protocolsOf(kind model.Kind) []gatewayv1.ProtocolType {
 	if kind == model.ALBGateway {
 		return []gatewayv1.ProtocolType{gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType}

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// evaluate returns the result of attach.Evaluate for a Gateway, which is the first object.
+// evaluate returns the result of attach.Evaluate for the first object, which must be a Gateway.
 func evaluate(t *testing.T, kind model.Kind, opt attach.Options, objs ...cluster.Object) attach.Result {
 	t.Helper()
 	src, err := cluster.NewMemory(clock.RealClock{})
@@ -48,8 +48,9 @@ func route(namespace, name string, hosts []gatewayv1.Hostname, parents ...gatewa
 		Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: parents}, Hostnames: hosts}}
 }
 
-// TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute checks that a route that attaches to a listener with a hostname and
-// to one without a hostname serves all of its own hostnames.
+// TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute checks the hostnames of a route that attaches to a listener
+// with a hostname and to one without. A route with hostnames serves all its hostnames, a route without hostnames serves
+// any hostname.
 func TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute(t *testing.T) {
 	gw := gateway(listener("one", "HTTP", 80, "*.a.com"), listener("any", "HTTP", 80, ""))
 	named := evaluate(t, model.ALBGateway, attach.Options{}, gw,
@@ -63,7 +64,7 @@ func TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute(t *testing.T) {
 	}
 }
 
-// TestInvalidListenersGiveNoHostnames checks that the hostname of an invalid listener does not restrict the routes of its
+// TestInvalidListenersGiveNoHostnames checks that routes do not get the hostname of an invalid listener on the same
 // port.
 func TestInvalidListenersGiveNoHostnames(t *testing.T) {
 	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(listener("http", "HTTP", 80, ""), listener("https", "HTTPS", 80, "a.example.com")),
@@ -109,8 +110,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestPassthroughConflictsWithTermination checks that a listener that terminates TLS and one that passes TLS through cannot
-// share a port.
+// TestPassthroughConflictsWithTermination checks that a listener with TLS termination and a listener with TLS
+// passthrough cannot share a port.
 func TestPassthroughConflictsWithTermination(t *testing.T) {
 	one, two := listener("one", "TLS", 443, "a.com"), listener("two", "TLS", 443, "b.com")
 	one.TLS, two.TLS = &gatewayv1.ListenerTLSConfig{Mode: ptr(gatewayv1.TLSModeTerminate)}, &gatewayv1.ListenerTLSConfig{Mode: ptr(gatewayv1.TLSModePassthrough)}
@@ -199,8 +200,8 @@ func TestCertificateRefs(t *testing.T) {
 	}
 }
 
-// TestHostileSizes checks that the number of served listeners is limited, and that the listener of the Gateway is still
-// served, if a namespace creates very many ListenerSets and routes.
+// TestHostileSizes checks that at most 1024 listeners are served if a namespace creates very many ListenerSets and
+// routes. The listener of the Gateway must be one of them.
 func TestHostileSizes(t *testing.T) {
 	gw := gateway(listener("http", "HTTP", 80, ""))
 	gw.Spec.Listeners[0].AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: ptr(gatewayv1.NamespacesFromAll)}}

@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// validateListeners sets the Problem of each listener. Of two listeners that conflict, the later one is not served:
-// listeners of the Gateway come before those of ListenerSets, and those of an older ListenerSet before those of a younger
-// one. But listeners that are served now keep their port or hostname: a ListenerSet whose listener serves a hostname comes
-// before an older one whose listener does not, and on a network load balancer, on which each port serves one route, the
-// listeners of the owner that serves the port come first.
+// validateListeners sets the Problem of each listener. Of two listeners that conflict, the later one is not served.
+// Listeners of the Gateway come before those of ListenerSets, and those of an older ListenerSet before those of a
+// younger one. Exceptions are listeners that the load balancer serves now: a ListenerSet whose listener serves a
+// hostname comes before an older one whose listener does not. On a network load balancer, the listeners of the owner
+// that serves a port come first.
 func (e *evaluation) validateListeners() {
 	all := make([]int, len(e.out.Listeners))
 	for i := range all {
@@ -30,7 +30,7 @@ func (e *evaluation) validateListeners() {
 	e.resolveConflicts(all)
 }
 
-// listenerSlot is a port with a protocol or a hostname. Only one listener can have it.
+// listenerSlot is a port with a protocol or a hostname. Only one listener can have a slot.
 type listenerSlot struct {
 	port     int32
 	protocol gatewayv1.ProtocolType // set only for protocols without hostnames
@@ -45,11 +45,12 @@ func listenerSlotOf(l gatewayv1.Listener, host string) listenerSlot {
 	return listenerSlot{port: l.Port, host: host}
 }
 
-// resolveConflicts sets the Problem of the listeners. A listener that comes earlier in order has precedence. It returns the
-// ports on which listeners of different owners conflict. On these ports the live listeners decide.
+// resolveConflicts sets the Problem of the listeners. order has their indexes; an earlier listener has precedence. It
+// returns the ports on which listeners of different owners conflict. On these ports, it matters which listeners are
+// served now.
 func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 	contested = map[int32]bool{}
-	first := map[int32]*Listener{} // of a port
+	first := map[int32]*Listener{} // first valid listener by port
 	taken := map[listenerSlot]*Listener{}
 	for _, i := range order {
 		l := &e.out.Listeners[i]
@@ -59,7 +60,7 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 		switch l.Problem.Reason {
 		case "":
 		case string(gatewayv1.ListenerReasonUnsupportedProtocol):
-			// The Gateway API requires that the conflict is reported even if no listener of the load balancer can have this
+			// The Gateway API requires that the conflict is reported, even if the load balancer does not support this
 			// protocol.
 			if conflict.Reason == string(gatewayv1.ListenerReasonProtocolConflict) {
 				l.Problem = conflict
@@ -88,9 +89,9 @@ func isOwnListener(l *Listener) bool {
 	return l.Parent.Kind == string(cluster.KindGateway)
 }
 
-// conflictingListener returns the listener with which l conflicts, nil if there is none, and reports whether l is a
-// duplicate of it (see Listener.IsDuplicate). first is the first listener on the port, and taken the listener with the same
-// slot. The message does not name the other object, which may belong to another tenant.
+// conflictingListener returns the listener with which l conflicts, or nil if there is none. repeats reports whether l is
+// a duplicate of this listener (see Listener.IsDuplicate). first is the first listener on the port, and taken is the
+// listener with the same slot. The message does not name the other object, because it may belong to another tenant.
 func (e *evaluation) conflictingListener(l, first, taken *Listener) (holder *Listener, why Problem, repeats bool) {
 	if first == nil {
 		return nil, Problem{}, false
@@ -120,12 +121,12 @@ func (e *evaluation) conflictingListener(l, first, taken *Listener) (holder *Lis
 		"an earlier listener has hostname %q on port %d; this listener is not served; use another hostname or port", host, port)}, true
 }
 
-// conflictRanks returns the rank of each listener in conflicts on the contested ports. A lower rank has precedence.
-// Listeners of the Gateway itself have the lowest rank, except on a port of a network load balancer that a ListenerSet
-// serves.
+// conflictRanks returns ranks of listeners, by index in Result.Listeners, for conflicts on the contested ports. A lower
+// rank has precedence. Listeners of the Gateway itself have the lowest rank, except on a port of a network load balancer
+// that a ListenerSet serves.
 func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
-	live := map[int]bool{}            // listeners with a route that the live load balancer serves
-	owners := map[parentOfPort]bool{} // parents with a listener on a live port
+	live := map[int]bool{}            // listeners with a route that the load balancer serves now
+	owners := map[parentOfPort]bool{} // Gateways and ListenerSets with such a listener, and the port
 	for _, r := range e.out.Routes {
 		ref := cluster.RefOf(r.Object).FindingRef()
 		for _, p := range r.Parents {
@@ -156,13 +157,13 @@ func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 	return out
 }
 
-// parentOfPort is a port of a Gateway or ListenerSet.
+// parentOfPort is a Gateway or ListenerSet with a port of one of its listeners.
 type parentOfPort struct {
 	parent finding.Ref
 	port   int32
 }
 
-// passthroughText is the protocol, for messages, of a listener that passes TLS through.
+// passthroughText is the protocol text of listeners with TLS passthrough.
 const passthroughText = "TLS passthrough"
 
 // protocolText returns the protocol of a listener for messages and comparison. TLS passthrough and TLS termination have

@@ -15,7 +15,7 @@ type Referent struct{ Group, Kind, Namespace, Name string }
 // Grants reports which references to other namespaces are permitted. It reads the ReferenceGrants of each namespace once.
 type Grants struct {
 	view        *cluster.View
-	byNamespace map[string]map[grant]string // value: name of the ReferenceGrant
+	byNamespace map[string]map[grant]string // names of ReferenceGrants by their namespace and the permission
 }
 
 // grant is a permission to refer to one object, or to all objects of a kind if name is empty.
@@ -29,13 +29,13 @@ func NewGrants(v *cluster.View) *Grants {
 	return &Grants{view: v, byNamespace: map[string]map[grant]string{}}
 }
 
-// Permits reports whether a reference is permitted.
+// Permits reports whether a reference is permitted. A reference to the same namespace always is.
 func (g *Grants) Permits(from Referrer, to Referent) bool {
 	return from.Namespace == to.Namespace || g.PermittingGrant(from, to) != ""
 }
 
-// PermittingGrant returns the name of the ReferenceGrant, in the namespace of the object, that permits a reference to the
-// object; "" if there is none.
+// PermittingGrant returns the name of a ReferenceGrant in the namespace of to that permits the reference, or "" if there
+// is none.
 func (g *Grants) PermittingGrant(from Referrer, to Referent) string {
 	all, ok := g.byNamespace[to.Namespace]
 	if !ok {

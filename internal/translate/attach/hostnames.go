@@ -2,8 +2,8 @@ package attach
 
 import "strings"
 
-// intersectHosts returns the more specific one of two hostnames, and reports whether some requests match both. "" means any
-// hostname.
+// intersectHosts returns the more specific of two hostnames if some requests match both, and false otherwise. "" means
+// any hostname.
 func intersectHosts(a, b string) (string, bool) {
 	switch {
 	case a == b || b == "" || coversHost(b, a):
@@ -23,8 +23,9 @@ func coversHost(a, b string) bool {
 	return strings.HasPrefix(a, "*.") && b != a && strings.HasSuffix(b, a[1:])
 }
 
-// compatibleHosts returns the hostnames for which a route serves requests on a listener, nil for any, and reports whether
-// there are such requests. listener is the hostname of the listener, route has those of the route.
+// compatibleHosts returns the hostnames for which a route serves requests on a listener, and whether there are any. The
+// list nil with true means all hostnames. listener is the hostname of the listener, and route has the hostnames of the
+// route.
 func compatibleHosts(listener string, route []string) ([]string, bool) {
 	switch {
 	case len(route) == 0 && listener == "":

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// maxListeners is the maximum number of listeners of a Gateway and its ListenerSets that are served. The API server limits
-// only the number of listeners of each object, not the number of ListenerSets.
+// maxListeners is the maximum number of listeners of a Gateway and its ListenerSets that are served. The API server
+// limits the number of listeners in an object, but not the number of ListenerSets.
 const maxListeners = 1024
 
 // reasonTooManyListeners is the reason of the Gateway API for listeners beyond maxListeners.
@@ -53,8 +53,8 @@ func (e *evaluation) addListener(of cluster.Ref, index int, spec gatewayv1.Liste
 	e.out.Listeners = append(e.out.Listeners, l)
 }
 
-// routeKinds returns the kinds of routes that may attach to a listener: those in its allowedRoutes, otherwise the defaults
-// for its protocol.
+// routeKinds returns the kinds of routes that may attach to a listener: those in its allowedRoutes, or the defaults for
+// its protocol. It also returns a Problem if allowedRoutes has a kind that the load balancer cannot serve.
 func (e *evaluation) routeKinds(l gatewayv1.Listener) ([]gatewayv1.RouteGroupKind, Problem) {
 	kinds := []gatewayv1.RouteGroupKind{}
 	add := func(k cluster.Kind) bool {
@@ -104,7 +104,8 @@ func joinStrings[T ~string](all []T) string {
 	return strings.Join(out, ", ")
 }
 
-// certificates returns the Secrets that a listener may use. If it may not use one of them, RefProblem is set to the reason.
+// certificates returns the Secrets in the certificateRefs of a listener that it may use. If it may not use one of them,
+// certificates sets RefProblem to the reason.
 func (e *evaluation) certificates(l *Listener) []SecretRef {
 	tls := l.Spec.TLS
 	if tls == nil || tls.Mode != nil && *tls.Mode == gatewayv1.TLSModePassthrough {
@@ -135,7 +136,7 @@ func (e *evaluation) certificates(l *Listener) []SecretRef {
 	return out
 }
 
-// intrinsicProblem returns the Problem that a listener has regardless of other listeners.
+// intrinsicProblem returns the Problem that the listener with index i has regardless of conflicts with other listeners.
 func (e *evaluation) intrinsicProblem(i int, l *Listener) Problem {
 	spec := l.Spec
 	switch {
@@ -160,7 +161,8 @@ func (e *evaluation) intrinsicProblem(i int, l *Listener) Problem {
 	return Problem{}
 }
 
-// isValidHostname reports whether h, which may be a wildcard, is a hostname and not an IP address.
+// isValidHostname reports whether h is not an IP address and has no label of more than 63 characters. h may be a
+// wildcard.
 func isValidHostname(h string) bool {
 	if _, err := netip.ParseAddr(h); err == nil {
 		return false

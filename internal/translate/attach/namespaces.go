@@ -23,8 +23,8 @@ type namespaceLabels struct {
 	exists bool
 }
 
-// newNamespaceSelection returns the namespaceSelection for a field of the Gateway API. def replaces from if it is not set;
-// own is the namespace of the object with the field.
+// newNamespaceSelection returns the namespaceSelection for a field of the Gateway API. def is used if from is nil or
+// empty. own is the namespace of the object with the field.
 func newNamespaceSelection(from *gatewayv1.FromNamespaces, def gatewayv1.FromNamespaces, own string, selector *metav1.LabelSelector) namespaceSelection {
 	s := namespaceSelection{from: def, own: own, selector: labels.Nothing()}
 	if from != nil && *from != "" {
@@ -39,7 +39,7 @@ func newNamespaceSelection(from *gatewayv1.FromNamespaces, def gatewayv1.FromNam
 	return s
 }
 
-// String returns a text that is equal for selections of the same namespaces, even if they are written differently.
+// String returns a text that describes the selected namespaces. Equivalent selectors have the same text.
 func (s namespaceSelection) String() string {
 	switch s.from {
 	case gatewayv1.NamespacesFromSame:
@@ -50,8 +50,8 @@ func (s namespaceSelection) String() string {
 	return string(s.from)
 }
 
-// isNamespaceSelected reports whether a namespace is selected. The labels of the namespace are read only if labels select
-// namespaces.
+// isNamespaceSelected reports whether a namespace is selected. It reads the labels of the namespace only if s has a
+// selector.
 func (e *evaluation) isNamespaceSelected(s namespaceSelection, namespace string) bool {
 	switch s.from {
 	case gatewayv1.NamespacesFromAll:

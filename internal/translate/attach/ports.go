@@ -13,13 +13,14 @@ type PortRoute struct {
 	// Listeners are the indexes in Result.Listeners, in ascending order, of the valid listeners of the port to which the
 	// route is attached.
 	Listeners []int
-	// Hostnames are the hostnames of the route on the port, sorted; "" means any hostname. There is at least one.
+	// Hostnames are the hostnames of the route on the port, sorted. "" means any hostname. There is at least one.
 	Hostnames []string
-	// IsolatedHostnames are those of Hostnames that the route does not serve: a more specific listener of the port, to which
-	// the route is not attached, gets all requests for them, as listener isolation in the Gateway API requires.
+	// IsolatedHostnames are the elements of Hostnames that the route does not serve: a more specific listener of the
+	// port gets all requests for them, and the route is not attached to it. Listener isolation in the Gateway API
+	// requires this.
 	IsolatedHostnames []string
-	// CoveredHostnames are the hostnames of more specific listeners of the port to which the route is not attached. These
-	// listeners get some of the requests for Hostnames.
+	// CoveredHostnames are the hostnames of more specific listeners of the port to which the route is not attached, but
+	// which get some of the requests for Hostnames.
 	CoveredHostnames []string
 }
 
@@ -107,8 +108,8 @@ func (e *evaluation) hostTables() map[int32]*hostTable {
 	return out
 }
 
-// owningHost returns the hostname of the most specific listener that matches all requests for a hostname; "" if only a
-// listener without a hostname matches them.
+// owningHost returns the hostname of the most specific listener that matches all requests for a hostname. It returns ""
+// if only a listener without a hostname can match them.
 func (t *hostTable) owningHost(host string) string {
 	if t.hasHost[host] {
 		return host
@@ -128,7 +129,7 @@ func (t *hostTable) owningHost(host string) string {
 	return ""
 }
 
-// moreSpecificHosts returns the hostnames of listeners that match some of the requests for a hostname.
+// moreSpecificHosts returns the hostnames of listeners that match some, but not all, of the requests for a hostname.
 func (t *hostTable) moreSpecificHosts(host string) []string {
 	if host != "" && !strings.HasPrefix(host, "*.") {
 		return nil
@@ -145,8 +146,8 @@ func (t *hostTable) moreSpecificHosts(host string) []string {
 	return out
 }
 
-// portRoute returns the PortRoute for the route with index n, with the hostnames for which other listeners of the port get
-// the requests.
+// portRoute returns the PortRoute for the route with index n in Result.Routes. s has its listeners and hostnames on the
+// port, and t the hostnames of all listeners of the port.
 func (e *evaluation) portRoute(n int, s *portHosts, t *hostTable) PortRoute {
 	out := PortRoute{Route: n, Listeners: slices.Sorted(slices.Values(s.listeners)), Hostnames: slices.Sorted(maps.Keys(s.hosts))}
 	attached := map[string]bool{"": true} // hostnames of the listeners that the route is attached to

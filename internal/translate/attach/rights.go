@@ -8,12 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// The methods of Result in this file report what the routes of a namespace may use of a Gateway. The answers do not depend
-// on the content of the routes, nor on whether the routes are valid.
+// The methods of Result in this file report which hostnames, ports and Secrets of a Gateway the routes of a namespace
+// may use. The results do not depend on the content of the routes.
 
-// MayServe reports whether routes of a kind and namespace may serve a hostname on a port: the most specific valid listener
-// of the port that matches all requests for the hostname must admit them. "" is the hostname of rules for any host. If no
-// listener of the port matches the hostname, no route may serve it.
+// MayServe reports whether routes of a kind and namespace may serve a hostname on a port. The most specific valid
+// listener of the port that matches all requests for the hostname must admit the routes. host is "" for rules for any
+// host. If no listener of the port matches the hostname, no route may serve it.
 func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host string) bool {
 	e := r.evaluation
 	table := &hostTable{hasHost: map[string]bool{}}
@@ -25,7 +25,8 @@ func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host s
 	owner := table.owningHost(host)
 	for i := range e.out.Listeners {
 		l := &e.out.Listeners[i]
-		// Live rules of routes of a duplicate of a listener without hostname are held, see Listener.IsDuplicate.
+		// A duplicate of a listener without hostname (Listener.IsDuplicate) counts too, because existing rules for its
+		// routes are held.
 		if (l.IsValid() || l.IsDuplicate && owner == "") && int32(l.Spec.Port) == port && l.Hostname() == owner && r.listenerAdmits(i, namespace, kind) {
 			return true
 		}
@@ -33,8 +34,8 @@ func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host s
 	return false
 }
 
-// MoreSpecificHosts returns the hostnames of valid listeners of a port that match some of the requests for a hostname. ""
-// means any hostname.
+// MoreSpecificHosts returns the hostnames of valid listeners of a port that match some, but not all, of the requests for
+// host. "" means any hostname.
 func (r Result) MoreSpecificHosts(port int32, host string) (out []string) {
 	for i := range r.Listeners {
 		if l := &r.Listeners[i]; l.IsValid() && int32(l.Spec.Port) == port && coversHost(host, l.Hostname()) {
@@ -60,8 +61,9 @@ func (r Result) HasListener(port int32, protocol gatewayv1.ProtocolType) bool {
 	return slices.ContainsFunc(r.Listeners, func(l Listener) bool { return l.IsValid() && int32(l.Spec.Port) == port && l.Spec.Protocol == protocol })
 }
 
-// MayUseSecret reports whether a valid listener of a port may refer to a Secret with a certificate for domains, one of which
-// matches the hostname of the listener. If the domains are not known, they are treated as matching.
+// MayUseSecret reports whether a valid listener of a port may refer to a Secret. domains are the domains of the
+// certificate in the Secret, one of which must match the hostname of the listener. If domains is empty, they are unknown
+// and not checked.
 func (r Result) MayUseSecret(port int32, secret SecretRef, domains []string) bool {
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
@@ -82,8 +84,8 @@ func mayMatchDomain(hostname, domain string) bool {
 	return ok
 }
 
-// listenerAdmits reports whether a listener admits routes of a kind and namespace. A namespace that is not found cannot have
-// been deleted, because it has routes: its labels are only not known yet, so the permission is not withdrawn.
+// listenerAdmits reports whether a listener admits routes of a kind and namespace. A namespace with routes cannot have
+// been deleted. If it is not found, its labels are not known yet, and a label selector admits it.
 func (r Result) listenerAdmits(listener int, namespace string, kind cluster.Kind) bool {
 	e := r.evaluation
 	s := e.namespaces[listener]

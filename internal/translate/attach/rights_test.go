@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// TestMayServe checks that a namespace may serve a hostname if the most specific listener for the hostname admits the
-// namespace. If the labels of a namespace are not known, a selector admits it.
+// TestMayServe checks that a namespace may serve a hostname only if the most specific listener for the hostname admits
+// the namespace. If the labels of a namespace are not known, a label selector admits it.
 func TestMayServe(t *testing.T) {
 	from := func(l gatewayv1.Listener, from gatewayv1.FromNamespaces, labels map[string]string) gatewayv1.Listener {
 		l.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from}}
@@ -56,7 +56,7 @@ func TestMayServe(t *testing.T) {
 	}
 }
 
-// servingNamespace is the namespace whose routes the live load balancer serves on port 80.
+// servingNamespace is the namespace whose routes the load balancer serves on port 80.
 type servingNamespace string
 
 // Serves implements attach.LiveRoutes.
@@ -64,8 +64,8 @@ func (s servingNamespace) Serves(port int32, route finding.Ref, _ []string) bool
 	return port == 80 && route.Namespace == string(s)
 }
 
-// TestLiveRoutesKeepTheirPort checks that a ListenerSet that serves a port of an NLB keeps the port even if the Gateway gets
-// a listener for it. On an ALB, the listeners of the Gateway have precedence.
+// TestLiveRoutesKeepTheirPort checks that a ListenerSet whose routes an NLB serves on a port keeps the port, even if the
+// Gateway has a listener for it. On an ALB, the listeners of the Gateway have precedence.
 func TestLiveRoutesKeepTheirPort(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind model.Kind

@@ -37,8 +37,8 @@ func (e *evaluation) loadRoutes() {
 	})
 }
 
-// attachResult is the result of attaching a route to a listener: the hostnames of the route on the listener, or the reason
-// why the route is not attached.
+// attachResult is the result of attaching a route to a listener: the hostnames of the route on the listener (nil for
+// any), or the reason why the route is not attached.
 type attachResult struct {
 	problem   Problem
 	hostnames []string
@@ -113,8 +113,8 @@ func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace str
 // maxListedListeners is the maximum number of listeners that a message lists.
 const maxListedListeners = 5
 
-// suggestListener returns a suggestion, in the form of finding.DidYouMean, for a sectionName that is not the name of a
-// listener; "" if there is none.
+// suggestListener returns a suggestion of finding.DidYouMean for a sectionName that is not the name of a listener. It
+// returns "" if there is no suggestion.
 func (e *evaluation) suggestListener(name *gatewayv1.SectionName, listeners []int) string {
 	if name == nil {
 		return ""
@@ -124,12 +124,12 @@ func (e *evaluation) suggestListener(name *gatewayv1.SectionName, listeners []in
 		known = append(known, string(e.out.Listeners[i].Spec.Name))
 	}
 	if slices.Contains(known, string(*name)) {
-		return "" // the name is right, so the port of the parentRef is wrong
+		return "" // the name is correct, so the port of the parentRef is wrong
 	}
 	return finding.DidYouMean(string(*name), known)
 }
 
-// listenerNamesText returns the names and ports of listeners, as the end of a message.
+// listenerNamesText returns the end of a message that lists the names and ports of listeners, or "" if there are none.
 func (e *evaluation) listenerNamesText(listeners []int) string {
 	var known []string
 	for _, i := range listeners[:min(len(listeners), maxListedListeners)] {
@@ -145,8 +145,8 @@ func (e *evaluation) listenerNamesText(listeners []int) string {
 	return "; its listeners are: " + strings.Join(known, ", ")
 }
 
-// listenerAttachResult attaches a route to a listener: it returns the hostnames of the route on the listener, or the reason
-// why the listener does not admit the route.
+// listenerAttachResult checks whether a route attaches to listener i. It returns the hostnames of the route on the
+// listener, or the reason why the listener does not admit the route. hosts are the hostnames of the route.
 func (e *evaluation) listenerAttachResult(i int, namespace string, kind cluster.Kind, hosts []string) attachResult {
 	l := &e.out.Listeners[i]
 	switch {
@@ -170,8 +170,8 @@ func (e *evaluation) listenerAttachResult(i int, namespace string, kind cluster.
 	return attachResult{hostnames: compat}
 }
 
-// Hostnames returns the hostnames of a route, in their order and without duplicates; none for kinds of routes without
-// hostnames.
+// Hostnames returns the hostnames of a route, in their order and without duplicates. It returns nil for kinds of routes
+// without hostnames.
 func Hostnames(obj cluster.Object) []string {
 	var all []gatewayv1.Hostname
 	switch o := obj.(type) {
@@ -191,8 +191,8 @@ func Hostnames(obj cluster.Object) []string {
 	return out
 }
 
-// MayClaimHost reports whether a hostname of a route matches host, or the route has no hostnames, so that its listeners
-// decide. "" is the host of rules for any hostname.
+// MayClaimHost reports whether a hostname of a route matches host. A route without hostnames may claim each host,
+// because its listeners decide. host is "" for rules for any hostname.
 func MayClaimHost(obj cluster.Object, host string) bool {
 	names := Hostnames(obj)
 	return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return n == host || coversHost(n, host) })

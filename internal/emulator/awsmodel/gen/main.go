@@ -1,9 +1,9 @@
-// Command gen rewrites the files of package awsmodel from AWS's API models:
+// Command gen rewrites the models of package awsmodel from AWS's API models:
 //
 //	go run ./internal/emulator/awsmodel/gen -from DIRECTORY internal/emulator/awsmodel/models
 //
-// The directory has a file for each service, as in sources, in the form of botocore's service-2.json. Without -from
-// the files are only reduced to the operations that the emulator has.
+// DIRECTORY contains a file for each service, named as in modelFileNames, in the format of botocore's service-2.json.
+// Without -from, the command only removes the operations that the emulator does not have from the existing models.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// modelFileNames are the names of the files by the signing name of the service.
+// modelFileNames maps the signing name of a service to the name of its file without ".json".
 var modelFileNames = map[string]string{
 	"acm": "acm", "ec2": "ec2", "elasticloadbalancing": "elbv2", "globalaccelerator": "globalaccelerator", "iam": "iam",
 	"route53": "route53", "shield": "shield", "sts": "sts", "tagging": "resourcegroupstaggingapi",
@@ -63,7 +63,7 @@ func writeModel(from, to, name string, operations []string) error {
 	return os.WriteFile(out, m.encode(), 0o600)
 }
 
-// model is the reduced form. Its members are those that package awsmodel reads.
+// model is the reduced model of a service. Its members are those that package awsmodel reads.
 type model struct {
 	Service, Protocol string
 	Operations        map[string]operation
@@ -77,7 +77,7 @@ type operation struct {
 	Wrapper string   `json:"wrapper,omitempty"`
 	Input   string   `json:"input,omitempty"`
 	Output  string   `json:"output,omitempty"`
-	Errors  []string `json:"errors,omitempty"` // codes on the wire
+	Errors  []string `json:"errors,omitempty"` // error codes on the wire
 }
 
 type shape struct {
@@ -88,14 +88,14 @@ type shape struct {
 	Min      *float64          `json:"min,omitempty"`
 	Max      *float64          `json:"max,omitempty"`
 	Pattern  string            `json:"pattern,omitempty"`
-	Item     *member           `json:"item,omitempty"` // of a list or a map
+	Item     *member           `json:"item,omitempty"` // of a list, or the value of a map
 	Key      *member           `json:"key,omitempty"`
 }
 
 type member struct {
 	Shape    string `json:"shape"`
-	Name     string `json:"name,omitempty"`  // on the wire
-	Query    string `json:"query,omitempty"` // on the wire in a request to EC2
+	Name     string `json:"name,omitempty"`  // name on the wire
+	Query    string `json:"query,omitempty"` // name on the wire in a request to EC2
 	Location string `json:"location,omitempty"`
 }
 
@@ -108,7 +108,7 @@ func readReduced(path string) (model, error) {
 	return m, json.Unmarshal(text, &m)
 }
 
-// reduce removes all operations except the given ones, and the shapes that only the removed operations need.
+// reduce removes all operations except the given ones, and all shapes that no remaining operation uses.
 func (m *model) reduce(operations []string) error {
 	all, shapes := m.Operations, m.Shapes
 	m.Operations, m.Shapes = map[string]operation{}, map[string]shape{}
@@ -140,7 +140,7 @@ func (m *model) reduce(operations []string) error {
 	return nil
 }
 
-// encode returns the model as JSON with one operation or shape on each line, so that diffs are readable.
+// encode returns the model as JSON with one operation or shape on each line, so that diffs are easy to read.
 func (m *model) encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n\"service\": %q, \"protocol\": %q,\n\"operations\": {", m.Service, m.Protocol)

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// originalModel is the format in which AWS publishes its models.
+// originalModel is the JSON format in which AWS publishes its models.
 type originalModel struct {
 	Metadata   struct{ Protocol string }
 	Operations map[string]struct {
@@ -31,7 +31,7 @@ type originalModel struct {
 
 type originalMember struct{ Shape, LocationName, QueryName, Location string }
 
-// reference is the name of a shape, alone or in an object.
+// reference is the name of an error shape. In AWS's models it is a string, or an object with the member "shape".
 type reference string
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// invalidAddresses checks spec.ipAddresses. Only IPv4 addresses of the account (BYOIP) are possible.
+// invalidAddresses returns a violation for each address in spec.ipAddresses that is not an IPv4 address or occurs twice.
 func invalidAddresses(s Subject) (out []Violation) {
 	for k, text := range s.Spec.IPAddresses {
 		wrong := ""
@@ -33,12 +33,12 @@ func invalidAddresses(s Subject) (out []Violation) {
 	return out
 }
 
-// maxAddresses is the maximum number of addresses in the schema. Further ones are not checked.
+// maxAddresses is the maximum number of addresses in the CRD schema. Only one more is checked.
 const maxAddresses = 2
 
-// ImmutableFieldChanges returns violations for changes of fields that cannot be changed: addresses take effect only when the
-// accelerator is created. It is no violation to name the addresses that the accelerator has, or to remove addresses that had
-// no effect.
+// ImmutableFieldChanges returns a violation if spec.ipAddresses of an existing accelerator changes, because addresses
+// take effect only when the accelerator is created. It is no violation to set the addresses that the accelerator already
+// has, or to remove addresses that had no effect.
 func ImmutableFieldChanges(was, now *aga.GlobalAccelerator) []Violation {
 	if was.Status.AcceleratorARN == "" || sameAddresses(was.Spec.IPAddresses, now.Spec.IPAddresses) {
 		return nil
@@ -67,7 +67,7 @@ func sameAddresses(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// regionOf returns the region in the ARN of an endpoint; empty for ids of instances and addresses, which have none.
+// regionOf returns the region in the ARN of an endpoint, or "" for IDs of instances and addresses.
 func regionOf(endpointID string) string {
 	parts := strings.SplitN(endpointID, ":", 6)
 	if len(parts) == 6 && parts[0] == "arn" {

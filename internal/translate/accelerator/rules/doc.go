@@ -1,4 +1,4 @@
-// Package rules checks a GlobalAccelerator alone, without AWS and without other objects. Admission denies objects with
-// violations, except for violations that are only advice: about these the translation decides, because it has more facts.
-// The cost of the checks grows only linearly with the size of the object, because users choose the size.
+// Package rules checks a GlobalAccelerator without reading AWS or other objects. The webhook denies objects with
+// violations, except for violations that are only advice. The translation decides about these, because it has more
+// facts. Users choose the size of the object, so the checks must not take quadratic time.
 package rules

@@ -8,7 +8,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// portSpan is a port range with its position in the spec.
+// portSpan is a port range with the indexes of its listener and of the range in this listener.
 type portSpan struct {
 	from, to        int32
 	listener, index int
@@ -32,7 +32,7 @@ type portSpans struct {
 	widest []portSpan
 }
 
-// portSpansOf returns the port ranges of the listeners for which counts returns true.
+// portSpansOf returns the valid port ranges of the listeners for which counts returns true.
 func portSpansOf(s Subject, counts func(aga.Listener) bool) portSpans {
 	var out portSpans
 	for i, l := range s.Spec.Listeners {
@@ -55,7 +55,7 @@ func portSpansOf(s Subject, counts func(aga.Listener) bool) portSpans {
 	return out
 }
 
-// spanContaining returns a port range that contains a port; false if there is none.
+// spanContaining returns a port range that contains a port, or false if there is none.
 func (s portSpans) spanContaining(port int32) (portSpan, bool) {
 	n, _ := slices.BinarySearchFunc(s.sorted, port, func(r portSpan, p int32) int {
 		if r.from <= p {
@@ -69,8 +69,8 @@ func (s portSpans) spanContaining(port int32) (portSpan, bool) {
 	return s.widest[n-1], true
 }
 
-// overlappingPairs returns pairs of overlapping port ranges: one pair for each range that overlaps another one, in the order
-// of the spec.
+// overlappingPairs returns a pair for each port range that overlaps another: this range and one that it overlaps. The
+// pairs have the order of the spec.
 func (s portSpans) overlappingPairs() [][2]portSpan {
 	var out [][2]portSpan
 	for i, r := range s.sorted {
@@ -87,8 +87,8 @@ func (s portSpans) overlappingPairs() [][2]portSpan {
 	return out
 }
 
-// overlappingPortRanges finds port ranges that overlap another one of the same protocol. A listener without a protocol takes
-// it from its endpoint and is not checked.
+// overlappingPortRanges returns a violation for each port range that overlaps another one of the same protocol.
+// Listeners without a protocol are not checked, because their endpoint determines the protocol.
 func overlappingPortRanges(s Subject) (out []Violation) {
 	for _, protocol := range []aga.Protocol{aga.ProtocolTCP, aga.ProtocolUDP} {
 		for _, pair := range portSpansOf(s, func(l aga.Listener) bool { return l.Protocol == protocol }).overlappingPairs() {
@@ -103,7 +103,7 @@ func overlappingPortRanges(s Subject) (out []Violation) {
 	return out
 }
 
-// eachOverride calls visit for each port override, in order.
+// eachOverride calls visit for each port override, with the indexes of its listener, endpoint group and override.
 func eachOverride(s Subject, visit func(i, j, k int, o aga.PortOverride)) {
 	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		for k, o := range group.PortOverrides {
@@ -114,7 +114,7 @@ func eachOverride(s Subject, visit func(i, j, k int, o aga.PortOverride)) {
 
 func overridePath(i, j, k int) string { return fmt.Sprintf("%s.portOverrides[%d]", groupPath(i, j), k) }
 
-// duplicateOverrides finds ports that two overrides of one endpoint group name.
+// duplicateOverrides returns a violation for each port that an earlier override of the same endpoint group already has.
 func duplicateOverrides(s Subject) (out []Violation) {
 	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		listener, endpoint := map[int32]int{}, map[int32]int{}
@@ -137,12 +137,13 @@ func duplicateOverrides(s Subject) (out []Violation) {
 	return out
 }
 
-// invalidPortOverrides finds port overrides that do not match the ports of listeners. A listener without port ranges takes
-// them from its endpoint and is not checked.
+// invalidPortOverrides returns violations for port overrides whose listener port is not a port of the listener, or whose
+// endpoint port is a port of a listener or is used under another listener. For listeners without port ranges, the
+// listener port is not checked, because their endpoint determines the ports.
 func invalidPortOverrides(s Subject) (out []Violation) {
 	all := portSpansOf(s, func(aga.Listener) bool { return true })
 	type use struct{ listener, group, index int }
-	used := map[int32]use{} // by endpoint port
+	used := map[int32]use{} // first override by endpoint port
 	add := func(i, j, k int, name string, port int32, message, fix string) {
 		out = append(out, Violation{
 			Check: PortOverrides, Field: overridePath(i, j, k) + "." + name, Value: fmt.Sprint(port), identity: fmt.Sprintf("%s %d", name, port), IsAdvice: true,

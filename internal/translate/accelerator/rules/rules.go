@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Check is the name of a check. It is a label value of the metric about denied objects. The first two names are the same as
-// in older controllers.
+// Check is the name of a check. It is a label value of the metric about denied objects. The first two names are the same
+// as in aws-load-balancer-controller.
 type Check string
 
 // The checks, in the order in which their violations are reported.
@@ -27,15 +27,15 @@ const (
 	Quotas        Check = "checkQuotas"
 )
 
-// Violation is a field of a GlobalAccelerator that is not valid.
+// Violation describes a field of a GlobalAccelerator that is invalid.
 type Violation struct {
 	Check Check
-	// Field is the path of the field, Value its value.
+	// Field is the path of the field. Value is the value of the field.
 	Field, Value string
 	// Message describes what is wrong, with the value. Fix describes what to do.
 	Message, Fix string
-	// IsAdvice reports whether admission permits the object in spite of the violation, because it lacks facts to decide,
-	// such as the ports of an endpoint, or quotas that AWS has raised.
+	// IsAdvice reports whether the webhook admits the object in spite of the violation, because it lacks facts to
+	// decide, such as the ports of an endpoint or quotas that AWS has raised.
 	IsAdvice bool
 
 	// identity identifies the violation regardless of its position in the object.
@@ -50,11 +50,11 @@ func (v Violation) Text() string {
 // Subject is the GlobalAccelerator that is checked.
 type Subject struct {
 	Spec *aga.GlobalAcceleratorSpec
-	// Namespace is the namespace of the object, Region the region of the cluster; empty if it is not known.
+	// Namespace is the namespace of the object. Region is the AWS region of the cluster, or "" if it is not known.
 	Namespace, Region string
 }
 
-// Default quotas of AWS. Those of endpoint groups and port ranges cannot be raised.
+// Default quotas of AWS. AWS does not raise the quotas of endpoint groups and port ranges.
 // https://docs.aws.amazon.com/global-accelerator/latest/dg/limits-global-accelerator.html
 const (
 	MaxListeners      = 10
@@ -75,7 +75,7 @@ func FindViolations(s Subject) []Violation {
 	return out
 }
 
-// NewViolations returns the violations in now that are not in was, regardless of their positions in the object.
+// NewViolations returns the violations in now that are not in was. The position of a violation in the object may differ.
 func NewViolations(was, now []Violation) []Violation {
 	type kind struct {
 		check Check
@@ -99,7 +99,7 @@ func listenerPath(i int) string { return fmt.Sprintf("spec.listeners[%d]", i) }
 
 func groupPath(i, j int) string { return fmt.Sprintf("%s.endpointGroups[%d]", listenerPath(i), j) }
 
-// eachEndpointGroup calls visit for each endpoint group, in order.
+// eachEndpointGroup calls visit for each endpoint group, with the indexes of its listener and of the endpoint group.
 func eachEndpointGroup(s Subject, visit func(i, j int, group *aga.EndpointGroup)) {
 	for i := range s.Spec.Listeners {
 		for j := range s.Spec.Listeners[i].EndpointGroups {
@@ -108,8 +108,8 @@ func eachEndpointGroup(s Subject, visit func(i, j int, group *aga.EndpointGroup)
 	}
 }
 
-// endpointKey returns a text that identifies an endpoint: EndpointID/ID, or TYPE/NAMESPACE/NAME. namespace is the namespace
-// of the GlobalAccelerator, which an endpoint without a namespace has.
+// endpointKey returns a text that identifies an endpoint: EndpointID/ID, or TYPE/NAMESPACE/NAME. namespace is the
+// namespace of the GlobalAccelerator. An endpoint without a namespace is in this namespace.
 func endpointKey(e aga.Endpoint, namespace string) string {
 	if e.Type == aga.EndpointTypeEndpointID {
 		return string(e.Type) + "/" + e.EndpointID

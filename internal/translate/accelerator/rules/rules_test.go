@@ -40,7 +40,8 @@ func violationLines(all []rules.Violation) []string {
 	return out
 }
 
-// listenersYAML returns the YAML of listeners. Each item of list is "PROTOCOL ranges".
+// listenersYAML returns the YAML of listeners. Each item of list is "PROTOCOL FROM-TO FROM-TO ...". Protocol "-" means
+// none.
 func listenersYAML(list ...string) string {
 	var b strings.Builder
 	b.WriteString("listeners:\n")
@@ -135,8 +136,8 @@ func numberedTexts(format string, n int) (out []string) {
 	return out
 }
 
-// TestUnknownRegionsAreNotReported checks that no violation about regions is reported if the region of the cluster is not
-// known.
+// TestUnknownRegionsAreNotReported checks that an endpoint in an endpoint group without a region has no violation if the
+// region of the cluster is not known.
 func TestUnknownRegionsAreNotReported(t *testing.T) {
 	spec := parseSpec(t, fmt.Sprintf(endpointGroupsFormat, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}]}]"))
 	if got := rules.FindViolations(rules.Subject{Spec: spec, Namespace: "shop"}); len(got) > 0 {
@@ -144,8 +145,8 @@ func TestUnknownRegionsAreNotReported(t *testing.T) {
 	}
 }
 
-// TestNewViolationsReturnsOnlyNewOnes checks that NewViolations does not return a violation that the old object already has,
-// even if its position has changed.
+// TestNewViolationsReturnsOnlyNewOnes checks that NewViolations does not return a violation that the old object already
+// had, even if its position has changed.
 func TestNewViolationsReturnsOnlyNewOnes(t *testing.T) {
 	twice := func(names ...string) string {
 		var all []string
@@ -174,8 +175,8 @@ func TestNewViolationsReturnsOnlyNewOnes(t *testing.T) {
 	}
 }
 
-// TestNewOverlapsAreExact checks for random port ranges that NewViolations returns no overlap exactly if each pair of
-// overlapping ranges also overlaps in the old object.
+// TestNewOverlapsAreExact checks for random port ranges that NewViolations returns overlaps if and only if two ranges
+// overlap that did not both exist in the old object.
 func TestNewOverlapsAreExact(t *testing.T) {
 	type r struct {
 		udp      bool
@@ -248,7 +249,8 @@ func TestNewOverlapsAreExact(t *testing.T) {
 	}
 }
 
-// TestAddressesOfAnAcceleratorCannotChange checks that addresses can be changed only before the accelerator is created.
+// TestAddressesOfAnAcceleratorCannotChange checks that spec.ipAddresses of an existing accelerator can be changed only
+// to addresses that it has, and that addresses without effect can be removed.
 func TestAddressesOfAnAcceleratorCannotChange(t *testing.T) {
 	object := func(arn string, has []string, addresses ...string) *aga.GlobalAccelerator {
 		out := &aga.GlobalAccelerator{}
@@ -281,8 +283,8 @@ func TestAddressesOfAnAcceleratorCannotChange(t *testing.T) {
 	}
 }
 
-// BenchmarkFindInTheLargestObject measures the checks of the most expensive object of maximum size. They must take far less
-// time than the timeout of the API server for a webhook.
+// BenchmarkFindInTheLargestObject measures the checks of a very large object. They must take far less time than the
+// timeout of the API server for a webhook.
 func BenchmarkFindInTheLargestObject(b *testing.B) {
 	spec := &aga.GlobalAcceleratorSpec{}
 	for i := range 4000 {
