@@ -110,8 +110,8 @@ func TestNamesDeriveFromReleaseName(t *testing.T) {
 	}
 }
 
-// TestOldKubernetesGetsOnlyKnownObjects checks that old versions of Kubernetes get the API version autoscaling/v2beta2, and
-// get no match conditions of webhooks before version 1.28.
+// TestOldKubernetesGetsOnlyKnownObjects checks that the HorizontalPodAutoscaler has API version autoscaling/v2beta2 for
+// Kubernetes 1.22, and that webhooks have match conditions only from Kubernetes 1.28.
 func TestOldKubernetesGetsOnlyKnownObjects(t *testing.T) {
 	old := renderValues(t, "{autoscaling: {enabled: true}}", renderOptions{kubernetes: "v1.22.17"})
 	if v := findObject(t, old, "HorizontalPodAutoscaler", "").GetAPIVersion(); v != "autoscaling/v2beta2" {
@@ -155,7 +155,7 @@ func TestDisruptionBudgetNeedsTwoReplicas(t *testing.T) {
 		"{}": false,
 	} {
 		if got := hasKind(renderValues(t, values, renderOptions{}), "PodDisruptionBudget"); got != want {
-			t.Errorf("%s: there is a budget: %v", values, got)
+			t.Errorf("%s: PodDisruptionBudget rendered: %v", values, got)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func TestWebhooksCanBeDisabled(t *testing.T) {
 		}
 	}
 	if args := renderedArguments(t, map[string]any{"clusterName": "shop", "drift": false}); !slices.Contains(args, "--drift=off") {
-		t.Errorf("drift: off does not arrive: %v", args)
+		t.Errorf("drift: false does not set --drift=off: %v", args)
 	}
 }
 
@@ -264,20 +264,20 @@ func TestWebhookCertificateSource(t *testing.T) {
 				}
 			}
 			if c.trusted != (d.Spec.Template.Annotations["checksum/webhook-tls"] != "") {
-				t.Error("pods are replaced with the certificate only if it is known")
+				t.Error("the pods must have the annotation checksum/webhook-tls if the chart knows the certificate, and not otherwise")
 			}
 			if hasKind(all, "Certificate") != (name == "by cert-manager") || v.Annotations["cert-manager.io/inject-ca-from"] != m.Annotations["cert-manager.io/inject-ca-from"] {
-				t.Error("cert-manager is in the way")
+				t.Error("the Certificate or the annotation cert-manager.io/inject-ca-from is wrong")
 			}
 			if strings.Contains(text, "secret-key") {
-				t.Error("the key is in the manifests in clear")
+				t.Error("the manifests contain the private key as plain text")
 			}
 		})
 	}
 }
 
-// TestAcceleratorWebhookFollowsFeatureGate checks that the webhook for GlobalAccelerators is rendered only if the feature gate
-// is on. Users can therefore write GlobalAccelerators while the gate is off.
+// TestAcceleratorWebhookFollowsFeatureGate checks that the webhook for GlobalAccelerators is rendered only if the feature
+// gate is on. Users can therefore write GlobalAccelerators while the gate is off.
 func TestAcceleratorWebhookFollowsFeatureGate(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, `"true"`: true, `"1"`: true, "false": false, `"false"`: false, "null": false} {
 		all := renderValues(t, "{controllerConfig: {featureGates: {GlobalAcceleratorController: "+value+"}}}", renderOptions{})
@@ -336,14 +336,14 @@ func TestRightsMatchConfig(t *testing.T) {
 	for _, u := range all {
 		switch u.GetKind() {
 		case "ClusterRole", "Role":
-			granted = append(granted, singleRights(convertTo[rbacv1.ClusterRole](t, u).Rules)...)
+			granted = append(granted, permissionLines(convertTo[rbacv1.ClusterRole](t, u).Rules)...)
 		}
 	}
 	for _, r := range shippedRoles(t) {
 		// The chart has no role for the ConfigMap of QUIC server IDs: its rules for shared target groups cover the
 		// ConfigMap.
 		if r.Metadata.Name != "fulcrum-server-ids" {
-			needed = append(needed, singleRights(r.Rules)...)
+			needed = append(needed, permissionLines(r.Rules)...)
 		}
 	}
 	slices.Sort(granted)
@@ -353,19 +353,19 @@ func TestRightsMatchConfig(t *testing.T) {
 	}
 	secrets := func(values string) bool {
 		role := convertTo[rbacv1.ClusterRole](t, findObject(t, renderValues(t, values, renderOptions{}), "ClusterRole", ""))
-		return slices.Contains(singleRights(role.Rules), "list secrets  []")
+		return slices.Contains(permissionLines(role.Rules), "list secrets  []")
 	}
 	if secrets("{}") || !secrets("{clusterSecretsPermissions: {allowAllSecrets: true}}") {
-		t.Error("Secrets of the cluster may be read by default, or not where the value allows it")
+		t.Error("the ClusterRole allows list on Secrets by default, or not with allowAllSecrets")
 	}
 	other := findObject(t, renderValues(t, "{leaderElectionID: mine, nameOverride: lbc}", renderOptions{}), "Role", "aws-load-balancer-controller-lbc-leader-election-role")
 	if !strings.Contains(fmt.Sprint(other.Object), "[mine]") {
-		t.Errorf("the right to the lease does not follow its name: %v", other.Object)
+		t.Errorf("the Role does not name the Lease of leaderElectionID: %v", other.Object)
 	}
 }
 
-// singleRights returns one line for each combination of verb, resource and API group, with the resource names of the rule.
-func singleRights(rules []rbacv1.PolicyRule) []string {
+// permissionLines returns one line for each combination of verb, resource and API group, with the resource names of the rule.
+func permissionLines(rules []rbacv1.PolicyRule) []string {
 	var out []string
 	for _, r := range rules {
 		for _, g := range r.APIGroups {

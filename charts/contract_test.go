@@ -34,8 +34,8 @@ func TestRenderedChartMatchesContract(t *testing.T) {
 	}
 }
 
-// readContract returns the lines of a contract file. A line "like NAME" includes the lines of another file. A line "- PREFIX"
-// removes the included lines with that prefix.
+// readContract returns the lines of a contract file. A line "like NAME" includes the lines of another file. A line
+// "- PREFIX" removes the included lines with that prefix.
 func readContract(t *testing.T, name string) []string {
 	t.Helper()
 	var out []string
@@ -178,12 +178,12 @@ func parseArguments(args []string) (config.Config, error) {
 	return c, c.Validate()
 }
 
-// flagsWithoutValue maps each flag of the controller that no value of the chart sets to the reason.
-var flagsWithoutValue = map[string]string{
+// flagsWithoutChartValue maps each flag of the controller that no value of the chart sets to the reason.
+var flagsWithoutChartValue = map[string]string{
 	"aws-vpc-tag-key":     "deprecated, without effect",
 	"webhook-name-prefix": "follows nameOverride",
-	"shadow":              "a shadow runs beside a release and is none",
-	"shadow-report":       "the same",
+	"shadow":              "a shadow controller runs beside a release; the chart does not install one",
+	"shadow-report":       "see --shadow",
 }
 
 // TestEveryFlagHasAValue checks that each flag of the controller has a value in the chart, and that the flag is among the
@@ -227,7 +227,7 @@ func TestEveryFlagHasAValue(t *testing.T) {
 		value, ok := values[f.Name]
 		delete(values, f.Name)
 		if !ok {
-			if flagsWithoutValue[f.Name] == "" {
+			if flagsWithoutChartValue[f.Name] == "" {
 				t.Errorf("no value sets --%s; add it to charts/fulcrum: files/flags.yaml, values.yaml and values.schema.json", f.Name)
 			}
 			return
@@ -258,12 +258,12 @@ func TestEveryFlagHasAValue(t *testing.T) {
 			return
 		}
 		if !got.Lookup(f.Name).Changed {
-			t.Errorf("%s: %v does not arrive in --%s: %v", value, given, f.Name, args)
+			t.Errorf("%s: %v does not set --%s: %v", value, given, f.Name, args)
 		}
 		if f.Value.Type() == "stringToString" {
 			m, err := got.GetStringToString(f.Name)
 			if err != nil || m["a"] != "x,y" || m["b"] != "1" {
-				t.Errorf("%s arrives as %v, %v", value, m, err)
+				t.Errorf("%s sets the flag to %v, %v", value, m, err)
 			}
 		}
 	})

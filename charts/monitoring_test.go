@@ -47,8 +47,8 @@ func readAlerts(t *testing.T) []alertRule {
 	return file.Groups[0].Rules
 }
 
-// TestAlertsAreValid checks that Prometheus accepts the alerts, that each alert has a severity and texts about the problem and
-// its fix, and that the chart installs these alerts.
+// TestAlertsAreValid checks that Prometheus accepts the alerts, that each alert has a severity and texts about the problem
+// and its fix, and that the chart installs these alerts.
 func TestAlertsAreValid(t *testing.T) {
 	groups, faults := rulefmt.Parse(readFile(t, "fulcrum/files/alerts.yaml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	for _, f := range faults {
@@ -60,7 +60,7 @@ func TestAlertsAreValid(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range readAlerts(t) {
 		if seen[r.Alert] {
-			t.Errorf("%s is there twice", r.Alert)
+			t.Errorf("alert %s is defined twice", r.Alert)
 		}
 		seen[r.Alert] = true
 		for _, a := range []string{"summary", "description", "action"} {
@@ -117,13 +117,13 @@ func TestDashboardIsValid(t *testing.T) {
 	ids, cells := map[int]bool{}, map[[2]int]string{}
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.Title == "" || len(p.Targets) == 0 {
-			t.Errorf("panel %d: its id is there twice, or it has no title or target", p.ID)
+			t.Errorf("panel %d: its ID is not unique, or it has no title or no target", p.ID)
 		}
 		ids[p.ID] = true
 		for x := range p.GridPos.W {
 			cell := [2]int{p.GridPos.X + x, p.GridPos.Y}
 			if other, taken := cells[cell]; taken || cell[0] >= 24 {
-				t.Errorf("%s lies over %q or beyond the edge", p.Title, other)
+				t.Errorf("%s overlaps panel %q or exceeds the width of the dashboard", p.Title, other)
 				break
 			}
 			cells[cell] = p.Title
@@ -194,8 +194,8 @@ func documentedMetrics(t *testing.T) map[string]*documentedMetric {
 	return out
 }
 
-// isRegistered reports whether a library of the controller registers a metric. This is so if another metric with the same name
-// cannot be registered, or if the Go collector or the process collector has the metric.
+// isRegistered reports whether a library of the controller registers a metric. This is so if another metric with the same
+// name cannot be registered, or if the Go collector or the process collector has the metric.
 func isRegistered(name string) bool {
 	probe := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "a probe of the test"})
 	if err := metrics.Registry.Register(probe); err != nil {

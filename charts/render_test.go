@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files and what is generated")
+var update = flag.Bool("update", false, "rewrite golden files and generated files")
 
 const (
 	chartDir         = "fulcrum"
@@ -167,8 +167,8 @@ func parseObjects(t *testing.T, rendered string) []*unstructured.Unstructured {
 	return out
 }
 
-// findObject returns the only object with a kind and a name. If name is "", any name matches. It fails the test unless exactly
-// one object matches.
+// findObject returns the only object with a kind and a name. If name is "", any name matches. It fails the test unless
+// exactly one object matches.
 func findObject(t *testing.T, all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	var found []*unstructured.Unstructured
@@ -178,7 +178,7 @@ func findObject(t *testing.T, all []*unstructured.Unstructured, kind, name strin
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("%d objects %s %s", len(found), kind, name)
+		t.Fatalf("%d objects match kind %s and name %s, want 1", len(found), kind, name)
 	}
 	return found[0]
 }

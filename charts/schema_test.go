@@ -68,8 +68,8 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 	}
 }
 
-// TestSchemaAndValuesAgree checks that values.yaml and the schema have the same keys, except for "global" and "enabled", which
-// a parent chart may set. The schema allows no other keys.
+// TestSchemaAndValuesAgree checks that values.yaml and the schema have the same keys, except for "global" and "enabled",
+// which a parent chart may set. The schema allows no other keys.
 func TestSchemaAndValuesAgree(t *testing.T) {
 	var schema schemaNode
 	if err := json.Unmarshal(readFile(t, "fulcrum/values.schema.json"), &schema); err != nil {
@@ -96,7 +96,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 			t.Errorf("%s (-schema +values.yaml):\n%s", path, d)
 		}
 		if s.AdditionalProperties != false {
-			t.Errorf("%s takes values that do not exist", path)
+			t.Errorf("%s allows unknown keys", path)
 		}
 	}
 	compare("values", schema, doc.Content[0])
@@ -108,8 +108,8 @@ type schemaNode struct {
 	AdditionalProperties any
 }
 
-// TestEmptyValuesAreAccepted checks that top-level values without a default may be null, and that some of them may be "". Some
-// tools write a value that is not set in one of these ways.
+// TestEmptyValuesAreAccepted checks that top-level values without a default may be null, and that some of them may be "".
+// Some tools write null or "" for a value that is not set.
 func TestEmptyValuesAreAccepted(t *testing.T) {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(readFile(t, "fulcrum/values.yaml"), &doc); err != nil {

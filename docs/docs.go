@@ -1,5 +1,5 @@
-// Package docs embeds the pages that tests compare with the program. The tests do not open the files of the pages, because Go
-// then could not reuse cached test results in another clone of the repository.
+// Package docs embeds the pages that tests compare with the program. The tests do not open the files of the pages, because
+// Go then could not reuse cached test results in another clone of the repository.
 package docs
 
 import _ "embed"

@@ -17,8 +17,8 @@ const modulePath = "github.com/fulcrum-lb/fulcrum/"
 
 // layer has the rules for the imports of a package. Imports of tests are not checked.
 type layer struct {
-	// ownPackages are patterns of the packages of this module that the package may import.
-	ownPackages []string
+	// modulePackages are patterns of the packages of this module that the package may import.
+	modulePackages []string
 	// mayImportAPI reports whether the package may also import the API types below api/.
 	mayImportAPI bool
 	// isPure reports whether the package must do no input or output, write no log, and not read the clock.
@@ -40,169 +40,169 @@ var corePackages = []string{"internal/finding", "internal/model", "internal/obse
 
 // frontendLayer is the layer of packages that translate one kind of object.
 var frontendLayer = layer{isPure: true, mayImportAPI: true,
-	ownPackages: append([]string{"internal/translate/assemble", "internal/translate/attach", "internal/cluster", "internal/engine", "internal/translate/gatewayconfig", "internal/translate/members", "internal/cluster/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/translate/report", "internal/translate/settings"}, corePackages...)}
+	modulePackages: append([]string{"internal/translate/assemble", "internal/translate/attach", "internal/cluster", "internal/engine", "internal/translate/gatewayconfig", "internal/translate/members", "internal/cluster/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/translate/report", "internal/translate/settings"}, corePackages...)}
 
-// stagePackages are patterns of the packages for the stages of a reconciliation (view, translate, observe, plan, apply, report)
-// and for their combination.
+// stagePackages are patterns of the packages for the stages of a reconciliation (view, translate, observe, plan, apply,
+// report) and for their combination.
 var stagePackages = []string{"internal/*", "internal/cloud/drift", "internal/cloud/services", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
 
-// layers has the layer of each package or pattern of packages. A package without a layer is an error, so that the author of a
-// new package must choose its layer.
+// layers has the layer of each package or pattern of packages. A package without a layer is an error, so that the author of
+// a new package must choose its layer.
 var layers = map[string]layer{
 	"internal/finding":         {isPure: true},
-	"internal/finding/failure": {isPure: true, ownPackages: corePackages[:1]},
+	"internal/finding/failure": {isPure: true, modulePackages: corePackages[:1]},
 	"internal/engine/repeat":   {isPure: true},
-	"internal/engine/refused":  {isPure: true, ownPackages: append([]string{"internal/finding/failure"}, corePackages...)},
+	"internal/engine/refused":  {isPure: true, modulePackages: append([]string{"internal/engine/checkpoint", "internal/finding/failure"}, corePackages...)},
 	"internal/model/glob":      {isPure: true},
-	"internal/model":           {isPure: true, ownPackages: append([]string{"internal/model/glob"}, corePackages[:1]...)},
-	"internal/observed":        {isPure: true, ownPackages: corePackages[:2]},
-	"internal/naming":          {isPure: true, ownPackages: corePackages[:3]},
+	"internal/model":           {isPure: true, modulePackages: append([]string{"internal/model/glob"}, corePackages[:1]...)},
+	"internal/observed":        {isPure: true, modulePackages: corePackages[:2]},
+	"internal/naming":          {isPure: true, modulePackages: corePackages[:3]},
 	"internal/version":         {isPure: true},
-	"internal/plan/network":    {isPure: true, ownPackages: corePackages[:4]},
+	"internal/plan/network":    {isPure: true, modulePackages: corePackages[:4]},
 	// This package handles private keys.
-	"internal/model/certificate":  {isPure: true, ownPackages: corePackages[:2]},
-	"internal/plan":               {isPure: true, ownPackages: append([]string{"internal/plan/equal"}, corePackages[:4]...)},
-	"internal/translate/settings": {isPure: true, mayImportAPI: true, ownPackages: corePackages[:2]},
+	"internal/model/certificate":  {isPure: true, modulePackages: corePackages[:2]},
+	"internal/plan":               {isPure: true, modulePackages: append([]string{"internal/plan/equal"}, corePackages[:4]...)},
+	"internal/translate/settings": {isPure: true, mayImportAPI: true, modulePackages: corePackages[:2]},
 	// controller-runtime defines the interface of all Kubernetes objects; the imported package makes no connection.
-	"internal/cluster": {isPure: true, mayImportAPI: true, ownPackages: []string{"internal/finding", "internal/naming"}, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
+	"internal/cluster": {isPure: true, mayImportAPI: true, modulePackages: []string{"internal/finding", "internal/naming"}, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
 	// Parts of the plan. Each part may import only parts that are listed before it.
 	"internal/plan/durations":      {isPure: true},
-	"internal/plan/equal":          {isPure: true, ownPackages: corePackages[:3]},
-	"internal/plan/overlap":        {isPure: true, ownPackages: append([]string{"internal/model/glob"}, corePackages[:2]...)},
-	"internal/plan/draft":          {isPure: true, ownPackages: planPackages("equal")},
-	"internal/plan/resolved":       {isPure: true, ownPackages: planPackages("draft", "equal", "overlap")},
-	"internal/plan/authority":      {isPure: true, ownPackages: planPackages("equal")},
-	"internal/plan/owners":         {isPure: true, ownPackages: planPackages("draft", "equal", "overlap", "resolved")},
-	"internal/plan/traffic":        {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved")},
-	"internal/plan/accelerators":   {isPure: true, ownPackages: planPackages("draft", "resolved")},
-	"internal/plan/handover":       {isPure: true, ownPackages: append([]string{"internal/migrate/check"}, planPackages("equal")...)},
-	"internal/plan/addons":         {isPure: true, ownPackages: planPackages("draft")},
-	"internal/plan/securitygroups": {isPure: true, ownPackages: planPackages("draft", "resolved")},
-	"internal/plan/loadbalancers":  {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved", "targetgroups")},
-	"internal/plan/certificates":   {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved")},
-	"internal/plan/targetgroups":   {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved")},
-	"internal/plan/rules":          {isPure: true, ownPackages: planPackages("draft", "equal", "overlap", "owners", "resolved", "traffic")},
-	"internal/plan/listeners":      {isPure: true, ownPackages: planPackages("certificates", "draft", "equal", "owners", "resolved", "rules", "targetgroups", "traffic")},
-	"internal/plan/replacement":    {isPure: true, ownPackages: planPackages("draft", "equal", "listeners", "loadbalancers", "owners", "resolved", "targetgroups", "traffic")},
-	"internal/plan/document":       {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved", "securitygroups", "targetgroups")},
-	"internal/plan/planner":        {isPure: true, ownPackages: planPackages("*")},
+	"internal/plan/equal":          {isPure: true, modulePackages: corePackages[:3]},
+	"internal/plan/overlap":        {isPure: true, modulePackages: append([]string{"internal/model/glob"}, corePackages[:2]...)},
+	"internal/plan/draft":          {isPure: true, modulePackages: coreAndPlanPackages("equal")},
+	"internal/plan/resolved":       {isPure: true, modulePackages: coreAndPlanPackages("draft", "equal", "overlap")},
+	"internal/plan/authority":      {isPure: true, modulePackages: coreAndPlanPackages("equal")},
+	"internal/plan/owners":         {isPure: true, modulePackages: coreAndPlanPackages("draft", "equal", "overlap", "resolved")},
+	"internal/plan/traffic":        {isPure: true, modulePackages: coreAndPlanPackages("draft", "equal", "owners", "resolved")},
+	"internal/plan/accelerators":   {isPure: true, modulePackages: coreAndPlanPackages("draft", "resolved")},
+	"internal/plan/handover":       {isPure: true, modulePackages: append([]string{"internal/migrate/check"}, coreAndPlanPackages("equal")...)},
+	"internal/plan/addons":         {isPure: true, modulePackages: coreAndPlanPackages("draft")},
+	"internal/plan/securitygroups": {isPure: true, modulePackages: coreAndPlanPackages("draft", "resolved")},
+	"internal/plan/loadbalancers":  {isPure: true, modulePackages: coreAndPlanPackages("draft", "equal", "owners", "resolved", "targetgroups")},
+	"internal/plan/certificates":   {isPure: true, modulePackages: coreAndPlanPackages("draft", "equal", "owners", "resolved")},
+	"internal/plan/targetgroups":   {isPure: true, modulePackages: coreAndPlanPackages("draft", "equal", "owners", "resolved")},
+	"internal/plan/rules":          {isPure: true, modulePackages: coreAndPlanPackages("draft", "equal", "overlap", "owners", "resolved", "traffic")},
+	"internal/plan/listeners":      {isPure: true, modulePackages: coreAndPlanPackages("certificates", "draft", "equal", "owners", "resolved", "rules", "targetgroups", "traffic")},
+	"internal/plan/replacement":    {isPure: true, modulePackages: coreAndPlanPackages("draft", "equal", "listeners", "loadbalancers", "owners", "resolved", "targetgroups", "traffic")},
+	"internal/plan/document":       {isPure: true, modulePackages: coreAndPlanPackages("draft", "equal", "owners", "resolved", "securitygroups", "targetgroups")},
+	"internal/plan/planner":        {isPure: true, modulePackages: coreAndPlanPackages("*")},
 
-	"internal/translate/members":       {isPure: true, ownPackages: append([]string{"internal/translate/settings"}, corePackages...)},
-	"internal/translate/assemble":      {isPure: true, ownPackages: append([]string{"internal/model/certificate", "internal/translate/members", "internal/plan/equal", "internal/translate/settings"}, corePackages...)},
-	"internal/cluster/ownership":       {isPure: true, ownPackages: append([]string{"internal/cluster"}, corePackages...)},
-	"internal/translate/gatewayconfig": {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/translate/settings"}, corePackages...)},
-	"internal/translate/unserved":      {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/translate/gatewayconfig", "internal/translate/settings"}, corePackages...)},
-	"internal/translate/gatewayclass":  {isPure: true, mayImportAPI: true, ownPackages: []string{"internal/translate/attach", "internal/cluster", "internal/finding", "internal/translate/gatewayconfig", "internal/cluster/ownership"}},
-	"internal/translate/attach":        {isPure: true, ownPackages: append([]string{"internal/cluster"}, corePackages[:2]...)},
-	"internal/plan/targets":            {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster"}, corePackages...)},
-	"internal/plan/bindingplan":        {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/finding/failure", "internal/plan/targets"}, corePackages...)},
-	"internal/engine/checkpoint":       {isPure: true, ownPackages: corePackages[:2]},
-	"internal/engine/imports":          {isPure: true, ownPackages: corePackages},
-	"internal/engine/resync":           {isPure: true, ownPackages: append([]string{"internal/engine/repeat"}, corePackages...)},
-	"internal/engine": {isPure: true, ownPackages: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/engine/imports", "internal/engine/refused", "internal/finding/failure", "internal/plan/document", "internal/plan/handover", "internal/plan/planner",
+	"internal/translate/members":       {isPure: true, modulePackages: append([]string{"internal/translate/settings"}, corePackages...)},
+	"internal/translate/assemble":      {isPure: true, modulePackages: append([]string{"internal/model/certificate", "internal/translate/members", "internal/plan/equal", "internal/translate/settings"}, corePackages...)},
+	"internal/cluster/ownership":       {isPure: true, modulePackages: append([]string{"internal/cluster"}, corePackages...)},
+	"internal/translate/gatewayconfig": {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/cluster", "internal/translate/settings"}, corePackages...)},
+	"internal/translate/unserved":      {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/cluster", "internal/translate/gatewayconfig", "internal/translate/settings"}, corePackages...)},
+	"internal/translate/gatewayclass":  {isPure: true, mayImportAPI: true, modulePackages: []string{"internal/translate/attach", "internal/cluster", "internal/finding", "internal/translate/gatewayconfig", "internal/cluster/ownership"}},
+	"internal/translate/attach":        {isPure: true, modulePackages: append([]string{"internal/cluster"}, corePackages[:2]...)},
+	"internal/plan/targets":            {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/cluster"}, corePackages...)},
+	"internal/plan/bindingplan":        {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/cluster", "internal/finding/failure", "internal/plan/targets"}, corePackages...)},
+	"internal/engine/checkpoint":       {isPure: true, modulePackages: corePackages[:2]},
+	"internal/engine/imports":          {isPure: true, modulePackages: corePackages},
+	"internal/engine/resync":           {isPure: true, modulePackages: append([]string{"internal/engine/repeat"}, corePackages...)},
+	"internal/engine": {isPure: true, modulePackages: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/engine/imports", "internal/engine/refused", "internal/finding/failure", "internal/plan/document", "internal/plan/handover", "internal/plan/planner",
 		"internal/plan/resolved", "internal/engine/repeat", "internal/engine/resync"}, corePackages...)},
-	"internal/engine/bindings":  {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/engine/repeat", "internal/engine/resync", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, corePackages...)},
-	"internal/translate/report": {isPure: true, ownPackages: append([]string{"internal/cluster", "internal/engine"}, corePackages...)},
+	"internal/engine/bindings":  {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/engine/repeat", "internal/engine/resync", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, corePackages...)},
+	"internal/translate/report": {isPure: true, modulePackages: append([]string{"internal/cluster", "internal/engine"}, corePackages...)},
 	// Checks of a GlobalAccelerator without other objects; both admission and translation use them.
-	"internal/translate/accelerator/rules": {isPure: true, mayImportAPI: true, ownPackages: corePackages[:1]},
+	"internal/translate/accelerator/rules": {isPure: true, mayImportAPI: true, modulePackages: corePackages[:1]},
 
-	"internal/translate/accelerator": {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/translate/accelerator/rules"}, frontendLayer.ownPackages...)},
+	"internal/translate/accelerator": {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/translate/accelerator/rules"}, frontendLayer.modulePackages...)},
 	"internal/translate/ingress":     frontendLayer,
 	"internal/translate/service":     frontendLayer,
-	"internal/translate/gateway":     {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/translate/gateway/status"}, frontendLayer.ownPackages...)},
-	"internal/translate/gateway/status": {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine",
+	"internal/translate/gateway":     {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/translate/gateway/status"}, frontendLayer.modulePackages...)},
+	"internal/translate/gateway/status": {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine",
 		"internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report"}, corePackages...)},
 
-	"internal/migrate/check": {isPure: true, ownPackages: append([]string{"internal/migrate/match", "internal/plan/equal"}, corePackages...)},
-	"internal/migrate/match": {isPure: true, ownPackages: corePackages[:2]},
-	"internal/migrate":       {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/engine", "internal/migrate/check", "internal/migrate/match", "internal/translate/gatewayconfig", "internal/translate/settings"}, corePackages...)},
+	"internal/migrate/check": {isPure: true, modulePackages: append([]string{"internal/migrate/match", "internal/plan/equal"}, corePackages...)},
+	"internal/migrate/match": {isPure: true, modulePackages: corePackages[:2]},
+	"internal/migrate":       {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/cluster", "internal/engine", "internal/migrate/check", "internal/migrate/match", "internal/translate/gatewayconfig", "internal/translate/settings"}, corePackages...)},
 
-	"internal/cloud/drift":     {ownPackages: corePackages[:2], libraries: []string{"github.com/go-logr/"}},
+	"internal/cloud/drift":     {modulePackages: corePackages[:2], libraries: []string{"github.com/go-logr/"}},
 	"internal/cloud/durations": {isPure: true},
 
 	"internal/cloud/services":  {isPure: true},
-	"internal/cloud/ratelimit": {ownPackages: []string{"internal/cloud/services"}},
+	"internal/cloud/ratelimit": {modulePackages: []string{"internal/cloud/services"}},
 	"internal/cloud/cache":     {isPure: true},
-	"internal/cloud/sdk": {ownPackages: []string{"internal/cloud/cache", "internal/cloud/ratelimit", "internal/cloud/services", "internal/cloud/drift",
+	"internal/cloud/sdk": {modulePackages: []string{"internal/cloud/cache", "internal/cloud/ratelimit", "internal/cloud/services", "internal/cloud/drift",
 		"internal/finding/failure", "internal/finding", "internal/observed"}, libraries: []string{"github.com/aws/"}},
-	"internal/cloud/convert": {isPure: true, ownPackages: corePackages[:3], libraries: []string{"github.com/aws/"}},
-	"internal/cloud/certificates": {ownPackages: append([]string{"internal/model/certificate", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk",
+	"internal/cloud/convert": {isPure: true, modulePackages: corePackages[:3], libraries: []string{"github.com/aws/"}},
+	"internal/cloud/certificates": {modulePackages: append([]string{"internal/model/certificate", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk",
 		"internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/enis": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk", "internal/engine/bindings",
+	"internal/cloud/enis": {modulePackages: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk", "internal/engine/bindings",
 		"internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/inventory": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/sdk"}, corePackages...)},
-	"internal/cloud/observe": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/sdk"}, corePackages...),
+	"internal/cloud/inventory": {modulePackages: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/sdk"}, corePackages...)},
+	"internal/cloud/observe": {modulePackages: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/sdk"}, corePackages...),
 		libraries: []string{"github.com/aws/"}},
-	"internal/cloud/targets": {ownPackages: append([]string{"internal/finding/failure", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit", "internal/cloud/sdk",
+	"internal/cloud/targets": {modulePackages: append([]string{"internal/finding/failure", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit", "internal/cloud/sdk",
 		"internal/engine/bindings"}, corePackages...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/facts": {ownPackages: append([]string{"internal/model/glob", "internal/finding/failure", "internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/enis", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk",
+	"internal/cloud/facts": {modulePackages: append([]string{"internal/model/glob", "internal/finding/failure", "internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/enis", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk",
 		"internal/cloud/targets"}, corePackages...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/accelerators": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk", "internal/finding/failure"}, corePackages...),
+	"internal/cloud/accelerators": {modulePackages: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk", "internal/finding/failure"}, corePackages...),
 		libraries: []string{"github.com/aws/"}},
-	"internal/cloud/apply": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit",
+	"internal/cloud/apply": {modulePackages: append([]string{"internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit",
 		"internal/cloud/sdk", "internal/cloud/targets", "internal/engine/bindings", "internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud": {ownPackages: append([]string{"internal/finding/failure", "internal/cloud/accelerators", "internal/cloud/apply", "internal/cloud/certificates", "internal/cloud/drift", "internal/cloud/enis", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe",
+	"internal/cloud": {modulePackages: append([]string{"internal/finding/failure", "internal/cloud/accelerators", "internal/cloud/apply", "internal/cloud/certificates", "internal/cloud/drift", "internal/cloud/enis", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe",
 		"internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cloud/services", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, corePackages...)},
-	"internal/cloud/checks":   {ownPackages: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/checks":   {modulePackages: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
 	"internal/kube/durations": {isPure: true},
-	"internal/kube": {mayImportAPI: true, ownPackages: append([]string{"internal/finding/failure", "internal/cluster", "internal/cluster/ownership", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, corePackages...),
+	"internal/kube": {mayImportAPI: true, modulePackages: append([]string{"internal/finding/failure", "internal/cluster", "internal/cluster/ownership", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
-	"internal/controller/config": {ownPackages: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
-	"internal/controller/queue": {ownPackages: []string{"internal/cluster", "internal/finding/failure", "internal/kube"},
+	"internal/controller/config": {modulePackages: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
+	"internal/controller/queue": {modulePackages: []string{"internal/cluster", "internal/finding/failure", "internal/kube"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/"}},
-	"internal/controller": {mayImportAPI: true, ownPackages: append([]string{"internal/controller/*", "internal/webhook/serving"}, stagePackages...),
+	"internal/controller": {mayImportAPI: true, modulePackages: append([]string{"internal/controller/*", "internal/webhook/serving"}, stagePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
 	// The command line. Each package may import only packages that are listed before it. Packages that read input or write
 	// output do not import the commands.
-	"internal/cli/output": {ownPackages: append([]string{"internal/cluster"}, corePackages...), libraries: []string{"github.com/spf13/"}},
-	"internal/cli/input": {ownPackages: append([]string{"internal/cli/output", "internal/cloud", "internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cluster", "internal/cluster/ownership", "internal/controller", "internal/controller/config",
+	"internal/cli/output": {modulePackages: append([]string{"internal/cluster"}, corePackages...), libraries: []string{"github.com/spf13/"}},
+	"internal/cli/input": {modulePackages: append([]string{"internal/cli/output", "internal/cloud", "internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cluster", "internal/cluster/ownership", "internal/controller", "internal/controller/config",
 		"internal/engine", "internal/engine/bindings", "internal/finding/failure", "internal/kube", "internal/plan/bindingplan", "internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report", "internal/translate/settings", "internal/translate/unserved"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/spf13/"}},
-	"internal/cli/migrate": {mayImportAPI: true, ownPackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/finding/failure", "internal/migrate", "internal/migrate/check",
+	"internal/cli/migrate": {mayImportAPI: true, modulePackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/finding/failure", "internal/migrate", "internal/migrate/check",
 		"internal/plan/handover", "internal/translate/settings"}, corePackages...),
 		libraries: []string{"github.com/spf13/"}},
-	"internal/cli/orphans": {ownPackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cloud/sdk", "internal/cluster", "internal/controller", "internal/engine", "internal/kube"}, corePackages...),
+	"internal/cli/orphans": {modulePackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cloud/sdk", "internal/cluster", "internal/controller", "internal/engine", "internal/kube"}, corePackages...),
 		libraries: []string{"github.com/spf13/"}},
-	"internal/cli/tree": {mayImportAPI: true, ownPackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/resolved", "internal/plan/targets"}, corePackages...),
+	"internal/cli/tree": {mayImportAPI: true, modulePackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/resolved", "internal/plan/targets"}, corePackages...),
 		libraries: []string{"github.com/spf13/"}},
-	"internal/cli/explain": {mayImportAPI: true, ownPackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/cluster", "internal/controller/config", "internal/engine", "internal/plan/resolved"}, corePackages...),
+	"internal/cli/explain": {mayImportAPI: true, modulePackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/cluster", "internal/controller/config", "internal/engine", "internal/plan/resolved"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "github.com/spf13/"}},
-	"internal/cli/doctor": {mayImportAPI: true, ownPackages: append([]string{"config/crd", "config/rights", "internal/cli/input", "internal/cli/orphans", "internal/cli/output", "internal/cloud", "internal/cloud/checks", "internal/cloud/sdk", "internal/cloud/services", "internal/cluster",
+	"internal/cli/doctor": {mayImportAPI: true, modulePackages: append([]string{"config/crd", "config/rights", "internal/cli/input", "internal/cli/orphans", "internal/cli/output", "internal/cloud", "internal/cloud/checks", "internal/cloud/sdk", "internal/cloud/services", "internal/cluster",
 		"internal/controller/config", "internal/translate/gatewayconfig"}, corePackages...), libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/spf13/"}},
-	"internal/cli/console": {ownPackages: []string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/finding"}, libraries: []string{"github.com/spf13/"}},
-	"internal/cli": {ownPackages: append([]string{"internal/cli/*", "internal/cloud/sdk", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/bindingplan", "internal/plan/document", "internal/version"}, corePackages...),
+	"internal/cli/console": {modulePackages: []string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/finding"}, libraries: []string{"github.com/spf13/"}},
+	"internal/cli": {modulePackages: append([]string{"internal/cli/*", "internal/cloud/sdk", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/bindingplan", "internal/plan/document", "internal/version"}, corePackages...),
 		libraries: []string{"sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
 	// Package webhook makes no call to AWS and reads no Secret. Its subpackages have Kubernetes clients.
-	"internal/webhook": {mayImportAPI: true, ownPackages: append([]string{"internal/translate/accelerator/rules", "internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
+	"internal/webhook": {mayImportAPI: true, modulePackages: append([]string{"internal/translate/accelerator/rules", "internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
 		"internal/translate/ingress", "internal/translate/settings", "internal/plan/targets"}, corePackages...), libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
-	"internal/webhook/*": {mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/kube", "internal/webhook"}, corePackages...),
+	"internal/webhook/*": {mayImportAPI: true, modulePackages: append([]string{"internal/cluster", "internal/kube", "internal/webhook"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
 
 	// The emulator is an independent implementation of AWS, so it shares no code with the product.
-	"internal/emulator":       {ownPackages: []string{"internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/emulator/*":     {ownPackages: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/emulator/*/*":   {ownPackages: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/emulator/*/*/*": {ownPackages: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator":       {modulePackages: []string{"internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator/*":     {modulePackages: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator/*/*":   {modulePackages: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator/*/*/*": {modulePackages: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 
-	"internal/cli/reference": {isPure: true, ownPackages: []string{"config/crd", "internal/controller/config", "internal/finding", "internal/translate/settings", "internal/model"}, libraries: []string{"github.com/spf13/"}},
+	"internal/cli/reference": {isPure: true, modulePackages: []string{"config/crd", "internal/controller/config", "internal/finding", "internal/translate/settings", "internal/model"}, libraries: []string{"github.com/spf13/"}},
 
 	// Only tests use these packages.
-	"internal/test/plantest":   {isPure: true, ownPackages: corePackages},
-	"internal/test/enginetest": {ownPackages: append([]string{"internal/finding/failure", "internal/cluster", "internal/engine", "internal/test/goldentest", "internal/kube", "internal/test/plantest", "internal/test/testclock"}, corePackages...)},
+	"internal/test/plantest":   {isPure: true, modulePackages: corePackages},
+	"internal/test/enginetest": {modulePackages: append([]string{"internal/finding/failure", "internal/cluster", "internal/engine", "internal/test/goldentest", "internal/kube", "internal/test/plantest", "internal/test/testclock"}, corePackages...)},
 
 	// Only tests use these packages. Some of them may import all parts of the program.
 	"internal/test/goldentest": {},
-	"internal/test/cases":      {mayImportAPI: true, ownPackages: []string{"internal/*", "internal/*/*", "internal/test/cases/testdata"}, libraries: []string{"github.com/aws/"}},
-	"internal/test/reference":  {mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/plan/document"}, corePackages...), libraries: []string{"github.com/aws/"}},
-	"internal/test/takeover":   {mayImportAPI: true, ownPackages: []string{"internal/*", "internal/test/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/test/cases":      {mayImportAPI: true, modulePackages: []string{"internal/*", "internal/*/*", "internal/test/cases/testdata"}, libraries: []string{"github.com/aws/"}},
+	"internal/test/reference":  {mayImportAPI: true, modulePackages: append([]string{"internal/cluster", "internal/plan/document"}, corePackages...), libraries: []string{"github.com/aws/"}},
+	"internal/test/takeover":   {mayImportAPI: true, modulePackages: []string{"internal/*", "internal/test/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/test/properties": {},
 	"internal/test/seeds":      {},
 	"internal/test/testclock":  {isPure: true},
 	"internal/test/ingressgen": {},
 	"internal/test/adversary":  {},
-	"internal/test/harness":    {mayImportAPI: true, ownPackages: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
+	"internal/test/harness":    {mayImportAPI: true, modulePackages: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 
 // durationTables maps each package that declares durations to patterns of the packages that may import it.
@@ -212,8 +212,8 @@ var durationTables = map[string][]string{
 	"internal/kube/durations":  {"internal/kube", "internal/controller", "internal/controller/*", "internal/webhook", "internal/webhook/*", "internal/cli", "internal/cli/*"},
 }
 
-// planPackages returns corePackages and the given packages below internal/plan.
-func planPackages(below ...string) []string {
+// coreAndPlanPackages returns corePackages and the given packages below internal/plan.
+func coreAndPlanPackages(below ...string) []string {
 	out := slices.Clone(corePackages)
 	for _, p := range below {
 		out = append(out, "internal/plan/"+p)
@@ -236,14 +236,14 @@ func TestImportRules(t *testing.T) {
 		pkg := path.Join("internal", filepath.ToSlash(filepath.Dir(p)))
 		name, rules, ok := layerOf(pkg)
 		if !ok {
-			t.Errorf("%s has no place among the layers", pkg)
+			t.Errorf("%s is not in the table layers; add it", pkg)
 			return nil
 		}
 		used[name] = true
-		rules.ownPackages = slices.Clone(rules.ownPackages)
+		rules.modulePackages = slices.Clone(rules.modulePackages)
 		for table, users := range durationTables {
-			if matches(users, pkg) {
-				rules.ownPackages = append(rules.ownPackages, table)
+			if matchesAny(users, pkg) {
+				rules.modulePackages = append(rules.modulePackages, table)
 			}
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), p, nil, 0)
@@ -260,7 +260,7 @@ func TestImportRules(t *testing.T) {
 	}
 	for name := range layers {
 		if !used[name] && !strings.Contains(name, "*/*") {
-			t.Errorf("the layer %s has no package", name)
+			t.Errorf("no package matches the entry %s of layers; remove it", name)
 		}
 	}
 }
@@ -286,7 +286,7 @@ func (l layer) importFaults(f *ast.File) []string {
 			continue
 		}
 		if own, ok := strings.CutPrefix(p, modulePath); ok {
-			if strings.HasPrefix(own, "api/") && l.mayImportAPI || matches(l.ownPackages, own) {
+			if strings.HasPrefix(own, "api/") && l.mayImportAPI || matchesAny(l.modulePackages, own) {
 				continue
 			}
 			out = append(out, "must not import "+own)
@@ -312,17 +312,17 @@ func (l layer) importFaults(f *ast.File) []string {
 		}
 		x, ok := s.X.(*ast.Ident)
 		if ok && l.isPure && x.Name == "time" && slices.Contains([]string{"Now", "Sleep", "After", "Tick", "NewTimer", "NewTicker", "Since", "Until"}, s.Sel.Name) {
-			out = append(out, "is pure and must not look at the clock: time."+s.Sel.Name)
+			out = append(out, "is pure and must not read the clock: time."+s.Sel.Name)
 		}
 		if ok && l.isPure && x.Name == "clock" && s.Sel.Name == "RealClock" {
-			out = append(out, "is pure and must be given its clock: clock."+s.Sel.Name)
+			out = append(out, "is pure and must receive its clock from the caller: clock."+s.Sel.Name)
 		}
 		return true
 	})
 	return out
 }
 
-func matches(patterns []string, p string) bool {
+func matchesAny(patterns []string, p string) bool {
 	return slices.ContainsFunc(patterns, func(pat string) bool {
 		ok, _ := path.Match(pat, p)
 		return ok

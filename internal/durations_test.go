@@ -33,7 +33,7 @@ func TestDurationsAreDeclaredInTables(t *testing.T) {
 		t.Error(f)
 	}
 	if n == 0 || n > maxDurations {
-		t.Errorf("the tables have %d durations, at most %d; use one that is there", n, maxDurations)
+		t.Errorf("the tables have %d durations, at most %d are allowed; use an existing duration", n, maxDurations)
 	}
 }
 
@@ -76,12 +76,12 @@ func durationFaults(root string, tables []string) (count int, faults []string, e
 				}
 				name := v.Names[0].Name
 				if !slices.Contains(tables, path.Dir(rel)) {
-					faults = append(faults, fmt.Sprintf("%s declares the duration %s; use one of the table of durations", rel, name))
+					faults = append(faults, fmt.Sprintf("%s declares the duration %s; declare it in a package of durationTables, or use an existing duration", rel, name))
 					continue
 				}
 				count++
 				if v.Doc == nil {
-					faults = append(faults, fmt.Sprintf("%s does not say what %s bounds and why", rel, name))
+					faults = append(faults, fmt.Sprintf("%s has no comment that says what %s limits and why", rel, name))
 				}
 				value, ok := durationOf(v.Values[0])
 				if !ok || len(v.Names) != 1 {
@@ -162,13 +162,13 @@ func TestDurationsOutsideOfTablesAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"cmd/x/main.go declares the duration wait; use one of the table of durations",
-		"internal/a/durations/durations.go does not say what Bare bounds and why",
+		"cmd/x/main.go declares the duration wait; declare it in a package of durationTables, or use an existing duration",
+		"internal/a/durations/durations.go has no comment that says what Bare limits and why",
 		"internal/b/durations/durations.go: Long is 3h0m0s, and 2h0m0s elsewhere",
 		"internal/b/durations/durations.go: Odd is not one product of numbers and a unit of time",
-		"internal/c/c.go declares the duration wait; use one of the table of durations",
-		"internal/c/c.go declares the duration table; use one of the table of durations",
-		"internal/c/c.go declares the duration alias; use one of the table of durations",
+		"internal/c/c.go declares the duration wait; declare it in a package of durationTables, or use an existing duration",
+		"internal/c/c.go declares the duration table; declare it in a package of durationTables, or use an existing duration",
+		"internal/c/c.go declares the duration alias; declare it in a package of durationTables, or use an existing duration",
 	}
 	if diff := cmp.Diff(want, faults); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)

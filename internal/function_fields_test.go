@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// maxFunctionFields is the maximum number of struct fields of function type in the program. Such a field is set elsewhere, so
-// a reader of the type does not see what the field calls. Use an interface or a concrete value instead. Function fields are
-// for the input and output of the program and for tables. Lower the number when fields are removed.
+// maxFunctionFields is the maximum number of struct fields of function type in the program. Such a field is set elsewhere,
+// so a reader of the type does not see what the field calls. Use an interface or a concrete value instead. Function fields
+// are for the input and output of the program and for tables. Lower the number when fields are removed.
 const maxFunctionFields = 31
 
 // nonProgramFolders are the folders whose code is not part of the program.
@@ -49,8 +49,8 @@ func TestFunctionFieldsAreLimited(t *testing.T) {
 	}
 }
 
-// functionFields returns the position and name of each struct field of function type in a file. This includes slices and maps
-// of functions.
+// functionFields returns the position and name of each struct field of function type in a file. This includes slices and
+// maps of functions.
 func functionFields(fset *token.FileSet, file *ast.File) (out []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		s, ok := n.(*ast.StructType)

@@ -15,8 +15,8 @@ import (
 )
 
 // kindIndependentPackages are the folders of packages that process all kinds of stacks. They use properties of a kind
-// (internal/model/kind.go) and name no kind. A new kind therefore needs only a row in that table, and a package that translates
-// its objects.
+// (internal/model/kind.go) and name no kind. A new kind therefore needs only a row in that table, and a package that
+// translates its objects.
 var kindIndependentPackages = []string{"cli", "engine", "plan", "translate/assemble"}
 
 // kindSpecificPackages are the packages below kindIndependentPackages that may name kinds.
@@ -43,7 +43,7 @@ func TestStagesDoNotCompareKindsByName(t *testing.T) {
 				return err
 			}
 			for _, f := range kindNames(fset, file) {
-				t.Errorf("%s; ask for a property of the kind (internal/model/kind.go)", f)
+				t.Errorf("%s; use a property of the kind (internal/model/kind.go)", f)
 			}
 			return nil
 		})

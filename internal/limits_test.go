@@ -21,16 +21,16 @@ import (
 // exceeds it.
 const minTimeLimit = time.Minute
 
-// brief is the name of a constant that may be shorter than minTimeLimit. A test waits for that time to check that an event does
-// not happen, or for an event that may or may not happen. Such a test does not fail on a slow machine.
+// brief is the name of a constant that may be shorter than minTimeLimit. A test waits for that time to check that an event
+// does not happen, or for an event that may or may not happen. Such a test does not fail on a slow machine.
 const brief = "brief"
 
 // virtualTimePackages are the packages in which all tests run in virtual time. In other packages, the tests in files that
 // import testing/synctest run in virtual time.
 var virtualTimePackages = []string{"internal/test/adversary", "internal/test/harness"}
 
-// TestNoTestDependsOnTheSpeedOfTheMachine checks that time limits in tests are in virtual time, or are at least minTimeLimit.
-// With a shorter limit, a test could fail on a slow machine although the program is correct.
+// TestNoTestDependsOnTheSpeedOfTheMachine checks that time limits in tests are in virtual time, or are at least
+// minTimeLimit. With a shorter limit, a test could fail on a slow machine although the program is correct.
 func TestNoTestDependsOnTheSpeedOfTheMachine(t *testing.T) {
 	folders := map[string][]*ast.File{}
 	fset := token.NewFileSet()
@@ -73,8 +73,8 @@ func TestNoTestDependsOnTheSpeedOfTheMachine(t *testing.T) {
 	}
 }
 
-// TestNoScriptDependsOnTheSpeedOfTheMachine checks that the limits of "await -for=TIME" in scripts are at least minTimeLimit.
-// It does not check "! await" and "hold", whose times are how long an event must not happen.
+// TestNoScriptDependsOnTheSpeedOfTheMachine checks that the limits of "await -for=TIME" in scripts are at least
+// minTimeLimit. It does not check "! await" and "hold", whose times are how long an event must not happen.
 func TestNoScriptDependsOnTheSpeedOfTheMachine(t *testing.T) {
 	err := filepath.WalkDir("../local", func(p string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(p, ".txtar") {
@@ -159,8 +159,8 @@ func constantValues(files []*ast.File) map[string]ast.Expr {
 // limitCheck finds time limits in the files of a package.
 type limitCheck struct{ consts map[string]ast.Expr }
 
-// durationArgument maps the names of functions that take a time limit to the index of that argument.
-var durationArgument = map[string]int{
+// timeLimitArgumentIndex maps the names of functions that take a time limit to the index of that argument.
+var timeLimitArgumentIndex = map[string]int{
 	"WithTimeout": 1, "WithTimeoutCause": 1, "After": 0, "NewTimer": 0, "DialTimeout": 2, "Eventually": 1, "eventually": 1,
 }
 
@@ -172,13 +172,13 @@ func (c limitCheck) tooShortLimits(n ast.Node) (out []string) {
 			return // a number without a unit is no time.Duration
 		}
 		if d, ok := c.duration(e); ok && d > 0 && d < minTimeLimit {
-			out = append(out, fmt.Sprintf("%s: %s is a limit that a slow machine misses; use virtual time, %s or more, or a constant named %q where nothing depends on it", what, d, minTimeLimit, brief))
+			out = append(out, fmt.Sprintf("%s: %s is a limit that a slow machine misses; use virtual time, %s or more, or a constant named %q if the test cannot fail because of it", what, d, minTimeLimit, brief))
 		}
 	}
 	switch n := n.(type) {
 	case *ast.CallExpr:
 		name := calledName(n)
-		if at, ok := durationArgument[name]; ok && at < len(n.Args) {
+		if at, ok := timeLimitArgumentIndex[name]; ok && at < len(n.Args) {
 			report(name, n.Args[at])
 		}
 		if strings.HasPrefix(name, "Set") && strings.HasSuffix(name, "Deadline") || name == "WithDeadline" {

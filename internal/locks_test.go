@@ -66,8 +66,8 @@ func documentedMutexTypes(text string) (out []string) {
 	return out
 }
 
-// mutexTypes returns, sorted, the types below root that have a field of type sync.Mutex or sync.RWMutex. It omits the emulator
-// and tests.
+// mutexTypes returns, sorted, the types below root that have a field of type sync.Mutex or sync.RWMutex. It omits the
+// emulator and tests.
 func mutexTypes(root string) (out []string, err error) {
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -223,6 +223,6 @@ func TestOddWordsAreFound(t *testing.T) {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 	if _, err := readWords("some deed: change\n"); err == nil {
-		t.Error("a line of another form is accepted")
+		t.Error("a line that begins with neither any nor name is accepted")
 	}
 }

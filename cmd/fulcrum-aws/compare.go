@@ -49,7 +49,7 @@ func compareFiles(ctx context.Context, args []string, out, usage io.Writer) (dif
 		return false, err
 	}
 	if flags.NArg() == 0 {
-		return false, errors.New("name the file recording.json of a report of \"make acceptance\"")
+		return false, errors.New("no recording given; name a file recording.json that \"make acceptance\" has written")
 	}
 	if *format != "text" && *format != "json" {
 		return false, fmt.Errorf("--output must be text or json, not %q", *format)

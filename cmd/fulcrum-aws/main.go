@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string) error {
 	listen := flags.String("listen", "127.0.0.1:4566", "address to listen on")
 	account := flags.String("account", store.DefaultAccount, "default account, for access keys without an account")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed for generated identifiers and the order of lists; the current time if not set")
-	state := flags.String("state", "", "file with an exported state to begin with")
+	state := flags.String("state", "", "file with an exported state to start from")
 	clock := flags.String("clock", "real", "real, manual (changed only by POST /_fulcrum/clock), or a factor such as 60 (a minute per second)")
 	partition := flags.String("partition", "aws", "AWS partition: "+partitionNames())
 	printVersion := flags.Bool("version", false, "print the version and exit")

@@ -1,5 +1,5 @@
-// Command fulcrum is the controller that creates AWS load balancers for Kubernetes objects. Its subcommands, such as plan and
-// doctor, show what the controller would do and what it needs.
+// Command fulcrum is the controller that creates AWS load balancers for Kubernetes objects. Its subcommands, such as plan
+// and doctor, show what the controller would do and what it needs.
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// User is the name by which the API server identifies the service account in the files.
-const User = "system:serviceaccount:kube-system:fulcrum"
+// ServiceAccountUser is the name by which the API server identifies the service account in the files.
+const ServiceAccountUser = "system:serviceaccount:kube-system:fulcrum"
 
 // Documents returns the YAML of every file, in order of file name. A file may have several objects.
 func Documents() ([][]byte, error) {

@@ -21,11 +21,12 @@ var (
 )
 
 // AcceleratorStatements is the table of additional AWS permissions for GlobalAccelerators. They are in a separate policy,
-// because AWS Global Accelerator exists in only one partition. The controller does not use them while the feature gate is off.
+// because AWS Global Accelerator exists in only one partition. The controller does not use them while the feature gate is
+// off.
 var AcceleratorStatements = []Statement{
 	{
 		Sid: "AcceleratorServiceLinkedRole", Feature: GateAccelerators,
-		Condition: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"globalaccelerator.amazonaws.com"}}},
+		Conditions: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"globalaccelerator.amazonaws.com"}}},
 		Actions: []Action{
 			{"iam:CreateServiceLinkedRole", "allow Global Accelerator to create its service-linked role when an account gets its first accelerator", ScenarioAccelerators},
 		},
@@ -40,17 +41,17 @@ var AcceleratorStatements = []Statement{
 		},
 	},
 	{
-		Sid: "CreateAccelerators", Feature: GateAccelerators, Condition: []Condition{requestHasClusterTag, requestHasAcceleratorTag},
+		Sid: "CreateAccelerators", Feature: GateAccelerators, Conditions: []Condition{requestHasClusterTag, requestHasAcceleratorTag},
 		Actions: []Action{
-			{"globalaccelerator:CreateAccelerator", "make accelerators", ScenarioAccelerators},
+			{"globalaccelerator:CreateAccelerator", "create accelerators", ScenarioAccelerators},
 		},
 	},
 	{
-		Sid: "ChangeOwnAccelerators", Feature: GateAccelerators, Resources: acceleratorParts, Condition: []Condition{resourceHasClusterTag, resourceHasAcceleratorTag},
+		Sid: "ChangeOwnAccelerators", Feature: GateAccelerators, Resources: acceleratorParts, Conditions: []Condition{resourceHasClusterTag, resourceHasAcceleratorTag},
 		Actions: []Action{
 			{"globalaccelerator:AddEndpoints", "add endpoints to endpoint groups", ScenarioAccelerators},
-			{"globalaccelerator:CreateEndpointGroup", "make endpoint groups", ScenarioAccelerators},
-			{"globalaccelerator:CreateListener", "make listeners", ScenarioAccelerators},
+			{"globalaccelerator:CreateEndpointGroup", "create endpoint groups", ScenarioAccelerators},
+			{"globalaccelerator:CreateListener", "create listeners", ScenarioAccelerators},
 			{"globalaccelerator:DeleteAccelerator", "delete accelerators that the controller has created", ScenarioAccelerators},
 			{"globalaccelerator:DeleteEndpointGroup", "delete endpoint groups", ScenarioAccelerators},
 			{"globalaccelerator:DeleteListener", "delete listeners", ScenarioAccelerators},
@@ -61,14 +62,14 @@ var AcceleratorStatements = []Statement{
 		},
 	},
 	{
-		Sid: "TagOwnAccelerators", Feature: GateAccelerators, Resources: acceleratorResources, Condition: []Condition{requestLacksClusterTag, resourceHasClusterTag, resourceHasAcceleratorTag},
+		Sid: "TagOwnAccelerators", Feature: GateAccelerators, Resources: acceleratorResources, Conditions: []Condition{requestLacksClusterTag, resourceHasClusterTag, resourceHasAcceleratorTag},
 		Actions: []Action{
 			{"globalaccelerator:TagResource", "change tags of accelerators that the controller has created", ScenarioAccelerators},
 			{"globalaccelerator:UntagResource", "remove tags of accelerators that the controller has created", ScenarioAccelerators},
 		},
 	},
 	{
-		Sid: "TagNewAccelerators", Feature: GateAccelerators, Resources: acceleratorResources, Condition: []Condition{requestHasClusterTag, requestHasAcceleratorTag},
+		Sid: "TagNewAccelerators", Feature: GateAccelerators, Resources: acceleratorResources, Conditions: []Condition{requestHasClusterTag, requestHasAcceleratorTag},
 		Actions: []Action{
 			{"globalaccelerator:TagResource", "tag accelerators when they are created, and restore missing tags of the cluster", ScenarioAccelerators},
 		},
@@ -78,8 +79,8 @@ var AcceleratorStatements = []Statement{
 // AcceleratorsFile is the name of the file in config/iam with AcceleratorPolicy.
 const AcceleratorsFile = "accelerators.json"
 
-// AcceleratorPolicy returns the IAM policy of the table AcceleratorStatements, without the given action in the statement sid.
-// If sid is empty, the policy is complete. It is for partition "aws", the only partition with AWS Global Accelerator.
+// AcceleratorPolicy returns the IAM policy of the table AcceleratorStatements, without the given action in the statement
+// sid. If sid is empty, the policy is complete. It is for partition "aws", the only partition with AWS Global Accelerator.
 func AcceleratorPolicy(sid, action string) []byte {
 	return renderPolicy(AcceleratorStatements, Partitions[0], func(Statement) bool { return true }, func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }

@@ -2,28 +2,28 @@ package rights
 
 // The scenarios in which the controller uses the AWS permissions. Each is a part of a test of internal/test/harness.
 const (
-	ScenarioIngress         Scenario = "an Ingress from its creation to its deletion"
-	ScenarioSettings        Scenario = "an Ingress whose settings change"
-	ScenarioNodes           Scenario = "targets that are nodes"
-	ScenarioPodNetworks     Scenario = "targets that are pods with their own ENIs"
-	ScenarioNetworks        Scenario = "subnets without tags, and address types"
-	ScenarioAddresses       Scenario = "a Service with Elastic IP addresses"
-	ScenarioPeeredIPv6      Scenario = "targets with IPv6 addresses"
-	ScenarioPools           Scenario = "pools of addresses"
-	ScenarioCognito         Scenario = "authentication by Cognito"
-	ScenarioIAMCertificate  Scenario = "a certificate of IAM"
-	ScenarioCertificates    Scenario = "certificates that are found by host"
-	ScenarioTrustStores     Scenario = "client certificates"
-	ScenarioCapacity        Scenario = "reserved capacity"
-	ScenarioWebACLs         Scenario = "a web ACL"
-	ScenarioClassicWebACLs  Scenario = "a web ACL of WAF Classic"
-	ScenarioProtection      Scenario = "Shield Advanced"
-	ScenarioOwnCertificates Scenario = "certificates that the controller requests"
-	ScenarioPrivateCA       Scenario = "certificates that a private CA issues"
-	ScenarioImports         Scenario = "TLS Secrets"
-	ScenarioFirstGeneration Scenario = "resources that alb-ingress-controller v1 has created"
-	ScenarioTagging         Scenario = "resources that the tagging API finds"
-	ScenarioOtherAccounts   Scenario = "a target group of another account"
+	ScenarioIngress               Scenario = "an Ingress from its creation to its deletion"
+	ScenarioSettings              Scenario = "an Ingress whose settings change"
+	ScenarioNodes                 Scenario = "targets that are nodes"
+	ScenarioPodNetworks           Scenario = "targets that are pods with their own ENIs"
+	ScenarioSubnets               Scenario = "subnets without tags, and address types"
+	ScenarioElasticIPs            Scenario = "a Service with Elastic IP addresses"
+	ScenarioPeeredIPv6            Scenario = "targets with IPv6 addresses"
+	ScenarioAddressPools          Scenario = "pools of addresses"
+	ScenarioCognito               Scenario = "authentication by Cognito"
+	ScenarioIAMCertificate        Scenario = "a certificate of IAM"
+	ScenarioCertificates          Scenario = "certificates that are found by host"
+	ScenarioTrustStores           Scenario = "client certificates"
+	ScenarioCapacity              Scenario = "reserved capacity"
+	ScenarioWebACLs               Scenario = "a web ACL"
+	ScenarioClassicWebACLs        Scenario = "a web ACL of WAF Classic"
+	ScenarioProtection            Scenario = "Shield Advanced"
+	ScenarioRequestedCertificates Scenario = "certificates that the controller requests"
+	ScenarioPrivateCA             Scenario = "certificates that a private CA issues"
+	ScenarioImports               Scenario = "TLS Secrets"
+	ScenarioV1Resources           Scenario = "resources that alb-ingress-controller v1 has created"
+	ScenarioTagging               Scenario = "resources that the tagging API finds"
+	ScenarioOtherAccounts         Scenario = "a target group of another account"
 	// ScenarioDoctor is for the permission that only the command doctor uses. Its test is in internal/cli.
 	ScenarioDoctor Scenario = "internal/cli TestDoctorSimulatesPolicies"
 )
@@ -64,8 +64,8 @@ var (
 	targetGroups = targetGroupsAndLoadBalancers[:1]
 )
 
-// targetActions are the actions on targets of TargetGroupBindings, and on the security group rules that admit traffic to these
-// targets.
+// targetActions are the actions on targets of TargetGroupBindings, and on the security group rules that admit traffic to
+// these targets.
 var targetActions = []string{
 	"ec2:AuthorizeSecurityGroupIngress",
 	"ec2:DescribeInstances",
@@ -79,11 +79,12 @@ var targetActions = []string{
 	"elasticloadbalancing:RegisterTargets",
 }
 
-// AWSStatements is the table of AWS permissions, except those for GlobalAccelerators. Statements without a feature come first.
+// AWSStatements is the table of AWS permissions, except those for GlobalAccelerators. Statements without a feature come
+// first.
 var AWSStatements = []Statement{
 	{
-		Sid:       "ServiceLinkedRole",
-		Condition: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"elasticloadbalancing.amazonaws.com"}}},
+		Sid:        "ServiceLinkedRole",
+		Conditions: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"elasticloadbalancing.amazonaws.com"}}},
 		Actions: []Action{
 			{"iam:CreateServiceLinkedRole", "allow Elastic Load Balancing to create its service-linked role when an account gets its first load balancer", ScenarioIngress},
 		},
@@ -97,10 +98,10 @@ var AWSStatements = []Statement{
 			{"ec2:DescribeAvailabilityZones", "choose subnets: one in each zone, and none in a zone that does not support the load balancer", ScenarioIngress},
 			{"ec2:DescribeInstances", "find the security groups of nodes, which also apply to the pods on them", ScenarioNodes},
 			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods that have their own ENIs", ScenarioPodNetworks},
-			{"ec2:DescribeRouteTables", "distinguish public and private subnets that have no role tag", ScenarioNetworks},
+			{"ec2:DescribeRouteTables", "distinguish public and private subnets that have no role tag", ScenarioSubnets},
 			{"ec2:DescribeSecurityGroups", "read the security groups of load balancers, nodes and pods", ScenarioIngress},
 			{"ec2:DescribeSubnets", "choose subnets", ScenarioIngress},
-			{"ec2:DescribeVpcs", "read the address ranges of the VPC", ScenarioNetworks},
+			{"ec2:DescribeVpcs", "read the address ranges of the VPC", ScenarioSubnets},
 			{"elasticloadbalancing:DescribeCapacityReservation", "compare reserved capacity", ScenarioCapacity},
 			{"elasticloadbalancing:DescribeListenerAttributes", "compare attributes of listeners", ScenarioSettings},
 			{"elasticloadbalancing:DescribeListenerCertificates", "compare certificates of listeners", ScenarioSettings},
@@ -120,12 +121,12 @@ var AWSStatements = []Statement{
 		Actions: []Action{
 			{"cognito-idp:DescribeUserPoolClient", "let Elastic Load Balancing check the client of a user pool", ScenarioCognito},
 			{"ec2:DescribeAccountAttributes", "let Elastic Load Balancing see the account's network when a load balancer is created", ScenarioIngress},
-			{"ec2:DescribeAddresses", "let Elastic Load Balancing find Elastic IP addresses", ScenarioAddresses},
-			{"ec2:DescribeCoipPools", "let Elastic Load Balancing see customer-owned addresses", ScenarioPools},
+			{"ec2:DescribeAddresses", "let Elastic Load Balancing find Elastic IP addresses", ScenarioElasticIPs},
+			{"ec2:DescribeCoipPools", "let Elastic Load Balancing see customer-owned addresses", ScenarioAddressPools},
 			{"ec2:DescribeInternetGateways", "let Elastic Load Balancing check that the VPC of an internet-facing load balancer has an internet gateway", ScenarioIngress},
-			{"ec2:DescribeIpamPools", "let Elastic Load Balancing see IPAM pools", ScenarioPools},
+			{"ec2:DescribeIpamPools", "let Elastic Load Balancing see IPAM pools", ScenarioAddressPools},
 			{"ec2:DescribeVpcPeeringConnections", "let Elastic Load Balancing check whether IPv6 targets are in a peered VPC", ScenarioPeeredIPv6},
-			{"ec2:GetCoipPoolUsage", "let Elastic Load Balancing see which customer-owned addresses are free", ScenarioPools},
+			{"ec2:GetCoipPoolUsage", "let Elastic Load Balancing see which customer-owned addresses are free", ScenarioAddressPools},
 			{"ec2:GetSecurityGroupsForVpc", "let Elastic Load Balancing read the security groups of a load balancer", ScenarioIngress},
 			{"elasticloadbalancing:SetWebAcl", "let WAF associate a web ACL with a load balancer", ScenarioWebACLs},
 			{"iam:GetServerCertificate", "let Elastic Load Balancing use a certificate of IAM", ScenarioIAMCertificate},
@@ -164,49 +165,49 @@ var AWSStatements = []Statement{
 		},
 	},
 	{
-		Sid:       "TagNewSecurityGroups",
-		Resources: securityGroups,
-		Condition: []Condition{{"StringEquals", "ec2:CreateAction", []string{"CreateSecurityGroup"}}, requestHasClusterTag},
+		Sid:        "TagNewSecurityGroups",
+		Resources:  securityGroups,
+		Conditions: []Condition{{"StringEquals", "ec2:CreateAction", []string{"CreateSecurityGroup"}}, requestHasClusterTag},
 		Actions: []Action{
 			{"ec2:CreateTags", "tag security groups when they are created", ScenarioIngress},
 		},
 	},
 	{
-		Sid:       "TagOwnSecurityGroups",
-		Resources: securityGroups,
-		Condition: []Condition{requestLacksClusterTag, resourceHasClusterTag},
+		Sid:        "TagOwnSecurityGroups",
+		Resources:  securityGroups,
+		Conditions: []Condition{requestLacksClusterTag, resourceHasClusterTag},
 		Actions: []Action{
 			{"ec2:CreateTags", "change tags of security groups that the controller has created", ScenarioSettings},
 			{"ec2:DeleteTags", "remove tags of security groups that the controller has created", ScenarioSettings},
 		},
 	},
 	{
-		Sid:       "DeleteOwnSecurityGroups",
-		Condition: []Condition{resourceHasClusterTag},
+		Sid:        "DeleteOwnSecurityGroups",
+		Conditions: []Condition{resourceHasClusterTag},
 		Actions: []Action{
 			{"ec2:DeleteSecurityGroup", "delete security groups that the controller has created", ScenarioIngress},
 		},
 	},
 	{
-		Sid:       "Create",
-		Condition: []Condition{requestHasClusterTag},
+		Sid:        "Create",
+		Conditions: []Condition{requestHasClusterTag},
 		Actions: []Action{
-			{"elasticloadbalancing:CreateLoadBalancer", "make load balancers", ScenarioIngress},
-			{"elasticloadbalancing:CreateTargetGroup", "make target groups", ScenarioIngress},
+			{"elasticloadbalancing:CreateLoadBalancer", "create load balancers", ScenarioIngress},
+			{"elasticloadbalancing:CreateTargetGroup", "create target groups", ScenarioIngress},
 		},
 	},
 	{
-		Sid:       "TagNew",
-		Resources: targetGroupsAndLoadBalancers,
-		Condition: []Condition{{"StringEquals", "elasticloadbalancing:CreateAction", []string{"CreateTargetGroup", "CreateLoadBalancer"}}, requestHasClusterTag},
+		Sid:        "TagNew",
+		Resources:  targetGroupsAndLoadBalancers,
+		Conditions: []Condition{{"StringEquals", "elasticloadbalancing:CreateAction", []string{"CreateTargetGroup", "CreateLoadBalancer"}}, requestHasClusterTag},
 		Actions: []Action{
 			{"elasticloadbalancing:AddTags", "tag load balancers and target groups when they are created", ScenarioIngress},
 		},
 	},
 	{
-		Sid:       "TagOwn",
-		Resources: targetGroupsAndLoadBalancers,
-		Condition: []Condition{requestLacksClusterTag, resourceHasClusterTag},
+		Sid:        "TagOwn",
+		Resources:  targetGroupsAndLoadBalancers,
+		Conditions: []Condition{requestLacksClusterTag, resourceHasClusterTag},
 		Actions: []Action{
 			{"elasticloadbalancing:AddTags", "change tags of load balancers and target groups that the controller has created", ScenarioSettings},
 			{"elasticloadbalancing:RemoveTags", "remove tags of load balancers and target groups that the controller has created", ScenarioSettings},
@@ -224,8 +225,8 @@ var AWSStatements = []Statement{
 		Sid: "ListenersAndRules",
 		Actions: []Action{
 			{"elasticloadbalancing:AddListenerCertificates", "add certificates to listeners", ScenarioSettings},
-			{"elasticloadbalancing:CreateListener", "make listeners", ScenarioIngress},
-			{"elasticloadbalancing:CreateRule", "make listener rules", ScenarioIngress},
+			{"elasticloadbalancing:CreateListener", "create listeners", ScenarioIngress},
+			{"elasticloadbalancing:CreateRule", "create listener rules", ScenarioIngress},
 			{"elasticloadbalancing:DeleteListener", "delete listeners", ScenarioIngress},
 			{"elasticloadbalancing:DeleteRule", "delete listener rules", ScenarioIngress},
 			{"elasticloadbalancing:ModifyListener", "change listeners", ScenarioSettings},
@@ -235,20 +236,20 @@ var AWSStatements = []Statement{
 		},
 	},
 	{
-		Sid:       "ChangeOwn",
-		Condition: []Condition{resourceHasClusterTag},
+		Sid:        "ChangeOwn",
+		Conditions: []Condition{resourceHasClusterTag},
 		Actions: []Action{
 			{"elasticloadbalancing:DeleteLoadBalancer", "delete load balancers that the controller has created", ScenarioIngress},
 			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that the controller has created", ScenarioIngress},
 			{"elasticloadbalancing:ModifyCapacityReservation", "reserve capacity", ScenarioCapacity},
-			{"elasticloadbalancing:ModifyIpPools", "change IPAM pools", ScenarioPools},
+			{"elasticloadbalancing:ModifyIpPools", "change IPAM pools", ScenarioAddressPools},
 			{"elasticloadbalancing:ModifyListenerAttributes", "change attributes of listeners", ScenarioSettings},
 			{"elasticloadbalancing:ModifyLoadBalancerAttributes", "change attributes of load balancers", ScenarioSettings},
 			{"elasticloadbalancing:ModifyTargetGroup", "change health checks", ScenarioSettings},
 			{"elasticloadbalancing:ModifyTargetGroupAttributes", "change attributes of target groups", ScenarioSettings},
-			{"elasticloadbalancing:SetIpAddressType", "change the address type of a load balancer", ScenarioNetworks},
+			{"elasticloadbalancing:SetIpAddressType", "change the address type of a load balancer", ScenarioSubnets},
 			{"elasticloadbalancing:SetSecurityGroups", "change the security groups of a load balancer", ScenarioSettings},
-			{"elasticloadbalancing:SetSubnets", "change the subnets of a load balancer", ScenarioNetworks},
+			{"elasticloadbalancing:SetSubnets", "change the subnets of a load balancer", ScenarioSubnets},
 		},
 	},
 	{
@@ -263,24 +264,24 @@ var AWSStatements = []Statement{
 	{
 		Sid: "WithEnableCertificateManagement", Feature: gateCertificates,
 		Actions: []Action{
-			{"acm:AddTagsToCertificate", "tag certificates when they are requested", ScenarioOwnCertificates},
-			{"route53:ChangeResourceRecordSets", "create and remove the DNS records that validate certificates", ScenarioOwnCertificates},
-			{"route53:ListHostedZones", "find the hosted zone of a host", ScenarioOwnCertificates},
+			{"acm:AddTagsToCertificate", "tag certificates when they are requested", ScenarioRequestedCertificates},
+			{"route53:ChangeResourceRecordSets", "create and remove the DNS records that validate certificates", ScenarioRequestedCertificates},
+			{"route53:ListHostedZones", "find the hosted zone of a host", ScenarioRequestedCertificates},
 		},
 	},
 	{
-		Sid: "RequestWithEnableCertificateManagement", Feature: gateCertificates, Condition: []Condition{requestHasClusterTag},
-		Actions: []Action{{"acm:RequestCertificate", "request certificates", ScenarioOwnCertificates}},
+		Sid: "RequestWithEnableCertificateManagement", Feature: gateCertificates, Conditions: []Condition{requestHasClusterTag},
+		Actions: []Action{{"acm:RequestCertificate", "request certificates", ScenarioRequestedCertificates}},
 	},
 	{
-		Sid: "DeleteWithEnableCertificateManagement", Feature: gateCertificates, Condition: []Condition{resourceHasClusterTag},
-		Actions: []Action{{"acm:DeleteCertificate", "delete requested certificates that are no longer used", ScenarioOwnCertificates}},
+		Sid: "DeleteWithEnableCertificateManagement", Feature: gateCertificates, Conditions: []Condition{resourceHasClusterTag},
+		Actions: []Action{{"acm:DeleteCertificate", "delete requested certificates that are no longer used", ScenarioRequestedCertificates}},
 	},
 	{
 		// ACM requests end-entity certificates from a private CA, never certificates of another CA.
 		Sid: "IssueWithEnableCertificateManagement", Feature: gateCertificates,
-		Condition: []Condition{{"StringLike", "acm-pca:TemplateArn", []string{"arn:*:acm-pca:::template/EndEntityCertificate/V*"}}},
-		Actions:   []Action{{"acm-pca:IssueCertificate", "allow ACM to issue requested certificates with a private CA", ScenarioPrivateCA}},
+		Conditions: []Condition{{"StringLike", "acm-pca:TemplateArn", []string{"arn:*:acm-pca:::template/EndEntityCertificate/V*"}}},
+		Actions:    []Action{{"acm-pca:IssueCertificate", "allow ACM to issue requested certificates with a private CA", ScenarioPrivateCA}},
 	},
 	{
 		Sid: "PrivateCAWithEnableCertificateManagement", Feature: gateCertificates,
@@ -290,14 +291,14 @@ var AWSStatements = []Statement{
 		},
 	},
 	{
-		Sid: "ImportWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{requestHasClusterTag},
+		Sid: "ImportWithImportTLSSecrets", Feature: flagImports, Conditions: []Condition{requestHasClusterTag},
 		Actions: []Action{
 			{"acm:AddTagsToCertificate", "tag certificates when they are imported", ScenarioImports},
 			{"acm:ImportCertificate", "import the certificate of a Secret", ScenarioImports},
 		},
 	},
 	{
-		Sid: "RenewAndDeleteWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{resourceHasClusterTag},
+		Sid: "RenewAndDeleteWithImportTLSSecrets", Feature: flagImports, Conditions: []Condition{resourceHasClusterTag},
 		Actions: []Action{
 			{"acm:DeleteCertificate", "delete an imported certificate that is no longer used", ScenarioImports},
 			{"acm:GetCertificate", "compare an imported certificate with its Secret", ScenarioImports},
@@ -305,14 +306,14 @@ var AWSStatements = []Statement{
 		},
 	},
 	{
-		Sid: "TagSecurityGroupsOfV1", Feature: v1Resources, Condition: []Condition{resourceHasV1Tag},
-		Actions: []Action{{"ec2:CreateTags", "add the tag of the cluster to security groups that are taken over", ScenarioFirstGeneration}},
+		Sid: "TagSecurityGroupsOfV1", Feature: v1Resources, Conditions: []Condition{resourceHasV1Tag},
+		Actions: []Action{{"ec2:CreateTags", "add the tag of the cluster to security groups that are taken over", ScenarioV1Resources}},
 	},
 	{
-		Sid: "TagAndDeleteOfV1", Feature: v1Resources, Condition: []Condition{resourceHasV1Tag},
+		Sid: "TagAndDeleteOfV1", Feature: v1Resources, Conditions: []Condition{resourceHasV1Tag},
 		Actions: []Action{
-			{"elasticloadbalancing:AddTags", "add the tag of the cluster to load balancers and target groups that are taken over", ScenarioFirstGeneration},
-			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that no object uses", ScenarioFirstGeneration},
+			{"elasticloadbalancing:AddTags", "add the tag of the cluster to load balancers and target groups that are taken over", ScenarioV1Resources},
+			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that no object uses", ScenarioV1Resources},
 		},
 	},
 	{

@@ -178,8 +178,8 @@ func RoleFiles() []string {
 	return out
 }
 
-// WithoutVerb returns a copy of KubernetesRoles in which the role with the given name lacks one verb on a resource.
-func WithoutVerb(role, resource, verb string) []Role {
+// RolesWithoutVerb returns a copy of KubernetesRoles in which the role with the given name lacks one verb on a resource.
+func RolesWithoutVerb(role, resource, verb string) []Role {
 	out := slices.Clone(KubernetesRoles)
 	for i, r := range out {
 		if r.Name != role {
@@ -201,8 +201,8 @@ func WithoutVerb(role, resource, verb string) []Role {
 	return out
 }
 
-// Allows reports whether one of the roles allows a verb on an object. The namespace of a cluster-scoped object is empty.
-func Allows(roles []Role, group, resource, verb, namespace, name string) bool {
+// RolesAllow reports whether one of the roles allows a verb on an object. The namespace of a cluster-scoped object is empty.
+func RolesAllow(roles []Role, group, resource, verb, namespace, name string) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool {
 		return (!r.Namespaced || namespace == Namespace) && slices.ContainsFunc(r.Rules, func(rule Rule) bool {
 			return rule.Group == group && slices.Contains(rule.Resources, resource) && slices.Contains(rule.Verbs, verb) &&

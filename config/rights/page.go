@@ -9,10 +9,10 @@ import (
 func PermissionTables() string {
 	var b strings.Builder
 	b.WriteString("## Permissions in AWS\n\nThe controller needs each row of the tables. The last column names the part of the test that fails without the permission; the full name is " +
-		"`internal/test/harness TestWithoutPermission/STATEMENT/ACTION`.\n")
+		"`internal/test/harness TestWithoutPermission/STATEMENT/ACTION`. For accelerators, the column has the full name of the test.\n")
 	writeStatements(&b, AWSStatements, "optional.json")
 	writeStatements(&b, AcceleratorStatements, AcceleratorsFile)
-	b.WriteString("\n## Rights in Kubernetes\n\nTests named `TestWithoutVerb…` and `TestWithoutListOrWatch` take away one verb after the other.\n")
+	b.WriteString("\n## Permissions in Kubernetes\n\nTests named `TestWithoutVerb…` and `TestWithoutListOrWatch` run without one verb at a time.\n")
 	for _, r := range KubernetesRoles {
 		fmt.Fprintf(&b, "\n### %s `%s` in `%s`", r.kind(), r.Name, r.File)
 		if r.Feature != "" {
@@ -69,7 +69,7 @@ func (s Statement) resourcesText() string {
 // conditionsText returns the conditions of a statement as Markdown that follows resourcesText, or "" if there are none.
 func (s Statement) conditionsText() string {
 	out := ""
-	for _, c := range s.Condition {
+	for _, c := range s.Conditions {
 		switch {
 		case c.Operator == "Null" && c.Values[0] == "false":
 			out += fmt.Sprintf(", with `%s`", c.Key)

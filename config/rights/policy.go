@@ -36,8 +36,8 @@ func Policy(partition string) []byte {
 	return renderPolicy(AWSStatements, partition, func(s Statement) bool { return s.Feature == "" }, nil)
 }
 
-// OptionalPolicy returns the IAM policy with the statements that only certain features need. Each statement is named after its
-// feature. No ARN in the policy names a partition, so the policy is the same in every partition.
+// OptionalPolicy returns the IAM policy with the statements that only certain features need. Each statement is named after
+// its feature. No ARN in the policy names a partition, so the policy is the same in every partition.
 func OptionalPolicy() []byte {
 	return renderPolicy(AWSStatements, Partitions[0], func(s Statement) bool { return s.Feature != "" }, nil)
 }
@@ -55,15 +55,15 @@ func TargetActions() []string { return slices.Clone(targetActions) }
 // TargetsFile is the name of the file in config/iam with TargetsPolicy.
 const TargetsFile = "targets.json"
 
-// PolicyWithout returns an IAM policy with the statements that every installation needs and those of the given features,
+// PolicyWithoutAction returns an IAM policy with the statements that every installation needs and those of the given features,
 // without the given action in the statement sid. If sid is empty, the policy is complete.
-func PolicyWithout(partition, sid, action string, features ...string) []byte {
+func PolicyWithoutAction(partition, sid, action string, features ...string) []byte {
 	return renderPolicy(AWSStatements, partition, func(s Statement) bool { return s.Feature == "" || slices.Contains(features, s.Feature) },
 		func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }
 
-// renderPolicy returns, as JSON, the IAM policy with the statements of a table for which in returns true. It omits the actions
-// for which without returns true. If without is nil, it omits no action.
+// renderPolicy returns, as JSON, the IAM policy with the statements of a table for which in returns true. It omits the
+// actions for which without returns true. If without is nil, it omits no action.
 func renderPolicy(table []Statement, partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
 	d := policyDocument{Version: "2012-10-17"}
 	for _, s := range table {
@@ -85,7 +85,7 @@ func renderPolicy(table []Statement, partition string, in func(Statement) bool, 
 		for _, r := range s.Resources {
 			out.Resource = append(out.Resource, "arn:"+partition+":"+r)
 		}
-		for _, c := range s.Condition {
+		for _, c := range s.Conditions {
 			if out.Condition == nil {
 				out.Condition = map[string]map[string]stringOrList{}
 			}

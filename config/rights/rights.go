@@ -23,9 +23,9 @@ type Statement struct {
 	// installation needs the statement.
 	Feature string
 	// Resources are ARNs without "arn:" and partition, or nil for "*".
-	Resources []string
-	Condition []Condition
-	Actions   []Action
+	Resources  []string
+	Conditions []Condition
+	Actions    []Action
 }
 
 // Condition is a condition of a statement. The statement applies if all its conditions are true.
@@ -43,11 +43,11 @@ type Action struct {
 	Scenario Scenario
 }
 
-// Example returns values with which all conditions of the statement are true, by condition key. The tag of the cluster has the
-// given cluster name. A key that must be missing has no value.
-func (s Statement) Example(cluster string) map[string]string {
+// ExampleConditionValues returns values with which all conditions of the statement are true, by condition key. The tag of the cluster has
+// the given cluster name. A key that must be missing has no value.
+func (s Statement) ExampleConditionValues(cluster string) map[string]string {
 	out := map[string]string{}
-	for _, c := range s.Condition {
+	for _, c := range s.Conditions {
 		switch {
 		case c.Operator == "StringEquals":
 			out[c.Key] = c.Values[0]

@@ -45,7 +45,7 @@ func generatedFiles(t *testing.T) map[string][]byte {
 func TestFilesAreUpToDate(t *testing.T) {
 	want := generatedFiles(t)
 	for name, content := range want {
-		goldentest.Page(t, name, string(content))
+		goldentest.CompareFile(t, name, string(content))
 	}
 	for _, pattern := range []string{"../iam/*.json", "../rbac/*.yaml"} {
 		there, err := filepath.Glob(pattern)
@@ -78,8 +78,8 @@ func TestPoliciesFitSizeLimit(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfPartitionsAreEqual checks that the policies of the partitions differ only in the partition of their ARNs, and
-// that no ARN in the optional policy names a partition.
+// TestPoliciesOfPartitionsAreEqual checks that the policies of the partitions differ only in the partition of their ARNs,
+// and that no ARN in the optional policy names a partition.
 func TestPoliciesOfPartitionsAreEqual(t *testing.T) {
 	arn := regexp.MustCompile(`"arn:([a-z-]+):`)
 	plain := func(p string) string {

@@ -11,8 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestCommandsShowSharedAccelerators compares the output of commands about an accelerator that two clusters share with golden
-// files. Each line of commands.txt has a cluster ("owner" or "guest") and a command. The commands must not change AWS.
+// TestCommandsShowSharedAccelerators compares the output of commands about an accelerator that two clusters share with
+// golden files. Each line of commands.txt has a cluster ("owner" or "guest") and a command. The commands must not change
+// AWS.
 func TestCommandsShowSharedAccelerators(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/shared_accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		objects, vpcs := map[string]string{}, map[string]string{}
@@ -34,7 +35,7 @@ func TestCommandsShowSharedAccelerators(t *testing.T) {
 			if edit := c.Text("guest-edit.yaml"); edit != "" {
 				guest.Apply(shared.Replace(edit))
 			}
-			objects["guest"], vpcs["guest"] = objectsText(t, guest.Store), guest.World.VPC
+			objects["guest"], vpcs["guest"] = objectsText(t, guest.Store), guest.Seeded.VPC
 		})
 		objects["owner"], vpcs["owner"] = w.objects, w.vpc
 		endpoints := emulatorFlags(t, w.em, w.vpc)[3:]
@@ -51,7 +52,7 @@ func TestCommandsShowSharedAccelerators(t *testing.T) {
 				t.Fatalf("%s: %s", line, stderr)
 			}
 			if strings.HasPrefix(command, "get") {
-				stdout = ageText.ReplaceAllString(stdout, "")
+				stdout = ageColumn.ReplaceAllString(stdout, "")
 			}
 			out = append(out, goldentest.File{Name: fmt.Sprintf("%d.txt", i+1), Text: fmt.Sprintf("$ fulcrum %s   (in the cluster of the %s)\n%sexit code %d\n", command, in, stdout, code)})
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ageText matches the last word of each line in the output of get, which is the age.
-var ageText = regexp.MustCompile(`(?m) +\S+$`)
+// ageColumn matches the last word of each line in the output of get, which is the age.
+var ageColumn = regexp.MustCompile(`(?m) +\S+$`)
 
 // TestCommandsShowAccelerators compares the output of commands about accelerators with golden files. The controller creates
 // the accelerator; then the objects are edited (edit.yaml) or deleted (delete.txt). Each line of commands.txt is a command.
@@ -47,7 +47,7 @@ func TestCommandsShowAccelerators(t *testing.T) {
 				t.Fatalf("%s: %s", line, stderr)
 			}
 			if strings.HasPrefix(line, "get") {
-				stdout = ageText.ReplaceAllString(stdout, "")
+				stdout = ageColumn.ReplaceAllString(stdout, "")
 			}
 			out = append(out, goldentest.File{Name: fmt.Sprintf("%d.txt", i+1), Text: fmt.Sprintf("$ fulcrum %s\n%sexit code %d\n", line, stdout, code)})
 		}
@@ -58,8 +58,8 @@ func TestCommandsShowAccelerators(t *testing.T) {
 	})
 }
 
-// acceleratorAddressReplacer replaces DNSNAME and ADDRESS by the DNS name and the first IPv4 address of the only accelerator. It
-// replaces nothing if there is no accelerator.
+// acceleratorAddressReplacer replaces DNSNAME and ADDRESS by the DNS name and the first IPv4 address of the only
+// accelerator. It replaces nothing if there is no accelerator.
 func acceleratorAddressReplacer(w clusterState) *strings.Replacer {
 	if a := onlyAccelerator(w.em); a != nil {
 		return strings.NewReplacer("DNSNAME", a.DNSName, "ADDRESS", a.IPv4[0].String())
@@ -78,8 +78,8 @@ func onlyAccelerator(em *emulator.Emulator) *store.Accelerator {
 	return nil
 }
 
-// TestOrphansHaveAccelerators checks that the command orphans lists an accelerator whose object does not exist.
-func TestOrphansHaveAccelerators(t *testing.T) {
+// TestOrphansListsAccelerators checks that the command orphans lists an accelerator whose object does not exist.
+func TestOrphansListsAccelerators(t *testing.T) {
 	w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 		r.Apply(edgeYAML)
 		r.Settle(30 * time.Minute)
@@ -97,11 +97,11 @@ metadata: {name: edge, namespace: shop, uid: shop-edge}
 spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}]}]}
 `
 
-// TestCommandsSayThatAcceleratorsAreOff checks that tree, get and explain print that they show no accelerators because the
+// TestCommandsReportDisabledAccelerators checks that tree, get and explain print that they show no accelerators because the
 // feature gate is off. It checks this for objects in files and in a cluster.
-func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
+func TestCommandsReportDisabledAccelerators(t *testing.T) {
 	_, flags := startEmulator(t)
-	const why = "feature gate GlobalAcceleratorController is off, so that GlobalAccelerators are not looked at; set --feature-gates=GlobalAcceleratorController=true on the controller"
+	const why = "feature gate GlobalAcceleratorController is off, so GlobalAccelerators are ignored; set --feature-gates=GlobalAcceleratorController=true on the controller"
 	for _, command := range []string{"tree", "get", "explain"} {
 		code, out, stderr := runWithInput(t, edgeYAML, nil, append([]string{command, "globalaccelerator/edge", "-n=shop", "-f=-"}, flags...)...)
 		if code != 0 || !strings.Contains(out, why) {
@@ -115,8 +115,8 @@ func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
 	}
 }
 
-// TestAcceleratorsAreRecorded checks that tree, explain and get show an accelerator from a recording that tree made. They do not
-// need AWS then.
+// TestAcceleratorsAreRecorded checks that tree, explain and get show an accelerator from a recording that tree made. They do
+// not need AWS then.
 func TestAcceleratorsAreRecorded(t *testing.T) {
 	w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 		r.Apply(classYAML, strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1), ingressYAML, strings.Replace(edgeYAML, "toPort: 80}]}", "toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}", 1))

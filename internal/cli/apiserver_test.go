@@ -39,15 +39,16 @@ type apiServer struct {
 	reads              map[string]int
 }
 
-// serveCluster starts an API server with the objects in text, and returns the server and the path of a kubeconfig for it. The
-// kubeconfig also has the context "shop" with namespace "shop", and the context "other", whose API server does not answer.
+// serveCluster starts an API server with the objects in text, and returns the server and the path of a kubeconfig for it.
+// The kubeconfig also has the context "shop" with namespace "shop", and the context "other", whose API server does not
+// answer.
 func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	t.Helper()
 	a := &apiServer{t: t, objects: map[schema.GroupVersion]map[string][]cluster.Object{}, kinds: map[schema.GroupVersion][]metav1.APIResource{}, reads: map[string]int{}}
 	for _, typ := range cluster.Types() {
 		gv := typ.GVK.GroupVersion()
 		a.kinds[gv] = append(a.kinds[gv], metav1.APIResource{
-			Name: resourceOf(typ.Kind), Kind: typ.GVK.Kind, Namespaced: typ.Namespaced, Verbs: metav1.Verbs{"get", "list", "watch"},
+			Name: pluralResourceName(typ.Kind), Kind: typ.GVK.Kind, Namespaced: typ.Namespaced, Verbs: metav1.Verbs{"get", "list", "watch"},
 		})
 		a.objects[gv] = map[string][]cluster.Object{}
 	}
@@ -71,8 +72,8 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	return a, filepath.Join(writeTempFiles(t, map[string]string{"config": text}), "config")
 }
 
-// resourceOf returns the plural resource name of a kind, as used in API paths.
-func resourceOf(k cluster.Kind) string {
+// pluralResourceName returns the plural resource name of a kind, as used in API paths.
+func pluralResourceName(k cluster.Kind) string {
 	name := strings.ToLower(string(k))
 	if strings.HasSuffix(name, "s") {
 		return name + "es"
@@ -85,7 +86,7 @@ func (a *apiServer) addObject(o cluster.Object) {
 	typ, _ := cluster.TypeOf(kind)
 	o.GetObjectKind().SetGroupVersionKind(typ.GVK)
 	byName := a.objects[typ.GVK.GroupVersion()]
-	byName[resourceOf(kind)] = append(byName[resourceOf(kind)], o)
+	byName[pluralResourceName(kind)] = append(byName[pluralResourceName(kind)], o)
 }
 
 // ServeHTTP implements http.Handler.
@@ -102,11 +103,11 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case r.URL.Path == "/version":
-		a.writeAnswer(w, map[string]string{"major": "1", "minor": "37", "gitVersion": "v1.37.2"})
+		a.writeJSON(w, map[string]string{"major": "1", "minor": "37", "gitVersion": "v1.37.2"})
 	case r.URL.Path == "/api":
-		a.writeAnswer(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}})
+		a.writeJSON(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}})
 	case r.URL.Path == "/apis":
-		a.writeAnswer(w, a.apiGroups())
+		a.writeJSON(w, a.apiGroups())
 	case parts[0] == "api":
 		a.serveVersion(w, schema.GroupVersion{Version: parts[1]}, parts[2:])
 	case len(parts) >= 3:
@@ -140,9 +141,9 @@ func (a *apiServer) serveVersion(w http.ResponseWriter, gv schema.GroupVersion, 
 		http.Error(w, "no such version", http.StatusNotFound)
 	case len(rest) > 0 && (a.forbiddenResources[rest[0]] || a.onlyNamespace != "" && namespace != a.onlyNamespace):
 		w.WriteHeader(http.StatusForbidden)
-		a.writeAnswer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: rest[0] + " is forbidden", Details: &metav1.StatusDetails{Group: gv.Group, Kind: rest[0]}, Code: http.StatusForbidden})
+		a.writeJSON(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: rest[0] + " is forbidden", Details: &metav1.StatusDetails{Group: gv.Group, Kind: rest[0]}, Code: http.StatusForbidden})
 	case len(rest) == 0:
-		a.writeAnswer(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: a.kinds[gv]})
+		a.writeJSON(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: a.kinds[gv]})
 	case len(rest) == 1:
 		items := []cluster.Object{}
 		for _, o := range byName[rest[0]] {
@@ -150,20 +151,20 @@ func (a *apiServer) serveVersion(w http.ResponseWriter, gv schema.GroupVersion, 
 				items = append(items, o)
 			}
 		}
-		a.writeAnswer(w, map[string]any{"kind": a.kindOf(gv, rest[0]) + "List", "apiVersion": gv.String(), "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
+		a.writeJSON(w, map[string]any{"kind": a.kindOf(gv, rest[0]) + "List", "apiVersion": gv.String(), "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
 	default:
 		for _, o := range byName[rest[0]] {
 			if o.GetName() == rest[1] && (namespace == "" || o.GetNamespace() == namespace) {
-				a.writeAnswer(w, o)
+				a.writeJSON(w, o)
 				return
 			}
 		}
 		w.WriteHeader(http.StatusNotFound)
-		a.writeAnswer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+		a.writeJSON(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
 	}
 }
 
-func (a *apiServer) writeAnswer(w http.ResponseWriter, v any) {
+func (a *apiServer) writeJSON(w http.ResponseWriter, v any) {
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		a.t.Error(err)
 	}
@@ -201,7 +202,7 @@ func (a *apiServer) addManifest(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	gvk := o.GroupVersionKind()
-	gv, name := gvk.GroupVersion(), resourceOf(cluster.Kind(gvk.Kind))
+	gv, name := gvk.GroupVersion(), pluralResourceName(cluster.Kind(gvk.Kind))
 	if a.objects[gv] == nil {
 		a.objects[gv] = map[string][]cluster.Object{}
 	}
@@ -211,8 +212,8 @@ func (a *apiServer) addManifest(t *testing.T, text string) {
 	a.objects[gv][name] = append(a.objects[gv][name], o)
 }
 
-// addWebhooks adds a mutating and a validating webhook configuration with a CA that expires at the given time. It also adds an
-// EndpointSlice of their Service with one endpoint, which is ready if ready is true.
+// addWebhooks adds a mutating and a validating webhook configuration with a CA that expires at the given time. It also adds
+// an EndpointSlice of their Service with one endpoint, which is ready if ready is true.
 func (a *apiServer) addWebhooks(t *testing.T, expires time.Time, ready bool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

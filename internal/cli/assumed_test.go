@@ -37,8 +37,8 @@ func unreachableEnvironment(t *testing.T) map[string]string {
 	return map[string]string{"KUBECONFIG": config, "AWS_ENDPOINT_URL": url}
 }
 
-// TestPlanWorksOffline checks that plan --offline connects to neither AWS nor a cluster, and prints its assumptions. It exits
-// with output.ExitObjectErrors if a finding is an error.
+// TestPlanWorksOffline checks that plan --offline connects to neither AWS nor a cluster, and prints its assumptions. It
+// exits with output.ExitObjectErrors if a finding is an error.
 func TestPlanWorksOffline(t *testing.T) {
 	env := unreachableEnvironment(t)
 	const everything = `apiVersion: networking.k8s.io/v1
@@ -90,7 +90,7 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 		"class": {classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML, nil, 0, nil, nil, []string{"IngressClass"}},
 		"everything": {serviceYAML + "---\n" + everything, nil, 0, []string{"listener/443", "subnets: subnet-1, subnet-assumed-front", "security groups: sg-1, sg-assumed-named", "verify arn:aws:elasticloadbalancing:us-east-1:123456789012:truststore/trusted/assumed",
 			"targetgroup/theirs/assumed", "regional/webacl/wall/assumed", "certificate: arn:aws:acm:us-east-1:123456789012:certificate/assumed"},
-			[]string{"ACM has an issued certificate for shop.example.com\n", "security groups sg-1, named exist\n", "the subnets that are named are subnet-1, subnet-assumed-front", `trust store "trusted" exists`, "target group theirs exists", `web ACL "wall" exists`, "Shield Advanced"}, nil},
+			[]string{"ACM has an issued certificate for shop.example.com\n", "security groups sg-1, named exist\n", "the named subnets are subnet-1, subnet-assumed-front", `trust store "trusted" exists`, "target group theirs exists", `web ACL "wall" exists`, "Shield Advanced"}, nil},
 		"gateways": {gateways, nil, 0, []string{"# Gateway shop/edge\n", "# Gateway shop/queue\n", "type: network"},
 			[]string{`GatewayClass "l7" exists, has controllerName "gateway.k8s.aws/alb"`, `GatewayClass "l4" exists, has controllerName "gateway.k8s.aws/nlb"`}, nil},
 		"a warning":    {ingressYAML, nil, 0, []string{"# warning BackendNotFound"}, nil, nil},

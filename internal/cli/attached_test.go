@@ -33,8 +33,8 @@ metadata: {name: grpc, namespace: bank}
 spec: {parentRefs: [{name: edge, namespace: infra, sectionName: http}], rules: [{backendRefs: [{name: pay, port: 80}]}]}
 `
 
-// TestEveryCommandShowsUnattachedObjects checks that plan, tree, explain and get report a GRPCRoute that no listener allows and
-// a listener with an unsupported protocol. With -n shop they do not report the GRPCRoute, which is in namespace "bank".
+// TestEveryCommandShowsUnattachedObjects checks that plan, tree, explain and get report a GRPCRoute that no listener allows
+// and a listener with an unsupported protocol. With -n shop they do not report the GRPCRoute, which is in namespace "bank".
 func TestEveryCommandShowsUnattachedObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	objects := strings.Join([]string{serviceYAML, replaceNames(serviceYAML, "bank", "pay"), unattachedYAML}, "---\n")

@@ -72,12 +72,12 @@ func TestUnsupportedSettingsAreLogged(t *testing.T) {
 	_, _, stderr := run(t, "--cluster-name=c", "--aws-vpc-tag-key=X", "--aws-vpc-tags=a=b", "--aws-api-endpoints=ec2=http://x,EC2=http://y", "--kubeconfig=/nonexistent")
 	for _, want := range []string{"--aws-vpc-tag-key=X", "--aws-api-endpoints=ec2=http://x"} {
 		if !strings.Contains(stderr, `"setting":"`+want+`"`) {
-			t.Errorf("nothing is said of %s: %s", want, stderr)
+			t.Errorf("%s is not logged: %s", want, stderr)
 		}
 	}
 }
 
-func TestExplainKnowsEveryReason(t *testing.T) {
+func TestExplainListsEveryReason(t *testing.T) {
 	_, list, _ := run(t, "explain")
 	for _, s := range finding.Subjects {
 		if !strings.Contains("\n\n"+list, "\n\n"+s.Name+"\n  "+string(s.Reasons[0])) {
@@ -89,15 +89,15 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 			t.Errorf("%s is not listed", r.Reason)
 		}
 		code, out, _ := run(t, "explain", strings.ToLower(string(r.Reason)))
-		if code != 0 || !strings.Contains(out, r.WayOut) {
+		if code != 0 || !strings.Contains(out, r.Remedy) {
 			t.Errorf("explain %s: exit %d, %s", r.Reason, code, out)
 		}
 	}
 }
 
-// TestExplainKnowsReasonsOfManyFindings checks that explain accepts each reason of events and conditions that several findings
-// share, with text, JSON and YAML output.
-func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
+// TestExplainAcceptsSharedReasons checks that explain accepts each reason of events and conditions that several
+// findings share, with text, JSON and YAML output.
+func TestExplainAcceptsSharedReasons(t *testing.T) {
 	for word, means := range explain.SharedReasons {
 		for _, form := range []string{"-o=text", "-o=json", "-o=yaml"} {
 			code, out, stderr := run(t, "explain", word, form)

@@ -20,12 +20,12 @@ func tagSubnets(em *emulator.Emulator, cluster string) {
 		if p.Tags[id] == nil {
 			p.Tags[id] = map[string]string{}
 		}
-		p.Tags[id][network.ClusterTag+cluster] = "shared"
+		p.Tags[id][network.ClusterTagPrefix+cluster] = "shared"
 	}
 }
 
-// TestWrongClusterNameIsReported checks that commands print one warning about --cluster-name if no subnet has the tag of that
-// cluster, and none otherwise.
+// TestWrongClusterNameIsReported checks that commands print one warning about --cluster-name if no subnet has the tag of
+// that cluster, and none otherwise.
 func TestWrongClusterNameIsReported(t *testing.T) {
 	em, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")

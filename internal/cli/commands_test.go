@@ -17,8 +17,8 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// TestCommands compares the output of the commands in commands.txt with golden files. The objects are in cluster.yaml. If a case
-// has a file live.txt, the controller first creates the load balancers, and then drift.txt and edit.yaml are applied.
+// TestCommands compares the output of the commands in commands.txt with golden files. The objects are in cluster.yaml. If a
+// case has a file live.txt, the controller first creates the load balancers, and then drift.txt and edit.yaml are applied.
 func TestCommands(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/commands/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, flags := startEmulator(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// TestConsoleRunsFullRefresh checks that the console runs a full refresh when a page requests one. The refresh shows a change in
-// AWS although cached facts are less than a minute old, and it makes no mutating call.
+// TestConsoleRunsFullRefresh checks that the console runs a full refresh when a page requests one. The refresh shows a
+// change in AWS although cached facts are less than a minute old, and it makes no mutating call.
 func TestConsoleRunsFullRefresh(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -44,7 +44,7 @@ func TestConsoleRunsFullRefresh(t *testing.T) {
 					return n
 				}
 			}
-			t.Fatalf("the page gets no news: %v", events.Err())
+			t.Fatalf("the page receives no update: %v", events.Err())
 			return news{}
 		}
 		if n := next(); n.Reads != 1 || len(n.Stacks) != 1 {
@@ -53,17 +53,17 @@ func TestConsoleRunsFullRefresh(t *testing.T) {
 		applyDrift(t, em, []string{"add-listener"})
 		writes := em.Calls().CountMutating() // calls made by the test
 		if code, _, body := p.sendRequest("/api/again?after=5", nil); code != http.StatusNoContent {
-			t.Fatalf("asked to read AWS again: %d %s", code, body)
+			t.Fatalf("request for a full refresh: status %d: %s", code, body)
 		}
 		n := next()
 		for n.Reads < 2 {
 			n = next()
 		}
 		if len(n.Stacks) != 1 || !slices.ContainsFunc(n.Stacks[0].LoadBalancers[0].Listeners, func(l tree.Listener) bool { return l.Port == 8080 }) {
-			t.Errorf("what was changed in AWS is not shown: %+v", n)
+			t.Errorf("the change in AWS is not shown: %+v", n)
 		}
 		if code, _, _ := p.sendRequest("/api/again?after=-1", nil); code != http.StatusBadRequest {
-			t.Errorf("a number of calls below zero: %d", code)
+			t.Errorf("a negative number of calls: status %d", code)
 		}
 		if n := em.Calls().CountMutating(); n != writes {
 			t.Errorf("%d calls that change something, of which %d are the test's", n, writes)
@@ -72,8 +72,8 @@ func TestConsoleRunsFullRefresh(t *testing.T) {
 	})
 }
 
-// TestTreeShowsReplacedLoadBalancer checks that tree shows, for each resource that a replacement creates or deletes, the name of
-// the load balancer that is replaced. It does not show this name for other resources.
+// TestTreeShowsReplacedLoadBalancer checks that tree shows, for each resource that a replacement creates or deletes, the
+// name of the load balancer that is replaced. It does not show this name for other resources.
 func TestTreeShowsReplacedLoadBalancer(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/edit.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -86,17 +86,17 @@ func TestTreeShowsReplacedLoadBalancer(t *testing.T) {
 		const old = "k8s-shop-web-b4da647e1f"
 		for _, lb := range s.LoadBalancers {
 			if lb.Replaced != old {
-				t.Errorf("load balancer %s is %s and of the replacement of %q", lb.Name, lb.State, lb.Replaced)
+				t.Errorf("load balancer %s is %s, with replaced load balancer %q", lb.Name, lb.State, lb.Replaced)
 			}
 		}
 		for _, g := range s.TargetGroups {
 			if want := map[bool]string{true: old}[g.State == "missing"]; g.Replaced != want {
-				t.Errorf("target group %s is %s and of the replacement of %q", g.Name, g.State, g.Replaced)
+				t.Errorf("target group %s is %s, with replaced load balancer %q", g.Name, g.State, g.Replaced)
 			}
 		}
 		for _, g := range s.SecurityGroups {
 			if g.Replaced != "" {
-				t.Errorf("security group %s is of the replacement of %q", g.Name, g.Replaced)
+				t.Errorf("security group %s has the replaced load balancer %q", g.Name, g.Replaced)
 			}
 		}
 		return nil

@@ -39,7 +39,7 @@ func startConsole(t *testing.T, args ...string) pageClient {
 	t.Cleanup(func() {
 		stop()
 		if code := <-ended; code != 0 || errs.Len() > 0 {
-			t.Errorf("the console ends with %d: %s", code, errs.String())
+			t.Errorf("the console exited with code %d: %s", code, errs.String())
 		}
 	})
 	lines := bufio.NewReader(out)
@@ -53,8 +53,8 @@ func startConsole(t *testing.T, args ...string) pageClient {
 	return pageClient{t, strings.TrimSuffix(at, "/"), token}
 }
 
-// sendRequest sends a GET request as the page does, and returns the status code, the header and the body. change, if not nil,
-// modifies the request. For /api/looks it returns only the data of the first event.
+// sendRequest sends a GET request as the page does, and returns the status code, the header and the body. change, if not
+// nil, modifies the request. For /api/looks it returns only the data of the first event.
 func (p pageClient) sendRequest(path string, change func(*http.Request)) (int, http.Header, string) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
@@ -110,8 +110,8 @@ func TestMigrateConsoleOpensItsPage(t *testing.T) {
 	}
 }
 
-// TestConsoleShowsDocumentsOfCommands checks that the console sends to the page the documents that the commands print as JSON.
-// If the console cannot run a command, it sends the reason.
+// TestConsoleShowsDocumentsOfCommands checks that the console sends to the page the documents that the commands print as
+// JSON. If the console cannot run a command, it sends the reason.
 func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -185,8 +185,8 @@ func decodeDocument(t *testing.T, text string) (out any) {
 	return out
 }
 
-// TestConsoleAcceptsOnlyRequestsOfItsPage checks that the console refuses requests from other sites, for other host names, and
-// without the token or the header of the page. Every response has the security headers.
+// TestConsoleAcceptsOnlyRequestsOfItsPage checks that the console refuses requests from other sites, for other host names,
+// and without the token or the header of the page. Every response has the security headers.
 func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 	const path = "/api/command/orphans"
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
@@ -243,8 +243,8 @@ func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 	}
 }
 
-// TestConsoleShowsReasonOfFailedRefresh checks that the console sends to the page why a refresh failed, here because no cluster
-// name is set.
+// TestConsoleShowsReasonOfFailedRefresh checks that the console sends to the page why a refresh failed, here because no
+// cluster name is set.
 func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
@@ -254,12 +254,12 @@ func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 		t.Fatalf("%v: %s", err, event)
 	}
 	if !strings.Contains(news.Failed, "--cluster-name must be given") || news.Since == "" {
-		t.Errorf("the page is told %+v", news)
+		t.Errorf("the page receives %+v", news)
 	}
 }
 
-// TestObjectNamesAreNotParsedAsFlags checks that requests with kinds, names or namespaces that look like flags or shell commands
-// fail, and that the command line that the page shows quotes them.
+// TestObjectNamesAreNotParsedAsFlags checks that requests with kinds, names or namespaces that look like flags or shell
+// commands fail, and that the command line that the page shows quotes them.
 func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
@@ -287,7 +287,7 @@ func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 	}
 }
 
-func TestConsoleRequiresTokenForOtherMachines(t *testing.T) {
+func TestConsoleRefusesInvalidFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--listen=0.0.0.0:0":                             "set --token",
 		"--listen=:7442":                                 "set --token",

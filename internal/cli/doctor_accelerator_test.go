@@ -44,9 +44,10 @@ func createAccelerator(t *testing.T, em *emulator.Emulator, cluster string, list
 	a.Modified, a.Deployed = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 }
 
-// checkDoctorOfAccelerators runs doctor for a cluster with the CustomResourceDefinitions and the given objects. It checks that
-// the output has the texts of want and none of not. edit, if not nil, changes the CustomResourceDefinition of GlobalAccelerators.
-func checkDoctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []string, edit func(definition string) string, want, not []string, objects ...string) {
+// checkDoctorOutput runs doctor for a cluster with the CustomResourceDefinitions and the given objects. It checks
+// that the output has the texts of want and none of not. edit, if not nil, changes the CustomResourceDefinition of
+// GlobalAccelerators.
+func checkDoctorOutput(t *testing.T, em *emulator.Emulator, flags []string, edit func(definition string) string, want, not []string, objects ...string) {
 	t.Helper()
 	server, config := serveCluster(t, strings.Join(append([]string{classYAML}, objects...), "\n---\n"))
 	docs, err := crd.Documents()
@@ -76,8 +77,8 @@ func checkDoctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []stri
 	}
 }
 
-// TestDoctorChecksAccelerators checks that doctor reports slow changes of accelerators, their quotas, defaults and permissions
-// if the feature gate is on. It does not name accelerators of another cluster, and changes nothing in AWS.
+// TestDoctorChecksAccelerators checks that doctor reports slow changes of accelerators, their quotas, defaults and
+// permissions if the feature gate is on. It does not name accelerators of another cluster, and changes nothing in AWS.
 func TestDoctorChecksAccelerators(t *testing.T) {
 	em, flags := startEmulator(t)
 	createAccelerator(t, em, harness.ClusterName, 9)
@@ -88,20 +89,20 @@ func TestDoctorChecksAccelerators(t *testing.T) {
 			t.Error("doctor has changed AWS")
 		}
 	}()
-	checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, []string{
+	checkDoctorOutput(t, em, append(flags, acceleratorGate), nil, []string{
 		"ok      quotas       accelerators: 2 of 20 (the default of AWS) in use\n",
-		"warning quotas       listeners-per-accelerator: 9 of 10 (the default of AWS) in use by of-rig, which has most; request a higher quota in Service Quotas\n",
-		"ok      quotas       endpoint-groups-per-accelerator: 9 of 42 (the default of AWS) in use by of-rig, which has most\n",
-		"ok      quotas       port-overrides-per-endpoint-group: 1 of 10 (the default of AWS) in use by of-rig, which has most\n",
+		"warning quotas       listeners-per-accelerator: 9 of 10 (the default of AWS) in use by of-rig, which uses most; request a higher quota in Service Quotas\n",
+		"ok      quotas       endpoint-groups-per-accelerator: 9 of 42 (the default of AWS) in use by of-rig, which uses most\n",
+		"ok      quotas       port-overrides-per-endpoint-group: 1 of 10 (the default of AWS) in use by of-rig, which uses most\n",
 		"warning accelerators accelerator \"of-rig\" has been in progress since ",
 		"ok      definitions  defaults of GlobalAccelerators: ipAddressType IPV4, clientAffinity NONE, clientIPPreservationEnabled true, weight 128, trafficDialPercentage 100\n",
 		"4 of 18 actions were tried and are granted to ",
 	}, []string{"of-other"})
 }
 
-// TestDoctorNamesEndpointsByID checks that doctor lists GlobalAccelerators that name endpoints by ARN or ID, and the flag that
-// limits these endpoints.
-func TestDoctorNamesEndpointsByID(t *testing.T) {
+// TestDoctorListsAcceleratorsWithEndpointIDs checks that doctor lists GlobalAccelerators that name endpoints by ARN or ID, and the flag
+// that limits these endpoints.
+func TestDoctorListsAcceleratorsWithEndpointIDs(t *testing.T) {
 	em, flags := startEmulator(t)
 	const object = `
 apiVersion: aga.k8s.aws/v1beta1
@@ -111,18 +112,18 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 `
 	const line = "ok      accelerators GlobalAccelerators that name endpoints by ARN or id: shop/edge (i-0123); "
 	flags = append(flags, acceleratorGate)
-	checkDoctorOfAccelerators(t, em, flags, nil, []string{line + "without --accelerator-endpoint-ids any endpoint of the account may be named\n"}, nil, object)
-	checkDoctorOfAccelerators(t, em, append(flags, "--accelerator-endpoint-ids=i-*"), nil, []string{line + "--accelerator-endpoint-ids limits which endpoints may be named\n"}, nil, object)
-	checkDoctorOfAccelerators(t, em, flags, nil, nil, []string{"by ARN or id"})
+	checkDoctorOutput(t, em, flags, nil, []string{line + "without --accelerator-endpoint-ids any endpoint of the account may be named\n"}, nil, object)
+	checkDoctorOutput(t, em, append(flags, "--accelerator-endpoint-ids=i-*"), nil, []string{line + "--accelerator-endpoint-ids limits which endpoints may be named\n"}, nil, object)
+	checkDoctorOutput(t, em, flags, nil, nil, []string{"by ARN or id"})
 }
 
-// TestDoctorSkipsAcceleratorsWithoutFeatureGate checks that doctor neither lists nor reports accelerators if the feature gate is
-// off.
+// TestDoctorSkipsAcceleratorsWithoutFeatureGate checks that doctor neither lists nor reports accelerators if the feature
+// gate is off.
 func TestDoctorSkipsAcceleratorsWithoutFeatureGate(t *testing.T) {
 	em, flags := startEmulator(t)
 	createAccelerator(t, em, harness.ClusterName, 1)
 	em.Calls().Reset()
-	checkDoctorOfAccelerators(t, em, flags, nil, nil, []string{"of-rig", "quotas       accelerators"})
+	checkDoctorOutput(t, em, flags, nil, nil, []string{"of-rig", "quotas       accelerators"})
 	if n := em.Calls().Count("ListAccelerators"); n > 0 {
 		t.Errorf("%d calls", n)
 	}
@@ -132,9 +133,9 @@ func TestDoctorSkipsAcceleratorsWithoutFeatureGate(t *testing.T) {
 // GlobalAccelerators differ from those of this version.
 func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
 	em, flags := startEmulator(t)
-	checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), func(definition string) string {
+	checkDoctorOutput(t, em, append(flags, acceleratorGate), func(definition string) string {
 		return strings.Replace(strings.Replace(definition, "default: 128\n", "default: 100\n", 1), "default: IPV4\n", "nullable: true\n", 1)
-	}, []string{"warning definitions  defaults of GlobalAccelerators differ from those of this version: v1beta1.spec.ipAddressType has none, v1beta1.spec.listeners.endpointGroups.endpoints.weight has 100; run \"kubectl apply -f config/crd\"\n"}, nil)
+	}, []string{"warning definitions  defaults of GlobalAccelerators differ from those of this version: v1beta1.spec.ipAddressType has no default, v1beta1.spec.listeners.endpointGroups.endpoints.weight has 100; run \"kubectl apply -f config/crd\"\n"}, nil)
 }
 
 // TestDoctorChecksPermissionsForAccelerators checks that doctor reports missing permissions for accelerators: to read, to
@@ -152,7 +153,7 @@ func TestDoctorChecksPermissionsForAccelerators(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			em, flags := startEmulator(t)
 			restrictCredentials(t, em, rights.Policy("aws"), rights.OptionalPolicy(), rights.AcceleratorPolicy(c.sid, c.action))
-			checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, c.want, nil)
+			checkDoctorOutput(t, em, append(flags, acceleratorGate), nil, c.want, nil)
 		})
 	}
 }
@@ -172,7 +173,7 @@ func TestDoctorReportsPartitionsWithoutAccelerators(t *testing.T) {
 				flags[i] = "--aws-region=" + region
 			}
 		}
-		checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, []string{
+		checkDoctorOutput(t, em, append(flags, acceleratorGate), nil, []string{
 			fmt.Sprintf("warning accelerators AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served; remove the feature gate", partition, region),
 		}, []string{"globalaccelerator:"})
 	}

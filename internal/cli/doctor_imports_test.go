@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestDoctorNamesTheFlagThatRenewsCertificates checks that doctor reports how many imported certificates are not renewed, and
-// that --import-tls-secrets would renew them.
-func TestDoctorNamesTheFlagThatRenewsCertificates(t *testing.T) {
+// TestDoctorReportsCertificatesWithoutRenewal checks that doctor reports how many imported certificates are not renewed,
+// and that --import-tls-secrets would renew them.
+func TestDoctorReportsCertificatesWithoutRenewal(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	server.addHealthyCluster(t)

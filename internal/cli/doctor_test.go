@@ -131,8 +131,8 @@ func TestDoctorReportsAnOutage(t *testing.T) {
 	}
 }
 
-// TestDoctorReportsFaults checks that doctor reports each problem of a cluster and its permissions with a fix, and that text and
-// JSON have the same number of errors.
+// TestDoctorReportsFaults checks that doctor reports each problem of a cluster and its permissions with a fix, and that text
+// and JSON have the same number of errors.
 func TestDoctorReportsFaults(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -180,9 +180,9 @@ func TestDoctorReportsFaults(t *testing.T) {
 	}
 }
 
-// TestDoctorNamesAMissingRightOnce checks that doctor reports each missing permission once with its fix. Other checks that need
-// the same permission only refer to that area.
-func TestDoctorNamesAMissingRightOnce(t *testing.T) {
+// TestDoctorReportsMissingPermissionOnce checks that doctor reports each missing permission once with its fix. Other checks that
+// need the same permission only refer to that area.
+func TestDoctorReportsMissingPermissionOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	server.addHealthyCluster(t)
@@ -196,7 +196,7 @@ func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	for _, want := range []string{
 		"customresourcedefinitions is forbidden; grant the right to read custom resource definitions\n",
 		"warning webhooks     webhook mpod.elbv2.k8s.aws: endpointslices is forbidden; grant the right to list EndpointSlices\n",
-		"warning kubernetes   objects cannot be read, so that neither classes nor orphans were looked at: not checked in full, as the right to read endpointslices.discovery.k8s.io is missing, see \"webhooks\"\n",
+		"warning kubernetes   objects cannot be read, so classes and orphans were not checked: not checked in full, as the right to read endpointslices.discovery.k8s.io is missing, see \"webhooks\"\n",
 		"may not call elasticloadbalancing:DescribeLoadBalancers, which is needed to find and compare load balancers; grant it to the role, see config/iam/policy.json\n",
 		"warning discovery    not checked in full, " + balancers,
 	} {
@@ -217,9 +217,9 @@ func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	}
 }
 
-// TestDoctorReportsAFailureOfSubnetsOnce checks that doctor reports a failed DescribeSubnets call once, although it needs
+// TestDoctorReportsFailedSubnetCallOnce checks that doctor reports a failed DescribeSubnets call once, although it needs
 // subnets for two schemes.
-func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
+func TestDoctorReportsFailedSubnetCallOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	server.addHealthyCluster(t)
@@ -260,8 +260,8 @@ func restrictCredentials(t *testing.T, em *emulator.Emulator, policies ...[]byte
 	em.Store().PutPrincipal(harness.AccessKey, who)
 }
 
-// TestDoctorSimulatesPolicies checks that doctor simulates the actions that change AWS if its user may simulate policies. The
-// number of calls to IAM is limited.
+// TestDoctorSimulatesPolicies checks that doctor simulates the actions that change AWS if its user may simulate policies.
+// The number of calls to IAM is limited.
 func TestDoctorSimulatesPolicies(t *testing.T) {
 	const simulation = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:SimulatePrincipalPolicy","Resource":"*"}]}`
 	for name, c := range map[string]struct {
@@ -271,10 +271,10 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 	}{
 		"all is granted": {[][]byte{rights.Policy("aws"), rights.OptionalPolicy()},
 			[]string{"53 of 53 actions that change AWS are allowed in a simulation of the policies of arn:aws:iam::"}, 22},
-		"one is missing": {[][]byte{rights.PolicyWithout("aws", "ListenersAndRules", "elasticloadbalancing:ModifyRule"), []byte(simulation)},
+		"one is missing": {[][]byte{rights.PolicyWithoutAction("aws", "ListenersAndRules", "elasticloadbalancing:ModifyRule"), []byte(simulation)},
 			[]string{"warning permissions  arn:aws:iam::", "may not call elasticloadbalancing:ModifyRule in a simulation of its policies; it is needed to change listener rules; grant it to the role",
 				"52 of 53 actions that change AWS are allowed"}, 22},
-		"one is missing with the tag of the cluster": {[][]byte{rights.PolicyWithout("aws", "TagOwn", "elasticloadbalancing:AddTags"), []byte(simulation)},
+		"one is missing with the tag of the cluster": {[][]byte{rights.PolicyWithoutAction("aws", "TagOwn", "elasticloadbalancing:AddTags"), []byte(simulation)},
 			[]string{"may not call elasticloadbalancing:AddTags in a simulation of its policies", "needed to change tags of load balancers and target groups"}, 22},
 		"simulation is not granted": {[][]byte{rights.Policy("aws")},
 			[]string{"53 actions change AWS and were not simulated: ", "; grant iam:SimulatePrincipalPolicy to the caller, so that doctor can simulate them"}, 1},
@@ -300,8 +300,8 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 	}
 }
 
-// subnetsOf returns the IDs of the private subnets of an emulator.
-func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
+// privateSubnetIDs returns the IDs of the private subnets of an emulator.
+func privateSubnetIDs(t *testing.T, em *emulator.Emulator) (out []string) {
 	t.Helper()
 	list, err := ec2.NewFromConfig(harness.AWSConfig(em)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{
 		Filters: []ec2types.Filter{{Name: new("tag-key"), Values: []string{"kubernetes.io/role/internal-elb"}}},
@@ -315,8 +315,8 @@ func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
 	return out
 }
 
-// TestDoctorShowsQuotas checks that doctor prints one line for each quota, with the resource that uses most of it. The line is
-// an error if the quota is used up.
+// TestDoctorShowsQuotas checks that doctor prints one line for each quota, with the resource that uses most of it. The line
+// is an error if the quota is used up.
 func TestDoctorShowsQuotas(t *testing.T) {
 	em, flags := startEmulator(t)
 	em.Store().Lock()
@@ -324,7 +324,7 @@ func TestDoctorShowsQuotas(t *testing.T) {
 	em.Store().Unlock()
 	api := elb.NewFromConfig(harness.AWSConfig(em))
 	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(harness.ClusterName)}}
-	subnets := subnetsOf(t, em)
+	subnets := privateSubnetIDs(t, em)
 	made, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: new("full"), Subnets: subnets[:2], Tags: tag, Scheme: elbtypes.LoadBalancerSchemeEnumInternal})
 	if err != nil {
 		t.Fatal(err)
@@ -345,8 +345,8 @@ func TestDoctorShowsQuotas(t *testing.T) {
 	server.addHealthyCluster(t)
 	_, out := runDoctor(t, config, flags)
 	for _, want := range []string{
-		"error   quotas       rules-per-application-load-balancer: 2 of 2 in use by full, which has most; request a higher quota in Service Quotas, or delete",
-		"error   quotas       listeners-per-application-load-balancer: 1 of 1 in use by full, which has most; ",
+		"error   quotas       rules-per-application-load-balancer: 2 of 2 in use by full, which uses most; request a higher quota in Service Quotas, or delete",
+		"error   quotas       listeners-per-application-load-balancer: 1 of 1 in use by full, which uses most; ",
 		"ok      quotas       certificates-per-application-load-balancer: 0 of 25 in use by full",
 		"ok      quotas       application-load-balancers: 1 of 50 in use\n",
 		"of 60 (the default of AWS) in use by sg-",
@@ -366,7 +366,7 @@ func TestDoctorShowsQuotasWhileResourcesAreDeleted(t *testing.T) {
 	em, flags := startEmulator(t)
 	api := elb.NewFromConfig(harness.AWSConfig(em))
 	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(harness.ClusterName)}}
-	subnets, vpc := subnetsOf(t, em), ""
+	subnets, vpc := privateSubnetIDs(t, em), ""
 	for _, f := range flags {
 		if id, ok := strings.CutPrefix(f, "--aws-vpc-id="); ok {
 			vpc = id
@@ -393,9 +393,9 @@ func TestDoctorShowsQuotasWhileResourcesAreDeleted(t *testing.T) {
 	}
 }
 
-// TestDoctorNamesIngressesThatAreNotServed checks that doctor reports Ingresses whose class does not exist or has a mistyped
+// TestDoctorReportsUnservedIngresses checks that doctor reports Ingresses whose class does not exist or has a mistyped
 // controller name. It limits how many Ingresses it names.
-func TestDoctorNamesIngressesThatAreNotServed(t *testing.T) {
+func TestDoctorReportsUnservedIngresses(t *testing.T) {
 	_, flags := startEmulator(t)
 	docs := []string{classYAML, strings.NewReplacer("{name: alb}", "{name: near}", "ingress.k8s.aws/alb", "ingress.k8s.aws/abl").Replace(classYAML), ingressYAML,
 		strings.NewReplacer("name: web", "name: theirs", "ingressClassName: alb", "ingressClassName: nginx").Replace(ingressYAML), `apiVersion: networking.k8s.io/v1
@@ -414,8 +414,8 @@ spec: {controller: k8s.io/ingress-nginx}
 	for _, want := range []string{
 		"warning classes      these Ingresses name classes that do not exist; their resources in AWS stay, and no new ones are created: Ingress shop/none-00 (none), Ingress shop/none-01 (none)",
 		"Ingress shop/none-09 (none) and 2 more; create the class, or correct spec.ingressClassName\n",
-		`warning classes      Ingress shop/near-00 spec.ingressClassName: IngressClass near: controller "ingress.k8s.aws/abl" is not one of this controller (did you mean "ingress.k8s.aws/alb"?); nothing is created; correct the class, or name another one` + "\n",
-		"warning classes      3 more objects have such a name; see their events, or \"fulcrum explain\" about one of them\n",
+		`warning classes      Ingress shop/near-00 spec.ingressClassName: IngressClass near: controller "ingress.k8s.aws/abl" is unknown to this controller (did you mean "ingress.k8s.aws/alb"?); nothing is created; correct the class, or name another one` + "\n",
+		"warning classes      3 more objects are not served because of a mistyped name; see their events, or \"fulcrum explain\" about one of them\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
@@ -426,9 +426,9 @@ spec: {controller: k8s.io/ingress-nginx}
 	}
 }
 
-// TestDoctorNamesClassesThatAreMissing checks that doctor warns about a Gateway whose class does not exist, and if no
+// TestDoctorReportsMissingClasses checks that doctor warns about a Gateway whose class does not exist, and if no
 // IngressClass has the controller name of this controller.
-func TestDoctorNamesClassesThatAreMissing(t *testing.T) {
+func TestDoctorReportsMissingClasses(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -439,7 +439,7 @@ spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}
 	_, out := runDoctor(t, config, flags)
 	for _, want := range []string{
 		"warning classes      no IngressClass has spec.controller ingress.k8s.aws/alb, so Ingresses cannot name a class of this controller; create an IngressClass with this spec.controller\n",
-		"warning classes      these Gateways are of classes that do not exist, so no controller serves them: Gateway shop/web (alb); create the class, or correct spec.gatewayClassName\n",
+		"warning classes      these Gateways name classes that do not exist, so no controller serves them: Gateway shop/web (alb); create the class, or correct spec.gatewayClassName\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)

@@ -17,7 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// startEmulator starts an emulator with a VPC and subnets. It returns the emulator, and the flags with which commands use it.
+// startEmulator starts an emulator with a VPC and subnets. It returns the emulator, and the flags with which commands use
+// it.
 func startEmulator(t *testing.T) (*emulator.Emulator, []string) {
 	t.Helper()
 	em := emulator.New(emulator.Options{})
@@ -29,8 +30,8 @@ func startEmulator(t *testing.T) (*emulator.Emulator, []string) {
 	return em, emulatorFlags(t, em, seeded.VPC)
 }
 
-// emulatorFlags serves an emulator over HTTP, and sets environment variables with credentials for it. It clears the call log of
-// the emulator, and returns the flags with which commands use the emulator.
+// emulatorFlags serves an emulator over HTTP, and sets environment variables with credentials for it. It clears the call log
+// of the emulator, and returns the flags with which commands use the emulator.
 func emulatorFlags(t *testing.T, em *emulator.Emulator, vpc string) []string {
 	t.Helper()
 	url := serveEmulator(t, em)

@@ -48,9 +48,9 @@ func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 	}
 }
 
-// TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort checks a request for a port that only redirects to HTTPS and has no
+// TestExplainRequestShowsRedirectToHTTPS checks a request for a port that only redirects to HTTPS and has no
 // rules. "explain request" shows the redirect if the load balancer has a rule for the host on the HTTPS port.
-func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
+func TestExplainRequestShowsRedirectToHTTPS(t *testing.T) {
 	_, flags := startEmulator(t)
 	objects := []string{classYAML, serviceYAML, strings.NewReplacer("  defaultBackend: {service: {name: web, port: {number: 80}}}",
 		"  rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]",
@@ -69,9 +69,9 @@ func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
 	}
 }
 
-// TestExplainRequestNamesTheHeldIngressOfTheHost checks that "explain request" reports a held Ingress only if that Ingress names
-// the host of the request.
-func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
+// TestExplainRequestReportsHeldIngressOfHost checks that "explain request" reports a held Ingress only if that Ingress
+// names the host of the request.
+func TestExplainRequestReportsHeldIngressOfHost(t *testing.T) {
 	_, flags := startEmulator(t)
 	held := func(name, host string) string {
 		return strings.NewReplacer("name: web, namespace", "name: "+name+", namespace", "ingressClassName: alb", "ingressClassName: broken",
@@ -85,9 +85,9 @@ func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
 	}
 }
 
-// TestExplainRequestReportsUnservedHostFirst checks the output of "explain request" if no rule names the host. It begins with
-// the objects that name the host and why they are not served. The answers of other load balancers follow. A rule for the host
-// with another path counts as a rule for the host.
+// TestExplainRequestReportsUnservedHostFirst checks the output of "explain request" if no rule names the host. It begins
+// with the objects that name the host and why they are not served. The answers of other load balancers follow. A rule for
+// the host with another path counts as a rule for the host.
 func TestExplainRequestReportsUnservedHostFirst(t *testing.T) {
 	_, flags := startEmulator(t)
 	ingress := func(name, class, host, path string) string {
@@ -98,13 +98,13 @@ func TestExplainRequestReportsUnservedHostFirst(t *testing.T) {
 	objects := strings.Join([]string{classYAML, service, ingress("served", "alb", "served.example.com", "/api"), ingress("mistyped", "albb", "mistyped.example.com", "/")}, "---\n")
 	for url, want := range map[string][]string{
 		"http://none.example.com/": {
-			"GET http://none.example.com/\n\nNo rule for http on port 80 names host \"none.example.com\": none of the objects that were read names it.\n",
+			"GET http://none.example.com/\n\nNo rule for http on port 80 names host \"none.example.com\": none of the objects that were read names the host.\n",
 			"If DNS resolves the host to one of these load balancers, this load balancer answers:\n", "default action"},
 		"http://mistyped.example.com/": {
-			"\n\nNo rule for http on port 80 names host \"mistyped.example.com\": one object names it and is not served there.\n  Ingress shop/mistyped spec.rules[0].host: spec.ingressClassName: ",
+			"\n\nNo rule for http on port 80 names host \"mistyped.example.com\": one object names the host, but has no rule for it on this port.\n  Ingress shop/mistyped spec.rules[0].host: spec.ingressClassName: ",
 			"albb", "If DNS resolves the host"},
 		"https://served.example.com/api": {
-			"No rule for https on port 443 names host \"served.example.com\": one object names it and is not served there.\n  Ingress shop/served spec.rules[0].host: its load balancer listens on HTTP:80; use another URL"},
+			"No rule for https on port 443 names host \"served.example.com\": one object names the host, but has no rule for it on this port.\n  Ingress shop/served spec.rules[0].host: its load balancer listens on HTTP:80; use another URL"},
 		"http://served.example.com/": {"\nIngress shop/served: ", "named by host served.example.com of a rule that does not match", "default action"},
 	} {
 		code, out, stderr := runWithInput(t, objects, nil, slices.Concat([]string{"explain", "request", url, "-f=-"}, flags)...)

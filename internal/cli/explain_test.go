@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestRefusedSubnetsAreExplained checks that explain shows the reason why a subnet was not chosen.
-func TestRefusedSubnetsAreExplained(t *testing.T) {
+// TestExplainShowsRefusedSubnets checks that explain shows the reason why a subnet was not chosen.
+func TestExplainShowsRefusedSubnets(t *testing.T) {
 	em, flags := startEmulator(t)
 	client := ec2.NewFromConfig(harness.AWSConfig(em))
 	vpcs, err := client.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: awssdk.String("tag:Name"), Values: []string{harness.ClusterName}}}})
@@ -52,9 +52,9 @@ func TestRefusedSubnetsAreExplained(t *testing.T) {
 	}
 }
 
-// TestWarningsOfTheControllerAreShown checks that explain shows the warnings in the events and conditions of an object, newest
-// first.
-func TestWarningsOfTheControllerAreShown(t *testing.T) {
+// TestExplainShowsWarningsOfController checks that explain shows the warnings in the events and conditions of an object,
+// newest first.
+func TestExplainShowsWarningsOfController(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute

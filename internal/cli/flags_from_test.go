@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// leaseYAML returns the Lease of a controller in namespace "ingress". flags is the value of the annotation with the flags of the
-// controller. If flags is empty, the Lease has no annotation.
+// leaseYAML returns the Lease of a controller in namespace "ingress". flags is the value of the annotation with the flags of
+// the controller. If flags is empty, the Lease has no annotation.
 func leaseYAML(flags string) string {
 	annotations := "{}"
 	if flags != "" {
@@ -35,7 +35,7 @@ spec: {template: {spec: {containers: [{name: sidecar}, {name: aws-load-balancer-
 }
 
 // TestCommandsUseFlagsOfController checks that plan uses the flags of the controller, which it reads from the Lease or the
-// Deployment. Flags on the command line override them. A note is printed about the flags in use, and if none were found.
+// Deployment. Flags on the command line override them. A note names the flags in use, or says why none were found.
 func TestCommandsUseFlagsOfController(t *testing.T) {
 	const ip, instance = "type: ip", "type: instance"
 	published := func(flags ...string) string {
@@ -66,8 +66,8 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 			reported: "# the flags of the controller are not known: there are several controllers: a/deployment/lb, b/deployment/lb; defaults and the flags given here are used."},
 		"several, one named":  {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip"), deploymentYAML("b", "lb")}, args: []string{"--flags-from=a/deployment/lb"}, want: ip, reported: "# with the flags of Deployment a/lb: "},
 		"named, anywhere":     {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip")}, args: []string{"--flags-from=deploy/lb"}, want: ip, reported: "# with the flags of Deployment a/lb: "},
-		"named, and not":      {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=a/deployment/bl"}, fails: `Error: --flags-from "a/deployment/bl": Deployment a/bl does not exist; give --flags-from=none, and here the flags that the controller has`},
-		"named, no right":     {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=a/deployment/lb"}, fails: `you may not read Deployment a/lb; give --flags-from=none, and here the flags that the controller has`},
+		"named, and not":      {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=a/deployment/bl"}, fails: `Error: --flags-from "a/deployment/bl": Deployment a/bl does not exist; set --flags-from=none and give the flags of the controller on the command line`},
+		"named, no right":     {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=a/deployment/lb"}, fails: `you may not read Deployment a/lb; set --flags-from=none and give the flags of the controller on the command line`},
 		"anywhere, no right":  {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=deployment/lb"}, fails: `you may not read Deployments of all namespaces; name that of the Deployment, as in NAMESPACE/deployment/lb, or give --flags-from=none`},
 		"named, and nowhere":  {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=deployment/bl"}, fails: `Error: --flags-from "deployment/bl": no Deployment "bl" exists in any namespace; correct the name, or give --flags-from=none`},
 		"no right to objects": {denied: []string{"ingresses"}, args: []string{"--flags-from=none", cluster}, fails: "a plan reads objects of all namespaces, because they can share load balancers: bind the rules of config/rbac"},
@@ -101,14 +101,14 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 				t.Errorf("exit %d, want %s: %s%s", code, kind, stderr, out)
 			}
 			if !strings.Contains(stderr, tc.reported) || (stderr == "") != (tc.reported == "") {
-				t.Errorf("%q is not said: %s", tc.reported, stderr)
+				t.Errorf("%q is not printed: %s", tc.reported, stderr)
 			}
 		})
 	}
 }
 
-// TestEveryCommandUsesFlagsOfController checks that plan, tree, orphans, doctor and explain read the cluster name, the region and
-// the VPC from the flags of the controller.
+// TestEveryCommandUsesFlagsOfController checks that plan, tree, orphans, doctor and explain read the cluster name, the
+// region and the VPC from the flags of the controller.
 func TestEveryCommandUsesFlagsOfController(t *testing.T) {
 	_, flags := startEmulator(t)
 	var theirs, mine []string

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestGetListsLoadBalancers checks that get prints one line for each load balancer, including load balancers that do not exist
-// in AWS yet.
+// TestGetListsLoadBalancers checks that get prints one line for each load balancer, including load balancers that do not
+// exist in AWS yet.
 func TestGetListsLoadBalancers(t *testing.T) {
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(sharedServiceYAML("web", "public", 443, 0), sharedServiceYAML("mail", "public", 25, 1), sharedServiceYAML("dns", "", 53, 2))
@@ -63,14 +63,14 @@ Service shop/group.public   NAME       active    2/2 healthy   -          26h
 	if _, out := look("-o=json", "service/mail", "-n=shop"); json.Unmarshal([]byte(out), &doc) != nil || len(doc.LoadBalancers) != 1 || *doc.LoadBalancers[0].Healthy != 2 || doc.LoadBalancers[0].Created == "" {
 		t.Error(out)
 	}
-	if code, out := look("-n=none"); code != 0 || out != fmt.Sprintln(tree.NoStacks) {
+	if code, out := look("-n=none"); code != 0 || out != fmt.Sprintln(tree.NoStacksText) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }
 
-// TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother checks get while one load balancer replaces another. For each of
-// the two, it counts only the targets to which this load balancer forwards.
-func TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother(t *testing.T) {
+// TestGetCountsTargetsPerLoadBalancerDuringReplacement checks get while one load balancer replaces another. For
+// each of the two, it counts only the targets to which this load balancer forwards.
+func TestGetCountsTargetsPerLoadBalancerDuringReplacement(t *testing.T) {
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(sharedServiceYAML("mail", "", 25, 1))
 		r.Settle(10 * time.Minute)

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// TestManifestsCannotSendControlCharactersToTerminal checks that commands do not print control characters from a manifest, except
-// line feeds.
+// TestManifestsCannotSendControlCharactersToTerminal checks that commands do not print control characters from a manifest,
+// except line feeds.
 func TestManifestsCannotSendControlCharactersToTerminal(t *testing.T) {
 	_, flags := startEmulator(t)
 	bad := `"x\e[2J\e]0;owned\a\r\u009b31m"`

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// newLogger returns a logger that writes lines of JSON or text to w, and the level of the logger, which may be changed at any
-// time. level and format are values of the flags --log-level and --log-format.
+// newLogger returns a logger that writes lines of JSON or text to w, and the level of the logger, which may be changed at
+// any time. level and format are values of the flags --log-level and --log-format.
 func newLogger(w io.Writer, level, format string) (logr.Logger, zap.AtomicLevel) {
 	enabled := zap.NewAtomicLevelAt(zapcore.InfoLevel)
 	if level == config.DebugLevel {
@@ -58,8 +58,8 @@ func levelHandler(enabled zap.AtomicLevel, log logr.Logger) http.Handler {
 	})
 }
 
-// setLibraryLoggers sets log as the logger of controller-runtime and client-go. Info messages of controller-runtime are written
-// at level debug, because they report routine work.
+// setLibraryLoggers sets log as the logger of controller-runtime and client-go. Info messages of controller-runtime are
+// written at level debug, because they report routine work.
 func setLibraryLoggers(log logr.Logger) {
 	ctrllog.SetLogger(log.WithSink(demotingSink{log.GetSink()}))
 	klog.SetLogger(log)

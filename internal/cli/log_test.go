@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-func TestLibrariesAreQuietUnlessSomethingIsWrong(t *testing.T) {
+func TestLibraryInfoIsLoggedAtDebugLevel(t *testing.T) {
 	for level, want := range map[string]string{"info": "wrong", "debug": "daily wrong"} {
 		var b bytes.Buffer
 		log, _ := newLogger(&b, level, config.JSONFormat)

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
 )
 
-// TestMigrateTranslatesAFrontendNLB checks that migrate translates a frontend NLB to a second Gateway, which the report names. If
-// the feature gate NLBGatewayAPI is off, the report has a note that the frontend NLB is not translated.
+// TestMigrateTranslatesAFrontendNLB checks that migrate translates a frontend NLB to a second Gateway, which the report
+// names. If the feature gate NLBGatewayAPI is off, the report has a note that the frontend NLB is not translated.
 func TestMigrateTranslatesAFrontendNLB(t *testing.T) {
 	t.Parallel()
 	const annotations = `    alb.ingress.kubernetes.io/enable-frontend-nlb: "true"

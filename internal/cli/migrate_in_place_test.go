@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
 )
 
-// TestMigrateInPlaceAdoptsLoadBalancer checks that, with --in-place, the Gateway has the annotation that adopts the load balancer
-// of the Ingresses. The report names the obstacles that can be found without AWS.
+// TestMigrateInPlaceAdoptsLoadBalancer checks that, with --in-place, the Gateway has the annotation that adopts the load
+// balancer of the Ingresses. The report names the obstacles that can be found without AWS.
 func TestMigrateInPlaceAdoptsLoadBalancer(t *testing.T) {
 	t.Parallel()
 	plain := strings.ReplaceAll(storefrontYAML, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", "")

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// mailGatewayYAML has a Gateway that names Service "shop/mail" as the owner of the load balancer that it adopts, and the objects
-// that the Gateway needs. The Gateway is in dry-run mode.
+// mailGatewayYAML has a Gateway that adopts the load balancer of Service "shop/mail", and the objects that the Gateway needs.
+// The Gateway is in dry-run mode.
 const mailGatewayYAML = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -34,9 +34,9 @@ metadata: {name: mail, namespace: shop}
 spec: {parentRefs: [{name: mail}], rules: [{backendRefs: [{name: mail, port: 25}]}]}
 `
 
-// TestMigrateStatusOfAService checks that "migrate status" shows the state of the load balancer of a Service that a Gateway
+// TestMigrateStatusShowsLoadBalancerOfService checks that "migrate status" shows the state of the load balancer of a Service that a Gateway
 // adopts. The command for the next step changes the type of the Service but does not delete it, because routes need it.
-func TestMigrateStatusOfAService(t *testing.T) {
+func TestMigrateStatusShowsLoadBalancerOfService(t *testing.T) {
 	service := strings.Replace(sharedServiceYAML("mail", "", 25, 1), "aws-load-balancer-nlb-target-type: ip", "aws-load-balancer-nlb-target-type: ip, fulcrum.dev/adopted-by: mail", 1)
 	for name, tc := range map[string]struct {
 		adopt, release bool
@@ -53,7 +53,7 @@ func TestMigrateStatusOfAService(t *testing.T) {
 				r.Apply(mailGatewayYAML)
 				r.Settle(20 * time.Minute)
 				if tc.adopt {
-					editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+					editGatewayAnnotations(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 					r.Settle(20 * time.Minute)
 				}
 				if tc.release {
@@ -72,9 +72,9 @@ func TestMigrateStatusOfAService(t *testing.T) {
 	}
 }
 
-// TestMigrateStatusShowsOnlyNamedObjects checks that "migrate status" shows only the load balancers of the selected namespace or
-// object. The object may be an Ingress, or the Gateway that adopts the load balancer of the Ingress.
-func TestMigrateStatusShowsOnlyNamedObjects(t *testing.T) {
+// TestMigrateStatusShowsOnlySelectedObjects checks that "migrate status" shows only the load balancers of the selected
+// namespace or object. The object may be an Ingress, or the Gateway that adopts the load balancer of the Ingress.
+func TestMigrateStatusShowsOnlySelectedObjects(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(ingresses, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"))

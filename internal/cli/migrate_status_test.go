@@ -26,7 +26,8 @@ const (
 	classicWAFAnnotation = "    alb.ingress.kubernetes.io/waf-acl-id: classic\n"
 )
 
-// inPlaceManifests returns the objects of storefrontYAML without the WAF annotation, and their translation by migrate --in-place.
+// inPlaceManifests returns the objects of storefrontYAML without the WAF annotation, and their translation by migrate
+// --in-place.
 func inPlaceManifests(t *testing.T) (ingresses, gateways string) {
 	t.Helper()
 	ingresses = classYAML + "---\n" + strings.ReplaceAll(storefrontYAML, classicWAFAnnotation, "")
@@ -41,8 +42,8 @@ func inPlaceManifests(t *testing.T) (ingresses, gateways string) {
 	return ingresses, made
 }
 
-// editGateway calls edit with the annotations of each Gateway, and stores the result.
-func editGateway(t *testing.T, r *harness.Harness, edit func(annotations map[string]string)) {
+// editGatewayAnnotations calls edit with the annotations of each Gateway, and stores the result.
+func editGatewayAnnotations(t *testing.T, r *harness.Harness, edit func(annotations map[string]string)) {
 	t.Helper()
 	for _, obj := range r.Store.All(cluster.KindGateway) {
 		gw := obj.DeepCopyObject().(cluster.Object)
@@ -55,9 +56,9 @@ func editGateway(t *testing.T, r *harness.Harness, edit func(annotations map[str
 	}
 }
 
-// addGroupTags adds the tags of stack id to the first load balancer in AWS. The load balancer then has the tags of two stacks, as
-// during a handover.
-func addGroupTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
+// addStackTags adds the tags of stack id to the first load balancer in AWS. The load balancer then has the tags of two
+// stacks, as during a handover.
+func addStackTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
 	t.Helper()
 	client := elb.NewFromConfig(harness.AWSConfig(em))
 	lbs, err := client.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{})
@@ -74,8 +75,8 @@ func addGroupTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
 	}
 }
 
-// TestMigrateStatusShowsEachStateOfHandover checks that "migrate status" shows each state of a handover, with obstacles and the
-// command for the next step. If the state cannot be determined, it shows the reason.
+// TestMigrateStatusShowsEachStateOfHandover checks that "migrate status" shows each state of a handover, with obstacles and
+// the command for the next step. If the state cannot be determined, it shows the reason.
 func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	settle := func(t *testing.T, r *harness.Harness) { r.Settle(10 * time.Minute) }
@@ -87,7 +88,7 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 	}
 	adopt := func(t *testing.T, r *harness.Harness) {
 		shadow(t, r)
-		editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+		editGatewayAnnotations(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 		settle(t, r)
 	}
 	again := func(a map[string]string) { a[naming.DryRunAnnotation] = "true" }
@@ -123,12 +124,12 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 		"refused, with a difference": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			r.Apply(strings.Replace(ingresses, "path: /,", "path: /elsewhere,", 1))
-			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+			editGatewayAnnotations(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
 		}, state: handover.StateRefused, code: 2, shows: []string{"obstacle: ", "--check"}},
 		"refused, as it is mistyped": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
-			editGateway(t, r, func(a map[string]string) {
+			editGatewayAnnotations(t, r, func(a map[string]string) {
 				delete(a, naming.DryRunAnnotation)
 				a[naming.AdoptAnnotation] = "edge"
 			})
@@ -136,20 +137,20 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 		}, rows: 2, state: handover.StateRefused, code: 2, shows: []string{`"edge" is not a load balancer that can be taken over`}},
 		"not begun yet": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
-			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+			editGatewayAnnotations(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 		}, state: handover.StateAdopting, code: 2, shows: []string{"fulcrum plan gateway/" + edgeGatewayPrefix, "gateway.k8s.aws/dry-run=true"}},
 		"adopting": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
-			addGroupTags(t, r.Emulator, model.StackID{Kind: model.Ingress, Name: "edge"})
+			addStackTags(t, r.Emulator, model.StackID{Kind: model.Ingress, Name: "edge"})
 		}, state: handover.StateAdopting, code: 2, shows: []string{"wait until the controller"}},
 		"adopted": {through: adopt, state: handover.StateAdopted, code: 2, shows: []string{"kubectl delete ingress -n shop web --kubeconfig=", "to give it back:", "gateway.k8s.aws/dry-run=true"}},
-		"giving back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGateway(t, r, again) }, state: handover.StateGivingBack, code: 2,
+		"giving back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGatewayAnnotations(t, r, again) }, state: handover.StateGivingBack, code: 2,
 			shows: []string{"wait until the load balancer is given back", "fulcrum plan ingress/web -n shop"}},
 		"the annotation is removed": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
-			editGateway(t, r, func(a map[string]string) { delete(a, naming.AdoptAnnotation) })
+			editGatewayAnnotations(t, r, func(a map[string]string) { delete(a, naming.AdoptAnnotation) })
 		}, state: handover.StateGivingBack, code: 2, shows: []string{"IngressGroup edge"}},
-		"given back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGateway(t, r, again); settle(t, r) }, state: handover.StateShadow, code: 2},
+		"given back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGatewayAnnotations(t, r, again); settle(t, r) }, state: handover.StateShadow, code: 2},
 		"released": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); remove(t, r); settle(t, r) }, state: handover.StateReleased, code: 2,
 			shows: []string{"fulcrum.dev/adopt- --kubeconfig="}},
 		"the API server has no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.StateNotRequested,
@@ -171,7 +172,7 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 		"adopted, and its configuration is missing": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
 			r.Apply(strings.Replace(gateways, "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: ", "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: not-", 1))
-			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+			editGatewayAnnotations(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
 		}, state: handover.StateAdopted, code: 2, shows: []string{`LoadBalancerConfiguration "shop/not-`, "before anything is deleted", "is not given back either"}},
 		"the gate is off": {through: adopt, state: handover.StateIndeterminate, code: 1, flags: []string{"--feature-gates=ALBGatewayAPI=false"},

@@ -80,7 +80,7 @@ func TestMigrateFiles(t *testing.T) {
 	write(strings.ReplaceAll(storefrontYAML, "namespace: shop", "namespace: ../../shop"))
 	migrated(1, "is not a valid name", "-f", in, "--output-dir", out, "--split=namespace")
 	write(strings.Replace(storefrontYAML, "  annotations:\n", "  annotations:\n    external-dns.alpha.kubernetes.io/hostname: shop.example.com\n", 1))
-	migrated(3, "annotations of other programs are not carried over: external-dns.alpha.kubernetes.io/hostname", "-f", in, "--output-dir", out)
+	migrated(3, "annotations of other programs are not copied: external-dns.alpha.kubernetes.io/hostname", "-f", in, "--output-dir", out)
 	write("apiVersion: v1\nkind: Service\nmetadata: {namespace: shop, name: web}\nspec: {ports: [{port: 80}]}\n")
 	migrated(1, "no Ingress to translate", "-f", in)
 }
@@ -139,15 +139,15 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, made, report := run(t, "migrate", "-f", in, "--output-dir=-", "--import-tls-secrets=ingress,gateway"); code == 1 || !strings.Contains(made, "name: web-tls") {
-		t.Errorf("with a host that is none: exit code %d\n%s%s", code, made, report)
+		t.Errorf("with an invalid host: exit code %d\n%s%s", code, made, report)
 	}
 	if code, report, _ := run(t, "migrate", "-f", in, "--check", "--import-tls-secrets=ingress"); code != 2 || !strings.Contains(report, "add gateway to --import-tls-secrets") {
 		t.Errorf("without the import for Gateways: exit code %d\n%s", code, report)
 	}
 }
 
-// TestMigrateRefusesFlags checks that migrate refuses each wrong flag or combination of flags with its own error message, and
-// prints no manifests.
+// TestMigrateRefusesFlags checks that migrate refuses each wrong flag or combination of flags with its own error message,
+// and prints no manifests.
 func TestMigrateRefusesFlags(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, says string }{

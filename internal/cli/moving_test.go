@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// sharedServiceYAML returns a Service of type LoadBalancer with a pod and an EndpointSlice. If group is not empty, all Services
-// with this group share a load balancer. pod is the index of the node of the pod.
+// sharedServiceYAML returns a Service of type LoadBalancer with a pod and an EndpointSlice. If group is not empty, all
+// Services with this group share a load balancer. pod is the index of the node of the pod.
 func sharedServiceYAML(name, group string, port, pod int) string {
 	annotations := "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip"
 	if group != "" {
@@ -43,8 +43,8 @@ endpoints: [{addresses: [10.0.%[4]d.10], conditions: {ready: true}, targetRef: {
 `, name, annotations, port, 132+16*pod)
 }
 
-// TestCommandsShowThatALeavingServiceIsStillServed checks plan and tree while a Service moves away from a shared load balancer.
-// They show the deletion of its listener only after the deletion delay, and show the listener once.
+// TestCommandsShowThatALeavingServiceIsStillServed checks plan and tree while a Service moves away from a shared load
+// balancer. They show the deletion of its listener only after the deletion delay, and show the listener once.
 func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// after is the time from the edit until the controller stops. later is the time from then until the command runs.
@@ -53,7 +53,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 		deletes      bool
 	}{
 		"at once":          {reported: "Service shop/mail is moving to another load balancer; this load balancer serves it until the other one serves it"},
-		"after a minute":   {after: time.Minute, reported: "addresses until 2000-01-01T00:25:03Z, and deletes its part of it then"},
+		"after a minute":   {after: time.Minute, reported: "addresses until 2000-01-01T00:25:03Z; then its rules and target groups for the object are deleted"},
 		"just before":      {after: time.Minute, later: 14 * time.Minute, reported: "addresses until 2000-01-01T00:25:03Z"},
 		"when it is over":  {after: time.Minute, later: 15 * time.Minute, deletes: true},
 		"when it is gone":  {after: 20 * time.Minute},
@@ -96,7 +96,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 			}
 			for _, text := range []string{plan, tree} {
 				if strings.Contains(text, "another load balancer") != (tc.reported != "") || !strings.Contains(text, tc.reported) {
-					t.Errorf("%q is not said: %s", tc.reported, text)
+					t.Errorf("%q is not printed: %s", tc.reported, text)
 				}
 			}
 			var doc PlanDocument

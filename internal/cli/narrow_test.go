@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCommandsWorkWithRightsInOneNamespace checks that a user who may read only one namespace gets the output for this namespace,
-// and notes about what could not be read.
+// TestCommandsWorkWithRightsInOneNamespace checks that a user who may read only one namespace gets the output for this
+// namespace, and notes about what could not be read.
 func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"), nlbYAML}, "---\n"))
@@ -70,9 +70,9 @@ func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	}
 }
 
-// TestUnreadableObjectsAreNotReportedAsMissing checks the error about a named object. It distinguishes objects that do not exist,
-// objects that the user may not read, and objects in namespaces that the controller does not watch.
-func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
+// TestErrorsDistinguishUnreadableFromMissingObjects checks the error about a named object. It distinguishes objects that do not
+// exist, objects that the user may not read, and objects in namespaces that the controller does not watch.
+func TestErrorsDistinguishUnreadableFromMissingObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML, "bank", "pay")}, "---\n"))
 	run := func(args ...string) (int, string, string) {
@@ -96,9 +96,9 @@ func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
 	}
 }
 
-// TestCommandsShowWatchedNamespace checks that, with --watch-namespace, commands show only objects in that namespace, from a
+// TestCommandsShowOnlyWatchedNamespace checks that, with --watch-namespace, commands show only objects in that namespace, from a
 // cluster and from files. They refuse another namespace.
-func TestCommandsShowWatchedNamespace(t *testing.T) {
+func TestCommandsShowOnlyWatchedNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = append(flags, "--flags-from=none", "--watch-namespace=bank")
 	const (
@@ -133,8 +133,8 @@ func TestCommandsShowWatchedNamespace(t *testing.T) {
 	}
 }
 
-// TestOrphansRequiresRightToListOwners checks that orphans fails if the user may not list Ingresses, Services or Gateways. It
-// would otherwise report their load balancers as orphans.
+// TestOrphansRequiresRightToListOwners checks that orphans fails if the user may not list Ingresses, Services or Gateways.
+// It would otherwise report their load balancers as orphans.
 func TestOrphansRequiresRightToListOwners(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))

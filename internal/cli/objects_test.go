@@ -67,8 +67,8 @@ spec:
   defaultBackend: {service: {name: web, port: {number: 80}}}
 `
 
-// TestObjectsComeFromFilesDirectoriesAndStandardInput checks that the plan is the same whether the objects are in files, in a
-// directory, in standard input, or in several of these.
+// TestObjectsComeFromFilesDirectoriesAndStandardInput checks that the plan is the same whether the objects are in files, in
+// a directory, in standard input, or in several of these.
 func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := writeTempFiles(t, map[string]string{"1.yaml": classYAML, "2.yml": serviceYAML, "3.yaml": ingressYAML, "notes.txt": "no object", "old/4.yaml": "no: object"})
@@ -126,8 +126,8 @@ users: [{name: u, user: {}}]
 `
 }
 
-// TestKubeconfigIsReadFromEnvironment checks that KUBECONFIG selects the cluster of a command, that --kubeconfig overrides it, and
-// that ~/.kube/config is the default. If the API server does not answer, the command fails, also if files are given.
+// TestKubeconfigIsReadFromEnvironment checks that KUBECONFIG selects the cluster of a command, that --kubeconfig overrides
+// it, and that ~/.kube/config is the default. If the API server does not answer, the command fails, also if files are given.
 func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
 	first, second := unusedAddress(t), unusedAddress(t)
@@ -189,8 +189,8 @@ func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 	})
 }
 
-// TestAWSSettingsAreReadFromEnvironment checks that environment variables set the region and the endpoints of AWS, as for the AWS
-// CLI. AWS_ENDPOINT_URL is for all services. A variable for one service overrides it.
+// TestAWSSettingsAreReadFromEnvironment checks that environment variables set the region and the endpoints of AWS, as for
+// the AWS CLI. AWS_ENDPOINT_URL is for all services. A variable for one service overrides it.
 func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 	em, flags := startEmulator(t)
 	flags = slices.DeleteFunc(flags, func(f string) bool {
@@ -218,7 +218,8 @@ func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 	}
 }
 
-// TestUnreachableAWSIsReported checks that plan fails with a short error if an AWS endpoint does not answer, or is another server.
+// TestUnreachableAWSIsReported checks that plan fails with a short error if an AWS endpoint does not answer, or is another
+// server.
 func TestUnreachableAWSIsReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := writeTempFiles(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
@@ -265,8 +266,8 @@ func TestMachineReadablePlanIsOneDocument(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutUsableObjectsAreReported checks that commands fail and print the reason if the files have no object of a kind
-// that the commands read.
+// TestFilesWithoutUsableObjectsAreReported checks that commands fail and print the reason if the files have no object of a
+// kind that the commands read.
 func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	tests := map[string]struct {
@@ -299,8 +300,8 @@ func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	}
 }
 
-// TestMissingRegionOrVPCIsReported checks that the error about a missing region or VPC is one line that names the flag, if the
-// instance metadata service returns an error.
+// TestMissingRegionOrVPCIsReported checks that the error about a missing region or VPC is one line that names the flag, if
+// the instance metadata service returns an error.
 func TestMissingRegionOrVPCIsReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	metadata := httptest.NewServer(http.NotFoundHandler())

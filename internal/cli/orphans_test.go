@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestOrphansRefusesFiles checks that orphans refuses --filename and --observed. Files may have only a part of the cluster, so
-// all other load balancers would be reported as orphans.
+// TestOrphansRefusesFiles checks that orphans refuses --filename and --observed. Files may have only a part of the cluster,
+// so all other load balancers would be reported as orphans.
 func TestOrphansRefusesFiles(t *testing.T) {
 	_, flags := startEmulator(t)
 	for _, more := range []string{"--filename=/nonexistent", "--observed=/nonexistent"} {
@@ -30,7 +30,7 @@ func TestOrphansRefusesFiles(t *testing.T) {
 // namespace. It lists no load balancers of IngressGroups, because their members may be in other namespaces.
 func TestOrphansListsOnlyOrphansOfNamespace(t *testing.T) {
 	em, flags := startEmulator(t)
-	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), subnetsOf(t, em)
+	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), privateSubnetIDs(t, em)
 	for name, id := range map[string]model.StackID{
 		"own": {Kind: model.Ingress, Namespace: "shop", Name: "web"}, "other": {Kind: model.Ingress, Namespace: "team", Name: "web"}, "group": {Kind: model.Ingress, Name: "edge"},
 	} {

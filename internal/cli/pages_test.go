@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// TestOutputsForPagesAreUpToDate compares the outputs of doctor, orphans and migrate --check with a golden file. The pages of the
-// documentation show these outputs; package reference compares the pages with the golden file.
+// TestOutputsForPagesAreUpToDate compares the outputs of doctor, orphans and migrate --check with a golden file. The pages
+// of the documentation show these outputs; package reference compares the pages with the golden file.
 func TestOutputsForPagesAreUpToDate(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/pages/*.txtar", func(t *testing.T, _ goldentest.Case) []goldentest.File {
 		var out strings.Builder

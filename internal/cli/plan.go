@@ -19,12 +19,12 @@ func newPlanCommand(env output.Environment) *cobra.Command {
 	p := &planCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "plan [KIND/NAME ...]", Short: "Show what the controller would change in AWS, and change nothing",
-		Long: `plan reads Kubernetes objects from a cluster, from files, or from both, and AWS as it is, and prints the
+		Long: `plan reads Kubernetes objects from a cluster, from files, or from both, and the state of AWS, and prints the
 steps that the controller would take: for everything, for a namespace (-n), for the load balancers that
-objects have a part in (KIND/NAME), or for those that files touch (-f). It takes all flags of the controller,
-because they decide about the plan.
+objects belong to (KIND/NAME), or for those that files affect (-f). It takes all flags of the controller,
+because the plan depends on them.
 For TargetGroupBindings that exist it shows which targets are registered and deregistered, and which rules of
-the security groups of nodes and pods change. Without a cluster, and with --observed, it shows less of these.
+the security groups of nodes and pods change. Without a cluster, or with --observed, it shows only some of these changes.
 
 Signs: + create, ~ change, - delete, . wait; the reason follows #. A line that begins with # is a finding
 about an object or a note.
@@ -35,8 +35,8 @@ count.
 --offline is for pipelines that reach neither AWS nor a cluster: it plans for the objects of -f as if AWS were
 empty, and shows what it assumes. Exit codes then: 0 no finding is an error, 3 some are, 1 no plan was made.
 
-AWS is found by AWS_PROFILE, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and
-AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
+Credentials, region and endpoints come from AWS_PROFILE, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and
+AWS_ENDPOINT_URL_SERVICE, as for the AWS CLI; flags take precedence.`,
 		Example: `  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123               everything
   fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -n shop       the load balancers of a namespace
   fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f web.yaml   what applying web.yaml would change
@@ -48,7 +48,7 @@ AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
 	p.BindOffline(cmd)
 	p.form.Bind(cmd, env)
 	fs := cmd.Flags()
-	fs.BoolVar(&p.All, "all", false, "the same as --all-namespaces")
+	fs.BoolVar(&p.AllNamespaces, "all", false, "the same as --all-namespaces")
 	fs.Bool("detailed-exitcode", true, "")
 	output.Must(fs.MarkDeprecated("detailed-exitcode", "exit code 2 now always means that there are changes"))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.run(cmd, args) }
@@ -58,7 +58,7 @@ AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
 // planCommand has the flags of the command plan.
 type planCommand struct {
 	input.Source
-	form output.Form
+	form output.Format
 }
 
 func (p *planCommand) run(cmd *cobra.Command, args []string) error {
@@ -93,10 +93,10 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	if p.form.IsText() {
 		showSummary(out, doc, cmd.Root().CommandPath())
 		if len(doc.Stacks)+len(doc.Bindings) == 0 {
-			p.ReportUnserved(out, store)
+			p.ReportUnservedNamedObjects(out, store)
 		}
 		showBindings(out, targets)
-		input.ShowUnserved(out, &p.Source, store)
+		input.ShowUnservedFileObjects(out, &p.Source, store)
 	} else {
 		if p.AssumedAWS != nil {
 			doc.Assumed = p.AssumedAWS.Facts
@@ -104,7 +104,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 		for _, n := range targets.Notes {
 			fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
 		}
-		input.ShowUnserved(notes, &p.Source, store)
+		input.ShowUnservedFileObjects(notes, &p.Source, store)
 		err = p.form.PrintDocument(doc)
 	}
 	switch {
@@ -121,8 +121,8 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// showSteps prints the plan of a stack with its findings and leaving members. repeated are the steps that were printed with an
-// earlier stack, because they change resources that load balancers share. unshown is the plan without the repeated steps.
+// showSteps prints the plan of a stack with its findings and leaving members. repeated are the steps that were printed with
+// an earlier stack, because they change resources that load balancers share. unshown is the plan without the repeated steps.
 func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.StepID, leaving []tree.LeavingMember) {
 	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)
@@ -138,17 +138,17 @@ func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.S
 	fmt.Fprintln(w, unshown.TextWith(plan.ResourceNamesOf(d.Have)))
 }
 
-// showSummary prints the numbers of steps and findings of all stacks. program is the name of the root command, such as "fulcrum"
-// or "kubectl fulcrum".
+// showSummary prints the numbers of steps and findings of all stacks. program is the name of the root command, such as
+// "fulcrum" or "kubectl fulcrum".
 func showSummary(w io.Writer, doc PlanDocument, program string) {
 	if len(doc.Stacks) == 0 {
 		if len(doc.Bindings) == 0 {
-			fmt.Fprintln(w, tree.NoStacks)
+			fmt.Fprintln(w, tree.NoStacksText)
 		}
 		return
 	}
 	fmt.Fprintf(w, "plan: %s\n", doc.Summary)
 	if doc.Errors+doc.Warnings > 0 {
-		fmt.Fprintf(w, "findings: %s, %s; \"%s explain REASON\" says more\n", output.CountWithNoun(doc.Errors, "error"), output.CountWithNoun(doc.Warnings, "warning"), program)
+		fmt.Fprintf(w, "findings: %s, %s; for details, run \"%s explain REASON\"\n", output.CountWithNoun(doc.Errors, "error"), output.CountWithNoun(doc.Warnings, "warning"), program)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestDeregistrationsArePlannedOnlyForCluster checks that the deregistration of a target without a pod is planned only if the
-// cluster was read. If only files were read, the pod may exist in the cluster, so a note is shown instead.
+// TestDeregistrationsArePlannedOnlyForCluster checks that the deregistration of a target without a pod is planned only if
+// the cluster was read. If only files were read, the pod may exist in the cluster, so a note is shown instead.
 func TestDeregistrationsArePlannedOnlyForCluster(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)

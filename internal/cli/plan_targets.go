@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// showBindings prints the notes, the plans of bindings that have steps or findings, the steps for rules of the security groups of
-// nodes and pods, and a summary.
+// showBindings prints the notes, the plans of bindings that have steps or findings, the steps for rules of the security
+// groups of nodes and pods, and a summary.
 func showBindings(w io.Writer, p input.BindingPlans) {
 	for _, n := range p.Notes {
 		fmt.Fprintf(w, "# %s\n", finding.Printable(n))
@@ -93,5 +93,5 @@ func (doc *PlanDocument) addBindings(p input.BindingPlans) {
 	for _, b := range p.Bindings {
 		doc.Bindings = append(doc.Bindings, b.Document())
 	}
-	doc.Rules = input.ItemDocuments(p.Rules)
+	doc.Rules = input.ItemSteps(p.Rules)
 }

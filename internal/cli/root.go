@@ -58,14 +58,14 @@ func Run(ctx context.Context, env output.Environment) int {
 	return output.ExitFailed
 }
 
-// newRootCommand returns the command "fulcrum" with all subcommands. It runs the controller, or prints its help if the program
-// was started under the name of the kubectl plugin.
+// newRootCommand returns the command "fulcrum" with all subcommands. It runs the controller, or prints its help if the
+// program was started under the name of the kubectl plugin.
 func newRootCommand(env output.Environment) *cobra.Command {
 	cfg := config.Default()
 	root := &cobra.Command{
 		Use:   "fulcrum",
 		Short: "Kubernetes Ingresses as AWS load balancers",
-		Long: "Fulcrum makes AWS load balancers from Kubernetes objects. Without a command it runs the controller;\n" +
+		Long: "Fulcrum creates AWS load balancers for Kubernetes objects. Without a command it runs the controller;\n" +
 			"the commands show what it would do.",
 		SilenceUsage: true, SilenceErrors: true,
 		Args:                       output.NoArguments,
@@ -82,7 +82,7 @@ func newRootCommand(env output.Environment) *cobra.Command {
 	root.Version = version.Current().Version
 	root.SetVersionTemplate(version.Current().Text("fulcrum"))
 	root.SetFlagErrorFunc(output.FlagError)
-	root.SetHelpCommand(output.NewHelp(root))
+	root.SetHelpCommand(output.NewHelpCommand(root))
 	translate := migrate.New(env)
 	translate.AddCommand(console.NewMigration(env, Run))
 	root.AddCommand(console.New(env, Run), newVersionCommand(env), newPlanCommand(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env), translate)

@@ -32,11 +32,11 @@ func runController(ctx context.Context, env output.Environment, cfg config.Confi
 		setup.Info("ignored unsupported setting", "setting", s)
 	}
 	for _, id := range sdk.UnknownServices(cfg.AWS.Endpoints) {
-		setup.Info("unknown AWS service ID in --aws-api-endpoints, ignored", "setting", "--aws-api-endpoints="+id+"="+cfg.AWS.Endpoints[id])
+		setup.Info("ignored unknown AWS service ID", "setting", "--aws-api-endpoints="+id+"="+cfg.AWS.Endpoints[id])
 	}
 	restConfig, err := input.RESTConfig(cfg.Kubernetes.Kubeconfig, env)
 	if err != nil {
-		return fail("find API server failed", err)
+		return fail("finding the API server failed", err)
 	}
 	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, AWS: input.Connector{Config: cfg, Env: env},
 		LogLevel: levelHandler(level, setup)}); err != nil {

@@ -21,9 +21,9 @@ metadata: {name: theirs, namespace: shop}
 spec: {ingressClassName: nginx, defaultBackend: {service: {name: web, port: {number: 80}}}}
 `
 
-// brokenObjectsYAML returns objects of namespace "bank" that have no load balancer any more or cannot get one: an Ingress whose
-// class does not exist, an Ingress whose class is of another controller, an Ingress without a class, a Service that is not of
-// type LoadBalancer any more, and three Ingresses of a class that another controller serves now.
+// brokenObjectsYAML returns objects of namespace "bank" that have no load balancer any more or cannot get one: an Ingress
+// whose class does not exist, an Ingress whose class is of another controller, an Ingress without a class, a Service that is
+// not of type LoadBalancer any more, and three Ingresses of a class that another controller serves now.
 func brokenObjectsYAML() string {
 	claimed := func(text string) string {
 		return strings.Replace(text, "namespace: bank", "namespace: bank, finalizers: [ingress.k8s.aws/resources]", 1)
@@ -93,9 +93,9 @@ func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 	}
 }
 
-// TestCommandsShowWhatAMassRemovalHolds checks that plan shows Ingresses as held if the controller of their class has changed and
-// the Ingresses were not edited since then. The time of the last edit is in metadata.managedFields.
-func TestCommandsShowWhatAMassRemovalHolds(t *testing.T) {
+// TestPlanShowsIngressesHeldByMassRemovalCheck checks that plan shows Ingresses as held if the controller of their class has
+// changed and the Ingresses were not edited since then. The time of the last edit is in metadata.managedFields.
+func TestPlanShowsIngressesHeldByMassRemovalCheck(t *testing.T) {
 	_, flags := startEmulator(t)
 	objects := []string{"apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb, creationTimestamp: \"2025-06-01T00:00:00Z\"}\nspec: {controller: example.com/other}\n"}
 	for i := range 3 {

@@ -75,8 +75,8 @@ func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 	}
 }
 
-// TestPlanIsLimitedToRequestedObjects checks that a plan has only the stacks of the selected namespace or objects. If files are
-// given, it has only the stacks that the files affect, unless -A is set.
+// TestPlanIsLimitedToRequestedObjects checks that a plan has only the stacks of the selected namespace or objects. If files
+// are given, it has only the stacks that the files affect, unless -A is set.
 func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	a, b := serviceYAML+"---\n"+ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
@@ -191,8 +191,8 @@ func TestOnlyTerminalsGetColours(t *testing.T) {
 	}
 }
 
-// TestProgramRunsAsKubectlPlugin checks that a program with the name of the kubectl plugin prints its help instead of starting
-// the controller. Help and errors name the command "kubectl fulcrum".
+// TestProgramRunsAsKubectlPlugin checks that a program with the name of the kubectl plugin prints its help instead of
+// starting the controller. Help and errors name the command "kubectl fulcrum".
 func TestProgramRunsAsKubectlPlugin(t *testing.T) {
 	plugged := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
@@ -245,8 +245,8 @@ func TestShellCompletionWorks(t *testing.T) {
 	}
 }
 
-// TestLinesAreWrappedAtTheWidthOfTheTerminal checks that lines are wrapped at spaces on a terminal, and that words do not change.
-// Output to a pipe is not wrapped.
+// TestLinesAreWrappedAtTheWidthOfTheTerminal checks that lines are wrapped at spaces on a terminal, and that words do not
+// change. Output to a pipe is not wrapped.
 func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -274,8 +274,8 @@ func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 	}
 }
 
-// TestSharedResourcesArePlannedOnce checks that plan shows the steps for a resource that several load balancers share once. For
-// other load balancers, it refers to these steps.
+// TestSharedResourcesArePlannedOnce checks that plan shows the steps for a resource that several load balancers share once.
+// For other load balancers, it refers to these steps.
 func TestSharedResourcesArePlannedOnce(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.Replace(ingressYAML, "{name: web,", "{name: other,", 1)}, "---\n")

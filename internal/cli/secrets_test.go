@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-const signInYAML = `apiVersion: networking.k8s.io/v1
+const oidcIngressYAML = `apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
   name: web
@@ -20,17 +20,18 @@ spec:
   rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
 `
 
-const signInSecretYAML = `apiVersion: v1
+const oidcSecretYAML = `apiVersion: v1
 kind: Secret
 metadata: {name: sign-in, namespace: shop}
 data: {clientID: c2hvcA==, clientSecret: aHVzaC1odXNo}
 `
 
-// TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported checks that plan reads a Secret that an Ingress names, does not list the
-// Secrets of the cluster, and does not print secret values. It does not report a Secret that it could not read as missing.
-func TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported(t *testing.T) {
+// TestPlanReadsOnlyNamedSecrets checks that plan reads a Secret that an Ingress names, does not
+// list the Secrets of the cluster, and does not print secret values. It does not report a Secret that it could not read as
+// missing.
+func TestPlanReadsOnlyNamedSecrets(t *testing.T) {
 	const missing, unavailable = "does not exist", "was not looked at"
-	objects := strings.Join([]string{classYAML, serviceYAML, signInYAML}, "---\n")
+	objects := strings.Join([]string{classYAML, serviceYAML, oidcIngressYAML}, "---\n")
 	for name, c := range map[string]struct {
 		secret, denied, filesOnly bool
 		want, not                 []string
@@ -45,7 +46,7 @@ func TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported(t *testing.T) {
 			_, flags := startEmulator(t)
 			text := objects
 			if c.secret {
-				text += "---\n" + signInSecretYAML
+				text += "---\n" + oidcSecretYAML
 			}
 			args := slices.Concat([]string{"plan", "--all"}, flags)
 			var server *apiServer

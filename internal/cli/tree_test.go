@@ -25,8 +25,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestCommandsShowResourcesInAWS compares the output of tree and plan for a load balancer in AWS with golden files. The controller
-// creates the load balancer; then AWS (drift.txt) or its objects (edit.yaml) are changed.
+// TestCommandsShowResourcesInAWS compares the output of tree and plan for a load balancer in AWS with golden files. The
+// controller creates the load balancer; then AWS (drift.txt) or its objects (edit.yaml) are changed.
 func TestCommandsShowResourcesInAWS(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -53,8 +53,8 @@ func TestCommandsShowResourcesInAWS(t *testing.T) {
 	})
 }
 
-// checkRecording checks that the commands print from a recording of tree the same output as from AWS. want has the outputs from
-// AWS; the name of each file begins with its command.
+// checkRecording checks that the commands print from a recording of tree the same output as from AWS. want has the outputs
+// from AWS; the name of each file begins with its command.
 func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.File) {
 	t.Helper()
 	rec := filepath.Join(dir, "aws.json")
@@ -70,8 +70,8 @@ func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.
 	}
 }
 
-// runCase runs the controller for the objects of a case, and applies the changes of the case. It returns an emulator whose clock
-// is stopped, the ID of its VPC, and the path of a file with the objects of the cluster.
+// runCase runs the controller for the objects of a case, and applies the changes of the case. It returns an emulator whose
+// clock is stopped, the ID of its VPC, and the path of a file with the objects of the cluster.
 func runCase(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects string) {
 	t.Helper()
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
@@ -90,8 +90,8 @@ func runCase(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objec
 	return w.em, w.vpc, filepath.Join(writeTempFiles(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
 }
 
-// clusterState is the state of a cluster and its emulator at the virtual time now, at which the clock of the emulator is stopped.
-// objects is YAML.
+// clusterState is the state of a cluster and its emulator at the virtual time now, at which the clock of the emulator is
+// stopped. objects is YAML.
 type clusterState struct {
 	em           *emulator.Emulator
 	vpc, objects string
@@ -111,8 +111,8 @@ func runScenarioWith(t *testing.T, opt harness.Options, through func(*testing.T,
 	var state []byte
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.New(t, opt)
-		for i, node := range r.World.Instances {
-			if err := harness.Assign(t.Context(), harness.AWSConfig(r.Emulator), node, fmt.Sprintf("10.0.%d.10", 132+16*i)); err != nil {
+		for i, node := range r.Seeded.Instances {
+			if err := harness.AssignPodAddresses(t.Context(), harness.AWSConfig(r.Emulator), node, fmt.Sprintf("10.0.%d.10", 132+16*i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -123,7 +123,7 @@ func runScenarioWith(t *testing.T, opt harness.Options, through func(*testing.T,
 		if state, err = r.Emulator.Store().Export(); err != nil {
 			t.Fatal(err)
 		}
-		out.now, out.vpc, out.objects = time.Now(), r.World.VPC, objectsText(t, r.Store)
+		out.now, out.vpc, out.objects = time.Now(), r.Seeded.VPC, objectsText(t, r.Store)
 	})
 	out.em = emulator.New(emulator.Options{Clock: store.NewManualClock(out.now)})
 	out.em.Store().Lock()

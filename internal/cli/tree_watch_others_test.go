@@ -34,7 +34,7 @@ metadata: {name: web, namespace: shop, uid: 11111111-0000-4000-8000-000000000001
 spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 
-func nthIngress(i int) string {
+func nthIngressYAML(i int) string {
 	return fmt.Sprintf(`---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -45,9 +45,9 @@ spec:
 `, i)
 }
 
-// otherControllerRun has the emulator state and the objects before and after the last of twelve Ingresses gets its load balancer.
-// A test can restore either state, as if the controller had created the load balancer during the test.
-type otherControllerRun struct {
+// twelveIngressesRun has the emulator state and the objects before and after the last of twelve Ingresses gets its load
+// balancer. A test can restore either state, as if the controller had created the load balancer during the test.
+type twelveIngressesRun struct {
 	em                                  *emulator.Emulator
 	vpc                                 string
 	stateBefore, stateAfter             []byte
@@ -55,9 +55,9 @@ type otherControllerRun struct {
 }
 
 // runTwelveIngresses creates the load balancers of twelve Ingresses, and then restores the state before the last of them.
-func runTwelveIngresses(t *testing.T) otherControllerRun {
+func runTwelveIngresses(t *testing.T) twelveIngressesRun {
 	t.Helper()
-	var out otherControllerRun
+	var out twelveIngressesRun
 	state := func(em *emulator.Emulator) []byte {
 		em.Store().Lock()
 		defer em.Store().Unlock()
@@ -77,12 +77,12 @@ func runTwelveIngresses(t *testing.T) otherControllerRun {
 		}
 		objects := classAndServiceYAML
 		for i := range 11 {
-			objects += nthIngress(i)
+			objects += nthIngressYAML(i)
 		}
 		r.Apply(objects)
 		settle()
 		out.stateBefore, out.objectsWithoutLast = state(r.Emulator), objectsText(t, r.Store)
-		r.Apply(nthIngress(11))
+		r.Apply(nthIngressYAML(11))
 		settle()
 		out.objectsWithLast = objectsText(t, r.Store)
 	})
@@ -91,7 +91,7 @@ func runTwelveIngresses(t *testing.T) otherControllerRun {
 	return out
 }
 
-func (o otherControllerRun) restoreState(t *testing.T, state []byte) {
+func (o twelveIngressesRun) restoreState(t *testing.T, state []byte) {
 	t.Helper()
 	o.em.Store().Lock()
 	defer o.em.Store().Unlock()
@@ -106,9 +106,9 @@ type watchOutput struct {
 	calls   []int
 }
 
-// runWatch runs "tree --watch" for the objects in a file until it has refreshed looks times. after, if not nil, is called with the
-// number of refreshes so far after each of them except the last.
-func (o otherControllerRun) runWatch(t *testing.T, objects string, looks int, after func(look int)) watchOutput {
+// runWatch runs "tree --watch" for the objects in a file until it has refreshed looks times. after, if not nil, is called
+// with the number of refreshes so far after each of them except the last.
+func (o twelveIngressesRun) runWatch(t *testing.T, objects string, looks int, after func(look int)) watchOutput {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -137,8 +137,8 @@ func (o otherControllerRun) runWatch(t *testing.T, objects string, looks int, af
 	return got
 }
 
-// TestWatchShowsChangesOfOthersWithinAMinute checks that "tree --watch" shows a load balancer about a minute after the controller
-// has created it.
+// TestWatchShowsChangesOfOthersWithinAMinute checks that "tree --watch" shows a load balancer about a minute after the
+// controller has created it.
 func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithLast}) + "/objects.yaml"
@@ -158,13 +158,13 @@ func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 		}
 	}
 	if shown == 0 || shown > 13 {
-		t.Errorf("the load balancer is shown by look %d of one each 5 s\n%s", shown, strings.Join(got.outputs[1:], "---\n"))
+		t.Errorf("the load balancer is first shown by refresh %d (0 means never), with one refresh every 5 s\n%s", shown, strings.Join(got.outputs[1:], "---\n"))
 	}
 }
 
-// TestADifferenceReadsWhatDiffersAlone checks that "tree --watch" reads only the load balancer of a new Ingress from AWS when the
-// Ingress is added, not all load balancers.
-func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
+// TestWatchReadsOnlyNewLoadBalancer checks that "tree --watch" reads only the load balancer of a new Ingress from AWS
+// when the Ingress is added, not all load balancers.
+func TestWatchReadsOnlyNewLoadBalancer(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithoutLast}) + "/objects.yaml"
 	got := o.runWatch(t, objects, 4, func(look int) {
@@ -180,12 +180,12 @@ func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 	}
 	if quiet := got.calls[1]; got.calls[2] > quiet+15 || // 21 calls; 90 if all load balancers were read again
 		got.calls[3] > quiet+1 {
-		t.Errorf("calls of AWS for each look: %v", got.calls)
+		t.Errorf("calls to AWS for each refresh: %v", got.calls)
 	}
 }
 
-// TestUnchangedLoadBalancersAreReadRarely checks that load balancers without steps are read again only at the maximum cache age,
-// here five minutes. A new load balancer is still shown after a minute.
+// TestUnchangedLoadBalancersAreReadRarely checks that load balancers without steps are read again only at the maximum cache
+// age, here five minutes. A new load balancer is still shown after a minute.
 func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithLast}) + "/objects.yaml"
@@ -210,13 +210,13 @@ func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 		t.Fatalf("nothing is missing:\n%s", text)
 	}
 	if _, calls := look(2 * time.Minute); calls > 20 {
-		t.Errorf("a look after two minutes takes %d calls", calls)
+		t.Errorf("a refresh after two minutes makes %d calls", calls)
 	}
 	o.restoreState(t, o.stateAfter)
 	if text, calls := look(61 * time.Second); strings.Contains(text, "missing") || calls > 35 {
-		t.Errorf("a load balancer that others made, by %d calls:\n%s", calls, text)
+		t.Errorf("the load balancer that the controller created is missing, or too many calls (%d):\n%s", calls, text)
 	}
 	if _, calls := look(5 * time.Minute); calls < 40 {
-		t.Errorf("a look after five minutes takes %d calls, and reads what is old", calls)
+		t.Errorf("a refresh after five minutes makes only %d calls, so it does not read expired facts again", calls)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestWatchShowsChanges checks that "tree --watch" prints the tree once and then only its changes, exits without an error, and
-// makes few calls to AWS.
+// TestWatchShowsChanges checks that "tree --watch" prints the tree once and then only its changes, exits without an error,
+// and makes few calls to AWS.
 func TestWatchShowsChanges(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -30,7 +30,7 @@ func TestWatchShowsChanges(t *testing.T) {
 			Clock: testclock.FromVariable(&now),
 			Wait: func(ctx context.Context, d time.Duration) error {
 				if d != 5*time.Second {
-					t.Errorf("it waits for %s", d)
+					t.Errorf("the watch waits for %s", d)
 				}
 				shown, calls = append(shown, strings.Count(out.String(), "Ingress shop/web\n")), append(calls, em.Calls().Total())
 				em.Calls().Reset()
@@ -51,7 +51,7 @@ func TestWatchShowsChanges(t *testing.T) {
 			t.Fatalf("exit %d: %s", code, errs.String())
 		}
 		if len(shown) != 4 || shown[1] != shown[0] || shown[2] <= shown[1] || shown[3] != shown[2] || strings.Count(out.String(), "security group") != 1 {
-			t.Errorf("pictures after each look: %v\n%s", shown, out.String())
+			t.Errorf("trees printed before each wait: %v\n%s", shown, out.String())
 		}
 		_, change, _ := strings.Cut(out.String(), "\n\n")
 		change = strings.TrimSpace(change)
@@ -67,7 +67,7 @@ Ingress shop/web
 			t.Errorf("%s, want %s", change, want)
 		}
 		if calls[0] < 5 || calls[1] > 2 || calls[3] > 2 {
-			t.Errorf("calls of AWS for each look: %v", calls)
+			t.Errorf("calls to AWS for each refresh: %v", calls)
 		}
 		return nil
 	})
@@ -81,8 +81,8 @@ Ingress shop/web
 	}
 }
 
-// TestExplainShowsSourceOfRetainedScheme checks the source that explain shows for a scheme that no object sets. The source is the
-// load balancer in AWS if its scheme differs from the default, and the default otherwise.
+// TestExplainShowsSourceOfRetainedScheme checks the source that explain shows for a scheme that no object sets. The source
+// is the load balancer in AWS if its scheme differs from the default, and the default otherwise.
 func TestExplainShowsSourceOfRetainedScheme(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)

@@ -19,7 +19,7 @@ type VersionDocument struct {
 
 // newVersionCommand returns the command version.
 func newVersionCommand(env output.Environment) *cobra.Command {
-	var form output.Form
+	var form output.Format
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: output.NoArguments}
 	form.Bind(cmd, env)
 	cmd.RunE = func(*cobra.Command, []string) error {

@@ -111,7 +111,7 @@ func TestFiftyStacksConvergeConcurrently(t *testing.T) {
 		// Each stack needs 8 mutating calls. In addition, lists are read at first, and the list of target groups is read
 		// again each minute while target groups are created.
 		if limit := 50*8 + 14; total-throttled > limit {
-			t.Errorf("%d calls that AWS took, want at most %d:\n%s", total-throttled, limit, r.takeCallCounts())
+			t.Errorf("%d calls that were not throttled, want at most %d:\n%s", total-throttled, limit, r.takeCallCounts())
 		}
 		if throttled*100 > total {
 			t.Errorf("%d of %d calls were throttled", throttled, total)
@@ -123,7 +123,7 @@ func TestFiftyStacksConvergeConcurrently(t *testing.T) {
 	})
 }
 
-func TestRestartWithManyLoadBalancers(t *testing.T) {
+func TestRestartMakesFewCalls(t *testing.T) {
 	const n = 60
 	synctest.Test(t, func(t *testing.T) {
 		r := newRateLimitedHarness(t)
@@ -147,11 +147,11 @@ func TestRestartWithManyLoadBalancers(t *testing.T) {
 		r.takeCallCounts()
 		r.applyAllUntilConverged(stacks)
 		if got := r.takeCallCounts(); got != strings.Join([]string{fmt.Sprintf("DescribeListeners %d", n-1), fmt.Sprintf("DescribeRules %d", n-1), fmt.Sprintf("DescribeTags %d", n-1)}, "\n") {
-			t.Errorf("calls for the others:\n%s", got)
+			t.Errorf("calls for the other stacks:\n%s", got)
 		}
 		r.applyAllUntilConverged(stacks)
 		if got := r.takeCallCounts(); got != "" {
-			t.Errorf("calls for a second look at all:\n%s", got)
+			t.Errorf("calls for a second plan of all stacks:\n%s", got)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func (r *callRecorder) RecordAttempt(c cloud.Call) {
 
 func TestCallsAreReported(t *testing.T) {
 	of := &callRecorder{}
-	r := newHarness(t, func(c *cloud.Config) { c.Calls = of })
+	r := newHarness(t, func(c *cloud.Config) { c.CallRecorder = of })
 	r.makePlan(desiredStack(webStack))
 	calls, requests := of.calls, of.attempts
 	if len(calls) == 0 || len(calls) != len(requests) || len(calls) != r.em.Calls().Total() {
@@ -108,7 +108,7 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 	}
 }
 
-func TestVPCIsFoundByTags(t *testing.T) {
+func TestMissingVPCIsReported(t *testing.T) {
 	r := newHarness(t)
 	r.cfg.VPC = ""
 	must(r.ec2.CreateTags(r.ctx, &ec2.CreateTagsInput{Resources: []string{r.vpc}, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String("shop")}}}))(t)
@@ -118,7 +118,7 @@ func TestVPCIsFoundByTags(t *testing.T) {
 	}
 	r.cfg.VPCTags = map[string]string{"Name": "missing"}
 	if _, err := cloud.New(r.ctx, r.cfg); err == nil {
-		t.Error("a VPC was found by a tag that none has")
+		t.Error("found a VPC by a tag that no VPC has")
 	}
 	r.cfg.VPCTags = nil
 	r.cfg.Region = ""
@@ -143,9 +143,9 @@ func TestRegionAndVPCAreReadFromInstanceMetadata(t *testing.T) {
 	}
 }
 
-// TestListReadBeforeTheAnswerOfAWrite checks that a stack converges if a list is read after a write took effect, but before
+// TestStackConvergesIfListIsReadBeforeWriteIsAnswered checks that a stack converges if a list is read after a write took effect, but before
 // the answer to the write arrived. The list then has a resource that the inventory does not have yet.
-func TestListReadBeforeTheAnswerOfAWrite(t *testing.T) {
+func TestStackConvergesIfListIsReadBeforeWriteIsAnswered(t *testing.T) {
 	for _, op := range []string{"CreateLoadBalancer", "CreateTargetGroup", "CreateSecurityGroup", "CreateListener", "CreateRule"} {
 		t.Run(op, func(t *testing.T) {
 			r := newHarness(t)

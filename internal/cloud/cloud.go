@@ -34,7 +34,7 @@ type Cloud struct {
 	accelerators *accelerators.Accelerators
 
 	targets   *targets.Targets // target groups and their targets, for TargetGroupBindings
-	endpoints *enis.ENIs       // ENIs and security groups of nodes and pods, for TargetGroupBindings
+	eniReader *enis.ENIs       // ENIs and security groups of nodes and pods, for TargetGroupBindings
 }
 
 var (
@@ -65,7 +65,7 @@ func buildCloud(at *sdk.Client) *Cloud {
 	r, t := observe.New(at, inv), targets.New(at, inv)
 	ends, certs, a := &enis.ENIs{Client: at}, certificates.New(at), facts.NewAddOns(at, inv)
 	c := &Cloud{
-		client: at, inv: inv, reader: r, certificates: certs, targets: t, endpoints: ends,
+		client: at, inv: inv, reader: r, certificates: certs, targets: t, eniReader: ends,
 		facts:    facts.New(at, inv, r, ends, certs, a, t),
 		writer:   apply.New(at, inv, r, certs, a, t),
 		verifier: observe.NewVerifier(r), accelerators: accelerators.New(at, inv, r),
@@ -90,31 +90,31 @@ func (c *Cloud) TargetGroupsOf(a bindings.Account) bindings.TargetGroups {
 
 // VPCRanges implements bindings.Cloud.
 func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
-	return c.endpoints.VPCRanges(ctx, vpc)
+	return c.eniReader.VPCRanges(ctx, vpc)
 }
 
 // ENIs implements bindings.EndpointSecurityGroups.
 func (c *Cloud) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
-	return c.endpoints.ENIs(ctx, q)
+	return c.eniReader.ENIs(ctx, q)
 }
 
 // EndpointSecurityGroups implements bindings.EndpointSecurityGroups.
 func (c *Cloud) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointSecurityGroup, error) {
-	return c.endpoints.EndpointSecurityGroups(ctx, ids, maxAge)
+	return c.eniReader.EndpointSecurityGroups(ctx, ids, maxAge)
 }
 
 // ChangedEndpointSecurityGroups implements bindings.EndpointSecurityGroups.
 func (c *Cloud) ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error) {
-	return c.endpoints.ChangedEndpointSecurityGroups(callerForDrift(ctx))
+	return c.eniReader.ChangedEndpointSecurityGroups(callerForDrift(ctx))
 }
 
 // ChangeEndpointRules implements bindings.EndpointSecurityGroups.
 func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
-	return c.endpoints.ChangeEndpointRules(ctx, group, authorize, revoke)
+	return c.eniReader.ChangeEndpointRules(ctx, group, authorize, revoke)
 }
 
 // RateLimits returns the rates at which the rate limiter currently admits calls to the AWS account of the controller.
-func (c *Cloud) RateLimits() []ratelimit.Limit { return c.client.Limits.Limiter.Rates() }
+func (c *Cloud) RateLimits() []ratelimit.CurrentRate { return c.client.Limits.Limiter.Rates() }
 
 // Class implements engine.Cloud.
 func (c *Cloud) Class(err error) failure.Class { return sdk.ClassOf(err) }
@@ -132,5 +132,5 @@ func (c *Cloud) Forget() {
 	c.client.ForgetFaults()
 	c.facts.Reset()
 	c.accelerators.Reset()
-	c.endpoints.Reset()
+	c.eniReader.Reset()
 }

@@ -56,7 +56,7 @@ func TestEveryAttemptHasADeadline(t *testing.T) {
 				var attempts []time.Duration
 				r := newHarnessOn(t, nil, func(c *cloud.Config) {
 					c.MaxAttempts = 10
-					c.Calls = &callRecorder{afterAttempt: func(c cloud.Call) { attempts = append(attempts, c.Duration) }}
+					c.CallRecorder = &callRecorder{afterAttempt: func(c cloud.Call) { attempts = append(attempts, c.Duration) }}
 				})
 				edit(r)
 				r.restart()
@@ -129,7 +129,7 @@ func TestASharedReadEndsAtItsDeadline(t *testing.T) {
 					defer cancel()
 					time.Sleep(time.Second) // until another run has started the read
 					if _, err := r.cloud.Observe(ctx, webStack, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
-						t.Errorf("a caller that waits for another user's reading cannot give up: %v after %v", err, time.Since(start))
+						t.Errorf("a run that waits for a read of another run did not end at its own deadline: %v after %v", err, time.Since(start))
 					}
 				})
 				wg.Wait()
@@ -162,7 +162,7 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if took := time.Since(start); took > 3*time.Minute {
-			t.Errorf("two requests that hang hold the credentials for %v", took)
+			t.Errorf("no credentials for %v after two requests that hang", took)
 		}
 	})
 }
@@ -187,7 +187,7 @@ func TestReadOfManyBatchesSucceedsOnceAWSAnswers(t *testing.T) {
 			time.Sleep(30 * time.Second)
 		}
 		if n := r.em.Calls().Count("DescribeTags"); n < 5 {
-			t.Errorf("tags are read with %d calls, which cannot wait for each other", n)
+			t.Errorf("tags are read with %d calls, want at least 5", n)
 		}
 	})
 }

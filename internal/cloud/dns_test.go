@@ -101,7 +101,7 @@ func TestHostedZonesAreCached(t *testing.T) {
 		t.Errorf("%d lists within five minutes", n)
 	}
 	if got := r.readFacts(model.AskHostedZones{}, model.AskHostedZones{Recent: true}).HostedZones; got.ListedAt != r.clock.Now() {
-		t.Errorf("read again: of %s", got.ListedAt)
+		t.Errorf("list read again: listed at %s", got.ListedAt)
 	}
 	r.clock.Advance(6 * time.Minute)
 	for i := range 3 {
@@ -113,7 +113,7 @@ func TestHostedZonesAreCached(t *testing.T) {
 	}
 }
 
-func TestRecordsOfAPendingCertificate(t *testing.T) {
+func TestValidationRecordsAreShownUntilCertificateIsIssued(t *testing.T) {
 	r := newDNSHarness(t)
 	own := r.requestCertificate("*.example.com", "example.com")
 	if !own.Public || !own.RecordsMissing || len(own.Records) > 0 {
@@ -124,14 +124,14 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 	rec := createRecordStep(r.zone, "example.com")
 	want := observed.DNSRecord{Domain: "example.com", Name: rec.Name, Value: rec.Value}
 	if diff := cmp.Diff([]observed.DNSRecord{want, want}, get().Records); diff != "" || get().RecordsMissing {
-		t.Errorf("named (-want +got):\n%s", diff)
+		t.Errorf("before creation (-want +got):\n%s", diff)
 	}
 	for range 2 { // the second call finds the record
 		must(r.apply(rec))(t)
 	}
 	want.RecentlyCreated = true
 	if diff := cmp.Diff([]observed.DNSRecord{want, want}, get().Records); diff != "" {
-		t.Errorf("made (-want +got):\n%s", diff)
+		t.Errorf("after creation (-want +got):\n%s", diff)
 	}
 	r.clock.Advance(time.Minute)
 	if got := get(); got.Status != observed.CertificateIssued || len(got.Records) > 0 {
@@ -141,7 +141,7 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 	r.em.Calls().Reset()
 	get()
 	if n := r.em.Calls().Count("DescribeCertificate"); n > 0 {
-		t.Errorf("%d descriptions of what is issued", n)
+		t.Errorf("%d calls of DescribeCertificate for an issued certificate", n)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestMissingRecordIsCreatedAgainLater(t *testing.T) {
 	}{{9 * time.Minute, true}, {2 * time.Minute, false}} {
 		r.clock.Advance(c.after)
 		if got := r.readFacts(model.AskOwnCertificates{}).OwnCertificates[0].Records[0].RecentlyCreated; got != c.made {
-			t.Errorf("made is %t after another %s", got, c.after)
+			t.Errorf("RecentlyCreated is %t after another %s", got, c.after)
 		}
 	}
 }
@@ -180,11 +180,11 @@ func TestRoute53RefusesRecords(t *testing.T) {
 	}
 	rec.Zone = "Z0GONE"
 	if _, err := r.apply(rec); r.cloud.Class(err) != failure.Gone {
-		t.Errorf("a zone that went: %v", err)
+		t.Errorf("deleted zone: %v", err)
 	}
 	r.readFacts(model.AskHostedZones{})
 	if n := r.em.Calls().Count("ListHostedZones"); n != 2 {
-		t.Errorf("%d lists of zones, want a second one after a zone went", n)
+		t.Errorf("%d calls of ListHostedZones, want a second one after a zone was deleted", n)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestDeniedRecordsAreRetriedLater(t *testing.T) {
 		_, err := r.apply(rec)
 		var reason interface{ Reason() finding.Reason }
 		if r.cloud.Class(err) != failure.Denied || !errors.As(err, &reason) || reason.Reason() != finding.CertificatePending || !strings.Contains(err.Error(), rec.Name+" CNAME "+rec.Value) {
-			t.Errorf("want the record in a denial, got %v", err)
+			t.Errorf("want the record in the error, got %v", err)
 		}
 	}
 	if n := r.em.Calls().Count("ChangeResourceRecordSets"); n != 1 {
@@ -210,15 +210,15 @@ func TestDeniedRecordsAreRetriedLater(t *testing.T) {
 	r.em.Faults().ClearRules()
 	r.clock.Advance(5 * time.Minute)
 	if locked := r.readFacts(model.AskHostedZones{}).HostedZones.WriteFault; locked != nil {
-		t.Errorf("still locked: %v", locked)
+		t.Errorf("writes are still denied: %v", locked)
 	}
 	must(r.apply(rec))(t)
 	if !r.hasRecord("example.com") {
-		t.Error("no record once it is permitted")
+		t.Error("no record after AWS permits it")
 	}
 }
 
-func TestHostedZonesCannotBeListed(t *testing.T) {
+func TestFailedListOfHostedZonesIsRetriedLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  *store.Error
 		want observed.Fault
@@ -248,7 +248,7 @@ func TestHostedZonesCannotBeListed(t *testing.T) {
 	}
 }
 
-func TestRemovalOfRecords(t *testing.T) {
+func TestOnlyRecordsOfControllerAreDeleted(t *testing.T) {
 	r := newDNSHarness(t)
 	own := r.requestCertificate("a.example.com", "b.example.com")
 	r.clock.Advance(5 * time.Second)
@@ -260,30 +260,30 @@ func TestRemovalOfRecords(t *testing.T) {
 		return plan.DeleteRecord{Certificate: own.ARN, CreateRecord: rec}
 	}
 	if _, err := r.apply(gone(a)); r.cloud.Class(err) != failure.Conflict {
-		t.Errorf("of a certificate whose records are not known: %v", err)
+		t.Errorf("record of a certificate whose records are not known: %v", err)
 	}
 	v := r.readFacts(model.AskOwnCertificates{}, model.AskValidation{ARN: own.ARN}).Validations[own.ARN]
 	if len(v.Records) != 2 || v.InUse || !v.Records[0].SeenByACM {
 		t.Errorf("validation: %+v", v)
 	}
 	if _, err := r.apply(gone(createRecordStep(r.zone, "c.example.com"))); r.cloud.Class(err) != failure.Conflict {
-		t.Errorf("of no certificate: %v", err)
+		t.Errorf("record of no certificate: %v", err)
 	}
 	for range 2 { // the second call does not find the record
 		must(r.apply(gone(a)))(t)
 	}
 	if r.hasRecord("a.example.com") || !r.hasRecord("b.example.com") {
-		t.Error("not exactly the one record went")
+		t.Error("not exactly one record was deleted")
 	}
 	other := gone(b)
 	other.TTL = 61
 	must(r.apply(other))(t)
 	if !r.hasRecord("b.example.com") {
-		t.Error("a record of another user went")
+		t.Error("a record of another user was deleted")
 	}
 	other.Zone = "Z0GONE"
 	if res := must(r.apply(other))(t); !strings.Contains(res.Note, "stays") {
-		t.Errorf("a zone that went: %+v", res)
+		t.Errorf("deleted zone: %+v", res)
 	}
 	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Status: 403}}})
 	if res := must(r.apply(gone(b)))(t); !strings.Contains(res.Note, "stays") {
@@ -291,11 +291,11 @@ func TestRemovalOfRecords(t *testing.T) {
 	}
 	must(r.apply(plan.DeleteCertificate{ARN: own.ARN}))(t)
 	if v := r.readFacts(model.AskValidation{ARN: own.ARN}).Validations[own.ARN]; len(v.Records) > 0 {
-		t.Errorf("records of a certificate that is gone: %+v", v)
+		t.Errorf("records of a deleted certificate: %+v", v)
 	}
 }
 
-func TestPublicCertificatesOfAnyOwner(t *testing.T) {
+func TestPublicCertificatesOfAllOwnersAreRead(t *testing.T) {
 	r := newDNSHarness(t)
 	theirs := func(in *acm.RequestCertificateInput) {
 		in.ValidationMethod = acmtypes.ValidationMethodDns
@@ -310,7 +310,7 @@ func TestPublicCertificatesOfAnyOwner(t *testing.T) {
 	for _, c := range r.readFacts(model.AskPublicCertificates{}).PublicCertificates {
 		got[strings.Join(c.Domains, ",")] = true
 		if c.ARN == "" {
-			t.Error("one has no ARN")
+			t.Error("a certificate has no ARN")
 		}
 	}
 	if diff := cmp.Diff(map[string]bool{own.Domains[0]: true, "b.example.com": true}, got); diff != "" {
@@ -319,6 +319,6 @@ func TestPublicCertificatesOfAnyOwner(t *testing.T) {
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("c.example.com")})
 	r.clock.Advance(10 * time.Second)
 	if n := len(r.readFacts(model.AskPublicCertificates{}).PublicCertificates); n != 3 {
-		t.Errorf("%d ten seconds later", n)
+		t.Errorf("%d certificates ten seconds later, want 3", n)
 	}
 }

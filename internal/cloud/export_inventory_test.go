@@ -88,7 +88,7 @@ func checkTableIndex[E any](t *inventory.Table[E]) error {
 		slices.Sort(ids)
 	}
 	if d := cmp.Diff(want, have); d != "" {
-		return fmt.Errorf("keys (-of the entries +filed):\n%s", d)
+		return fmt.Errorf("keys (-entries +index):\n%s", d)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func checkTargetGroupUses(v *inventory.Inventory) error {
 		}
 	}
 	if d := cmp.Diff(parent, v.Parent); d != "" {
-		return fmt.Errorf("parents (-scanned +noted):\n%s", d)
+		return fmt.Errorf("parents (-scanned +recorded):\n%s", d)
 	}
 	return nil
 }

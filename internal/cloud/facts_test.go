@@ -44,7 +44,7 @@ func subnetIDs(a observed.SubnetAnswer) []string {
 	return out
 }
 
-func TestSubnets(t *testing.T) {
+func TestSubnetsBySchemeTagAndName(t *testing.T) {
 	r := newHarness(t)
 	slices.Sort(r.privateSubnets)
 	tagged := func(k string, vs ...string) model.AskSubnets {
@@ -132,7 +132,7 @@ func TestSecurityGroupsByIDAndName(t *testing.T) {
 	r.em.Calls().Reset()
 	r.readFacts(q)
 	if n := r.em.Calls().Total(); n != 0 {
-		t.Errorf("asked again: %d calls", n)
+		t.Errorf("second read: %d calls, want 0", n)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestSharedSecurityGroupInUseIsPreferred(t *testing.T) {
 	}
 	slices.Sort(groups)
 	if g := r.readFacts(model.AskBackendSecurityGroup{}).BackendSecurityGroup; g.ID != groups[0] {
-		t.Errorf("no security group has the tag: %s, want %s", g.ID, groups[0])
+		t.Errorf("no load balancer has a security group: got %s, want %s", g.ID, groups[0])
 	}
 	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: aws.String("old"), Subnets: r.publicSubnets, SecurityGroups: []string{groups[2]},
@@ -174,11 +174,11 @@ func TestSharedSecurityGroupInUseIsPreferred(t *testing.T) {
 	}))(t)
 	r.restart()
 	if f := r.readFacts(model.AskBackendSecurityGroup{}); f.BackendSecurityGroup.ID != groups[2] || f.BackendSecurityGroupUsers != 1 {
-		t.Errorf("one is carried: %s with %d users, want %s", f.BackendSecurityGroup.ID, f.BackendSecurityGroupUsers, groups[2])
+		t.Errorf("a load balancer has a security group: got %s with %d users, want %s", f.BackendSecurityGroup.ID, f.BackendSecurityGroupUsers, groups[2])
 	}
 }
 
-func TestTargetGroupByName(t *testing.T) {
+func TestTargetGroupIsFoundByNameOrARN(t *testing.T) {
 	r := newHarness(t)
 	in := &elb.CreateTargetGroupInput{Name: aws.String("external"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), VpcId: &r.vpc, TargetType: elbtypes.TargetTypeEnumIp}
 	arn := *must(r.elb.CreateTargetGroup(r.ctx, in))(t).TargetGroups[0].TargetGroupArn
@@ -212,7 +212,7 @@ func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 	var r *harness
 	named := false
 	r = newHarness(t, func(c *cloud.Config) {
-		c.Calls = &callRecorder{afterAttempt: func(call cloud.Call) {
+		c.CallRecorder = &callRecorder{afterAttempt: func(call cloud.Call) {
 			if !named || call.Operation != "CreateTargetGroup" {
 				return
 			}
@@ -244,7 +244,7 @@ func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, have, _ := r.makePlan(desiredStack(webStack)); len(have.TargetGroups) != 0 {
-		t.Errorf("taken for the stack's: %+v", have.TargetGroups)
+		t.Errorf("target groups of another owner in the stack: %+v", have.TargetGroups)
 	}
 }
 

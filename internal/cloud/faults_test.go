@@ -59,7 +59,7 @@ func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 			}
 			r.em.Faults().ClearRules()
 			if f := read(); f != nil {
-				t.Errorf("the read succeeds, and yet: %+v", f)
+				t.Errorf("fault after a successful read: %+v", f)
 			}
 		})
 	}
@@ -90,9 +90,9 @@ func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	}
 }
 
-// TestAPostponedReadIsNoFault checks that an observation fails with a time to retry, and reports no fault, if the rate
+// TestPostponedReadIsNotReportedAsFault checks that an observation fails with a time to retry, and reports no fault, if the rate
 // limiter of the controller postpones a read.
-func TestAPostponedReadIsNoFault(t *testing.T) {
+func TestPostponedReadIsNotReportedAsFault(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
 		paces, err := ratelimit.ParseTokenBuckets("ACM:.*=0.001:1")
 		if err != nil {

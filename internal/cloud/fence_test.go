@@ -141,7 +141,7 @@ func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 		"before a retry": {func(r *harness, l *lease) {
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Throttle: true, After: l.setLost}})
 		}, 1},
-		"while the call waits for its turn": {func(r *harness, l *lease) {
+		"while the call waits for the rate limiter": {func(r *harness, l *lease) {
 			paces, err := ratelimit.ParseTokenBuckets(elbService + ":^Create=0.2:1")
 			if err != nil {
 				r.t.Fatal(err)
@@ -158,7 +158,7 @@ func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 			r.restart()
 			time.AfterFunc(time.Second, l.setLost)
 		}, 0},
-		"while the connection comes about": {func(r *harness, l *lease) {
+		"while the connection is opened": {func(r *harness, l *lease) {
 			r.cfg.HTTP = r.newPipeClient(r.em.Handler(), func(ctx context.Context) error { return sleepOrDone(ctx, 2*time.Second) })
 			r.cfg.Endpoints = map[string]string{elbService: "http://aws.test"}
 			r.restart()
@@ -176,7 +176,7 @@ func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 					t.Errorf("want class %v, got %v: %v", failure.Fenced, got, err)
 				}
 				if n := r.countAttempts(operation); n != c.want {
-					t.Errorf("want %d attempts on the wire, got %d", c.want, n)
+					t.Errorf("want %d attempts to reach AWS, got %d", c.want, n)
 				}
 			})
 		})

@@ -83,7 +83,7 @@ func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) 
 	r.createNetwork()
 	r.cfg = cloud.Config{
 		Cluster: cluster, Region: region, VPC: r.vpc, Credentials: cfg.Credentials, HTTP: em.Client(),
-		Reachability: true, RuleTags: true, MaxAttempts: 1, TokenBuckets: []ratelimit.TokenBucket{}, Version: "test",
+		SubnetDiscoveryByReachability: true, RuleTags: true, MaxAttempts: 1, TokenBuckets: []ratelimit.TokenBucket{}, Version: "test",
 	}
 	for _, e := range edit {
 		e(&r.cfg)
@@ -174,7 +174,7 @@ func (r *harness) makePlan(want model.Stack) (plan.Plan, observed.Stack, finding
 		}
 		questions = append(questions, p.Questions...)
 	}
-	r.t.Fatal("the plan never stops asking")
+	r.t.Fatal("the plan still has questions after 5 rounds")
 	return plan.Plan{}, observed.Stack{}, nil
 }
 
@@ -214,7 +214,7 @@ func (r *harness) checkConverges(want model.Stack) {
 	if diff := cmp.Diff(r.observe(want), remembered, equateEmpty, cmp.FilterPath(func(p cmp.Path) bool {
 		return p.Last().String() == ".State"
 	}, cmp.Ignore()), ignoreMissingAttributes); diff != "" {
-		r.t.Errorf("what is remembered is not what is there (-there +remembered):\n%s", diff)
+		r.t.Errorf("the inventory differs from AWS (-AWS +inventory):\n%s", diff)
 	}
 }
 
@@ -237,7 +237,7 @@ func (r *harness) checkNoSteps(want model.Stack) {
 	p, _, _ := r.makePlan(want)
 	for _, s := range p.Steps {
 		if !plan.WritesToKubernetes(s.Do) {
-			r.t.Errorf("still to do: %s (%s) %v", s.ID, s.Why, s.Changes)
+			r.t.Errorf("step that is left: %s (%s) %v", s.ID, s.Why, s.Changes)
 		}
 	}
 }

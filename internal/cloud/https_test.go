@@ -73,7 +73,7 @@ func TestCertificateChangesConverge(t *testing.T) {
 	r.checkConverges(desiredStack(webStack))
 }
 
-func TestCertificatesOfTheRegion(t *testing.T) {
+func TestCertificatesOfRegionAreRead(t *testing.T) {
 	r := newHarness(t)
 	a, b := r.importCertificate("a.example.com", "*.a.example.com"), r.importCertificate("b.test")
 	r.takeCallCounts()

@@ -29,18 +29,18 @@ func TestCreateMakesFewReadsAndRecordsItsWrites(t *testing.T) {
 	}
 	r.checkNoSteps(want)
 	if got := r.takeCallCounts(); got != "" {
-		t.Errorf("a look after our own writes costs calls:\n%s", got)
+		t.Errorf("a plan after our own writes makes calls:\n%s", got)
 	}
 	// A plan for a second stack makes no read call.
 	p, _, _ = r.makePlan(desiredStack(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "second"}))
 	if got := r.takeCallCounts(); got != "" {
-		t.Errorf("planning another one costs calls:\n%s", got)
+		t.Errorf("a plan of a second stack makes calls:\n%s", got)
 	}
 	if err := r.apply(p); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.em.Calls().Total(); n != 8 {
-		t.Errorf("another one took %d calls:\n%s", n, r.takeCallCounts())
+		t.Errorf("applying the second stack made %d calls, want 8:\n%s", n, r.takeCallCounts())
 	}
 }
 
@@ -76,6 +76,6 @@ func TestDeletionLeavesNoResources(t *testing.T) {
 	r.cloud.Forget()
 	_, have, _ := r.makePlan(deletedStack(webStack))
 	if n := len(have.LoadBalancers) + len(have.TargetGroups) + len(have.SecurityGroups); n != 0 {
-		t.Errorf("left behind: %+v", have)
+		t.Errorf("resources that still exist: %+v", have)
 	}
 }

@@ -149,7 +149,7 @@ func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 			}
 			r.cloud.Forget()
 			if have := r.observe(gone); len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups) > 0 {
-				t.Fatalf("left behind: %+v", have)
+				t.Fatalf("resources that still exist: %+v", have)
 			}
 		})
 	}

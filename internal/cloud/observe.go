@@ -51,7 +51,7 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	switch q := q.(type) {
 	case model.AskLoadBalancers:
-		out.Facts.Endpoints[q.Key()], err = c.accelerators.LoadBalancers(ctx, q)
+		out.Facts.Endpoints[q.Key()], err = c.accelerators.FindEndpointLoadBalancers(ctx, q)
 	case model.AskAcceleratorsOf:
 		out.Facts.Accelerators[q.ARN] = c.accelerators.AcceleratorsWithEndpoint(q.ARN)
 	case model.AskAccelerator, model.AskAcceleratorState, model.AskSharedAccelerator:
@@ -67,7 +67,7 @@ func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *obser
 // next observation reads it.
 func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	ctx = callerForStack(ctx, id)
-	if plan.IsAcceleratorPart(s.Address.Kind) {
+	if plan.IsAcceleratorKind(s.Address.Kind) {
 		return c.accelerators.Apply(ctx, id, s, known)
 	}
 	res, err := c.writer.Apply(ctx, id, s, known)

@@ -33,7 +33,7 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 		if vpc != c.client.VPC || value == "" || !naming.BelongsToCluster(c.client.Config.Cluster, tags) || tags[naming.ResourceTag(kind)] == "" {
 			return
 		}
-		of := inventory.StackOf(kind, value)
+		of := inventory.StackFromTagValue(kind, value)
 		out[of] = append(out[of], id)
 	}
 	c.inv.WithReadLock(func() {

@@ -62,7 +62,7 @@ func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 			}
 			service := services[strings.ToLower(m[1])]
 			if service == "" {
-				t.Errorf("%s: %s is of a service that is not known here", name, m[0])
+				t.Errorf("%s: call %s has no service in the table of this test", name, m[0])
 			}
 			used[service+":"+operation] = true
 		}

@@ -41,7 +41,7 @@ func TestAnInterruptedReadIsResumed(t *testing.T) {
 			ask := []model.Question{model.AskSubnets{Choice: model.SubnetsTagged{}}}
 			first, err := r.cloud.Observe(r.ctx, webStack, ask)
 			if err == nil && len(first.Facts.Faults) == 0 {
-				t.Fatal("the first reading did not fail")
+				t.Fatal("the first read did not fail")
 			}
 			for key := range first.Facts.Faults {
 				t.Log("fault in", key)

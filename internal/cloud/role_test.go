@@ -85,7 +85,7 @@ func TestAccountsDoNotShareCachedTargetGroups(t *testing.T) {
 	}
 }
 
-func TestARefusalIsCached(t *testing.T) {
+func TestDeniedRoleAndMissingTargetGroupAreCached(t *testing.T) {
 	r := newHarness(t)
 	account, arn := r.createTargetGroupInOtherAccount()
 	account.ExternalID = "guess-work"
@@ -129,7 +129,7 @@ func TestErrorsOfAssumeRoleDoNotContainTheExternalID(t *testing.T) {
 	}
 }
 
-func TestAnInvisibleVPCIsCached(t *testing.T) {
+func TestMissingVPCIsCached(t *testing.T) {
 	r := newHarness(t)
 	r.takeCallCounts()
 	for range 2 {
@@ -147,7 +147,7 @@ func TestAnInvisibleVPCIsCached(t *testing.T) {
 	}
 }
 
-func TestAWSRequiresAvailabilityZones(t *testing.T) {
+func TestRegisterReportsMissingZone(t *testing.T) {
 	r := newHarness(t)
 	r.checkConverges(desiredStack(webStack))
 	arn := r.groupARN("api")

@@ -41,9 +41,9 @@ func (r *harness) takeMutatingCalls() string {
 	return strings.Join(out, " ")
 }
 
-// TestTaggingServiceMissesNewResources checks that a resource that was just created is neither created again nor treated as
+// TestNewResourcesMissingInTaggingServiceAreKnown checks that a resource that was just created is neither created again nor treated as
 // deleted while the Resource Groups Tagging API does not show it yet. This also holds after a restart of the controller.
-func TestTaggingServiceMissesNewResources(t *testing.T) {
+func TestNewResourcesMissingInTaggingServiceAreKnown(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, taggingDelay + time.Second, time.Hour} {
 		t.Run(after.String(), func(t *testing.T) {
 			r := newTaggingServiceHarness(t)
@@ -79,9 +79,9 @@ func TestTaggingServiceMissesNewResources(t *testing.T) {
 	}
 }
 
-// TestTaggingServiceShowsDeletedResources checks that the controller makes no mutating call for a deleted resource that the
+// TestDeletedResourcesInTaggingServiceAreIgnored checks that the controller makes no mutating call for a deleted resource that the
 // Resource Groups Tagging API still returns. It still finds the resources of an existing stack.
-func TestTaggingServiceShowsDeletedResources(t *testing.T) {
+func TestDeletedResourcesInTaggingServiceAreIgnored(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	if err := r.converge(fullStack()); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 		r.clock.Advance(2 * time.Minute)
 	}
 	if got := r.takeMutatingCalls(); got != "" {
-		t.Errorf("calls %s for what is gone", got)
+		t.Errorf("mutating calls for deleted resources: %s", got)
 	}
 	// The Resource Groups Tagging API returns a deleted stack and an existing one. The existing one is found.
 	other := desiredStack(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"})
@@ -109,13 +109,13 @@ func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	r.takeMutatingCalls()
 	r.checkNoSteps(other)
 	if got := r.takeMutatingCalls(); got != "" {
-		t.Errorf("calls %s for what is there", got)
+		t.Errorf("mutating calls for existing resources: %s", got)
 	}
 }
 
-// TestTaggingServiceReturnsOldTagsWhileCallsFail checks that a stack converges while the Resource Groups Tagging API returns
+// TestStackConvergesWithOldTagsAndLostAnswers checks that a stack converges while the Resource Groups Tagging API returns
 // old tags. In run n, the answer to call n is lost and the controller restarts.
-func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
+func TestStackConvergesWithOldTagsAndLostAnswers(t *testing.T) {
 	for n, hit := 1, true; hit; n++ {
 		r := newTaggingServiceHarness(t)
 		hit = false
@@ -161,9 +161,9 @@ func TestTagsChangedOutsideAreRestored(t *testing.T) {
 	}
 }
 
-// TestTaggingServiceShowsAnotherVPC checks that the controller does not change the resources of a cluster with the same name
+// TestResourcesOfOtherVPCInTaggingServiceAreIgnored checks that the controller does not change the resources of a cluster with the same name
 // in another VPC, because that is another cluster.
-func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
+func TestResourcesOfOtherVPCInTaggingServiceAreIgnored(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
 	tags := []elbtypes.Tag{
@@ -181,7 +181,7 @@ func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	r.checkCounts(0, 1)
 	_, have, _ := r.makePlan(deletedStack(webStack))
 	if len(have.TargetGroups) > 0 {
-		t.Errorf("taken for the cluster's: %+v", have.TargetGroups)
+		t.Errorf("target groups of another VPC in the stack: %+v", have.TargetGroups)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-func TestANewTargetGroupIsNotRead(t *testing.T) {
+func TestTargetsOfNewTargetGroupAreNotRead(t *testing.T) {
 	r := newHarness(t)
 	p, _, _ := r.makePlan(desiredStack(webStack))
 	if err := r.apply(p); err != nil {
@@ -37,10 +37,10 @@ func TestANewTargetGroupIsNotRead(t *testing.T) {
 	}
 }
 
-// TestATargetGroupIsReplacedByOneOfTheSameName checks that the controller finds the new target group if another client
+// TestReplacementOfTargetGroupIsFoundByName checks that the controller finds the new target group if another client
 // replaces a target group by one with the same name. It finds it when the cached answer is too old, or when AWS reports that
 // the old target group does not exist.
-func TestATargetGroupIsReplacedByOneOfTheSameName(t *testing.T) {
+func TestReplacementOfTargetGroupIsFoundByName(t *testing.T) {
 	r := newHarness(t)
 	groups := r.cloud.TargetGroupsOf(bindings.Account{})
 	arns := map[string]bool{}
@@ -68,17 +68,17 @@ func TestATargetGroupIsReplacedByOneOfTheSameName(t *testing.T) {
 	second := makeOne()
 	r.clock.Advance(6 * time.Second)
 	if got := named(5 * time.Second); got != second {
-		t.Errorf("who asks for a fresh answer gets %s", got)
+		t.Errorf("with maximum age 5 s: got %s", got)
 	}
 	must(r.elb.DeleteTargetGroup(r.ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: &second}))(t)
 	third := makeOne()
 	if got := named(time.Hour); got != second {
-		t.Errorf("who takes an old answer gets %s", got)
+		t.Errorf("with maximum age 1 h: got %s", got)
 	}
 	if _, err := groups.TargetHealth(r.ctx, second, 0); err == nil {
 		t.Fatal("no error")
 	}
 	if got := named(time.Hour); got != third {
-		t.Errorf("after it was found to be gone %s", got)
+		t.Errorf("after AWS reported that it does not exist: got %s", got)
 	}
 }

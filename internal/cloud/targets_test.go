@@ -71,14 +71,14 @@ func TestCachedTargetsIncludeOwnWrites(t *testing.T) {
 	}
 	want := map[string]string{"10.0.128.10": "draining", "10.0.128.11": "healthy"}
 	if diff := cmp.Diff(want, r.targetStates(arn, time.Hour)); diff != "" {
-		t.Errorf("remembered: -want +got:\n%s", diff)
+		t.Errorf("cached: -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(want, r.targetStates(arn, 0)); diff != "" {
-		t.Errorf("there: -want +got:\n%s", diff)
+		t.Errorf("in AWS: -want +got:\n%s", diff)
 	}
 }
 
-func TestTargetGroupOfAnyOwner(t *testing.T) {
+func TestTargetGroupIsReadByARNOrName(t *testing.T) {
 	r := newHarness(t)
 	r.checkConverges(desiredStack(webStack))
 	arn := r.groupARN("api")
@@ -130,11 +130,11 @@ func TestENIsOfInstancesAndAddresses(t *testing.T) {
 	q = bindings.ENIQuery{Instances: []string{id}}
 	must(r.cloud.ENIs(r.ctx, q))(t)
 	if got := r.takeCallCounts(); got != "" {
-		t.Errorf("calls for what is known:\n%s", got)
+		t.Errorf("calls for cached ENIs:\n%s", got)
 	}
 	q.ExpectedAddresses = map[string][]string{id: {"10.0.128.77"}}
 	got = must(r.cloud.ENIs(r.ctx, q))(t)
-	if _, ok := network.ENIOf("10.0.128.77", got.ByInstance[id]); !ok {
+	if _, ok := network.ENIWithAddress("10.0.128.77", got.ByInstance[id]); !ok {
 		t.Errorf("the new address is not seen: %v", got)
 	}
 	if got := r.takeCallCounts(); got != "DescribeInstances 1" {
@@ -142,7 +142,7 @@ func TestENIsOfInstancesAndAddresses(t *testing.T) {
 	}
 }
 
-func TestEndpointRules(t *testing.T) {
+func TestEndpointRulesAreChangedAndCached(t *testing.T) {
 	r := newHarness(t)
 	extra := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("extra"), Description: aws.String("x"), VpcId: &r.vpc}))(t).GroupId
 	one := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8", Description: network.SharedRuleDescription}
@@ -169,7 +169,7 @@ func TestEndpointRules(t *testing.T) {
 	}
 	want := map[string][]model.IngressRule{r.nodeSecurityGroup: {two}, extra: {one}}
 	if diff := cmp.Diff(want, rules()); diff != "" {
-		t.Errorf("remembered: -want +got:\n%s", diff)
+		t.Errorf("cached: -want +got:\n%s", diff)
 	}
 	if got := r.takeCallCounts(); got != "AuthorizeSecurityGroupIngress 2\nDescribeSecurityGroups 2\nRevokeSecurityGroupIngress 1" {
 		t.Errorf("calls:\n%s", got)
@@ -181,7 +181,7 @@ func TestEndpointRules(t *testing.T) {
 	}
 	r.takeCallCounts()
 	if diff := cmp.Diff(want, rules()); diff != "" {
-		t.Errorf("there: -want +got:\n%s", diff)
+		t.Errorf("in AWS: -want +got:\n%s", diff)
 	}
 	if got := r.takeCallCounts(); got == "" {
 		t.Error("the security group was not read again")

@@ -52,7 +52,7 @@ func TestAcceleratorsAreRead(t *testing.T) {
 		t.Error(d)
 	}
 	if got := List[*aga.GlobalAccelerator](v, Query{Kind: KindGlobalAccelerator, Index: ByFinalizer, Value: "aga.k8s.aws/resources"}); len(got) != 1 {
-		t.Errorf("%d are found by their finalizer", len(got))
+		t.Errorf("%d GlobalAccelerators are found by finalizer, want 1", len(got))
 	}
 	reduced := Reduce(ga.DeepCopy(), "")
 	if d := cmp.Diff(map[string]string{"fulcrum.dev/protect": "true"}, reduced.GetAnnotations()); d != "" || reduced.GetLabels() != nil {
@@ -95,10 +95,10 @@ func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersOfOtherControllersAreRead checks that Reduce keeps the load balancer in the status of a Service of type
+// TestReduceKeepsLoadBalancersOfServices checks that Reduce keeps the load balancer in the status of a Service of type
 // LoadBalancer, and removes the rest of the status. The load balancer may be an endpoint of an accelerator, even if another
 // controller created it.
-func TestLoadBalancersOfOtherControllersAreRead(t *testing.T) {
+func TestReduceKeepsLoadBalancersOfServices(t *testing.T) {
 	shown := func(of corev1.ServiceType) *corev1.Service {
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api"}, Spec: corev1.ServiceSpec{Type: of}}
 		svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "api.elb.amazonaws.com"}}

@@ -33,7 +33,7 @@ func (v *View) Definition(kind Kind) Definition {
 	}
 	out, err := d.Definition(kind)
 	if err != nil {
-		v.err = fmt.Errorf("read the definition of %s: %w", kind, err)
+		v.err = fmt.Errorf("read the CustomResourceDefinition of %s: %w", kind, err)
 	}
 	return out
 }

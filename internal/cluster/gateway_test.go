@@ -113,7 +113,7 @@ func TestClearedStatusOfAGateway(t *testing.T) {
 		return gw
 	}
 	if ClearedStatus(get(), albGatewayFinalizer) != nil {
-		t.Error("there is nothing to clear")
+		t.Error("ClearedStatus returned a status, although there is nothing to clear")
 	}
 	patch := func(fields any) {
 		data, err := json.Marshal(map[string]any{"status": fields})
@@ -144,6 +144,6 @@ func TestClearedStatusOfAGateway(t *testing.T) {
 	both := get().DeepCopy()
 	both.Finalizers = append(both.Finalizers, nlbGatewayFinalizer)
 	if ClearedStatus(both, albGatewayFinalizer) != nil {
-		t.Error("the Gateway shows another load balancer by now")
+		t.Error("ClearedStatus would clear the status of the other load balancer")
 	}
 }

@@ -221,7 +221,7 @@ func TestReduceIsIdempotentAndHidesHeartbeats(t *testing.T) {
 	}
 }
 
-func TestOwnStatusAndAnnotationsAreNoChange(t *testing.T) {
+func TestSameContentIgnoresPlanAnnotation(t *testing.T) {
 	ing := func(version string, annotations map[string]string) Object {
 		return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: version, Annotations: annotations}}
 	}

@@ -247,8 +247,8 @@ func (m *Memory) Delete(ref Ref) error {
 	return err
 }
 
-// Read copies the stored object with the kind and name of obj into obj. It returns a NotFound error if there is none.
-func (m *Memory) Read(obj Object) error {
+// ReadInto copies the stored object with the kind and name of obj into obj. It returns a NotFound error if there is none.
+func (m *Memory) ReadInto(obj Object) error {
 	ref, res, err := m.refAndResource(obj)
 	if err != nil {
 		return err
@@ -266,8 +266,8 @@ func (m *Memory) Read(obj Object) error {
 	return json.Unmarshal(data, obj)
 }
 
-// Remove is Delete for the object with the kind and name of obj.
-func (m *Memory) Remove(obj Object) error {
+// DeleteObject is Delete for the object with the kind and name of obj.
+func (m *Memory) DeleteObject(obj Object) error {
 	ref, _, err := m.refAndResource(obj)
 	if err != nil {
 		return err

@@ -220,7 +220,7 @@ func BenchmarkMemory(b *testing.B) {
 					objs := make([]Object, n)
 					before := heapSize()
 					for i := range objs {
-						if objs[i] = copyWithOwnStrings(b, typical(i)); form == "kept" {
+						if objs[i] = copyWithoutSharedStrings(b, typical(i)); form == "kept" {
 							objs[i] = Reduce(objs[i], "")
 						}
 					}
@@ -232,8 +232,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// copyWithOwnStrings copies an object so that the copy shares no strings with other objects, as if it came from an API server.
-func copyWithOwnStrings(b *testing.B, obj Object) Object {
+// copyWithoutSharedStrings copies an object so that the copy shares no strings with other objects, as if it came from an API server.
+func copyWithoutSharedStrings(b *testing.B, obj Object) Object {
 	kind, _ := KindOf(obj)
 	typ, _ := TypeOf(kind)
 	out := typ.New()

@@ -95,10 +95,10 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	}
 }
 
-// readIngressWithReferences lists the Ingresses of IngressGroups in a namespace, or in all if ns is empty, and reads the
+// readIngressesAndServices lists the Ingresses of IngressGroups in a namespace, or in all if ns is empty, and reads the
 // Services that they name. Its later reads thus depend on earlier results, as in a run. It returns the names and versions of
 // the objects that it has read.
-func readIngressWithReferences(v *View, ns string) string {
+func readIngressesAndServices(v *View, ns string) string {
 	var seen []string
 	note := func(o Object) { seen = append(seen, RefOf(o).String()+"@"+o.GetResourceVersion()) }
 	for _, g := range []string{"a", "b"} {
@@ -136,7 +136,7 @@ func TestTrackerFindsAffectedConsumers(t *testing.T) {
 		answers, views := map[string]string{}, map[string]*View{}
 		run := func(k string) {
 			v := NewView(m)
-			answers[k], views[k] = readIngressWithReferences(v, k), v
+			answers[k], views[k] = readIngressesAndServices(v, k), v
 			tracker.Record(k, v)
 		}
 		for _, k := range consumers {
@@ -156,7 +156,7 @@ func TestTrackerFindsAffectedConsumers(t *testing.T) {
 				if named := slices.Contains(affected, k); named != asked {
 					t.Fatalf("seed %d: %v -> %v: consumer %q named %v, asked %v", seed, old, new, k, named, asked)
 				}
-				if fresh := readIngressWithReferences(NewView(m), k); fresh != answers[k] && !slices.Contains(affected, k) {
+				if fresh := readIngressesAndServices(NewView(m), k); fresh != answers[k] && !slices.Contains(affected, k) {
 					t.Fatalf("seed %d: the answers of %q changed from %s to %s unnoticed", seed, k, answers[k], fresh)
 				}
 			}
@@ -230,7 +230,7 @@ func changeAtRandom(t *testing.T, rnd *rand.Rand, m *Memory) {
 	}
 }
 
-func TestSubscribingDependsOnObjectsWithoutReadingThem(t *testing.T) {
+func TestViewSubscriptions(t *testing.T) {
 	m, err := NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func (l *LoadedObjects) addDocument(decode runtime.Decoder, doc []byte) error {
 		return fmt.Errorf("%s has no metadata", head.Kind)
 	}
 	if o.GetName() == "" {
-		return fmt.Errorf("%s: metadata.name is not set; name the object, also where it has a generateName", head.Kind)
+		return fmt.Errorf("%s: metadata.name is not set; set it, even if the object has metadata.generateName", head.Kind)
 	}
 	if typ.Namespaced && o.GetNamespace() == "" {
 		o.SetNamespace("default")

@@ -17,8 +17,8 @@ func TestLoadYAMLOfLists(t *testing.T) {
 		"kind: List\napiVersion: v1\nitems: [{metadata: {name: a}}]": "document 1: item 1: not a Kubernetes object; it needs apiVersion, kind and metadata",
 		"kind: ServiceList\napiVersion: v1\nitems: [null]":           "",
 		"metadata: {name: a}": "document 1: not a Kubernetes object; it needs apiVersion, kind and metadata",
-		"apiVersion: v1\nkind: Service\nmetadata: {namespace: shop}":                                                      "document 1: Service: metadata.name is not set; name the object, also where it has a generateName",
-		"apiVersion: v1\nkind: Service\nmetadata: {generateName: a-}":                                                     "document 1: Service: metadata.name is not set; name the object, also where it has a generateName",
+		"apiVersion: v1\nkind: Service\nmetadata: {namespace: shop}":                                                      "document 1: Service: metadata.name is not set; set it, even if the object has metadata.generateName",
+		"apiVersion: v1\nkind: Service\nmetadata: {generateName: a-}":                                                     "document 1: Service: metadata.name is not set; set it, even if the object has metadata.generateName",
 		"apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\nkind: ServiceList\napiVersion: v1\nitems: [{kind: {}}]": "document 2: item 1: kind is of type object, which is not allowed there; write it in quotes if it should be a string",
 	} {
 		l, err := LoadYAML([]byte(text))

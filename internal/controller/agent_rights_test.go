@@ -25,10 +25,10 @@ func TestAgentConfigurationWithoutRight(t *testing.T) {
 	const resource = "albtargetcontrolconfigs"
 	for _, verb := range []string{"", "get"} {
 		t.Run(resource+"/"+verb, func(t *testing.T) {
-			roles := rights.WithoutVerb("fulcrum-target-control", resource, verb)
+			roles := rights.RolesWithoutVerb("fulcrum-target-control", resource, verb)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				code, reason := http.StatusNotFound, metav1.StatusReasonNotFound
-				if !rights.Allows(roles, v1beta1.GroupVersion.Group, resource, "get", "shop", webhook.AgentConfigName) {
+				if !rights.RolesAllow(roles, v1beta1.GroupVersion.Group, resource, "get", "shop", webhook.AgentConfigName) {
 					code, reason = http.StatusForbidden, metav1.StatusReasonForbidden
 				}
 				w.Header().Set("Content-Type", "application/json")

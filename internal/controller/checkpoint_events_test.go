@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestBindingCheckpointsEnqueueNoStack checks that a change of the checkpoint of a binding does not enqueue the stack that
+// TestStacksIgnoreBindingCheckpoints checks that a change of the checkpoint of a binding does not enqueue the stack that
 // has read the binding. Each other change of the binding enqueues the stack.
-func TestBindingCheckpointsEnqueueNoStack(t *testing.T) {
+func TestStacksIgnoreBindingCheckpoints(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)

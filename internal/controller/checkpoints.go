@@ -19,11 +19,11 @@ type TextStore interface {
 	Write(ctx context.Context, text string) error
 }
 
-// Checkpoints stores the checkpoints of stacks (checkpoint.Book) for the next process. Without them, the next process
+// Checkpoints stores the checkpoints of stacks (checkpoint.Registry) for the next process. Without them, the next process
 // compares all stacks with AWS at the start. A failed write may also delay such a comparison. Therefore Checkpoints logs the
 // first of several failures in a row, and repeats a failed write with a back-off.
 type Checkpoints struct {
-	Book  *checkpoint.Book
+	Book  *checkpoint.Registry
 	Store TextStore
 	// Fence, if not nil, prevents a process that has lost its lease from overwriting the checkpoints of the next leader.
 	Fence engine.Fence
@@ -44,14 +44,14 @@ type Checkpoints struct {
 func (c *Checkpoints) Load(ctx context.Context) {
 	text, err := c.Store.Read(ctx)
 	if err != nil {
-		c.Log.Info("failed to read checkpoints", "err", err.Error(), "effect", "everything is compared with AWS at once")
+		c.Log.Info("failed to read checkpoints", "err", err.Error(), "effect", "all load balancers are compared with AWS immediately")
 		c.Book.BeginUnavailable()
 		return
 	}
 	stacks, leftOut := c.Book.Begin(text)
 	c.Log.Info("read checkpoints", "loadBalancers", stacks)
 	if leftOut > 0 {
-		c.Log.Info("left out checkpoints of another version", "lines", leftOut, "effect", "their load balancers are compared with AWS at once")
+		c.Log.Info("ignored checkpoints of another version", "lines", leftOut, "effect", "their load balancers are compared with AWS immediately")
 	}
 }
 
@@ -80,7 +80,7 @@ func (c *Checkpoints) save(ctx context.Context) error {
 		c.limiter.countWrite(len(text))
 		err := c.Store.Write(ctx, text)
 		if err != nil && !c.lastWriteFailed {
-			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "after the next start all load balancers are compared with AWS at once; a change that was reverted before the start is detected within 45 minutes")
+			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "after the next start all load balancers are compared with AWS immediately; a change that was reverted before the start is detected within 45 minutes")
 		}
 		c.lastWriteFailed = err != nil
 		return err

@@ -50,9 +50,9 @@ func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 	}
 }
 
-// TestAFencedCheckpointWriteDelaysNoRun checks that a run does not wait any longer for a checkpoint to be written after the
+// TestRunsContinueIfFenceRefusesCheckpointWrite checks that a run does not wait any longer for a checkpoint to be written after the
 // fence has refused the write, for example because the lease is lost. Nothing is written then.
-func TestAFencedCheckpointWriteDelaysNoRun(t *testing.T) {
+func TestRunsContinueIfFenceRefusesCheckpointWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 		store := &memoryStore{}

@@ -23,8 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
-// classController is the name of the controller of GatewayClasses and configurations of Gateways, in logs and metrics.
-const classController = "aws-lbc-gateway-class-controller"
+// classControllerName is the name of the controller of GatewayClasses and configurations of Gateways, in logs and metrics.
+const classControllerName = "aws-lbc-gateway-class-controller"
 
 // classReconciler reconciles GatewayClasses, the configurations of Gateways, and ListenerSets. It also reports objects that
 // no controller serves because the name of their class is mistyped.
@@ -43,12 +43,12 @@ type classReconciler struct {
 	statusCleared map[cluster.Ref]time.Time
 }
 
-// ClassLine returns the controller of GatewayClasses and of the configurations of Gateways. clock provides the times in
+// ClassController returns the controller of GatewayClasses and of the configurations of Gateways. clock provides the times in
 // their conditions. versions are the versions of the installed Gateway API CRDs.
-func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) queue.Line[cluster.Ref] {
+func ClassController(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) queue.Controller[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, clock, versions)
-	return queue.Line[cluster.Ref]{
-		Name: classController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s,
+	return queue.Controller[cluster.Ref]{
+		Name: classControllerName, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s,
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *classReconciler) Label(r cluster.Ref) []any {
 }
 
 // Controller implements queue.Reconciler.
-func (s *classReconciler) Controller(cluster.Ref) string { return classController }
+func (s *classReconciler) Controller(cluster.Ref) string { return classControllerName }
 
 // Tenant implements queue.Reconciler.
 func (s *classReconciler) Tenant(r cluster.Ref) string { return r.Namespace }
@@ -142,7 +142,7 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 		return queue.NextRun{After: durations.RetryPeriod}, nil
 	}
 	if err != nil {
-		s.metrics.errors.WithLabelValues(classController, "update_status_error").Inc()
+		s.metrics.errors.WithLabelValues(classControllerName, "update_status_error").Inc()
 		return queue.NextRun{}, err
 	}
 	if len(patches) > 0 {

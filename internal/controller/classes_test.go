@@ -307,7 +307,7 @@ func TestConfigurationsInUseRetainTheirFinalizer(t *testing.T) {
 	}
 }
 
-func TestRulesWithoutTheSecretOfTheirClientAreNotAccepted(t *testing.T) {
+func TestListenerRuleConfigurationsNeedTheirClientSecret(t *testing.T) {
 	w := newClassHarness(t, "")
 	w.reconciler.options.SecretKey, w.reconciler.options.SecretValue = "tls", "yes"
 	status := func(accepted bool, message string) {

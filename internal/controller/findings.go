@@ -20,7 +20,7 @@ type findings struct {
 }
 
 var findingsDesc = prometheus.NewDesc("fulcrum_findings",
-	"Current findings, by the object that has to be changed, the documented reason, and the severity. Objects beyond the first 200 are counted under the name _other.",
+	"Current findings, by the object that has to be changed, the documented reason, and the severity. Series beyond the first 200 are added up under the name _other.",
 	[]string{"kind", "namespace", "name", "reason", "severity"}, nil)
 
 // maxSeries is the maximum number of series that name an object, because tenants can create any number of faulty objects.

@@ -25,7 +25,7 @@ import (
 func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager, source *kube.Source) error {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("create the client of discovery: %w", err)
+		return fmt.Errorf("create the discovery client: %w", err)
 	}
 	w := &kindsWatch{
 		gates: s.Config.Gates, withAccelerators: servesAccelerators(withDiscoveredSettings(s.Config, aws)), source: source, log: s.Log.WithName("gateways"),
@@ -34,7 +34,7 @@ func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager
 		},
 	}
 	if s.Config.Gates.IsEnabled(acceleratorFeature.gate) && !w.withAccelerators {
-		w.log.Info("ignored feature gate: AWS Global Accelerator does not exist in this partition", "gate", acceleratorFeature.gate, "region", aws.Region, "partition", services.Partition(aws.Region))
+		w.log.Info("ignored feature gate: partition has no AWS Global Accelerator", "gate", acceleratorFeature.gate, "region", aws.Region, "partition", services.Partition(aws.Region))
 	}
 	if err := w.startInstalledKinds(ctx); err != nil {
 		return err
@@ -49,7 +49,7 @@ func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager
 func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source, versions *Versions) error {
 	c, err := metadata.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("create the client of metadata: %w", err)
+		return fmt.Errorf("create the metadata client: %w", err)
 	}
 	w := &versionsWatch{
 		versions: versions, log: s.Log.WithName("gateways"),

@@ -12,19 +12,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// kindMemory is a kindReader. read has the kinds that are watched, and used has the kinds that have objects.
-type kindMemory struct{ read, used map[cluster.Kind]bool }
+// fakeKindReader is a kindReader. read has the kinds that are watched, and used has the kinds that have objects.
+type fakeKindReader struct{ read, used map[cluster.Kind]bool }
 
-func (k kindMemory) Installed(kind cluster.Kind) bool { return k.read[kind] }
+func (k fakeKindReader) Installed(kind cluster.Kind) bool { return k.read[kind] }
 
-func (k kindMemory) StartKinds(_ context.Context, kinds, _ []cluster.Kind) error {
+func (k fakeKindReader) StartKinds(_ context.Context, kinds, _ []cluster.Kind) error {
 	for _, kind := range kinds {
 		k.read[kind] = true
 	}
 	return nil
 }
 
-func (k kindMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]cluster.Kind, error) {
+func (k fakeKindReader) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]cluster.Kind, error) {
 	ended := slices.DeleteFunc(slices.Clone(kinds), func(kind cluster.Kind) bool { return k.used[kind] })
 	for _, kind := range ended {
 		delete(k.read, kind)
@@ -41,7 +41,7 @@ func TestRemovedKindsAreWatchedAfterReinstallation(t *testing.T) {
 	for _, k := range wantedKinds(gates, false) {
 		found.ServedKinds[k] = true
 	}
-	source := kindMemory{map[cluster.Kind]bool{}, map[cluster.Kind]bool{}}
+	source := fakeKindReader{map[cluster.Kind]bool{}, map[cluster.Kind]bool{}}
 	w := &kindsWatch{gates: gates, source: source, log: logr.Discard(), findKinds: func(context.Context, []cluster.Kind) (kube.Installation, error) { return found, nil }}
 	look := func(all, routes bool) {
 		t.Helper()

@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestEachKindHasItsOwnControllerNameInTheLog checks that log lines about Ingresses, Services, ALB Gateways and NLB Gateways
+// TestLogNamesTheControllerOfEachKind checks that log lines about Ingresses, Services, ALB Gateways and NLB Gateways
 // have different controller names, although one queue reconciles all these load balancers.
-func TestEachKindHasItsOwnControllerNameInTheLog(t *testing.T) {
+func TestLogNamesTheControllerOfEachKind(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) }, funcr.Options{})
 	store, err := cluster.NewMemory(nil)
@@ -30,7 +30,7 @@ func TestEachKindHasItsOwnControllerNameInTheLog(t *testing.T) {
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "gateway.k8s.aws/alb", model.NLBGateway: "gateway.k8s.aws/nlb",
 	} {
 		id := model.StackID{Kind: kind, Namespace: "shop", Name: "web"}
-		for _, l := range []queue.Line[model.StackID]{StackLine(engine.Config{}, cl, NewMetrics(), log), shadow} {
+		for _, l := range []queue.Controller[model.StackID]{StackController(engine.Config{}, cl, NewMetrics(), log), shadow} {
 			lines = nil
 			l.Logger(log, &id).Info("applied plan")
 			got := strings.Join(lines, "\n")

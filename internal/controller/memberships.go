@@ -16,8 +16,8 @@ import (
 // is stored before resources are created for the object. Otherwise, if the object lost its finalizer while no process runs,
 // its stack would become an orphan.
 type Memberships struct {
-	Memory *cluster.Memberships
-	Store  TextStore
+	Members *cluster.Memberships
+	Store   TextStore
 	// Fence, if not nil, prevents a process that has lost its lease from overwriting the memberships of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
@@ -34,11 +34,11 @@ type Memberships struct {
 func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watched func(cluster.Ref) bool) []cluster.Ref {
 	text, err := m.Store.Read(ctx)
 	if err != nil {
-		m.Log.Error(err, "failed to read memberships", "effect", "Ingresses that left a load balancer while no controller ran are not noticed")
+		m.Log.Error(err, "failed to read memberships", "effect", "finalizers that were removed while no controller ran are not detected")
 	}
-	gone, leftOut := m.Memory.Restore(text, watched, ingresses)
+	gone, leftOut := m.Members.Restore(text, watched, ingresses)
 	if leftOut > 0 {
-		m.Log.Info("left out memberships of another version", "lines", leftOut, "effect", "Ingresses that left a load balancer while no controller ran are not noticed")
+		m.Log.Info("ignored memberships of another version", "lines", leftOut, "effect", "finalizers that were removed while no controller ran may not be detected")
 	}
 	m.Persist(ctx)
 	return gone
@@ -60,7 +60,7 @@ func (m *Memberships) Persist(ctx context.Context) {
 func (m *Memberships) tryPersist(ctx context.Context) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lastWriteFailed || !m.Memory.HasUrgentChange() {
+	if m.lastWriteFailed || !m.Members.HasUrgentChange() {
 		return 0
 	}
 	if wait = m.limiter.delay(); wait <= 0 {
@@ -78,15 +78,15 @@ func (m *Memberships) Save(ctx context.Context) {
 
 // save stores the memberships if they have changed and the fence permits it. The caller holds the lock.
 func (m *Memberships) save(ctx context.Context) {
-	text, changed := m.Memory.Text()
+	text, changed := m.Members.Text()
 	if !changed || m.Fence != nil && m.Fence.Fence() != nil {
 		return
 	}
 	err := m.Store.Write(ctx, text)
 	if err == nil {
-		m.Memory.RecordStored(text)
+		m.Members.RecordStored(text)
 	} else if !m.lastWriteFailed {
-		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
+		m.Log.Error(err, "failed to write memberships", "effect", "finalizers that are removed while no controller runs are not detected")
 	}
 	m.lastWriteFailed = err != nil
 	m.limiter.countWrite(len(text))

@@ -39,9 +39,9 @@ func TestConcurrentClaimsShareWrites(t *testing.T) {
 		t.Run(fmt.Sprintf("beside %d", was), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &memoryStore{}
-				m := &Memberships{Memory: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
+				m := &Memberships{Members: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
 				claim := func(n int) {
-					m.Memory.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "group.ingress.k8s.aws/"+strings.Repeat("x", 50), true)
+					m.Members.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "group.ingress.k8s.aws/"+strings.Repeat("x", 50), true)
 				}
 				for n := range was {
 					claim(-1 - n)
@@ -77,14 +77,14 @@ func TestConcurrentClaimsShareWrites(t *testing.T) {
 	}
 }
 
-// TestAClaimThatCannotBeStoredBlocksNoRun checks that runs continue without waiting if the store cannot be written.
-func TestAClaimThatCannotBeStoredBlocksNoRun(t *testing.T) {
+// TestRunsContinueIfClaimsCannotBeStored checks that runs continue without waiting if the store cannot be written.
+func TestRunsContinueIfClaimsCannotBeStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memoryStore{err: errors.New("denied")}
-		m := &Memberships{Memory: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
+		m := &Memberships{Members: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
 		begun := time.Now()
 		for n := range 100 {
-			m.Memory.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "f", true)
+			m.Members.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "f", true)
 			m.Persist(t.Context())
 		}
 		if took := time.Since(begun); took != 0 || len(store.writtenTexts) != 1 {

@@ -21,7 +21,7 @@ type Metrics struct {
 	deniedCalls, quotaRefusals   *prometheus.CounterVec
 	throttledCalls, invalidCalls *prometheus.CounterVec
 	readinessTime, stageTime     *prometheus.HistogramVec
-	errors, noServerID           *prometheus.CounterVec
+	errors, missingServerIDs     *prometheus.CounterVec
 	drift, steps, callsByCause   *prometheus.CounterVec
 	queueTime, registrationTime  *prometheus.HistogramVec
 	orphans                      *prometheus.GaugeVec // without a value until the first search
@@ -36,7 +36,7 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	m := &Metrics{topConsumers: newTopConsumers(), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
-		Help: "Load balancers, target groups and security groups with the tags of the cluster that no object asks for, as of the last search, which is made every 6 hours."}, nil)
+		Help: "Load balancers, target groups and security groups with the tags of the cluster that no object uses, as of the last search. The controller searches every 6 hours."}, nil)
 	m.collectors = append(m.collectors, m.topConsumers, m.findings, m.orphans, &m.rateLimits, &m.shadow)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}
@@ -50,27 +50,27 @@ func NewMetrics() *Metrics {
 		m.collectors = append(m.collectors, v)
 		return v
 	}
-	m.calls = counter("aws", "api_calls_total", "Calls to AWS, retries counted as one.", full)
-	m.callTime = histogram("aws", "api_call_duration_seconds", "Duration of calls, with retries and waiting.", prometheus.DefBuckets, short)
+	m.calls = counter("aws", "api_calls_total", "Calls to AWS. A call with retries counts once.", full)
+	m.callTime = histogram("aws", "api_call_duration_seconds", "Duration of calls, including retries and waits for the rate limiter.", prometheus.DefBuckets, short)
 	m.retries = histogram("aws", "api_call_retries", "Retries of a call.", prometheus.LinearBuckets(0, 1, 11), short)
 	m.requests = counter("aws", "api_requests_total", "HTTP requests to AWS.", full)
 	m.requestTime = histogram("aws", "api_request_duration_seconds", "Duration of one HTTP request.", prometheus.DefBuckets, short)
 	m.deniedCalls = counter("aws", "api_call_permission_errors_total", "Calls that failed because a permission is missing.", full)
-	m.quotaRefusals = counter("aws", "api_call_service_limit_exceeded_errors_total", "Calls that failed at a quota.", full)
+	m.quotaRefusals = counter("aws", "api_call_service_limit_exceeded_errors_total", "Calls that failed because a quota of the account is reached.", full)
 	m.throttledCalls = counter("aws", "api_call_throttled_errors_total", "Calls that failed because AWS throttled them.", full)
-	m.invalidCalls = counter("aws", "api_call_validation_errors_total", "Calls whose values AWS refused.", full)
+	m.invalidCalls = counter("aws", "api_call_validation_errors_total", "Calls that AWS refused because a value is not valid.", full)
 	m.readinessTime = histogram("awslbc", "readiness_gate_ready_seconds", "Time from the registration of a pod to its readiness gate being true.",
 		[]float64{10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600}, []string{"namespace", "name"})
-	m.noServerID = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were left out of a QUIC target group, because their pods have no server id.",
+	m.missingServerIDs = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were not registered in a QUIC target group, because their pods have no server ID.",
 		[]string{"namespace", "name"})
-	m.steps = counter("fulcrum", "plan_steps_total", "Steps of plans that were called, by kind of resource, change (verb), impact on traffic (impact) and result (done, failed; later: the failure is transient).", []string{"controller", "kind", "verb", "impact", "result"})
+	m.steps = counter("fulcrum", "plan_steps_total", "Steps of plans that were tried, by kind of resource, change (verb), impact on traffic (impact) and result (done, failed; later: the failure is transient).", []string{"controller", "kind", "verb", "impact", "result"})
 	m.callsByCause = counter("fulcrum", "aws_calls_total", "Calls to AWS by purpose (cause: stack, targets, drift, orphans, other) and result (result: ok, throttled, denied, quota, refused, unanswered).", []string{"service", "operation", "cause", "result"})
-	m.queueTime = histogram("fulcrum", "queue_seconds", "Time that an item waits for a worker after it is due, by lane, in order of priority: targets, edits, drift (changed in AWS by others), resync (unchanged).",
+	m.queueTime = histogram("fulcrum", "queue_seconds", "Time that an item waits for a worker after it is due, by priority (label lane), highest first: targets, edits, drift, resync (unchanged).",
 		[]float64{0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300}, []string{"controller", "lane"})
 	m.registrationTime = histogram("fulcrum", "registration_seconds", "Time from a change of pods, endpoints or nodes to the resulting registration of targets, including the wait for a worker and for the rate limiter.",
 		[]float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60}, nil)
 	m.drift = counter("fulcrum", "drift_total", "Resources that others have changed in AWS, by kind, and whether the controller restored them (mode repair) or reported them (mode report).", []string{"kind", "mode"})
-	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Runs that failed, by what failed.", []string{"controller", "error_category"})
+	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Runs that failed, by the part of the run that failed.", []string{"controller", "error_category"})
 	m.stageTime = histogram("awslbc", "controller_reconcile_stage_duration", "Duration of a phase of a run, in seconds.", prometheus.DefBuckets, []string{"controller", "reconcile_stage"})
 	return m
 }
@@ -92,7 +92,7 @@ type Call struct {
 	Code               string // AWS error code; "" on success
 	// Cause is the purpose of the call: stack, targets, drift, orphans; "" for others.
 	Cause    string
-	Took     time.Duration
+	Duration time.Duration
 	Attempts int
 }
 
@@ -112,7 +112,7 @@ func (m *Metrics) CountCall(c Call) {
 	}
 	labels := []string{c.Service, c.Operation, c.Status, c.Code}
 	m.calls.WithLabelValues(labels...).Inc()
-	m.callTime.WithLabelValues(c.Service, c.Operation).Observe(c.Took.Seconds())
+	m.callTime.WithLabelValues(c.Service, c.Operation).Observe(c.Duration.Seconds())
 	m.retries.WithLabelValues(c.Service, c.Operation).Observe(float64(max(c.Attempts-1, 0)))
 	switch {
 	case c.Code == "":
@@ -130,7 +130,7 @@ func (m *Metrics) CountCall(c Call) {
 // CountRequest counts one HTTP request to AWS. A call with retries makes several requests.
 func (m *Metrics) CountRequest(c Call) {
 	m.requests.WithLabelValues(c.Service, c.Operation, c.Status, c.Code).Inc()
-	m.requestTime.WithLabelValues(c.Service, c.Operation).Observe(c.Took.Seconds())
+	m.requestTime.WithLabelValues(c.Service, c.Operation).Observe(c.Duration.Seconds())
 }
 
 // stageLabels are the values of the label reconcile_stage that existing dashboards use, by controller and phase of the engine.
@@ -141,7 +141,7 @@ var stageLabels = map[string]map[string]string{
 	model.Service.ControllerName(): {
 		"view": "fetch_service", "claim": "add_finalizers", "release": "cleanup_load_balancer", "plan": "build_model", "apply": "deploy_model", "report": "update_status",
 	},
-	bindingController: {
+	bindingControllerName: {
 		"view": "fetch_targetGroupBinding", "claim": "add_finalizers", "run": "reconcile_targetgroupbinding", "report": "update_status",
 	},
 	model.GlobalAccelerator.ControllerName(): {
@@ -233,5 +233,5 @@ func stageOf(controller, phase string) string {
 	return phase
 }
 
-// bindingController is the name of the controller of TargetGroupBindings in logs, metrics and queues.
-const bindingController = "targetGroupBinding"
+// bindingControllerName is the name of the controller of TargetGroupBindings in logs, metrics and queues.
+const bindingControllerName = "targetGroupBinding"

@@ -45,7 +45,7 @@ func TestFailedCallsAreCountedByCause(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(status, code string) {
-		m.CountCall(Call{Service: "EC2", Operation: "X", Status: status, Code: code, Took: time.Second, Attempts: 1})
+		m.CountCall(Call{Service: "EC2", Operation: "X", Status: status, Code: code, Duration: time.Second, Attempts: 1})
 	}
 	call("200", "")
 	call("403", "UnauthorizedOperation")

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// TestFlagsReachTheOptionsOfEachKind checks that --disable-restricted-sg-rules applies to Ingresses, Services and Gateways,
+// TestRuleAndAuthorityFlagsReachOptions checks that --disable-restricted-sg-rules applies to Ingresses, Services and Gateways,
 // and that --allowed-certificate-authority-arns applies to plans.
-func TestFlagsReachTheOptionsOfEachKind(t *testing.T) {
+func TestRuleAndAuthorityFlagsReachOptions(t *testing.T) {
 	c := config.Default()
 	for _, on := range []bool{false, true} {
 		c.Security.UnrestrictedRules = on

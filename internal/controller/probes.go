@@ -65,7 +65,7 @@ func refuseOtherHosts(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at, err := netip.ParseAddrPort(r.RemoteAddr)
 		if err != nil || !at.Addr().Unmap().IsLoopback() {
-			http.Error(w, "only callers on the same host may do this; use kubectl port-forward", http.StatusForbidden)
+			http.Error(w, "the log level is only available to clients on the same host; use kubectl port-forward", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)

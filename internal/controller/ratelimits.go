@@ -19,7 +19,7 @@ type rateLimits struct {
 }
 
 var rateLimitsDesc = prometheus.NewDesc("fulcrum_aws_rate_limit",
-	"Calls per second that the rate limiter admits now to the controller's own account, by service and expression of operations as in --aws-api-throttle. The rate limiter learns the rate from throttled calls, unless the flag sets it.",
+	"Calls per second that the rate limiter currently admits for the AWS account of the controller, by service and regular expression of operations, as in --aws-api-throttle. The rate limiter learns the rate from throttled calls, unless the flag sets it.",
 	[]string{"service", "operations"}, nil)
 
 // Describe implements prometheus.Collector.

@@ -55,7 +55,7 @@ func (r bindingRecorder) RecordGone(k bindings.Key) { r.triggers.Forget(k) }
 
 // RecordPhase implements bindings.Recorder.
 func (r bindingRecorder) RecordPhase(phase string, took time.Duration) {
-	r.metrics.recordPhase(bindingController, phase, took)
+	r.metrics.recordPhase(bindingControllerName, phase, took)
 }
 
 // RecordPodReady implements bindings.Recorder.
@@ -65,7 +65,7 @@ func (r bindingRecorder) RecordPodReady(k bindings.Key, took time.Duration) {
 
 // RecordMissingServerIDs implements bindings.Recorder.
 func (r bindingRecorder) RecordMissingServerIDs(k bindings.Key, n int) {
-	r.metrics.noServerID.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
+	r.metrics.missingServerIDs.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
 }
 
 // RecordChange implements bindings.Recorder.

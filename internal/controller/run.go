@@ -120,11 +120,11 @@ func Run(ctx context.Context, s Setup) error {
 			return err
 		}
 	}
-	cl := kube.New(source, kube.LiveAPI{Client: leading}, clock.RealClock{})
+	cl := kube.New(source, kube.ClientAPI{Client: leading}, clock.RealClock{})
 
 	book := checkpoint.New()
 	deploy := s.Log.WithName("deploy")
-	st := StackLine(engine.Config{
+	st := StackController(engine.Config{
 		Cloud: aws.Stacks, Silence: aws.Silence, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Clock: clock.RealClock{}, Checkpoints: book, Secrets: book,
 		Resync: s.Config.Kubernetes.SyncPeriod, Drift: engine.DriftMode(s.Config.Drift),
@@ -148,7 +148,7 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	bc := BindingConfig(s.Config, aws.VPC, fence)
 	bc.Cloud, bc.Silence, bc.Cluster, bc.Clock = aws.Targets, aws.Silence, cl, clock.RealClock{}
-	tg, bound := BindingLine(bc, cl, metrics, deploy)
+	tg, bound := BindingController(bc, cl, metrics, deploy)
 	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff
 	if err := tg.Add(mgr, source, withEndpointKind(s.Config, BindingKinds()), lines); err != nil {
 		return err
@@ -159,14 +159,14 @@ func Run(ctx context.Context, s Setup) error {
 			return err
 		}
 	}
-	gc := ClassLine(s.Config, cl, metrics, fence, clock.RealClock{}, versions)
+	gc := ClassController(s.Config, cl, metrics, fence, clock.RealClock{}, versions)
 	gc.Workers = config.AtLeastOne(s.Config.Workers.GatewayClass)
 	if err := gc.Add(mgr, source, ClassKinds(), lines); err != nil {
 		return err
 	}
 	isRead := func(r cluster.Ref) bool { return st.Triggers.IsRead(r) || gc.Triggers.IsRead(r) }
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		return syncRulesPeriodically(ctx, afterStartup(source.WaitForSync), bound.SyncRules, lines.WithName(bindingController))
+		return syncRulesPeriodically(ctx, afterStartup(source.WaitForSync), bound.SyncRules, lines.WithName(bindingControllerName))
 	})); err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source, *kube.Secrets, error) {
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return nil, nil, fmt.Errorf("create the client of secrets: %w", err)
+		return nil, nil, fmt.Errorf("create the client for Secrets: %w", err)
 	}
 	secrets := kube.NewSecrets(ctx, core, s.Log.WithName("secrets"))
 	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpointKind(s.Config, watchedKinds), secrets)
@@ -290,7 +290,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 func addProbes(p *Probes, source *kube.Source) {
 	p.AddReadinessCheck("ready-cache", func(*http.Request) error {
 		if !source.Synced() {
-			return fmt.Errorf("the cache of the cluster is not complete yet")
+			return fmt.Errorf("the cache of Kubernetes objects is not complete yet")
 		}
 		return nil
 	})

@@ -50,7 +50,7 @@ const (
 
 // NewShadow returns a Shadow that plans with the settings sc and bc of a controller, and the work queues that plan its
 // stacks and bindings. It uses ShadowFence instead of their fences.
-func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue.Line[model.StackID], queue.Line[bindings.Key]) {
+func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue.Controller[model.StackID], queue.Controller[bindings.Key]) {
 	s := &Shadow{metrics: m, items: map[shadowKey]ShadowItem{}}
 	m.shadow.Store(s)
 	sc.Fence, bc.Fence = ShadowFence, ShadowFence
@@ -61,11 +61,11 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue
 	bc.Recorder = shadowBindingRecorder{triggers: bound}
 	s.bindings = bindings.New(bc)
 	return s,
-		queue.Line[model.StackID]{
+		queue.Controller[model.StackID]{
 			Name: model.Ingress.ControllerName(), MaxDelay: durations.MaxDelay, Triggers: triggers, Reconciler: shadowStackReconciler{shadow: s, triggers: triggers},
 		},
-		queue.Line[bindings.Key]{
-			Name: bindingController, MaxDelay: durations.MaxDelay, Triggers: bound, Reconciler: shadowBindingReconciler{shadow: s, triggers: bound},
+		queue.Controller[bindings.Key]{
+			Name: bindingControllerName, MaxDelay: durations.MaxDelay, Triggers: bound, Reconciler: shadowBindingReconciler{shadow: s, triggers: bound},
 		}
 }
 
@@ -196,9 +196,9 @@ type shadowMetrics struct{ atomic.Pointer[Shadow] }
 
 var (
 	shadowStepsDesc = prometheus.NewDesc("fulcrum_shadow_steps",
-		"Steps that would be carried out now, with --shadow, by kind of resource and impact.", []string{"kind", "impact"}, nil)
+		"Steps that the controller would carry out now, by kind of resource and impact. Only with --shadow.", []string{"kind", "impact"}, nil)
 	shadowItemsDesc = prometheus.NewDesc("fulcrum_shadow_items",
-		"Load balancers and TargetGroupBindings that were planned, with --shadow, by kind and whether there is something to do: none, changes or failed.", []string{"kind", "plan"}, nil)
+		"Load balancers and TargetGroupBindings, by kind and by result of the plan: none (no steps), changes or failed. Only with --shadow.", []string{"kind", "plan"}, nil)
 )
 
 // Describe implements prometheus.Collector.

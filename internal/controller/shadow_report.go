@@ -32,23 +32,23 @@ type ShadowReport struct {
 	Written time.Time `json:"written"`
 	Cluster string    `json:"cluster"`
 	// Items counts the planned items, and Steps the steps that would be carried out, by kind.
-	Items []ShadowItems `json:"items"`
-	Steps []ShadowSteps `json:"steps"`
+	Items []ShadowItemCount `json:"items"`
+	Steps []ShadowStepCount `json:"steps"`
 	// Changes are the items whose plan has steps or could not be made; Omitted is the number of those beyond the first 200.
 	Changes []ShadowItem `json:"changes"`
 	Omitted int          `json:"omitted"`
 }
 
-// ShadowItems is the number of items of one kind whose plans have the same state.
-type ShadowItems struct {
+// ShadowItemCount is the number of items of one kind whose plans have the same state.
+type ShadowItemCount struct {
 	Kind string `json:"kind"`
 	// Plan is none, changes or failed.
 	Plan  string `json:"plan"`
 	Count int    `json:"count"`
 }
 
-// ShadowSteps is the number of planned steps on one kind of resource with the same impact on traffic.
-type ShadowSteps struct {
+// ShadowStepCount is the number of planned steps on one kind of resource with the same impact on traffic.
+type ShadowStepCount struct {
 	Kind   string      `json:"kind"`
 	Impact plan.Impact `json:"impact"`
 	Count  int         `json:"count"`
@@ -114,7 +114,7 @@ func (i ShadowItem) equal(o ShadowItem) bool {
 		})
 }
 
-// planState returns the value of ShadowItems.Plan for the item.
+// planState returns the value of ShadowItemCount.Plan for the item.
 func (i ShadowItem) planState() string {
 	switch {
 	case i.Failed != "":
@@ -129,7 +129,7 @@ func (i ShadowItem) planState() string {
 func (s *Shadow) Report(now time.Time) ShadowReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := ShadowReport{Written: now, Items: []ShadowItems{}, Steps: []ShadowSteps{}, Changes: []ShadowItem{}}
+	out := ShadowReport{Written: now, Items: []ShadowItemCount{}, Steps: []ShadowStepCount{}, Changes: []ShadowItem{}}
 	items, steps := map[shadowKey]int{}, map[shadowStepKey]int{}
 	for key, i := range s.items {
 		items[shadowKey{key.kind, i.planState()}]++
@@ -141,13 +141,15 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 		}
 	}
 	for k, n := range items {
-		out.Items = append(out.Items, ShadowItems{k.kind, k.name, n})
+		out.Items = append(out.Items, ShadowItemCount{k.kind, k.name, n})
 	}
 	for k, n := range steps {
-		out.Steps = append(out.Steps, ShadowSteps{k.kind, k.impact, n})
+		out.Steps = append(out.Steps, ShadowStepCount{k.kind, k.impact, n})
 	}
-	slices.SortFunc(out.Items, func(a, b ShadowItems) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Plan, b.Plan)) })
-	slices.SortFunc(out.Steps, func(a, b ShadowSteps) int {
+	slices.SortFunc(out.Items, func(a, b ShadowItemCount) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Plan, b.Plan))
+	})
+	slices.SortFunc(out.Steps, func(a, b ShadowStepCount) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Impact, b.Impact))
 	})
 	slices.SortFunc(out.Changes, func(a, b ShadowItem) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })

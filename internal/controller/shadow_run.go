@@ -26,7 +26,7 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	if err != nil {
 		return fmt.Errorf("create the client of the API server: %w", err)
 	}
-	cl := kube.New(source, kube.LiveAPI{Client: fenced}, clock.RealClock{})
+	cl := kube.New(source, kube.ClientAPI{Client: fenced}, clock.RealClock{})
 	bc := BindingConfig(s.Config, aws.VPC, ShadowFence)
 	bc.Cloud, bc.Cluster, bc.Clock = aws.Targets, cl, clock.RealClock{}
 	shadow, stacks, bound := NewShadow(engine.Config{

@@ -76,9 +76,9 @@ func sharedOptions(c config.Config) assemble.Options {
 		BackendSecurityGroup: c.Security.BackendSecurityGroupID, NoBackendSecurityGroup: !c.Security.BackendSecurityGroup,
 		ManageBackendRules: c.Security.ManageBackendRules, UnrestrictedRules: c.Security.UnrestrictedRules,
 		NoSecurityGroups: !c.Gates.IsEnabled(config.NLBSecurityGroup),
-		NoIPTargets:      !c.Gates.IsEnabled(config.EnableIPTargetType), NoCapacity: !c.Gates.IsEnabled(config.LBCapacityReservation),
-		NoWeights: !c.Gates.IsEnabled(config.WeightedTargetGroups),
-		NoWAFv2:   !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
+		NoIPTargets:      !c.Gates.IsEnabled(config.EnableIPTargetType), NoCapacityReservations: !c.Gates.IsEnabled(config.LBCapacityReservation),
+		NoWeightedTargetGroups: !c.Gates.IsEnabled(config.WeightedTargetGroups),
+		NoWAFv2:                !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
 		ManageCertificates: c.Gates.IsEnabled(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
 		StrictGroups: c.StrictIngressGroups, AllowMassRemoval: c.AllowMassRemoval,
 	}
@@ -142,9 +142,9 @@ type stackReconciler struct {
 	enqueuer *queue.Enqueuer[model.StackID]
 }
 
-// StackLine returns the controller of stacks. It replaces the recorder in cfg, and adds a check of the cluster name to the
+// StackController returns the controller of stacks. It replaces the recorder in cfg, and adds a check of the cluster name to the
 // cloud in cfg.
-func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
+func StackController(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Controller[model.StackID] {
 	s := &stackReconciler{cluster: cl, metrics: m, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl, cfg.Frontends, cl.Members)
 	aws := cfg.Cloud
@@ -154,7 +154,7 @@ func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	if v, ok := aws.(DriftReader); ok && s.engine.Drift != engine.IgnoreDrift {
 		v.SetDriftNotifier(s)
 	}
-	return queue.Line[model.StackID]{
+	return queue.Controller[model.StackID]{
 		Name: model.Ingress.ControllerName(), MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
 	}
 }
@@ -238,7 +238,7 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 	case out.Changed && out.Done && held == 0:
 		log.Info("applied plan")
 	case out.Changed && held > 0:
-		log.Info("applied plan in part", "held", held)
+		log.Info("applied plan partially", "held", held)
 	}
 	if err == nil {
 		err = out.Err

@@ -36,7 +36,7 @@ func logStep(log logr.Logger, id model.StackID, r plan.StepResult, f engine.Fail
 		}
 		return
 	}
-	keys = append(keys, "objects", objectNames(s.Blames))
+	keys = append(keys, "objects", objectNames(s.RequestedBy))
 	message := "failed to " + string(s.Verb) + " " + changedPartText(s)
 	switch {
 	case f.IsTransient():

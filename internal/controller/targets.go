@@ -34,7 +34,7 @@ func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Con
 		Targets: targets.Options{
 			FailOpen: c.Gates.IsEnabled(config.EndpointsFailOpen), UseEndpointsObjects: !c.Targets.EndpointSlices, QUICVariable: c.Targets.QUICVariable,
 		},
-		MaxTargets: c.Targets.MaxPerTargetGroup, GroupTags: c.Security.ENISecurityGroupTags,
+		MaxTargetsPerTargetGroup: c.Targets.MaxPerTargetGroup, SecurityGroupTags: c.Security.ENISecurityGroupTags,
 		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstComparisonDelay: c.Targets.ComparisonDeferral,
 		UnmergedRules: c.Security.UnrestrictedRules, Drift: engine.DriftMode(c.Drift),
 	}
@@ -68,15 +68,15 @@ func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key 
 	return nil
 }
 
-// BindingLine returns the controller of TargetGroupBindings, and the bindings.Reconciler that it uses. It replaces the
+// BindingController returns the controller of TargetGroupBindings, and the bindings.Reconciler that it uses. It replaces the
 // recorder and the queue in cfg.
-func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (queue.Line[bindings.Key], *bindings.Reconciler) {
+func BindingController(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (queue.Controller[bindings.Key], *bindings.Reconciler) {
 	enqueuer := &queue.Enqueuer[bindings.Key]{}
 	r := &bindingReconciler{metrics: m}
 	triggers := queue.NewTriggers(cl, []cluster.Kind{cluster.KindBinding}, r)
 	cfg.Recorder, cfg.Queue = bindingRecorder{triggers: triggers, metrics: m, log: log}, enqueuer
 	r.reconciler = bindings.New(cfg)
-	return queue.Line[bindings.Key]{Name: bindingController, Triggers: triggers, Reconciler: r, Enqueuer: enqueuer, Metrics: m}, r.reconciler
+	return queue.Controller[bindings.Key]{Name: bindingControllerName, Triggers: triggers, Reconciler: r, Enqueuer: enqueuer, Metrics: m}, r.reconciler
 }
 
 // BindingKinds returns the kinds of objects that runs of TargetGroupBindings read.
@@ -104,7 +104,7 @@ func (r *bindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queu
 		return queue.NextRun{}, err // a postponed run is not a failure
 	}
 	if err != nil {
-		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()
+		r.metrics.errors.WithLabelValues(bindingControllerName, "reconcile_targetgroupbinding_error").Inc()
 		return queue.NextRun{}, err
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
@@ -119,7 +119,7 @@ type bindingDescriber struct{}
 func (bindingDescriber) Tenant(k bindings.Key) string { return k.Namespace }
 
 // Controller implements queue.Reconciler.
-func (bindingDescriber) Controller(bindings.Key) string { return bindingController }
+func (bindingDescriber) Controller(bindings.Key) string { return bindingControllerName }
 
 // Label implements queue.Reconciler.
 func (bindingDescriber) Label(k bindings.Key) []any {

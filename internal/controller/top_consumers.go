@@ -33,7 +33,7 @@ type consumerRuns struct {
 const maxShownConsumers = 3
 
 var topConsumersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
-	"Runs in the last three minutes, of the items with the most runs.", []string{"controller", "namespace", "name"}, nil)
+	"Number of runs in the last complete window of five minutes, of the three items of each controller with the most runs.", []string{"controller", "namespace", "name"}, nil)
 
 func newTopConsumers() *topConsumers {
 	return &topConsumers{windowStart: time.Now(), counts: map[consumer]int{}}

@@ -28,7 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
 )
 
-const ownNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // addWebhooks adds the server of admission webhooks, which runs on every replica, and its readiness check.
 func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, frontends engine.Frontends) error {
@@ -50,8 +50,8 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	if err != nil {
 		return fmt.Errorf("create the client of webhooks: %w", err)
 	}
-	keeper.Users = who.SelfSubjectReviews()
-	keeper.Namespace, err = ownNamespace()
+	keeper.SelfSubjectReviews = who.SelfSubjectReviews()
+	keeper.Namespace, err = podNamespace()
 	if err != nil {
 		return err
 	}
@@ -70,15 +70,15 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 		return err
 	}
 	rules.Source, rules.Log, rules.Metrics = source, log, webhook.NewMetrics()
-	rules.OwnNamespace = keeper.Namespace
+	rules.ControllerNamespace = keeper.Namespace
 	rules.Panics = admissionmetrics.WebhookPanics.WithLabelValues()
 	if err := rules.Metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // used only under the lock of ServerIDGenerator
 	rules.ServerIDs = &webhook.ServerIDGenerator{
-		Worker: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.WorkerCount, Random: random},
-		Clock:  clock.RealClock{}, Random: random,
+		WorkerNumbers: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.WorkerCount, Random: random},
+		Clock:         clock.RealClock{}, Random: random,
 	}
 	if s.Config.Gates.IsEnabled(config.ALBTargetControlAgent) {
 		rules.AgentConfigs = agentConfigs{live}
@@ -123,11 +123,11 @@ func (c agentConfigs) AgentConfig(ctx context.Context, namespace string) (*v1bet
 	return out, err
 }
 
-// ownNamespace returns the namespace of the pod, empty outside a cluster.
-func ownNamespace() (string, error) {
-	data, err := os.ReadFile(ownNamespaceFile)
+// podNamespace returns the namespace of the pod, empty outside a cluster.
+func podNamespace() (string, error) {
+	data, err := os.ReadFile(podNamespaceFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("namespace of the pod: %w", err)
+		return "", fmt.Errorf("read the namespace of the pod: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

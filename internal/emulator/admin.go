@@ -198,7 +198,7 @@ func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 		limits = fault.DocumentedLimits2025(in.Factor)
 	case in.Name == "off":
 	default:
-		return nil, fmt.Errorf("there are no limits named %q", in.Name)
+		return nil, fmt.Errorf("there are no limits named %q; allowed: documented, documented-2025, off", in.Name)
 	}
 	limits.OtherClient = in.OtherClient
 	em.faults.SetLimits(limits)

@@ -28,8 +28,8 @@ type Entry struct {
 	// Status, Code and Message are those of the answer. Code is empty if the call succeeded.
 	Status        int
 	Code, Message string `json:",omitempty"`
-	// Own is set if the error is not one of AWS: the emulator does not support the request.
-	Own bool `json:"-"`
+	// IsEmulatorError is set if the error is not one of AWS: the emulator does not support the request.
+	IsEmulatorError bool `json:"-"`
 	// Fault is the fault that was injected: "throttled", "error", "reset", "hung", "lost", "stale", "distorted" or
 	// "abandoned". It is "no such host" for a call to a host that does not exist.
 	Fault string `json:",omitempty"`

@@ -60,7 +60,7 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 // not known before.
 func (em *Emulator) serveOperation(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
 	fail := func(err *store.Error) wire.Response {
-		entry.Code, entry.Message, entry.Own = err.Code, err.Message, err.Source == store.Own
+		entry.Code, entry.Message, entry.IsEmulatorError = err.Code, err.Message, err.Source == store.Own
 		return req.service.codec.EncodeError(err, entry.RequestID)
 	}
 	account, refused := em.authorize(req)

@@ -348,7 +348,7 @@ func TestGenerationFollowsChanges(t *testing.T) {
 	})
 }
 
-func TestSameSeedGivesSameNames(t *testing.T) {
+func TestIdentifiersOfASeedDoNotDependOnReads(t *testing.T) {
 	names := func(reads int) string {
 		em := emulator.New(emulator.Options{Seed: 7})
 		c := ec2.NewFromConfig(clientConfig(em, testAccessKey))

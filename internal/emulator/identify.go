@@ -160,7 +160,7 @@ func isAcceleratorHost(host, region string) bool {
 func (em *Emulator) principalOf(r request, account string) store.Principal {
 	em.store.Lock()
 	defer em.store.Unlock()
-	return em.store.PrincipalOf(r.accessKey, account)
+	return em.store.PrincipalOfAccessKey(r.accessKey, account)
 }
 
 // authorize returns the account of a request, or the error with which the request is rejected.
@@ -181,8 +181,8 @@ func (em *Emulator) authorize(r request) (account string, refused *store.Error) 
 	if err := em.verifySignature(r); err != nil {
 		return "", err
 	}
-	account, known := em.store.AccountOf(r.accessKey)
-	foreign := store.AWSPartitionOf(r.region).Name != em.store.AWSPartition().Name
+	account, known := em.store.AccountOfAccessKey(r.accessKey)
+	foreign := store.AWSPartitionOfRegion(r.region).Name != em.store.AWSPartition().Name
 	if !foreign && (known || !em.store.Config.RequireKnownKeys) {
 		return account, nil
 	}

@@ -51,7 +51,7 @@ var pageServices = []struct {
 const maxListedOperations = 30
 
 func TestOperationsPageIsUpToDate(t *testing.T) {
-	goldentest.Page(t, filepath.Join("..", "..", "docs", "emulator-operations.md"), operationsPage(t))
+	goldentest.CompareFile(t, filepath.Join("..", "..", "docs", "emulator-operations.md"), operationsPage(t))
 }
 
 func operationsPage(t *testing.T) string {
@@ -64,13 +64,13 @@ func operationsPage(t *testing.T) string {
 		t.Errorf("the page has %d services, the emulator %d", len(pageServices), len(byService))
 	}
 	var b strings.Builder
-	b.WriteString(`# What the AWS emulator builds
+	b.WriteString(`# What the AWS emulator supports
 
 After reading this page you know which calls the emulator answers, which of their parameters it takes, and which of its error texts are not proven to be those of AWS.
 
 For example, ` + "`CreateListener`" + ` takes ` + "`AlpnPolicy`" + `, and ` + "`RunInstances`" + ` refuses ` + "`UserData`" + ` with the code ` + "`UnsupportedParameter`" + `, which AWS does not have, so that a test that needs it fails with its name.
 
-This page is generated from the emulator's source by ` + "`make generate`" + `. [emulator.md](emulator.md) says how to use the emulator.
+This page is generated from the emulator's source by ` + "`make generate`" + `. [emulator.md](emulator.md) explains how to use the emulator.
 
 ## Operations
 
@@ -91,11 +91,11 @@ func writeService(b *strings.Builder, title string, s *service, used map[string]
 	fmt.Fprintf(b, "\n### %s\n\nSigned as `%s`. ", title, s.name)
 	switch n := len(missing); {
 	case n == 0:
-		b.WriteString("All operations of AWS are built.\n")
+		b.WriteString("All operations of AWS are supported.\n")
 	case n > maxListedOperations:
-		fmt.Fprintf(b, "%d operations are built, %d others of AWS are not.\n", len(s.operations), n)
+		fmt.Fprintf(b, "%d operations are supported, %d others of AWS are not.\n", len(s.operations), n)
 	default:
-		fmt.Fprintf(b, "%d operations are built. Not built: %s.\n", len(s.operations), code(missing))
+		fmt.Fprintf(b, "%d operations are supported. Not supported: %s.\n", len(s.operations), code(missing))
 	}
 	b.WriteString("\n| Operation | Taken | Without effect | Refused |\n|---|---|---|---|\n")
 	names := make([]string, 0, len(s.operations))

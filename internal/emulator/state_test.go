@@ -119,7 +119,7 @@ func buildStack(t *testing.T, em *emulator.Emulator) stackIDs {
 	return s
 }
 
-func TestExportAndRestoreKeepTheWholeState(t *testing.T) {
+func TestRestoredStateIsExportedUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{Seed: 3})
 		s := buildStack(t, em)
@@ -208,9 +208,9 @@ func TestGetResourcesFindsLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestEachResponseCanBeLost checks that the SDK repeats a call of CreateTargetGroup whose response is lost, and that only
+// TestSDKRepeatsCallWhoseResponseIsLost checks that the SDK repeats a call of CreateTargetGroup whose response is lost, and that only
 // one target group is created.
-func TestEachResponseCanBeLost(t *testing.T) {
+func TestSDKRepeatsCallWhoseResponseIsLost(t *testing.T) {
 	steps := func(t *testing.T, em *emulator.Emulator) {
 		cfg := clientConfig(em, testAccessKey)
 		cfg.RetryMaxAttempts = 3

@@ -138,7 +138,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if r.out.Done && stack.IsEmpty() {
 			r.mem.stepRefusals = refusals{}
 			if r.e.Secrets != nil {
-				r.e.Secrets.RetainSecretMarks(r.out.ID, nil)
+				r.e.Secrets.RetainSecretHashes(r.out.ID, nil)
 			}
 		}
 		next, again := r.replan(stack)
@@ -418,7 +418,7 @@ func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.Kno
 // of the run.
 func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	waiting := model.Stack{ID: r.out.ID}
-	for _, ref := range s.Blames {
+	for _, ref := range s.RequestedBy {
 		waiting.Members = append(waiting.Members, model.Member{Ref: ref})
 	}
 	r.forgetCheckpoints()

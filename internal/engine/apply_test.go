@@ -22,17 +22,17 @@ func TestRuleIsNotDeletedWhileAnotherExceedsTheQuota(t *testing.T) {
 		failed []FailedStep
 		stays  bool
 	}{
-		"nothing failed":                     {remove, nil, false},
-		"no room for another":                {remove, failed(failure.Quota, create), true},
-		"no room for one that has its place": {remove, failed(failure.Quota, plan.CreateRule{Rule: model.Rule{NoRoom: true}}), false},
-		"another may not be made":            {remove, failed(failure.Invalid, create), false},
-		"no room for a target group":         {remove, failed(failure.Quota, plan.CreateTargetGroup{}), false},
-		"a change, no room for another":      {modify, failed(failure.Quota, create), false},
+		"nothing failed":                   {remove, nil, false},
+		"quota refuses another rule":       {remove, failed(failure.Quota, create), true},
+		"quota refuses a rule with NoRoom": {remove, failed(failure.Quota, plan.CreateRule{Rule: model.Rule{NoRoom: true}}), false},
+		"another rule is invalid":          {remove, failed(failure.Invalid, create), false},
+		"quota refuses a target group":     {remove, failed(failure.Quota, plan.CreateTargetGroup{}), false},
+		"step modifies a rule":             {modify, failed(failure.Quota, create), false},
 	} {
 		r := &run{}
 		r.out = &Outcome{FailedSteps: c.failed}
 		if stays := r.freesNeededCapacity(plan.Step{Do: c.step}); stays != c.stays {
-			t.Errorf("%s: it stays %t, want %t", name, stays, c.stays)
+			t.Errorf("%s: the rule is kept: %t, want %t", name, stays, c.stays)
 		}
 	}
 }

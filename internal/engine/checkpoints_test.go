@@ -19,15 +19,15 @@ func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 		found finding.List // findings of the translation
 		late  bool
 	}{
-		"all is done":                   {edit: func(*Outcome) {}, late: true},
-		"something waits":               {edit: func(o *Outcome) { o.Done = false }},
+		"run is done":                   {edit: func(*Outcome) {}, late: true},
+		"a step waits":                  {edit: func(o *Outcome) { o.Done = false }},
 		"a run that failed":             {edit: func(o *Outcome) { o.Err = errors.New("no answer") }},
-		"another stack decides":         {edit: func(o *Outcome) { o.sharesLoadBalancer = true }},
-		"something is held":             {edit: func(o *Outcome) { o.Plan.HasRetainedParts = true }},
-		"AWS refused something":         {edit: func(o *Outcome) { o.Findings = finding.List{fault} }},
+		"load balancer is shared":       {edit: func(o *Outcome) { o.sharesLoadBalancer = true }},
+		"a part is held":                {edit: func(o *Outcome) { o.Plan.HasRetainedParts = true }},
+		"AWS refused a step":            {edit: func(o *Outcome) { o.Findings = finding.List{fault} }},
 		"the translation finds a fault": {edit: func(o *Outcome) { o.Findings = finding.List{fault} }, found: finding.List{fault}, late: true},
-		"nothing is live":               {edit: func(o *Outcome) { o.LiveLoadBalancers = nil }},
-		"nothing is asked for":          {edit: func(o *Outcome) { o.Stack = model.Stack{ID: id} }},
+		"no load balancer in AWS":       {edit: func(o *Outcome) { o.LiveLoadBalancers = nil }},
+		"stack is empty":                {edit: func(o *Outcome) { o.Stack = model.Stack{ID: id} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book := checkpoint.New()
@@ -37,7 +37,7 @@ func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 			c.edit(&out)
 			e.noteConverged(out, true, c.found, "digest")
 			if late := book.Unchanged(id, "digest"); late != c.late {
-				t.Errorf("looked at late: %t, want %t", late, c.late)
+				t.Errorf("comparison is deferred: %t, want %t", late, c.late)
 			}
 		})
 	}
@@ -53,8 +53,8 @@ func TestCheckpointsAreForgottenBeforeAChange(t *testing.T) {
 		otherStands bool
 		forgotten   int
 	}{
-		"the own stack":         {reserved: []model.StackID{own}, otherStands: true, forgotten: 1},
-		"another is taken over": {reserved: []model.StackID{own, other}, forgotten: 2},
+		"only the changed stack": {reserved: []model.StackID{own}, otherStands: true, forgotten: 1},
+		"another is taken over":  {reserved: []model.StackID{own, other}, forgotten: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book := checkpoint.New()
@@ -63,13 +63,13 @@ func TestCheckpointsAreForgottenBeforeAChange(t *testing.T) {
 			r.forgetCheckpoints()
 			r.forgetCheckpoints()
 			if book.Unchanged(own, "one") {
-				t.Error("the own stack is unchanged")
+				t.Error("the checkpoint of the changed stack still exists")
 			}
 			if got := book.Unchanged(other, "other"); got != c.otherStands {
-				t.Errorf("the other stack is unchanged: %t, want %t", got, c.otherStands)
+				t.Errorf("the checkpoint of the other stack exists: %t, want %t", got, c.otherStands)
 			}
 			if len(r.forgottenStacks) != c.forgotten {
-				t.Errorf("%d checkpoints are forgotten, want %d", len(r.forgottenStacks), c.forgotten)
+				t.Errorf("removed %d checkpoints, want %d", len(r.forgottenStacks), c.forgotten)
 			}
 		})
 	}

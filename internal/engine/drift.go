@@ -25,27 +25,27 @@ const (
 
 // driftMemory is what the engine remembers about the drift of a stack.
 type driftMemory struct {
-	// unrestoredTexts has the texts (stepText) of the steps that would correct drift that was reported but not corrected.
-	unrestoredTexts map[string]bool
+	// unrestoredStepKeys has the texts (stepChangesKey) of the steps that would correct drift that was reported but not corrected.
+	unrestoredStepKeys map[string]bool
 	// comparedAt is the time of the last observation from which a plan was made. That plan covers the outside changes that
 	// were read until then.
 	comparedAt time.Time
 }
 
-// stepText returns a text that identifies a step together with its changes.
-func stepText(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
+// stepChangesKey returns a text that identifies a step together with its changes.
+func stepChangesKey(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 
 // isUnrestored reports whether a step would correct drift that was reported but not corrected.
-func (d *driftMemory) isUnrestored(s plan.Step) bool { return d.unrestoredTexts[stepText(s)] }
+func (d *driftMemory) isUnrestored(s plan.Step) bool { return d.unrestoredStepKeys[stepChangesKey(s)] }
 
 // setUnrestored replaces the remembered steps that would correct drift that is not corrected.
 func (d *driftMemory) setUnrestored(steps []plan.Step) {
-	d.unrestoredTexts = nil
+	d.unrestoredStepKeys = nil
 	for _, s := range steps {
-		if d.unrestoredTexts == nil {
-			d.unrestoredTexts = map[string]bool{}
+		if d.unrestoredStepKeys == nil {
+			d.unrestoredStepKeys = map[string]bool{}
 		}
-		d.unrestoredTexts[stepText(s)] = true
+		d.unrestoredStepKeys[stepChangesKey(s)] = true
 	}
 }
 
@@ -146,7 +146,7 @@ func joinByResource(steps []plan.Step) (out []plan.Step) {
 		}
 		o := &out[i]
 		o.Changes = slices.Concat(o.Changes, s.Changes)
-		o.Blames = slices.Compact(slices.SortedFunc(slices.Values(slices.Concat(o.Blames, s.Blames)), finding.Ref.Compare))
+		o.RequestedBy = slices.Compact(slices.SortedFunc(slices.Values(slices.Concat(o.RequestedBy, s.RequestedBy)), finding.Ref.Compare))
 	}
 	return out
 }
@@ -172,7 +172,7 @@ const maxNamedItems = 5
 // findingObjects returns the objects on which findings about a step are reported: those of the step, or else the first
 // member.
 func findingObjects(s plan.Step, stack model.Stack) []finding.Ref {
-	blames := s.Blames
+	blames := s.RequestedBy
 	if len(blames) == 0 && len(stack.Members) > 0 {
 		blames = []finding.Ref{stack.Members[0].Ref}
 	}
@@ -224,13 +224,13 @@ func (d driftReport) findings(steps []plan.Step) (out finding.List) {
 
 func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 	reason, does := finding.DriftRepaired, "the controller restores it"
-	fix := "edit the object to change it permanently; CloudTrail shows who changed it"
+	fix := "edit the object to change this setting permanently; CloudTrail shows who changed the resource"
 	if d.foreignRulesFinding.Fix != "" && isSecurityGroupStep(s) {
 		fix = d.foreignRulesFinding.Fix + "; CloudTrail shows who changed it"
 	}
 	if d.mode == ReportDrift {
-		reason, does = finding.DriftFound, "it stays, because of --drift=report"
-		fix = "restore it in AWS, or edit the object, so that the controller applies the whole desired state"
+		reason, does = finding.DriftFound, "the change stays, because of --drift=report"
+		fix = "undo the change in AWS, or edit the object; the controller then applies the whole desired state"
 	}
 	for _, ref := range findingObjects(s, d.stack) {
 		out.Add(finding.Finding{Object: ref, Reason: reason, Severity: finding.Warning, Message: text + "; " + does, Fix: fix})
@@ -252,7 +252,7 @@ func (d driftReport) text(s plan.Step) string {
 // changedResourceText describes which resource others have changed, deleted or added, without values. repeated reports that
 // the step was carried out before. The reason may then also be that AWS does not persist the change.
 func changedResourceText(s plan.Step, repeated bool) string {
-	does, orElse := "changed", "AWS does not keep what was written"
+	does, orElse := "changed", "AWS does not persist the change"
 	switch s.Verb {
 	case plan.Create:
 		does, orElse = "deleted", "AWS does not show it"

@@ -165,8 +165,8 @@ type FailedStep struct {
 	key stepKey
 }
 
-// skippedFailure returns f as the failure of step s, which is not called for the duration wait.
-func (f FailedStep) skippedFailure(s plan.Step, wait time.Duration) FailedStep {
+// failureOfUncalledStep returns f as the failure of step s, which is not called for the duration wait.
+func (f FailedStep) failureOfUncalledStep(s plan.Step, wait time.Duration) FailedStep {
 	f.Step, f.Wait, f.Called = s, wait, false
 	return f
 }

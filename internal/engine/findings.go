@@ -26,7 +26,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	}
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
-		f.Step.Blames = r.blamedMembers(f)
+		f.Step.RequestedBy = r.blamedMembers(f)
 		_, imports := f.Step.Do.(plan.ImportCertificate) // not joined, because each finding has the expiry time of its certificate
 		joined := (f.Class == failure.Quota || f.Class == failure.Denied) && !imports
 		switch {
@@ -35,7 +35,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		case f.isKubernetesStep() || imports || !joined && !f.Skipped:
 			out.Add(f.withAcceleratorFields(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
 		default:
-			for _, ref := range f.Step.Blames {
+			for _, ref := range f.Step.RequestedBy {
 				g := group{ref, f.Class, callKind(f.Step.Do), f.Skipped && !joined}
 				members[g] = append(members[g], f)
 			}
@@ -56,7 +56,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		for _, x := range all {
 			distinct[failureCountKey(x.Step)] = true
 		}
-		f.Step.Blames = []finding.Ref{g.ref}
+		f.Step.RequestedBy = []finding.Ref{g.ref}
 		out.Add(f.findings(len(distinct), r.out.Plan)...)
 	}
 	return out
@@ -65,7 +65,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 // withAcceleratorFields sets the field of findings about an accelerator to the field of the GlobalAccelerator from which the
 // resource is translated. Otherwise the field is the kind of the resource.
 func (f FailedStep) withAcceleratorFields(acc *model.Accelerator, found finding.List) finding.List {
-	if acc == nil || !plan.IsAcceleratorPart(f.Step.Address.Kind) {
+	if acc == nil || !plan.IsAcceleratorKind(f.Step.Address.Kind) {
 		return found
 	}
 	from := acc.OriginOf(f.Step.Address.ID)
@@ -85,7 +85,7 @@ func (f FailedStep) withAcceleratorFields(acc *model.Accelerator, found finding.
 func (r *run) blamedMembers(f FailedStep) []finding.Ref {
 	value, ofAWS := refused.ValueOf(r.out.ID.Kind, f.Step, f.Err)
 	if !ofAWS || value.Setting != refused.DefaultBackend || r.out.Stack.LoadBalancer == nil {
-		return f.Step.Blames
+		return f.Step.RequestedBy
 	}
 	matches := memberDefaultMatcher(f.Step.Address)
 	for _, l := range r.out.Stack.LoadBalancer.Listeners {
@@ -93,7 +93,7 @@ func (r *run) blamedMembers(f FailedStep) []finding.Ref {
 			return []finding.Ref{l.DefaultOf.Object}
 		}
 	}
-	return f.Step.Blames
+	return f.Step.RequestedBy
 }
 
 // StatusError is the error for a finalizer that is not removed, because the status of its object could not be cleared first.
@@ -134,7 +134,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	case plan.ModifyRule:
 		message, field = f.refusedRuleText(p.Stack.Kind, do.Conditions, do.Actions, n), f.ruleField(n)
 	case plan.SetPriorities:
-		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and the rules in question stay unchanged", f.Step.Address, failure.CodeAndMessage(f.Err))
+		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; all rules of the listener keep their priorities", f.Step.Address, failure.CodeAndMessage(f.Err))
 	case plan.ImportCertificate:
 		return f.refusedImportFindings(do, reason, fix)
 	case plan.ReleaseFinalizer:
@@ -150,7 +150,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		switch {
 		case sources && f.Class == failure.Quota:
 			message += fmt.Sprintf("; the security group would have %d rules", ingress.Total)
-			fix = "give fewer " + naming.SettingName(p.Stack.Kind, "inbound-cidrs") + " or " + naming.SettingName(p.Stack.Kind, "listen-ports") + ", name a prefix list instead, or ask AWS for a higher quota"
+			fix = "use fewer values in " + naming.SettingName(p.Stack.Kind, "inbound-cidrs") + " or " + naming.SettingName(p.Stack.Kind, "listen-ports") + ", use a prefix list instead, or request a higher quota from AWS"
 		case n > 1:
 			field = "" // the steps are for several resources
 			message = fmt.Sprintf("AWS refuses %s: %s; what exists in AWS stays", countText(f.Step.Do, n), failure.CodeAndMessage(f.Err))
@@ -163,7 +163,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			return f.nameTakenFindings(p.Stack, message)
 		}
 	}
-	for _, ref := range f.Step.Blames {
+	for _, ref := range f.Step.RequestedBy {
 		out.Add(finding.Finding{
 			Object: ref, Field: field, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: reach, Port: port,
 		})
@@ -226,27 +226,27 @@ func (f FailedStep) refusedRuleText(kind model.Kind, conditions []model.Conditio
 	case f.Class == failure.Quota && f.Step.NeedsExtraQuota:
 		return fmt.Sprintf("the %s is changed in one step, because AWS has no room for a new target group beside the old one: %s; requests may fail until the new targets are healthy", text, why)
 	case joined && n > 1:
-		return fmt.Sprintf("AWS refuses %d rules: %s; they stay unchanged, or are not created", n, why)
+		return fmt.Sprintf("AWS refuses %d rules: %s; existing rules stay unchanged, and new rules are not created", n, why)
 	case n > 1:
 		return fmt.Sprintf("%d rules are not tried now, because AWS refuses similar changes: %s", n, why)
 	case f.Skipped && !joined:
 		return fmt.Sprintf("the %s is not tried now, because AWS refuses similar changes: %s", text, why)
 	}
 	if value, ofAWS := refused.ValueOf(kind, f.Step, f.Err); ofAWS && f.Class == failure.Invalid {
-		held := "the rule is held: requests that no live rule serves get 503"
+		held := "the rule is held: requests that match no existing rule get 503"
 		if f.Step.Verb == plan.Update && !f.changesPlaceholder() {
 			held = "the rule is held: it stays unchanged"
 		}
 		return fmt.Sprintf("%s; %s", value.Text(text), held)
 	}
-	then := "it is not created"
+	then := "the rule is not created"
 	switch {
 	case f.Class == failure.Invalid:
-		then = "it is held"
+		then = "the rule is held"
 	case f.Class == failure.Unknown && !f.isHeld():
-		then = "it is tried again"
+		then = "the controller tries again"
 	case f.Step.Verb == plan.Update:
-		then = "it stays unchanged"
+		then = "the rule stays unchanged"
 	}
 	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
 }

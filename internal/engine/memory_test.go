@@ -18,7 +18,7 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	check := func(s int, want time.Duration) {
 		t.Helper()
 		if got := a.propagationLeft(at(s), propagation); got != want {
-			t.Errorf("after %d s nodes may not know its routes for %s, want %s", s, got, want)
+			t.Errorf("after %d s the remaining propagation time is %s, want %s", s, got, want)
 		}
 	}
 	check(4, 6*time.Second)
@@ -27,7 +27,7 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	check(23, 7*time.Second)
 	check(41, 0)
 	if got := a.propagationLeft(time.Time{}, propagation); got != 0 {
-		t.Errorf("without a clock there is nothing to wait for, got %s", got)
+		t.Errorf("without a clock, want 0, got %s", got)
 	}
 }
 

@@ -68,7 +68,7 @@ func addTakenName(names *[]string, taken string) bool {
 func (f FailedStep) nameTakenFindings(id model.StackID, why string) (out finding.List) {
 	setting := naming.SettingField(id.Kind, "load-balancer-name")
 	var lost failure.NoStack
-	for _, ref := range f.Step.Blames {
+	for _, ref := range f.Step.RequestedBy {
 		field, by, fix := string(f.Step.Address.Kind), "the controller computes the name", "remove the other resource"
 		_, names := f.Step.Do.(plan.CreateLoadBalancer)
 		switch of := f.Step.NameOrigin; {
@@ -84,7 +84,7 @@ func (f FailedStep) nameTakenFindings(id model.StackID, why string) (out finding
 		}
 		if names && errors.As(f.Err, &lost) {
 			// Two controllers may have removed each other's tags from a resource that serves traffic.
-			fix = fmt.Sprintf("if the status shows it, tag it with %s=%s and %s=%s; otherwise %s", naming.StackTag(id.Kind), naming.StackTagValue(id),
+			fix = fmt.Sprintf("if the status of the object shows this load balancer, tag the load balancer with %s=%s and %s=%s; otherwise %s", naming.StackTag(id.Kind), naming.StackTagValue(id),
 				naming.ResourceTag(id.Kind), f.Step.Address.ID, fix)
 		}
 		out.Add(finding.Finding{

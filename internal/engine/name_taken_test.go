@@ -24,7 +24,7 @@ func TestATakenNameIsReportedAtItsField(t *testing.T) {
 	balancer := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Verb: plan.Create, Do: plan.CreateLoadBalancer{Name: "web"}}
 	group := plan.Step{Address: plan.Address{Kind: plan.TargetGroup, ID: "shop/web:80"}, Verb: plan.Create, Do: plan.CreateTargetGroup{}}
 	of := func(s plan.Step, name finding.Origin, blames ...finding.Ref) plan.Step {
-		s.NameOrigin, s.Blames = name, blames
+		s.NameOrigin, s.RequestedBy = name, blames
 		return s
 	}
 	annotation := finding.Origin{Object: web, Field: "alb.ingress.kubernetes.io/load-balancer-name"}
@@ -62,9 +62,9 @@ func TestATakenNameIsReportedAtItsField(t *testing.T) {
 // removed its tags.
 func TestFixForALoadBalancerWithoutStackTag(t *testing.T) {
 	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
-	step := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Do: plan.CreateLoadBalancer{Name: "web"}, Blames: []finding.Ref{web}}
+	step := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Do: plan.CreateLoadBalancer{Name: "web"}, RequestedBy: []finding.Ref{web}}
 	got := FailedStep{Step: step, Err: failure.NoStack("cluster rig")}.nameTakenFindings(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "why")
-	const want = "if the status shows it, tag it with ingress.k8s.aws/stack=shop/web and ingress.k8s.aws/resource=LoadBalancer; otherwise set "
+	const want = "if the status of the object shows this load balancer, tag the load balancer with ingress.k8s.aws/stack=shop/web and ingress.k8s.aws/resource=LoadBalancer; otherwise set "
 	if len(got) != 1 || !strings.HasPrefix(got[0].Fix, want) {
 		t.Errorf("got %+v", got)
 	}

@@ -142,7 +142,7 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 	if known != nil {
 		known.lastRun = s.currentRun
 		if now.Before(known.dueAt) && !(freed && known.waitsForOther()) {
-			return known.failedStep.skippedFailure(step, known.dueAt.Sub(now)), true
+			return known.failedStep.failureOfUncalledStep(step, known.dueAt.Sub(now)), true
 		}
 	}
 	for _, sc := range k.scopes() {
@@ -157,9 +157,9 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 		}
 		if known != nil && !sc.closes {
 			// Refused values share only a budget. A message about another value would therefore be wrong.
-			return known.failedStep.skippedFailure(step, wait), true
+			return known.failedStep.failureOfUncalledStep(step, wait), true
 		}
-		f := c.failedStep.skippedFailure(step, wait)
+		f := c.failedStep.failureOfUncalledStep(step, wait)
 		if known == nil {
 			f.Skipped = true
 			c.noteSkipped(k, step, s.currentRun)
@@ -197,7 +197,7 @@ func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []Fail
 		r := s.steps[k]
 		if r != nil && now.Before(r.dueAt) {
 			r.lastRun = s.currentRun
-			out = append(out, r.failedStep.skippedFailure(r.failedStep.Step, r.dueAt.Sub(now)))
+			out = append(out, r.failedStep.failureOfUncalledStep(r.failedStep.Step, r.dueAt.Sub(now)))
 			return
 		}
 		for _, sc := range k.scopes() {
@@ -208,7 +208,7 @@ func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []Fail
 			c.refill(sc, now)
 			if wait := c.delayOfRetry(sc, k, s.currentRun, now); r != nil && wait > 0 {
 				r.lastRun = s.currentRun
-				out = append(out, r.failedStep.skippedFailure(r.failedStep.Step, wait))
+				out = append(out, r.failedStep.failureOfUncalledStep(r.failedStep.Step, wait))
 				return
 			}
 			if c.skippedSteps[k] == nil {
@@ -216,7 +216,7 @@ func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []Fail
 			}
 			if wait := c.delayOf(sc, k, false, s.currentRun, now); wait > 0 {
 				c.skippedSteps[k].lastRun = s.currentRun
-				f := c.failedStep.skippedFailure(c.skippedSteps[k].step, wait)
+				f := c.failedStep.failureOfUncalledStep(c.skippedSteps[k].step, wait)
 				f.Skipped = true
 				out = append(out, f)
 				return
@@ -432,8 +432,8 @@ func (s *refusals) mayUseFreedQuota(f FailedStep, now time.Time) bool {
 	return f.Skipped && !s.wasSkipped(f.key)
 }
 
-// tenantOf returns the namespace of all the objects, or "" if they are in several namespaces.
-func tenantOf(refs []finding.Ref) string {
+// commonNamespace returns the namespace of all the objects, or "" if they are in several namespaces.
+func commonNamespace(refs []finding.Ref) string {
 	if len(refs) == 0 {
 		return ""
 	}

@@ -24,7 +24,7 @@ type stepKey struct {
 	call      string // the kind of call (callKind)
 	address   plan.Address
 	rule      model.RuleKey
-	tenant    string // the namespace of the objects; "" if they are in several namespaces
+	namespace string // the namespace of the objects; "" if they are in several namespaces
 	content   string // a digest of the values that the step writes
 	// inKubernetes reports whether the step is a call to the API server.
 	inKubernetes bool
@@ -34,7 +34,7 @@ type stepKey struct {
 func stepKeyOf(s plan.Step, stack model.Stack) stepKey {
 	what, _, _ := strings.Cut(string(s.ID), " ")
 	k := stepKey{
-		operation: what, call: callKind(s.Do), address: s.Address, rule: s.Rule, tenant: tenantOf(s.Blames), inKubernetes: plan.WritesToKubernetes(s.Do),
+		operation: what, call: callKind(s.Do), address: s.Address, rule: s.Rule, namespace: commonNamespace(s.RequestedBy), inKubernetes: plan.WritesToKubernetes(s.Do),
 	}
 	if !s.Rule.IsZero() {
 		k.address = plan.Address{Kind: plan.Rule}
@@ -61,7 +61,7 @@ func targetGroupKey(g model.TargetGroup) stepKey {
 	g.Name = "" // not part of the key: the plan chooses the first free name
 	return stepKey{
 		operation: "create", call: callKind(plan.CreateTargetGroup{}), address: plan.TargetGroupAddress(g.ID),
-		tenant: tenantOf(g.Members), content: checkpoint.Digest(g),
+		namespace: commonNamespace(g.Members), content: checkpoint.Digest(g),
 	}
 }
 
@@ -69,7 +69,7 @@ func targetGroupKey(g model.TargetGroup) stepKey {
 func priorityKeys(l model.Listener) (out []stepKey) {
 	for _, what := range []string{"order", "switch-order", "room", "vacate"} {
 		out = append(out, stepKey{
-			operation: what, call: callKind(plan.SetPriorities{}), tenant: tenantOf(l.Members),
+			operation: what, call: callKind(plan.SetPriorities{}), namespace: commonNamespace(l.Members),
 			address: plan.Address{Kind: plan.Listener, ID: naming.ListenerID(l.Port)},
 		})
 	}
@@ -92,7 +92,7 @@ func ruleKeys(r model.Rule, port int32) (out []stepKey) {
 	}{{"create", plan.CreateRule{}}, {"modify", plan.ModifyRule{}}, {"switch", plan.ModifyRule{}}} {
 		out = append(out, stepKey{
 			operation: s.what, call: callKind(s.do), address: plan.Address{Kind: plan.Rule}, rule: r.Key(port),
-			tenant: r.Member.Namespace, content: content,
+			namespace: r.Member.Namespace, content: content,
 		})
 	}
 	return out
@@ -135,8 +135,8 @@ type scope struct {
 	class failure.Class
 	call  string            // the kind of call; "" for all
 	kind  plan.ResourceKind // the kind of resource that a quota counts; "" for other classes
-	// tenant is the namespace of the steps; "" for the steps of the whole stack.
-	tenant string
+	// namespace is the namespace of the steps; "" for the steps of the whole stack.
+	namespace string
 	// closes reports whether the refusal of one step delays the other steps of the scope. If it is false, the scope only
 	// limits the number of refused calls.
 	closes bool
@@ -160,7 +160,7 @@ func (sc scope) refillInterval() time.Duration {
 
 // countsAllNamespaces reports whether the scope is a quota that counts the resources of all namespaces, so that any step of
 // the scope may use quota that has become free.
-func (sc scope) countsAllNamespaces() bool { return sc.class == failure.Quota && sc.tenant == "" }
+func (sc scope) countsAllNamespaces() bool { return sc.class == failure.Quota && sc.namespace == "" }
 
 // scopes returns the scopes of a step, in the order of failureScope: permission, quota of the stack, quota of the
 // namespace, refused values.
@@ -169,11 +169,11 @@ func (k stepKey) scopes() []scope {
 		return nil
 	}
 	// Steps of several namespaces have "/" as their namespace, so that the scope differs from that of the quota of the stack.
-	namespace := cmp.Or(k.tenant, "/")
+	namespace := cmp.Or(k.namespace, "/")
 	return []scope{
-		{class: failure.Denied, call: k.call, tenant: k.tenant, closes: true},
+		{class: failure.Denied, call: k.call, namespace: k.namespace, closes: true},
 		{class: failure.Quota, call: k.call, kind: k.address.Kind, closes: true},
-		{class: failure.Quota, call: k.call, kind: k.address.Kind, tenant: namespace, closes: true},
+		{class: failure.Quota, call: k.call, kind: k.address.Kind, namespace: namespace, closes: true},
 		k.refusedValuesScope(),
 	}
 }
@@ -181,10 +181,10 @@ func (k stepKey) scopes() []scope {
 // refusedValuesScope returns the scope of refused values: one for each namespace. Steps for several namespaces have one for
 // each kind of call and resource, so that repeated changes of one shared setting do not use up the budget of the others.
 func (k stepKey) refusedValuesScope() scope {
-	if k.tenant == "" {
+	if k.namespace == "" {
 		return scope{class: failure.Invalid, call: k.call, kind: k.address.Kind}
 	}
-	return scope{class: failure.Invalid, tenant: k.tenant}
+	return scope{class: failure.Invalid, namespace: k.namespace}
 }
 
 // failureScope returns the scope whose other steps are probably refused for the same reason as step k, and whether there is

@@ -32,14 +32,14 @@ func newStepCaller(t *testing.T) *stepCaller {
 // deletionStep returns a step that deletes a rule. content distinguishes the step from other deletions in the same
 // namespace.
 func deletionStep(namespace, content string) (stepKey, plan.Step) {
-	k := stepKey{operation: "delete", call: "DeleteRule", address: plan.Address{Kind: plan.Rule, ID: content}, tenant: namespace, content: content}
+	k := stepKey{operation: "delete", call: "DeleteRule", address: plan.Address{Kind: plan.Rule, ID: content}, namespace: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("delete " + content), Address: k.address, Verb: plan.Delete}
 }
 
 // creationStep returns a step that creates a rule. content distinguishes the step from other creations in the same
 // namespace.
 func creationStep(namespace, content string) (stepKey, plan.Step) {
-	k := stepKey{operation: "create", call: "CreateRule", address: plan.Address{Kind: plan.Rule}, rule: model.RuleKey{Port: 80, Of: finding.Origin{Field: content}}, tenant: namespace, content: content}
+	k := stepKey{operation: "create", call: "CreateRule", address: plan.Address{Kind: plan.Rule}, rule: model.RuleKey{Port: 80, Of: finding.Origin{Field: content}}, namespace: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("create " + content), Address: k.address, Verb: plan.Create, Do: plan.CreateRule{}}
 }
 

@@ -157,7 +157,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 	for _, s := range d.Plan.Steps {
 		// If AWS shows other values of the rule that the last repetition created, the plan deletes that rule. The deletion
 		// is part of the reported change.
-		if do, ok := s.Do.(plan.DeleteRule); ok && r.isOfReportedChange(do.ARN) {
+		if do, ok := s.Do.(plan.DeleteRule); ok && r.wasCreatedByReportedChange(do.ARN) {
 			reported[s.ID] = true
 		}
 	}
@@ -169,8 +169,8 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 	return again, delayed, reported
 }
 
-// isOfReportedChange reports whether the resource with this ID was created by a change that a finding reports.
-func (r repeats) isOfReportedChange(id string) bool {
+// wasCreatedByReportedChange reports whether the resource with this ID was created by a change that a finding reports.
+func (r repeats) wasCreatedByReportedChange(id string) bool {
 	for _, c := range r {
 		if c.createdID == id && len(c.reportedFindings) > 0 {
 			return true
@@ -201,7 +201,7 @@ func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedCha
 	}
 	changes := s.Changes
 	if s.Verb == plan.Create {
-		changes = plan.ShownDifferences(s.Do, c.createdID, d.Have)
+		changes = plan.DifferencesAfterCreation(s.Do, c.createdID, d.Have)
 	}
 	text := changesText(changes, plan.Change.DifferenceText)
 	switch {
@@ -221,7 +221,7 @@ func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedCha
 		out.Add(finding.Finding{
 			Object: ref, Reason: finding.ChangeNotKept, Severity: finding.Warning,
 			Message: fmt.Sprintf("change applied %s but not persisted by AWS: %s: %s; %s", times, what, text, again),
-			Fix:     "another controller or user may be modifying this resource, which CloudTrail shows; if not, change the value to one that AWS keeps",
+			Fix:     "check in CloudTrail whether another controller or user modifies this resource; if not, change the value to one that AWS keeps",
 		})
 	}
 	return out

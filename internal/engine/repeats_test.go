@@ -32,9 +32,9 @@ func idleTimeoutStep(verb plan.Verb, seconds string) plan.Step {
 	}
 }
 
-// countSteps simulates a run whose plan has these steps. It returns how many steps were carried out, and how many were
+// simulateRun simulates a run whose plan has these steps. It returns how many steps were carried out, and how many were
 // reported as repeated.
-func (u *repeatedStack) countSteps(edited bool, steps ...plan.Step) (made, reported int) {
+func (u *repeatedStack) simulateRun(edited bool, steps ...plan.Step) (made, reported int) {
 	d := Draft{Plan: plan.Plan{Steps: steps}}
 	read := u.readAt
 	if read.IsZero() {
@@ -59,7 +59,7 @@ func TestRevertedChangesBackOff(t *testing.T) {
 	var at []time.Duration
 	begun := u.now
 	for ; u.now.Sub(begun) < 3*time.Hour; u.now = u.now.Add(10 * time.Second) {
-		made, reported := u.countSteps(false, idleTimeoutStep(plan.Update, "77"))
+		made, reported := u.simulateRun(false, idleTimeoutStep(plan.Update, "77"))
 		if made > 0 {
 			at = append(at, u.now.Sub(begun))
 		}
@@ -100,16 +100,16 @@ func TestAPersistedChangeEndsItsRepetition(t *testing.T) {
 	} {
 		u := newRepeatedStack()
 		for range 4 {
-			u.countSteps(false, idleTimeoutStep(plan.Update, "77"))
+			u.simulateRun(false, idleTimeoutStep(plan.Update, "77"))
 		}
 		u.readAt = u.now.Add(c.read)
 		u.now = u.now.Add(90 * time.Second)
-		u.countSteps(c.edited)
+		u.simulateRun(c.edited)
 		if found := u.findings(); (len(found) == 0) != c.ends {
 			t.Errorf("%s: %v", c.name, found)
 		}
 		u.readAt = time.Time{}
-		if made, _ := u.countSteps(false, idleTimeoutStep(plan.Update, "77")); (made == 1) != c.ends {
+		if made, _ := u.simulateRun(false, idleTimeoutStep(plan.Update, "77")); (made == 1) != c.ends {
 			t.Errorf("%s: made again %d times", c.name, made)
 		}
 	}
@@ -121,14 +121,14 @@ func TestOtherChangesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
 	for range 10 {
-		u.countSteps(false, idleTimeoutStep(plan.Update, "77"))
+		u.simulateRun(false, idleTimeoutStep(plan.Update, "77"))
 	}
-	if made, _ := u.countSteps(false, idleTimeoutStep(plan.Update, "78")); made != 1 {
+	if made, _ := u.simulateRun(false, idleTimeoutStep(plan.Update, "78")); made != 1 {
 		t.Errorf("%d were made", made)
 	}
 	u = newRepeatedStack()
 	for n := range 50 {
-		if made, reported := u.countSteps(true, idleTimeoutStep(plan.Update, []string{"77", "78"}[n%2])); made != 1 || reported > 0 {
+		if made, reported := u.simulateRun(true, idleTimeoutStep(plan.Update, []string{"77", "78"}[n%2])); made != 1 || reported > 0 {
 			t.Fatalf("edit %d: %d were made, %d reported", n, made, reported)
 		}
 		u.now = u.now.Add(time.Second)
@@ -142,7 +142,7 @@ func TestNoResourceIsCreatedTwiceWithinAMinute(t *testing.T) {
 	u := newRepeatedStack()
 	total := 0
 	for range 59 {
-		made, _ := u.countSteps(false, idleTimeoutStep(plan.Create, "77"))
+		made, _ := u.simulateRun(false, idleTimeoutStep(plan.Create, "77"))
 		total += made
 		u.now = u.now.Add(time.Second)
 	}
@@ -209,7 +209,7 @@ func TestSettingsOfNewResourcesAreNoRepetition(t *testing.T) {
 			{ID: "create", Verb: plan.Create, Address: a, Do: plan.CreateTargetGroup{Group: model.TargetGroup{ID: "web", Port: int32(n)}}},
 			{ID: "attributes", Verb: plan.Update, Address: a, Do: plan.SetAttributes{Resource: a, Values: map[string]string{"a": "b"}}},
 		}
-		if made, reported := u.countSteps(false, steps...); made != 2 || reported > 0 {
+		if made, reported := u.simulateRun(false, steps...); made != 2 || reported > 0 {
 			t.Errorf("target group %d: %d steps were made, %d reported", n, made, reported)
 		}
 		u.now = u.now.Add(time.Second)

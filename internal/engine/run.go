@@ -118,7 +118,7 @@ func (d Draft) Choices() resolved.Choices {
 }
 
 // errFenced is the error of a run that ends because the fence does not permit a write.
-var errFenced = errors.New("another process may have taken over; nothing more is written")
+var errFenced = errors.New("another process may hold the lease; this process writes nothing more")
 
 // errUnanswered is the error of a run whose calls AWS has not answered yet.
 var errUnanswered = errors.New("AWS does not answer")
@@ -235,7 +235,7 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 		}
 		if err == nil {
 			have = r.applyRelation(stack, have)
-			have.Facts.SecretHashes = e.secretMarks(id, have)
+			have.Facts.SecretHashes = e.secretHashes(id, have)
 			return have, nil
 		}
 		if e.Cloud.Class(err) != failure.Gone {
@@ -243,7 +243,7 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("%d observations led to further questions; the run is continued later", maxObservations)
+		err = fmt.Errorf("AWS was read %d times in this run, and further reads are needed; a later run continues", maxObservations)
 	}
 	return have, fmt.Errorf("observe %s: %w", id, err)
 }
@@ -273,7 +273,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		if err != nil {
 			return d, err
 		}
-		have.Facts.KeepFaults(by)
+		have.Facts.CopyFaults(by)
 		stack, ofRelation := r.withRelation(stack, have)
 		start := e.now()
 		p, more := planner.Make(stack, have, options, memory)
@@ -428,7 +428,7 @@ func (r *observation) runFailureFindings(stack model.Stack, err error, start tim
 	}
 	var out finding.List
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
-		f := FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}
+		f := FailedStep{Step: plan.Step{RequestedBy: []finding.Ref{m.Ref}}, Class: class, Err: err}
 		reason, fix := reasonAndFix(f)
 		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: failure.WithoutSDKText(err), Fix: fix})
 	}

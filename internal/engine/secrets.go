@@ -9,28 +9,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Secrets stores a hash (plan.SecretMark) of the OIDC client secret that was last written to each listener and rule of a
+// Secrets stores a hash (plan.SecretHash) of the OIDC client secret that was last written to each listener and rule of a
 // stack.
 type Secrets interface {
-	// SecretMark returns the hash of the client secret of the listener or rule with this ARN; "" if none is known.
-	SecretMark(id model.StackID, arn string) string
-	// NoteSecretMark stores the hash of the client secret of the listener or rule with this ARN.
-	NoteSecretMark(id model.StackID, arn, mark string)
-	// ForgetSecretMark invalidates a hash before another client secret is written. An empty ARN stands for all listeners and
+	// SecretHash returns the hash of the client secret of the listener or rule with this ARN; "" if none is known.
+	SecretHash(id model.StackID, arn string) string
+	// NoteSecretHash stores the hash of the client secret of the listener or rule with this ARN.
+	NoteSecretHash(id model.StackID, arn, mark string)
+	// ForgetSecretHash invalidates a hash before another client secret is written. An empty ARN stands for all listeners and
 	// rules that the run will create. The channel is like that of Checkpoints.Forget.
-	ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{})
-	// RetainSecretMarks removes all hashes of a stack except for those of the given ARNs.
-	RetainSecretMarks(id model.StackID, arns []string)
+	ForgetSecretHash(id model.StackID, arn string) (written <-chan struct{})
+	// RetainSecretHashes removes all hashes of a stack except for those of the given ARNs.
+	RetainSecretHashes(id model.StackID, arns []string)
 }
 
-// secretMarks returns the stored hashes of the client secrets of the listeners and rules in AWS, by ARN.
-func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]string {
+// secretHashes returns the stored hashes of the client secrets of the listeners and rules in AWS, by ARN.
+func (e *Engine) secretHashes(id model.StackID, have observed.Stack) map[string]string {
 	if e.Secrets == nil {
 		return nil
 	}
 	out := map[string]string{}
 	for arn := range arnsWithSecret(have) {
-		if mark := e.Secrets.SecretMark(id, arn); mark != "" {
+		if mark := e.Secrets.SecretHash(id, arn); mark != "" {
 			out[arn] = mark
 		}
 	}
@@ -61,21 +61,21 @@ func (r *execution) noteWrittenSecret(s plan.Step, res plan.StepResult, known pl
 	if r.e.Secrets == nil {
 		return
 	}
-	if arn, mark := writtenSecretMark(s, known, res.ID); mark != "" {
-		r.e.Secrets.NoteSecretMark(r.out.ID, arn, mark)
+	if arn, mark := writtenSecretHash(s, known, res.ID); mark != "" {
+		r.e.Secrets.NoteSecretHash(r.out.ID, arn, mark)
 	}
 }
 
-// writtenSecretMark returns the ARN of the listener or rule that step s creates or changes, and the hash of the client
+// writtenSecretHash returns the ARN of the listener or rule that step s creates or changes, and the hash of the client
 // secret that the step writes; "" if it writes none. created is the ARN of the created listener or rule; "" if the step has
 // not been carried out.
-func writtenSecretMark(s plan.Step, known plan.KnownIDs, created string) (arn, mark string) {
+func writtenSecretHash(s plan.Step, known plan.KnownIDs, created string) (arn, mark string) {
 	var actions []model.Action
 	switch do := s.Do.(type) {
 	case plan.CreateRule:
-		return created, plan.SecretMark(created, do.Rule.Actions)
+		return created, plan.SecretHash(created, do.Rule.Actions)
 	case plan.CreateListener:
-		return created, plan.SecretMark(created, do.Settings.Default)
+		return created, plan.SecretHash(created, do.Settings.Default)
 	case plan.ModifyRule:
 		arn, actions = known[do.Rule], do.Actions
 	case plan.ModifyListener:
@@ -84,7 +84,7 @@ func writtenSecretMark(s plan.Step, known plan.KnownIDs, created string) (arn, m
 	if arn == "" {
 		return "", ""
 	}
-	return arn, plan.SecretMark(arn, actions)
+	return arn, plan.SecretHash(arn, actions)
 }
 
 // forgetSecrets invalidates the stored hashes of the client secrets that the plan will change in this run.
@@ -93,11 +93,11 @@ func (r *execution) forgetSecrets(p plan.Plan) {
 		return
 	}
 	for _, s := range p.Steps {
-		arn, mark := writtenSecretMark(s, p.KnownIDs, "")
-		if mark == "" || mark == r.e.Secrets.SecretMark(r.out.ID, arn) || s.Waits() {
+		arn, mark := writtenSecretHash(s, p.KnownIDs, "")
+		if mark == "" || mark == r.e.Secrets.SecretHash(r.out.ID, arn) || s.Waits() {
 			continue
 		}
-		r.checkpointWrites.Add(r.e.Secrets.ForgetSecretMark(r.out.ID, arn))
+		r.checkpointWrites.Add(r.e.Secrets.ForgetSecretHash(r.out.ID, arn))
 	}
 }
 
@@ -107,10 +107,10 @@ func (r *execution) noteAssumedSecrets(d Draft) {
 	if r.e.Secrets == nil {
 		return
 	}
-	for _, arn := range slices.Sorted(maps.Keys(d.Plan.AssumedSecrets)) {
-		r.e.Secrets.NoteSecretMark(r.out.ID, arn, d.Plan.AssumedSecrets[arn])
+	for _, arn := range slices.Sorted(maps.Keys(d.Plan.AssumedSecretHashes)) {
+		r.e.Secrets.NoteSecretHash(r.out.ID, arn, d.Plan.AssumedSecretHashes[arn])
 	}
 	if d.Plan.Empty() {
-		r.e.Secrets.RetainSecretMarks(r.out.ID, slices.Sorted(maps.Keys(arnsWithSecret(d.Have))))
+		r.e.Secrets.RetainSecretHashes(r.out.ID, slices.Sorted(maps.Keys(arnsWithSecret(d.Have))))
 	}
 }

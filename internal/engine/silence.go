@@ -42,7 +42,7 @@ func SilenceFinding(object finding.Ref, since time.Time) finding.Finding {
 func (r *run) unansweredFindings() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
 	for _, f := range slices.Concat(r.out.FailedSteps, r.heldSteps) {
-		for _, ref := range f.Step.Blames {
+		for _, ref := range f.Step.RequestedBy {
 			waiting[ref] = waiting[ref] || failure.HasNoAnswer(f.Err)
 		}
 	}

@@ -44,10 +44,10 @@ var Subjects = []Subject{
 		SpecInvalid, PortOverrideInvalid, EndpointNotFound, EndpointNotReady, EndpointElsewhere, EndpointDoubled, ClientIPUnsupported,
 		AcceleratorNotOwned, AcceleratorRecreated, AcceleratorSettingKept, AcceleratorNotShared, SharedListenerNotFound, HeldForGuest,
 	}},
-	{"Answers of AWS and other writers", []Reason{
+	{"AWS errors and changes by other clients", []Reason{
 		AccessDenied, RejectedByAWS, QuotaReached, ServiceUnavailable, CallFailed, DriftFound, DriftRepaired, ChangeNotKept, ChangedTooOften, WriteUndone,
 	}},
-	{"Reports themselves", []Reason{MoreFindings, PlanTooLarge}},
+	{"Limits of reports", []Reason{MoreFindings, PlanTooLarge}},
 }
 
 // SubjectOf returns the name of the subject to which a reason belongs; "" for an unknown reason.

@@ -22,7 +22,7 @@ func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 		return err
 	}
 	for n := 1; ; n++ {
-		obj, err := c.readLive(ctx, p.Ref)
+		obj, err := c.readFromAPIServer(ctx, p.Ref)
 		if err == nil && obj.GetUID() == cached.GetUID() {
 			err = c.annotateLive(ctx, p, obj)
 		}

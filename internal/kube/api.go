@@ -20,33 +20,33 @@ type API interface {
 	Delete(ctx context.Context, obj cluster.Object) error
 }
 
-// LiveAPI calls a real API server by a client without a cache.
-type LiveAPI struct{ Client client.Client }
+// ClientAPI calls a real API server by a client without a cache.
+type ClientAPI struct{ Client client.Client }
 
-var _ API = LiveAPI{}
+var _ API = ClientAPI{}
 
 // Read implements API.
-func (l LiveAPI) Read(ctx context.Context, obj cluster.Object) error {
+func (l ClientAPI) Read(ctx context.Context, obj cluster.Object) error {
 	return l.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 }
 
 // Create implements API.
-func (l LiveAPI) Create(ctx context.Context, obj cluster.Object) error {
+func (l ClientAPI) Create(ctx context.Context, obj cluster.Object) error {
 	return l.Client.Create(ctx, obj)
 }
 
 // Update implements API.
-func (l LiveAPI) Update(ctx context.Context, obj cluster.Object) error {
+func (l ClientAPI) Update(ctx context.Context, obj cluster.Object) error {
 	return l.Client.Update(ctx, obj)
 }
 
 // Delete implements API.
-func (l LiveAPI) Delete(ctx context.Context, obj cluster.Object) error {
+func (l ClientAPI) Delete(ctx context.Context, obj cluster.Object) error {
 	return l.Client.Delete(ctx, obj)
 }
 
 // Patch implements API.
-func (l LiveAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (l ClientAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	// The client writes the answer into its argument. A copy leaves the object of the caller unchanged.
 	into := obj.DeepCopyObject().(cluster.Object)
 	p := client.RawPatch(kind, data)
@@ -62,7 +62,7 @@ type MemoryAPI struct{ Store *cluster.Memory }
 var _ API = MemoryAPI{}
 
 // Read implements API.
-func (m MemoryAPI) Read(_ context.Context, obj cluster.Object) error { return m.Store.Read(obj) }
+func (m MemoryAPI) Read(_ context.Context, obj cluster.Object) error { return m.Store.ReadInto(obj) }
 
 // Create implements API.
 func (m MemoryAPI) Create(_ context.Context, obj cluster.Object) error {
@@ -83,4 +83,6 @@ func (m MemoryAPI) Patch(_ context.Context, obj cluster.Object, part cluster.Par
 }
 
 // Delete implements API.
-func (m MemoryAPI) Delete(_ context.Context, obj cluster.Object) error { return m.Store.Remove(obj) }
+func (m MemoryAPI) Delete(_ context.Context, obj cluster.Object) error {
+	return m.Store.DeleteObject(obj)
+}

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// wantedBinding returns the desired TargetGroupBinding of the step p. known has the IDs of the target group and of the
+// desiredBinding returns the desired TargetGroupBinding of the step p. known has the IDs of the target group and of the
 // security groups in networking rules. It fails if one of these does not exist yet.
-func wantedBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBinding, error) {
+func desiredBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBinding, error) {
 	arn := known[p.Group]
 	if arn == "" {
 		return nil, fmt.Errorf("%s does not exist yet", p.Group)
@@ -46,7 +46,7 @@ func wantedBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBi
 	}
 	b.Spec.Networking = &elbv2.TargetGroupBindingNetworking{}
 	for _, r := range p.Binding.Networking {
-		rule, err := wantedRule(r, p, known)
+		rule, err := desiredRule(r, p, known)
 		if err != nil {
 			return nil, err
 		}
@@ -55,8 +55,8 @@ func wantedBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBi
 	return b, nil
 }
 
-// wantedRule returns the desired networking rule of a TargetGroupBinding for r, a rule of the step p.
-func wantedRule(r model.BindingRule, p plan.PutBinding, known plan.KnownIDs) (elbv2.NetworkingIngressRule, error) {
+// desiredRule returns the desired networking rule of a TargetGroupBinding for r, a rule of the step p.
+func desiredRule(r model.BindingRule, p plan.PutBinding, known plan.KnownIDs) (elbv2.NetworkingIngressRule, error) {
 	rule := elbv2.NetworkingIngressRule{From: []elbv2.NetworkingPeer{}, Ports: []elbv2.NetworkingPort{}}
 	for _, peer := range r.From {
 		if peer.CIDR != "" {

@@ -175,7 +175,7 @@ func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCo
 	})
 	if apierrors.IsConflict(err) {
 		// If another pod has the name now, nothing has to be written. Otherwise the caller has to repeat the write.
-		live, readErr := c.readLive(ctx, cluster.RefOf(obj))
+		live, readErr := c.readFromAPIServer(ctx, cluster.RefOf(obj))
 		if readErr != nil {
 			return ignoreNotFound(readErr)
 		}

@@ -47,7 +47,7 @@ func TestChangesOfABindingAreWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestCompleteSpecOnlyOfTheSameVersion(t *testing.T) {
+func TestSpecIsCompletedOnlyInTheSameVersion(t *testing.T) {
 	key := bindings.Key{Namespace: "shop", Name: "b"}
 	c, m := newTestCluster(t, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"},
 		Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "web"}})
@@ -70,7 +70,7 @@ func TestCompleteSpecOnlyOfTheSameVersion(t *testing.T) {
 	}
 }
 
-func TestPodConditionIsSetOnlyOnThePodOfTheUID(t *testing.T) {
+func TestPodConditionIsSetOnlyOnThePodWithTheUID(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", UID: "u1"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "Ready", Status: "True"}}
 	c, m := newTestCluster(t, pod)

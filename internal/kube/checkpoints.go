@@ -20,8 +20,8 @@ const CheckpointsName = "fulcrum-checkpoints"
 // additional RBAC permissions are required.
 const MembershipsName = "fulcrum-memberships"
 
-// checkpointsKey is the key of the stored text in the data of the Secret. Each text format has a different key.
-const checkpointsKey = "v1"
+// storedTextKey is the key of the stored text in the data of the Secret. Each text format has a different key.
+const storedTextKey = "v1"
 
 // SecretStore stores one text in a Secret, for example checkpoints or memberships.
 type SecretStore struct {
@@ -41,9 +41,9 @@ func (c SecretStore) Read(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read Secret %s/%s: %w", c.Namespace, c.newSecret().Name, err)
 	}
-	text, ok := secret.Data[checkpointsKey]
+	text, ok := secret.Data[storedTextKey]
 	if !ok && len(secret.Data) > 0 {
-		return "", fmt.Errorf("read Secret %s/%s: it has no key %s, but %s: another version of the controller has written it", c.Namespace, secret.Name, checkpointsKey, strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
+		return "", fmt.Errorf("read Secret %s/%s: it has no key %s, but %s: another version of the controller has written it", c.Namespace, secret.Name, storedTextKey, strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
 	}
 	return string(text), nil
 }
@@ -56,7 +56,7 @@ func (c SecretStore) Write(ctx context.Context, text string) error {
 	if data == nil {
 		data = map[string][]byte{}
 	}
-	data[checkpointsKey] = []byte(text)
+	data[storedTextKey] = []byte(text)
 	secret.Data = data
 	switch {
 	case apierrors.IsNotFound(err):

@@ -48,7 +48,7 @@ func TestCheckpointsAreStoredInASecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &corev1.Secret{ObjectMeta: other.ObjectMeta}
-	if err := store.Read(m); err != nil {
+	if err := store.ReadInto(m); err != nil {
 		t.Fatal(err)
 	}
 	if string(m.Data["note"]) != "of a person" || read() != "three" {

@@ -88,7 +88,7 @@ func TestFinalizersOfOthersStay(t *testing.T) {
 
 func TestClaimFinalizerOfDeletingObject(t *testing.T) {
 	c, m := newTestCluster(t, newIngress("other/x"))
-	if err := m.Remove(newIngress()); err != nil {
+	if err := m.DeleteObject(newIngress()); err != nil {
 		t.Fatal(err)
 	}
 	err := applyStep(t, c, plan.ClaimFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer}, nil)
@@ -197,7 +197,7 @@ func TestBindingIsWrittenAndReadBack(t *testing.T) {
 	}
 }
 
-func TestBindingOfAnotherTargetGroupIsLeftAlone(t *testing.T) {
+func TestBindingOfAnotherTargetGroupIsNotChanged(t *testing.T) {
 	c, m := newTestCluster(t)
 	put, known := bindingStep()
 	if err := applyStep(t, c, put, known); err != nil {

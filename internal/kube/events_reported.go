@@ -123,7 +123,7 @@ func (h *eventHistory) prune(at time.Time) {
 func overflowEvent(ref cluster.Ref) cluster.Event {
 	reason := string(finding.MoreFindings)
 	return cluster.Event{Ref: ref, Warning: true, Reason: reason,
-		Message: reason + ": this object has more findings than events are written for; correct the findings in the other events, or list all findings with fulcrum plan"}
+		Message: reason + ": this object has more findings than the controller writes events for; correct the findings in the other events, or list all findings with fulcrum plan"}
 }
 
 // eventKeyOf returns the key of an event. The key does not contain AWS request IDs.

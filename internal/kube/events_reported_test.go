@@ -83,7 +83,7 @@ func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
 	if err := c.Write(t.Context(), []cluster.Patch{cluster.LastingWarnings{Subject: "web0"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Remove(m.All(cluster.KindIngress)[1]); err != nil {
+	if err := m.DeleteObject(m.All(cluster.KindIngress)[1]); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(time.Hour)
@@ -147,7 +147,7 @@ func TestManyRepeatedWarningsAreWrittenInBatches(t *testing.T) {
 	}
 }
 
-func BenchmarkTakeDueOfTenThousandWarnings(b *testing.B) {
+func BenchmarkTakeDueWarnings(b *testing.B) {
 	var e eventFilter
 	at := time.Unix(1700000000, 0)
 	for n := range 10_000 {

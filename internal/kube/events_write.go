@@ -25,8 +25,8 @@ type eventWriter struct {
 	serial atomic.Uint64
 }
 
-// readLive reads an object from the API server, and not from the cache.
-func (c *eventWriter) readLive(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
+// readFromAPIServer reads an object from the API server, and not from the cache.
+func (c *eventWriter) readFromAPIServer(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	typ, ok := cluster.TypeOf(ref.Kind)
 	if !ok {
 		return nil, fmt.Errorf("%s has no known kind", ref)

@@ -47,8 +47,8 @@ type fenceFunc func() error
 // Fence implements engine.Fence.
 func (f fenceFunc) Fence() error { return f() }
 
-// newServedCluster returns a Cluster whose client sends requests to serve, and checks fence before each write.
-func newServedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Cluster {
+// newFencedCluster returns a Cluster whose client sends requests to serve, and checks fence before each write.
+func newFencedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Cluster {
 	t.Helper()
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -62,7 +62,7 @@ func newServedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Clust
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(store, LiveAPI{c}, clock.RealClock{})
+	return New(store, ClientAPI{c}, clock.RealClock{})
 }
 
 // TestNoRetryAfterTheFenceIsClosed checks that a refused write is not retried after the lease is lost: neither if the API
@@ -77,7 +77,7 @@ func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					lost, writes := false, 0
-					c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
+					c := newFencedCluster(t, func(r *http.Request) (*http.Response, error) {
 						ing := newIngress()
 						ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
 						if r.Method == http.MethodGet {
@@ -117,7 +117,7 @@ func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 // connection is opened.
 func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	lost := false
-	c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
+	c := newFencedCluster(t, func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet {
 			ing := newIngress()
 			ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
@@ -139,12 +139,12 @@ func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	}
 }
 
-// TestWritesHaveADeadline checks that a request that the API server does not answer ends after durations.RequestTimeout.
-func TestWritesHaveADeadline(t *testing.T) {
+// TestRequestsHaveADeadline checks that a request that the API server does not answer ends after durations.RequestTimeout.
+func TestRequestsHaveADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, unanswered := range []string{http.MethodGet, http.MethodPatch} {
 			sent := false
-			c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
+			c := newFencedCluster(t, func(r *http.Request) (*http.Response, error) {
 				if r.Method != unanswered {
 					ing := newIngress()
 					ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}

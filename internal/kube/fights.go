@@ -30,17 +30,17 @@ import (
 // delayed.
 type fightDetector struct {
 	mu       sync.Mutex
-	byObject map[fightKey]*fight
+	byObject map[objectKey]*writeHistory
 }
 
-// fightKey identifies an object. The UID is empty for an object that is about to be created.
-type fightKey struct {
+// objectKey identifies an object. The UID is empty for an object that is about to be created.
+type objectKey struct {
 	ref cluster.Ref
 	uid types.UID
 }
 
-// fight holds the recent writes of this client to one object, whether or not another client has undone them.
-type fight struct {
+// writeHistory holds the recent writes of this client to one object, whether or not another client has undone them.
+type writeHistory struct {
 	lastWritten map[string]contentHash // hash of the content that was last written to each field
 	// repeats counts the repeated writes of all fields. Before the first repeated write, repeats.LastWrite is the time of
 	// the last write.
@@ -61,7 +61,7 @@ var repeatBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.Ans
 
 // isOver reports whether the last repeated write is so long ago that the next write is not delayed. A reported fight is over
 // durations.LongestRepeatDelay later, so that it is not reported again if it resumes soon.
-func (f *fight) isOver(now time.Time) bool {
+func (f *writeHistory) isOver(now time.Time) bool {
 	if f.reported {
 		now = now.Add(-durations.LongestRepeatDelay)
 	}
@@ -70,7 +70,7 @@ func (f *fight) isOver(now time.Time) bool {
 
 // delayOf returns how long the write of content to a field must wait; 0 or less means that it may be sent now. repeated
 // reports whether the last write of the field had the same content, so that another client has undone it.
-func (m *fightDetector) delayOf(k fightKey, field string, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
+func (m *fightDetector) delayOf(k objectKey, field string, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.byObject[k]
@@ -88,20 +88,20 @@ func (m *fightDetector) delayOf(k fightKey, field string, content contentHash, n
 }
 
 // recordWrite records a successful write of content to a field.
-func (m *fightDetector) recordWrite(k fightKey, field string, content contentHash, now time.Time) {
+func (m *fightDetector) recordWrite(k objectKey, field string, content contentHash, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.byObject) > maxRememberedObjects {
 		// Fights that continue are detected again after a few more writes. Reported fights are retained, because
 		// removeEndedFights ends their events.
-		maps.DeleteFunc(m.byObject, func(_ fightKey, f *fight) bool { return !f.reported })
+		maps.DeleteFunc(m.byObject, func(_ objectKey, f *writeHistory) bool { return !f.reported })
 	}
 	if m.byObject == nil {
-		m.byObject = map[fightKey]*fight{}
+		m.byObject = map[objectKey]*writeHistory{}
 	}
 	f := m.byObject[k]
 	if f == nil || f.isOver(now) {
-		f = &fight{lastWritten: map[string]contentHash{}}
+		f = &writeHistory{lastWritten: map[string]contentHash{}}
 		m.byObject[k] = f
 	}
 	last, written := f.lastWritten[field]
@@ -121,7 +121,7 @@ func (m *fightDetector) recordWrite(k fightKey, field string, content contentHas
 
 // markReported records that the fight over an object is reported. It returns false if this was recorded before, or if no
 // writes of the object are remembered.
-func (m *fightDetector) markReported(k fightKey) bool {
+func (m *fightDetector) markReported(k objectKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.byObject[k]
@@ -156,7 +156,7 @@ type undoneError struct {
 
 // Error implements error.
 func (u undoneError) Error() string {
-	return fmt.Sprintf("writes to %[2]s are undone by another client; %[1]s is written in %[3]s", u.field, u.ref, u.delay.Round(time.Second))
+	return fmt.Sprintf("writes to %[2]s are undone by another client; the next attempt to write %[1]s is in %[3]s", u.field, u.ref, u.delay.Round(time.Second))
 }
 
 // RetryAfter returns the time until the field may be written again.
@@ -183,7 +183,7 @@ func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field 
 		return err
 	}
 	ref, hash := cluster.RefOf(obj), contentHash(sha256.Sum256(text))
-	k := fightKey{ref, obj.GetUID()}
+	k := objectKey{ref, obj.GetUID()}
 	delay, repeated := c.fights.delayOf(k, field, hash, c.clock.Now())
 	if delay > 0 {
 		if repeated && c.fights.markReported(k) {
@@ -207,8 +207,8 @@ func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.
 		return err
 	}
 	ref := cluster.RefOf(obj)
-	if _, repeated := c.fights.delayOf(fightKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.clock.Now()); repeated {
-		live, err := c.readLive(ctx, ref)
+	if _, repeated := c.fights.delayOf(objectKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.clock.Now()); repeated {
+		live, err := c.readFromAPIServer(ctx, ref)
 		if err != nil {
 			return ignoreNotFound(err)
 		}
@@ -250,7 +250,7 @@ func (c *fieldWriter) endFightWarnings() {
 // client" if it cannot be determined. It prefers managers that changed the same subresource as field.
 func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field string) string {
 	const unknown = "another client"
-	obj, err := c.readLive(ctx, ref)
+	obj, err := c.readFromAPIServer(ctx, ref)
 	if err != nil {
 		return unknown
 	}

@@ -66,7 +66,7 @@ func (i Installation) CheckServed(kinds []cluster.Kind) error {
 	var missing []string
 	for _, k := range kinds {
 		if err := i.DeniedKinds[k]; err != nil {
-			return fmt.Errorf("kind %s may not be listed; apply config/rbac: %w", k, err)
+			return fmt.Errorf("no permission to list kind %s; apply config/rbac: %w", k, err)
 		}
 		if typ, _ := cluster.TypeOf(k); !i.ServedKinds[k] {
 			missing = append(missing, fmt.Sprintf("%s of %s", k, typ.GVK.GroupVersion()))

@@ -84,6 +84,6 @@ func TestSlowRenewalCountsFromTheRequest(t *testing.T) {
 	}
 	at = at.Add(time.Second)
 	if l.Fence() == nil {
-		t.Error("open for longer than from the request on")
+		t.Error("open although the renewal was requested too long ago")
 	}
 }

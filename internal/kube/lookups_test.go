@@ -176,9 +176,9 @@ func TestAbsentServiceIsRequestedRarely(t *testing.T) {
 	}
 }
 
-// TestNamesOfServicesAreBounded checks that invalid names of Services cause neither an error nor a request, that no request
+// TestLookupsOfServiceNamesAreBounded checks that invalid names of Services cause neither an error nor a request, that no request
 // is sent beyond the rate limit, and that the memory for names and namespaces is limited.
-func TestNamesOfServicesAreBounded(t *testing.T) {
+func TestLookupsOfServiceNamesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{}}
 	lookups, _ := newLookups(t, s)

@@ -174,7 +174,7 @@ func TestStartKindsAfterInstallation(t *testing.T) {
 	source.AddOptionalKinds(append(gateways, routes...))
 
 	if _, err := source.List(cluster.Query{Kind: cluster.KindGateway}); err == nil {
-		t.Error("a kind that may be there is empty before the source is synced")
+		t.Error("reading an optional kind before the source is synced is no error")
 	}
 	if err := source.StartKinds(t.Context(), gateways, nil); err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestStartKindsAfterInstallation(t *testing.T) {
 		t.Error(obj, err)
 	}
 	if list(cluster.KindGateway) != 1 || list(cluster.KindTCPRoute) != 0 || !source.Installed(cluster.KindGateway) || source.Installed(cluster.KindTCPRoute) {
-		t.Error("only Gateways are there")
+		t.Error("want only Gateways to be installed")
 	}
 	if _, err := source.List(cluster.Query{Kind: cluster.KindHTTPRoute}); err == nil {
 		t.Error("a kind that was not asked for is empty")
@@ -216,14 +216,14 @@ func TestStartKindsAfterInstallation(t *testing.T) {
 	}
 	s.setKinds(s.installed, routes...)
 	s.setKinds(s.denied, cluster.KindUDPRoute)
-	if err := find(routes...).CheckServed(routes); err == nil || !strings.Contains(err.Error(), "kind UDPRoute may not be listed; apply config/rbac") {
+	if err := find(routes...).CheckServed(routes); err == nil || !strings.Contains(err.Error(), "no permission to list kind UDPRoute; apply config/rbac") {
 		t.Error(err)
 	}
 	if err := source.StartKinds(t.Context(), []cluster.Kind{cluster.KindTCPRoute}, gateways); err != nil {
 		t.Fatal(err)
 	}
 	if list(cluster.KindTCPRoute) != 1 || list(cluster.KindUDPRoute) != 0 {
-		t.Error("TCPRoutes are there, UDPRoutes are not")
+		t.Error("want objects of TCPRoute and none of UDPRoute")
 	}
 	if got := map[string]bool{<-events: true, <-events: true}; !got["Gateway n/x"] || !got["TCPRoute n/x"] {
 		t.Error("events of", got)
@@ -287,10 +287,10 @@ func TestStopKindsAfterRemoval(t *testing.T) {
 		select {
 		case got := <-events:
 			if got != want {
-				t.Fatalf("the object is %s, want %s", got, want)
+				t.Fatalf("the event says %q, want %q", got, want)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("it was not seen that the object is %s", want)
+			t.Fatalf("no event %q within a minute", want)
 		}
 	}
 	next("there")
@@ -314,12 +314,12 @@ func TestStopKindsAfterRemoval(t *testing.T) {
 	delete(s.installed, cluster.KindTCPRoute)
 	s.mu.Unlock()
 	if find(routes...).ServedKinds[cluster.KindTCPRoute] {
-		t.Fatal("it is still served")
+		t.Fatal("TCPRoute is still served")
 	}
 	stopKinds(1)
 	for deadline := time.Now().Add(time.Minute); !informer.IsStopped(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("its informer goes on")
+			t.Fatal("the informer of TCPRoute is not stopped")
 		}
 	}
 	if objs, err := source.List(cluster.Query{Kind: cluster.KindTCPRoute}); len(objs) > 0 || err != nil || source.Installed(cluster.KindTCPRoute) {

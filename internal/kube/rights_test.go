@@ -34,7 +34,7 @@ type roleServer struct {
 
 	mu             sync.Mutex
 	deniedRequests chan string // "resource verb"
-	leases         map[string]json.RawMessage
+	objects        map[string]json.RawMessage
 }
 
 func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +64,7 @@ func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case verb == "get" && name == "":
 		verb = "list"
 	}
-	if !rights.Allows(s.roles, gv.Group, rest[0], verb, namespace, name) {
+	if !rights.RolesAllow(s.roles, gv.Group, rest[0], verb, namespace, name) {
 		select {
 		case s.deniedRequests <- rest[0] + " " + verb:
 		default:
@@ -85,11 +85,11 @@ func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "get":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.leases[name] == nil {
+		if s.objects[name] == nil {
 			fail(http.StatusNotFound, metav1.StatusReasonNotFound)
 			return
 		}
-		_, _ = w.Write(s.leases[name])
+		_, _ = w.Write(s.objects[name])
 	default:
 		var in json.RawMessage
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
@@ -100,14 +100,14 @@ func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.Unmarshal(in, &of) // an error would leave the name empty, but each lease has a name
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.leases[of.Metadata.Name] = in
+		s.objects[of.Metadata.Name] = in
 		_, _ = w.Write(in)
 	}
 }
 
 func newRoleServer(t *testing.T, roles []rights.Role) (*roleServer, *rest.Config) {
 	t.Helper()
-	s := &roleServer{roles: roles, deniedRequests: make(chan string, 1), leases: map[string]json.RawMessage{}}
+	s := &roleServer{roles: roles, deniedRequests: make(chan string, 1), objects: map[string]json.RawMessage{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return s, &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
@@ -195,7 +195,7 @@ func TestWithoutListOrWatch(t *testing.T) {
 				}
 				for _, verb := range []string{"list", "watch"} {
 					t.Run(resource+"/"+verb, func(t *testing.T) {
-						s, source, _ := startInformer(t, kind, rights.WithoutVerb(role.Name, resource, verb))
+						s, source, _ := startInformer(t, kind, rights.RolesWithoutVerb(role.Name, resource, verb))
 						if got := <-s.deniedRequests; got != resource+" "+verb {
 							t.Errorf("%s is denied", got)
 						}
@@ -224,7 +224,7 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 	const name = "aws-load-balancer-controller-leader"
 	for _, verb := range []string{"", "create", "get", "update"} {
 		t.Run("leases/"+verb, func(t *testing.T) {
-			_, cfg := newRoleServer(t, rights.WithoutVerb("fulcrum-leader-election", "leases", verb))
+			_, cfg := newRoleServer(t, rights.RolesWithoutVerb("fulcrum-leader-election", "leases", verb))
 			lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, clock.RealClock{})
 			if err != nil {
 				t.Fatal(err)
@@ -257,7 +257,7 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 	for _, verb := range []string{"", "create", "get", "update"} {
 		t.Run("secrets/"+verb, func(t *testing.T) {
 			// Only the leader election role is used, because another role also allows creating Secrets.
-			roles := slices.DeleteFunc(rights.WithoutVerb("fulcrum-leader-election", "secrets", verb), func(r rights.Role) bool { return r.Name != "fulcrum-leader-election" })
+			roles := slices.DeleteFunc(rights.RolesWithoutVerb("fulcrum-leader-election", "secrets", verb), func(r rights.Role) bool { return r.Name != "fulcrum-leader-election" })
 			_, cfg := newRoleServer(t, roles)
 			scheme, err := cluster.NewScheme()
 			if err != nil {
@@ -269,7 +269,7 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			store := SecretStore{API: LiveAPI{live}, Namespace: rights.Namespace}
+			store := SecretStore{API: ClientAPI{live}, Namespace: rights.Namespace}
 			err = store.Write(t.Context(), "one")
 			if err == nil {
 				err = store.Write(t.Context(), "two")
@@ -293,7 +293,7 @@ func TestWithoutVerbOfTheVersions(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "get"} {
 		t.Run("customresourcedefinitions/"+verb, func(t *testing.T) {
-			_, cfg := newRoleServer(t, rights.WithoutVerb("fulcrum-gateway-versions", "customresourcedefinitions", verb))
+			_, cfg := newRoleServer(t, rights.RolesWithoutVerb("fulcrum-gateway-versions", "customresourcedefinitions", verb))
 			definitions, err := metadata.NewForConfig(cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -311,7 +311,7 @@ func TestWithoutVerbOfTheVersions(t *testing.T) {
 func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"
-	server, cfg := newRoleServer(t, rights.WithoutVerb("fulcrum-leader-election", "leases", ""))
+	server, cfg := newRoleServer(t, rights.RolesWithoutVerb("fulcrum-leader-election", "leases", ""))
 	lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 	shown := func() (*coordinationv1.Lease, []string, bool) {
 		t.Helper()
 		var out coordinationv1.Lease
-		for _, raw := range server.leases {
+		for _, raw := range server.objects {
 			if err := json.Unmarshal(raw, &out); err != nil {
 				t.Fatal(err)
 			}
@@ -345,16 +345,16 @@ func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, known := shown(); known {
-		t.Error("the Lease has no holder")
+		t.Error("the flags of a Lease without a holder are known")
 	}
 	another := "another"
 	stored.Spec.HolderIdentity = &another
 	if _, known := PublishedFlags(stored); known {
-		t.Error("the flags are those of the holder before")
+		t.Error("the flags of the previous holder are returned for another holder")
 	}
 	lease.PublishFlags([]string{"--default-tags=" + strings.Repeat("x", maxFlagsBytes)})
 	stored.Annotations[FlagsAnnotation] = strings.Repeat(" ", maxFlagsBytes) + `{"holder":"another","flags":["--x"]}`
 	if _, known := PublishedFlags(stored); known || lease.flags.value != `{"holder":"`+lease.Identity()+`","flags":["--cluster-name=prod","--default-target-type=ip"]}` {
-		t.Error("the annotation has no bound")
+		t.Error("flags longer than maxFlagsBytes are published or read")
 	}
 }

@@ -194,7 +194,7 @@ func (cacheOnlySource) Definition(cluster.Kind) (cluster.Definition, error) {
 func (s cacheOnlySource) Get(ref cluster.Ref) (cluster.Object, error) {
 	if ref.Kind == cluster.KindSecret {
 		if s.secrets == nil {
-			return nil, fmt.Errorf("secrets are not read here")
+			return nil, fmt.Errorf("reading Secrets is not enabled")
 		}
 		return s.secrets.Get(s.ctx, ref)
 	}

@@ -37,7 +37,7 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 		if !apierrors.IsConflict(err) || n == maxWriteAttempts {
 			return fmt.Errorf("update status of %s: %w", p.Ref, err)
 		}
-		if obj, err = c.readLive(ctx, p.Ref); err != nil {
+		if obj, err = c.readFromAPIServer(ctx, p.Ref); err != nil {
 			return ignoreNotFound(err)
 		}
 		if obj.GetUID() != uid {

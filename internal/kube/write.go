@@ -27,7 +27,7 @@ const maxWriteAttempts = 5
 // identifies the change for the detection of repeated writes.
 func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, change string, edit func(obj cluster.Object) ([]string, error)) error {
 	for n := 1; ; n++ {
-		obj, err := c.readLive(ctx, ref)
+		obj, err := c.readFromAPIServer(ctx, ref)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer
 		}
 		if obj.GetDeletionTimestamp() != nil {
 			return nil, apierrors.NewConflict(schema.GroupResource{Resource: string(ref.Kind)}, ref.Name,
-				fmt.Errorf("it is being deleted"))
+				fmt.Errorf("the object is being deleted"))
 		}
 		return append(slices.Clone(have), action.Finalizer), nil
 	})
@@ -109,7 +109,7 @@ func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer st
 	if !slices.Contains(cluster.RootKinds(), ref.Kind) {
 		return nil
 	}
-	obj, err := c.readLive(ctx, ref)
+	obj, err := c.readFromAPIServer(ctx, ref)
 	if err != nil {
 		return ignoreNotFound(err)
 	}
@@ -127,7 +127,7 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	if err != nil || obj == nil {
 		return err
 	}
-	same, err := hasFields(obj, p.Fields, unchangedFields)
+	same, err := statusHasFields(obj, p.Fields, unchangedFields)
 	if err != nil || same {
 		return err
 	}
@@ -137,12 +137,12 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	return nil
 }
 
-// unchangedFields returns its argument. It is a normalize function for hasFields.
+// unchangedFields returns its argument. It is a normalize function for statusHasFields.
 func unchangedFields(fields any) (any, error) { return fields, nil }
 
-// hasFields reports whether the status of an object already has the given fields. normalize is applied to the status of the
+// statusHasFields reports whether the status of an object already has the given fields. normalize is applied to the status of the
 // object before the comparison, but not to fields.
-func hasFields(obj cluster.Object, fields any, normalize func(any) (any, error)) (bool, error) {
+func statusHasFields(obj cluster.Object, fields any, normalize func(any) (any, error)) (bool, error) {
 	status, err := normalize(cluster.StatusOf(obj))
 	if err != nil {
 		return false, err
@@ -169,7 +169,7 @@ func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, field
 	if err != nil {
 		return err
 	}
-	written := func(live cluster.Object) (bool, error) { return hasFields(live, content, comparableFields) }
+	written := func(live cluster.Object) (bool, error) { return statusHasFields(live, content, comparableFields) }
 	return c.writeFieldWithoutVersion(ctx, obj, "status", content, written, func() error {
 		return ignoreNotFound(c.api.Patch(ctx, obj, cluster.StatusPart, types.MergePatchType, data))
 	})
@@ -177,7 +177,7 @@ func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, field
 
 // putBinding creates or updates a TargetGroupBinding. The ID of the result is "namespace/name".
 func (c *bindingWriter) putBinding(ctx context.Context, action plan.PutBinding, known plan.KnownIDs) (plan.StepResult, error) {
-	want, err := wantedBinding(action, known)
+	want, err := desiredBinding(action, known)
 	if err != nil {
 		return plan.StepResult{}, err
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// TestCases translates all recorded Ingress cases, and compares the notes about each translation, and its differences from
+// TestRecordedIngressCases translates all recorded Ingress cases, and compares the notes about each translation, and its differences from
 // the Ingresses, with testdata/cases.txt.
-func TestCases(t *testing.T) {
+func TestRecordedIngressCases(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(recorded.Files, "ingress-*.yaml")
 	if err != nil || len(files) < 40 {
@@ -54,5 +54,5 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	goldentest.EmbeddedPage(t, string(embedded), path, out.String())
+	goldentest.CompareEmbeddedFile(t, string(embedded), path, out.String())
 }

@@ -25,14 +25,14 @@ func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]mode
 	for _, g := range r.IngressGroups {
 		if !g.Gateway.IsZero() {
 			id := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
-			stacks[g.Gateway], found[g.Gateway] = opt.Gateway.Translate(cluster.NewView(store), id, nil)
+			stacks[g.Gateway], found[g.Gateway] = opt.ALBGateway.Translate(cluster.NewView(store), id, nil)
 		}
-		if !g.Frontend.IsZero() {
+		if !g.FrontendGateway.IsZero() {
 			if err := markProgrammed(store, g.Gateway); err != nil {
 				return nil, nil, err
 			}
-			id := model.StackID{Kind: model.NLBGateway, Namespace: g.Frontend.Namespace, Name: g.Frontend.Name}
-			stacks[g.Frontend], found[g.Frontend] = opt.Network.Translate(cluster.NewView(store), id, nil)
+			id := model.StackID{Kind: model.NLBGateway, Namespace: g.FrontendGateway.Namespace, Name: g.FrontendGateway.Name}
+			stacks[g.FrontendGateway], found[g.FrontendGateway] = opt.NLBGateway.Translate(cluster.NewView(store), id, nil)
 		}
 	}
 	return stacks, found, nil
@@ -55,10 +55,10 @@ func placeholderARN(gateway finding.Ref) string {
 // Compare compares the desired state of the Ingresses with that of the Gateways. stacks is the result of Compile. port
 // returns the number of the Service port of a binding.
 func (g IngressGroup) Compare(stacks map[finding.Ref]model.Stack, port func(*model.Binding) string) check.Result {
-	to := check.Side{Stack: stacks[g.Gateway], Port: port, ALB: placeholderARN(g.Gateway)}
-	if !g.Frontend.IsZero() {
-		frontend := stacks[g.Frontend]
-		to.Frontend = &frontend
+	to := check.Side{Stack: stacks[g.Gateway], Port: port, ALBARN: placeholderARN(g.Gateway)}
+	if !g.FrontendGateway.IsZero() {
+		frontend := stacks[g.FrontendGateway]
+		to.FrontendStack = &frontend
 	}
 	return check.Compare(check.Side{Stack: g.IngressStack, Port: port}, to, naming.MigratedFromTag)
 }

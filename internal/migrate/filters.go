@@ -23,7 +23,7 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 			return ""
 		}
 		if strings.Contains(value, "#{") {
-			fault = fmt.Sprintf("%s %q of the redirect is made from parts of the request, which a route cannot express", name, value)
+			fault = fmt.Sprintf("%s %q of the redirect contains parts of the request, which a route cannot express", name, value)
 		}
 		return value
 	}
@@ -56,9 +56,9 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 	return f, query, fault
 }
 
-// pathRewrite is the URLRewrite filter of a route that replaces the transforms of an Ingress rule. filter is nil if there
+// requestRewrite is the URLRewrite filter of a route that replaces the transforms of an Ingress rule. filter is nil if there
 // are no transforms.
-type pathRewrite struct {
+type requestRewrite struct {
 	filter *gwv1.HTTPURLRewriteFilter
 	// exceptedPaths has the paths that match the rule but that the transforms do not rewrite.
 	exceptedPaths []string
@@ -72,17 +72,17 @@ var wholePathPatterns = []string{"^[^?]*", "^([^?]*)", "[^?]*", "([^?]*)", "^/[^
 
 // rewriteFilter returns a filter of a route that rewrites the requests of match m as the transforms do. fault is the reason
 // why there is no such filter; "" if there is one.
-func rewriteFilter(transforms []model.Transform, m match.Match) (out pathRewrite, fault string) {
+func rewriteFilter(transforms []model.Transform, m match.Match) (out requestRewrite, fault string) {
 	if len(transforms) == 0 {
 		return out, ""
 	}
 	out.filter = &gwv1.HTTPURLRewriteFilter{}
 	for _, t := range transforms {
 		if len(t.Rewrites) != 1 {
-			return out, fmt.Sprintf("%s has %d rewrites, and AWS takes one", t.Kind, len(t.Rewrites))
+			return out, fmt.Sprintf("%s has %d rewrites, but AWS accepts only one", t.Kind, len(t.Rewrites))
 		}
 		r := t.Rewrites[0]
-		fault = fmt.Sprintf("%s of %q to %q has no counterpart in a route, which replaces the prefix of its match, or all of a path or host", t.Kind, r.Regex, r.Replace)
+		fault = fmt.Sprintf("%s of %q to %q cannot be expressed in a route: a route can only replace the prefix of its match, the whole path or the whole host", t.Kind, r.Regex, r.Replace)
 		switch {
 		case t.Kind == model.HostRewrite:
 			if !slices.Contains(wholeTextPatterns, r.Regex) || strings.Contains(r.Replace, "$") {

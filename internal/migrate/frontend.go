@@ -39,36 +39,36 @@ func (g *generator) buildFrontend() {
 	switch held := g.IngressStack.Held; {
 	case g.opt.InPlace:
 		reason, fix = "a Gateway does not take over a frontend NLB", "remove the frontend NLB first, or translate without --in-place to a second load balancer with a frontend NLB"
-	case g.opt.Network == nil:
-		reason, fix = "feature gate NLBGatewayAPI is off, so that the controller would serve no Gateway with a network load balancer", "switch it on"
+	case g.opt.NLBGateway == nil:
+		reason, fix = "feature gate NLBGatewayAPI is disabled, so the controller does not serve Gateways with a network load balancer", "enable the feature gate NLBGatewayAPI"
 	case held.Frontend || held.FrontendPorts:
-		reason, fix = "the frontend NLB is held, so it is not translated", "correct what the other notes name"
+		reason, fix = "the frontend NLB is held, so it is not translated", "fix the problems in the other notes"
 	default:
-		networkBuilder{g, lb}.build()
+		nlbGatewayBuilder{g, lb}.build()
 		return
 	}
 	g.addNote(Lost, lb.Of.Object, lb.Of.Field, reason, fix)
 }
 
-// networkBuilder makes the Gateway that replaces the frontend NLB lb. The class of this Gateway is aws-nlb. The backend of
+// nlbGatewayBuilder makes the Gateway that replaces the frontend NLB lb. The class of this Gateway is aws-nlb. The backend of
 // its TCPRoutes is the Gateway with the ALB.
-type networkBuilder struct {
+type nlbGatewayBuilder struct {
 	*generator
 	lb *model.LoadBalancer
 }
 
 // build adds the Gateway with its LoadBalancerConfiguration, TCPRoutes, TargetGroupConfiguration and notes.
-func (g networkBuilder) build() {
+func (g nlbGatewayBuilder) build() {
 	scope, base := g.baseName()
 	gatewayName, configName := objectName(scope, base, networkSuffix), objectName(scope, base, networkConfigSuffix)
 	if g.ID.Namespace == "" {
 		gatewayName, configName = objectName("", base, groupNetworkSuffix), objectName("", base, groupNetworkConfigSuffix)
 	}
-	g.Frontend = finding.Ref{Kind: "Gateway", Namespace: g.Gateway.Namespace, Name: gatewayName}
+	g.FrontendGateway = finding.Ref{Kind: "Gateway", Namespace: g.Gateway.Namespace, Name: gatewayName}
 	source := "the frontend NLB of " + g.originText()
 	gw := &gwv1.Gateway{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "Gateway"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.Frontend.Namespace, Name: gatewayName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.FrontendGateway.Namespace, Name: gatewayName},
 		Spec: gwv1.GatewaySpec{
 			GatewayClassName: networkClassName,
 			Infrastructure: &gwv1.GatewayInfrastructure{ParametersRef: &gwv1.LocalParametersReference{
@@ -83,16 +83,16 @@ func (g networkBuilder) build() {
 	var targets []frontendTarget
 	for _, l := range g.lb.Listeners {
 		if t := g.IngressStack.TargetGroup(l.DefaultTargetGroupID()); t != nil {
-			targets = append(targets, frontendTarget{g.addTCPRoute(l, t, source), g.targetGroupProps(t)})
+			targets = append(targets, frontendTarget{g.addTCPRoute(l, t, source), g.albTargetGroupProps(t)})
 		}
 	}
-	g.addHealthChecks(targets, source)
+	g.addTargetConfiguration(targets, source)
 	g.addFrontendNotes()
 }
 
 // loadBalancerConfiguration returns the LoadBalancerConfiguration of the Gateway, with the given name. It always sets the
 // scheme: even if no member sets one, the scheme of the frontend NLB may differ from the default of the controller.
-func (g networkBuilder) loadBalancerConfiguration(name, source string) Object {
+func (g nlbGatewayBuilder) loadBalancerConfiguration(name, source string) Object {
 	parts := map[string]string{}
 	addPart := func(field string, origins ...finding.Origin) {
 		var texts []string
@@ -117,14 +117,14 @@ func (g networkBuilder) loadBalancerConfiguration(name, source string) Object {
 	}
 	return Object{Origin: source, PartOrigins: parts, Object: &gwconfig.LoadBalancerConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "LoadBalancerConfiguration"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.Frontend.Namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.FrontendGateway.Namespace, Name: name},
 		Spec:       configBuilder(g).spec(),
 	}}
 }
 
 // addTCPRoute adds a TCPRoute from listener l to the ALB, and returns its name. The port of target group to is the port of
 // the ALB.
-func (g networkBuilder) addTCPRoute(l model.Listener, to *model.TargetGroup, source string) string {
+func (g nlbGatewayBuilder) addTCPRoute(l model.Listener, to *model.TargetGroup, source string) string {
 	scope, base := g.baseName()
 	var members []string
 	for _, m := range l.Members {
@@ -132,9 +132,9 @@ func (g networkBuilder) addTCPRoute(l model.Listener, to *model.TargetGroup, sou
 	}
 	route := &gwv1.TCPRoute{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "TCPRoute"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.Frontend.Namespace, Name: objectName(scope, base, fmt.Sprint(networkRoutePrefix, l.Port))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.FrontendGateway.Namespace, Name: objectName(scope, base, fmt.Sprint(networkRoutePrefix, l.Port))},
 		Spec: gwv1.TCPRouteSpec{
-			CommonRouteSpec: gwv1.CommonRouteSpec{ParentRefs: []gwv1.ParentReference{{Name: gwv1.ObjectName(g.Frontend.Name), SectionName: new(sectionName(l))}}},
+			CommonRouteSpec: gwv1.CommonRouteSpec{ParentRefs: []gwv1.ParentReference{{Name: gwv1.ObjectName(g.FrontendGateway.Name), SectionName: new(sectionName(l))}}},
 			Rules: []gwv1.TCPRouteRule{{BackendRefs: []gwv1.BackendRef{{BackendObjectReference: gwv1.BackendObjectReference{
 				Group: new(gwv1.Group(gwv1.GroupName)), Kind: new(gwv1.Kind("Gateway")), Name: gwv1.ObjectName(g.Gateway.Name), Port: new(gwv1.PortNumber(to.Port)),
 			}}}}},
@@ -151,15 +151,15 @@ type frontendTarget struct {
 	props gwconfig.TargetGroupProps
 }
 
-// targetGroupProps returns the health check and the tags of a target group whose target is the ALB.
-func (g networkBuilder) targetGroupProps(t *model.TargetGroup) gwconfig.TargetGroupProps {
-	return gwconfig.TargetGroupProps{HealthCheckConfig: healthCheckConfiguration(t.HealthCheck, &t.HealthCheck.Port), Tags: g.tagsOf(t.Tags, g.origin())}
+// albTargetGroupProps returns the health check and the tags of a target group whose target is the ALB.
+func (g nlbGatewayBuilder) albTargetGroupProps(t *model.TargetGroup) gwconfig.TargetGroupProps {
+	return gwconfig.TargetGroupProps{HealthCheckConfig: healthCheckConfiguration(t.HealthCheck, &t.HealthCheck.Port), Tags: g.tagsOf(t.Tags, g.migratedFrom())}
 }
 
-// addHealthChecks adds a TargetGroupConfiguration for the Gateway with the ALB. It has the health checks and tags of the
+// addTargetConfiguration adds a TargetGroupConfiguration for the Gateway with the ALB. It has the health checks and tags of the
 // target groups to which the TCPRoutes forward: one default configuration if all target groups have the same settings,
 // otherwise one configuration for each TCPRoute.
-func (g networkBuilder) addHealthChecks(targets []frontendTarget, source string) {
+func (g nlbGatewayBuilder) addTargetConfiguration(targets []frontendTarget, source string) {
 	if len(targets) == 0 {
 		return
 	}
@@ -174,7 +174,7 @@ func (g networkBuilder) addHealthChecks(targets []frontendTarget, source string)
 	} else {
 		for _, t := range targets {
 			config.Spec.RouteConfigurations = append(config.Spec.RouteConfigurations, gwconfig.RouteConfiguration{
-				RouteIdentifier:  gwconfig.RouteIdentifier{RouteKind: "TCPRoute", RouteNamespace: g.Frontend.Namespace, RouteName: t.route},
+				RouteIdentifier:  gwconfig.RouteIdentifier{RouteKind: "TCPRoute", RouteNamespace: g.FrontendGateway.Namespace, RouteName: t.route},
 				TargetGroupProps: t.props,
 			})
 		}
@@ -183,12 +183,12 @@ func (g networkBuilder) addHealthChecks(targets []frontendTarget, source string)
 }
 
 // addFrontendNotes adds notes about the replacement of the frontend NLB, and about decisions that users must make.
-func (g networkBuilder) addFrontendNotes() {
-	g.addNote(Info, g.Frontend, "", fmt.Sprintf("it takes the place of the frontend NLB in front of the ALB of %s, and clients of the frontend NLB move to its DNS name", g.Gateway),
-		fmt.Sprintf("move DNS records that name the frontend NLB to the address of this Gateway, and those that name the ALB to that of Gateway %s/%s", g.Gateway.Namespace, g.Gateway.Name))
+func (g nlbGatewayBuilder) addFrontendNotes() {
+	g.addNote(Info, g.FrontendGateway, "", fmt.Sprintf("this Gateway replaces the frontend NLB of the ALB of %s, and clients of the frontend NLB must use the DNS name of the new load balancer", g.Gateway),
+		fmt.Sprintf("change DNS records for the frontend NLB to the address of this Gateway, and DNS records for the ALB to the address of Gateway %s/%s", g.Gateway.Namespace, g.Gateway.Name))
 	if origin := g.lb.Origins["addresses"]; len(g.lb.Addresses) > 0 && addressesFit(g.lb) {
-		g.addNote(Differs, origin.Object, origin.Field, "an elastic address belongs to one load balancer at a time, so that AWS does not make that of the Gateway while the frontend NLB has the addresses",
-			"name other addresses in eipAllocation of the LoadBalancerConfiguration, or leave them out until the frontend NLB is deleted")
+		g.addNote(Differs, origin.Object, origin.Field, "only one load balancer at a time can have an Elastic IP address, so AWS cannot create the load balancer of the Gateway while the frontend NLB has these addresses",
+			"set other addresses in eipAllocation of the LoadBalancerConfiguration, or remove eipAllocation until the frontend NLB is deleted")
 	}
 	var missing []string
 	for _, k := range slices.Sorted(maps.Keys(g.opt.DefaultTags)) {
@@ -198,7 +198,7 @@ func (g networkBuilder) addFrontendNotes() {
 	}
 	if len(missing) > 0 {
 		g.addNote(Differs, g.lb.Of.Object, settings.Prefix+"frontend-nlb-tags",
-			"the tags of the frontend NLB take the place of the default tags of the controller, which a Gateway has besides its own: "+strings.Join(missing, ", "), "nothing, if the tags may be there")
+			"the frontend NLB does not have these default tags of the controller, but the load balancer of the Gateway will have them: "+strings.Join(missing, ", "), "no action is needed if the additional tags are acceptable")
 	}
 }
 
@@ -207,9 +207,9 @@ func (g networkBuilder) addFrontendNotes() {
 func (g *generator) frontendCounterpart(key string) string {
 	switch {
 	case g.IngressStack.FrontendNLB == nil:
-		return "nothing, as there is no frontend NLB"
-	case g.Frontend.IsZero():
+		return "nothing, because there is no frontend NLB"
+	case g.FrontendGateway.IsZero():
 		return ""
 	}
-	return annotationTargets[key]
+	return annotationTranslations[key]
 }

@@ -165,7 +165,7 @@ func (g configBuilder) spec() gwconfig.LoadBalancerConfigurationSpec {
 		out.MinimumLoadBalancerCapacity = &gwconfig.MinimumLoadBalancerCapacity{CapacityUnits: *lb.Capacity}
 	}
 	g.setAddOns(&out)
-	out.Tags = g.tagsOf(lb.Tags, g.origin())
+	out.Tags = g.tagsOf(lb.Tags, g.migratedFrom())
 	for _, l := range lb.Listeners {
 		if c, needed := g.listenerConfiguration(l); needed {
 			if out.ListenerConfigurations == nil {
@@ -195,8 +195,8 @@ func (g configBuilder) setSubnets(out *gwconfig.LoadBalancerConfigurationSpec) {
 		}
 	} else {
 		origin := g.lb.Origins["addresses"]
-		g.addNote(Lost, origin.Object, origin.Field, fmt.Sprintf("elastic addresses (%d) are not as many as subnets (%d), so that AWS makes no such load balancer", len(g.lb.Addresses), len(list)),
-			"name an address for each subnet")
+		g.addNote(Lost, origin.Object, origin.Field, fmt.Sprintf("%d Elastic IP addresses are set for %d subnets, but AWS requires one address for each subnet", len(g.lb.Addresses), len(list)),
+			"set one Elastic IP address for each subnet")
 	}
 	if len(list) > 0 {
 		out.LoadBalancerSubnets = &list
@@ -266,8 +266,8 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 			common = c
 		case !slices.Equal(common.ranges, c.ranges) || !slices.Equal(common.lists, c.lists):
 			g.addNote(Lost, l.Members[0], "alb.ingress.kubernetes.io/inbound-cidrs",
-				fmt.Sprintf("ports %d and %d admit different clients, and all ports of a Gateway admit the same", g.lb.Listeners[0].Port, l.Port),
-				"admit the same clients on all ports, or use an IngressGroup for each")
+				fmt.Sprintf("ports %d and %d admit different clients, but all ports of a Gateway admit the same clients", g.lb.Listeners[0].Port, l.Port),
+				"admit the same clients on all ports, or use a separate IngressGroup for each port")
 			return
 		}
 	}
@@ -298,16 +298,16 @@ func (g configBuilder) setAddOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 			out.WAFv2 = &gwconfig.WAFv2Configuration{WebACL: w.ARN}
 		case w.Name != "":
 			out.WAFv2 = &gwconfig.WAFv2Configuration{WebACL: w.Name}
-			g.addNote(Lost, w.Of.Object, w.Of.Field, fmt.Sprintf("a Gateway takes the web ACL by its ARN, and %q is a name", w.Name), "replace the name in webACL by the ARN of the web ACL")
+			g.addNote(Lost, w.Of.Object, w.Of.Field, fmt.Sprintf("a Gateway needs the ARN of the web ACL, but %q is a name", w.Name), "replace the name in webACL by the ARN of the web ACL")
 		default:
-			g.addNote(Differs, w.Of.Object, w.Of.Field, "the value none removes the web ACL; a Gateway without one keeps the live web ACL", "remove the web ACL before the migration, if there is one")
+			g.addNote(Differs, w.Of.Object, w.Of.Field, "the value \"none\" removes the web ACL, but a Gateway without a web ACL setting does not remove an existing web ACL", "remove the web ACL before the migration, if there is one")
 		}
 	}
 	if a.Shield != nil {
 		out.ShieldConfiguration = &gwconfig.ShieldConfiguration{Enabled: a.Shield.On}
 	}
 	if c := a.ClassicACL; c != nil && c.ID != "" {
-		g.addNote(Lost, c.Of.Object, c.Of.Field, "Gateways have no WAF Classic, so that the load balancer would have no web ACL", "move to WAFv2 first")
+		g.addNote(Lost, c.Of.Object, c.Of.Field, "Gateways do not support WAF Classic, so the load balancer of the Gateway would have no web ACL", "move to WAFv2 first")
 	}
 }
 
@@ -357,13 +357,13 @@ func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerC
 	}
 	for _, c := range l.TLS.Certificates {
 		if m, ok := c.(model.CertManaged); ok {
-			g.addNote(Lost, m.Member, m.Field, fmt.Sprintf("the certificate of this TLS Secret is not imported: the listener HTTPS:%d names certificates by ARN, and then a Gateway imports none for that listener", l.Port),
+			g.addNote(Lost, m.Member, m.Field, fmt.Sprintf("the certificate of this TLS Secret is not imported: listener HTTPS:%d has certificates with ARNs, and a Gateway imports no certificates for such a listener", l.Port),
 				"add the ARN of a certificate for these hosts to listenerConfigurations, or remove all ARNs there")
 		}
 	}
 	out.DefaultCertificate, out.Certificates = &arns[0], arns[1:]
 	if byHost != nil {
-		g.addNote(Lost, byHost.Member, "", fmt.Sprintf("the certificates for %s are found by host, and a Gateway whose listener names certificates finds none", strings.Join(byHost.Hosts, ", ")),
+		g.addNote(Lost, byHost.Member, "", fmt.Sprintf("the certificates for %s are discovered by host, but a Gateway discovers no certificates for a listener with certificate ARNs", strings.Join(byHost.Hosts, ", ")),
 			fmt.Sprintf("add their ARNs to the certificates of %s", out.ProtocolPort))
 	}
 }
@@ -390,7 +390,7 @@ func (g configBuilder) noteTLSOnlyHosts(l model.Listener) {
 		}
 		if len(missing) > 0 {
 			g.addNote(Lost, certHosts.Member, "spec.tls", fmt.Sprintf("no certificate will be found for %s: these hosts are only in spec.tls, and a Gateway discovers certificates for the hostnames of its routes", strings.Join(missing, ", ")),
-				fmt.Sprintf("name the ARNs of all certificates in listenerConfigurations for HTTPS:%d", l.Port))
+				fmt.Sprintf("set the ARNs of all certificates in listenerConfigurations for HTTPS:%d", l.Port))
 		}
 	}
 }

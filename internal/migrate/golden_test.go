@@ -27,8 +27,8 @@ func defaultOptions(shared assemble.Options, class string) migrate.Options {
 	shared.Cluster = "test"
 	gateways := gateway.Options{Options: shared, ListenerSets: true}
 	return migrate.Options{
-		Ingress: ingress.New(ingress.Options{Options: shared, Class: class}),
-		Gateway: gateway.New(model.ALBGateway, gateways), Network: gateway.New(model.NLBGateway, gateways),
+		Ingress:    ingress.New(ingress.Options{Options: shared, Class: class}),
+		ALBGateway: gateway.New(model.ALBGateway, gateways), NLBGateway: gateway.New(model.NLBGateway, gateways),
 		DefaultTags: shared.DefaultTags, DefaultSSLPolicy: shared.WithDefaults().DefaultSSLPolicy, WithoutDryRun: true,
 	}
 }
@@ -74,7 +74,7 @@ func differences(t *testing.T, store *cluster.Memory, r migrate.Result, opt migr
 		if g.Gateway.IsZero() {
 			continue
 		}
-		for _, f := range slices.Concat(found[g.Gateway], found[g.Frontend]) {
+		for _, f := range slices.Concat(found[g.Gateway], found[g.FrontendGateway]) {
 			fmt.Fprintln(&out, f)
 		}
 		port := migrate.PortOf(store)

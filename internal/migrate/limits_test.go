@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-const webAndClass = `
+const classAndServices = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
@@ -56,7 +56,7 @@ spec:
 // https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
 func translateCompletely(t *testing.T, manifests string) (routes int) {
 	t.Helper()
-	store := enginetest.LoadObjects(t, webAndClass+manifests)
+	store := enginetest.LoadObjects(t, classAndServices+manifests)
 	opt := defaultOptions(assemble.Options{}, "alb")
 	r, err := migrate.Translate(store, opt)
 	if err != nil {

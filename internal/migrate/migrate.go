@@ -22,7 +22,7 @@ import (
 type Options struct {
 	// Ingress, Gateway and Network translate Ingresses, Gateways with an ALB, and Gateways with a network load balancer to
 	// desired states, as the controller does. They are nil for objects that the controller does not serve.
-	Ingress, Gateway, Network engine.Frontend
+	Ingress, ALBGateway, NLBGateway engine.Frontend
 	// DefaultTags and DefaultSSLPolicy are the values of the flags --default-tags and --default-ssl-policy of the
 	// controller.
 	DefaultTags      map[string]string
@@ -53,8 +53,8 @@ type Result struct {
 	TargetConfigurations []Object
 	// ServedByOthers are Ingresses that another controller serves.
 	ServedByOthers []finding.Ref
-	// Deleted are Ingresses that are being deleted.
-	Deleted []finding.Ref
+	// Deleting are Ingresses that are being deleted.
+	Deleting []finding.Ref
 }
 
 // IngressGroup is the translation of one load balancer: that of an IngressGroup, or of a single Ingress.
@@ -63,10 +63,10 @@ type IngressGroup struct {
 	Members []finding.Ref
 	// Gateway is the Gateway that replaces the Ingresses; zero if nothing can be translated.
 	Gateway finding.Ref
-	// Frontend is the Gateway that replaces the frontend NLB; zero if there is none.
-	Frontend finding.Ref
-	Objects  []Object
-	Notes    []Note
+	// FrontendGateway is the Gateway that replaces the frontend NLB; zero if there is none.
+	FrontendGateway finding.Ref
+	Objects         []Object
+	Notes           []Note
 	// Annotations are the annotations of the members, and of the Services to which they forward, each with its translation.
 	Annotations []TranslatedAnnotation
 	// IngressStack is the desired state of the Ingresses.
@@ -142,7 +142,7 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		}
 		switch {
 		case obj.GetDeletionTimestamp() != nil:
-			out.Deleted = append(out.Deleted, cluster.RefOf(obj).FindingRef())
+			out.Deleting = append(out.Deleting, cluster.RefOf(obj).FindingRef())
 		case len(stacks) == 0:
 			out.ServedByOthers = append(out.ServedByOthers, cluster.RefOf(obj).FindingRef())
 		}
@@ -167,7 +167,7 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 	}
 	slices.SortFunc(out.ServedByOthers, finding.Ref.Compare)
 	out.addGatewayClass(albClassName, gatewayconfig.ALBController, func(g IngressGroup) finding.Ref { return g.Gateway })
-	out.addGatewayClass(networkClassName, gatewayconfig.NLBController, func(g IngressGroup) finding.Ref { return g.Frontend })
+	out.addGatewayClass(networkClassName, gatewayconfig.NLBController, func(g IngressGroup) finding.Ref { return g.FrontendGateway })
 	return out, nil
 }
 
@@ -233,8 +233,8 @@ type generator struct {
 	ingresses map[finding.Ref]*networkingv1.Ingress
 	// usedNames are the used names of routes and ListenerRuleConfigurations, as "KIND NAMESPACE/NAME".
 	usedNames map[string]bool
-	// ruleConfigs are the names of ListenerRuleConfigurations by namespace, base name and content.
-	ruleConfigs map[string]string
+	// ruleConfigNames are the names of ListenerRuleConfigurations by namespace, base name and content.
+	ruleConfigNames map[string]string
 	// targetUses has the uses of target groups by Service. All generators share the map.
 	targetUses map[finding.Ref][]targetUse
 }
@@ -244,7 +244,7 @@ type generator struct {
 func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options, targetUses map[finding.Ref][]targetUse) *generator {
 	g := &generator{
 		IngressGroup: &IngressGroup{ID: id}, opt: opt, view: cluster.NewView(store), ingresses: map[finding.Ref]*networkingv1.Ingress{},
-		usedNames: map[string]bool{}, ruleConfigs: map[string]string{}, targetUses: targetUses,
+		usedNames: map[string]bool{}, ruleConfigNames: map[string]string{}, targetUses: targetUses,
 	}
 	stack, found := opt.Ingress.Translate(g.view, id, nil)
 	g.IngressStack, g.lb = stack, stack.LoadBalancer
@@ -270,7 +270,7 @@ func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options,
 		return g
 	}
 	if stack.Held.Everything {
-		g.addNote(Lost, finding.Ref{}, "", "the load balancer is held as a whole, so it is not translated", "correct what the other notes name")
+		g.addNote(Lost, finding.Ref{}, "", "the load balancer is held as a whole, so it is not translated", "fix the problems in the other notes")
 		return g
 	}
 	g.build()
@@ -318,16 +318,16 @@ func (g *generator) baseName() (scope, base string) {
 	return g.ID.Namespace, g.ID.Name
 }
 
-// origin returns the value of naming.MigratedFromTag for the resources of the load balancer.
-func (g *generator) origin() string {
+// migratedFrom returns the value of naming.MigratedFromTag for the resources of the load balancer.
+func (g *generator) migratedFrom() string {
 	if g.ID.Namespace == "" {
 		return "ingress-group/" + g.ID.Name
 	}
 	return "ingress/" + g.ID.String()
 }
 
-// originOf returns the value of naming.MigratedFromTag for the resources of one Ingress.
-func originOf(ref finding.Ref) string { return "ingress/" + ref.Namespace + "/" + ref.Name }
+// migratedFromIngress returns the value of naming.MigratedFromTag for the resources of one Ingress.
+func migratedFromIngress(ref finding.Ref) string { return "ingress/" + ref.Namespace + "/" + ref.Name }
 
 // reserveName returns the first of the candidates that no other object of the kind in the namespace has, and reserves this
 // name. If all candidates are in use, it returns the last one.

@@ -54,7 +54,7 @@ func TestRandomIngressGroupsRouteAlikeAfterMigration(t *testing.T) {
 			port := migrate.PortOf(store)
 			got := g.Compare(stacks, port)
 			requests += got.Requests
-			faulted := slices.ContainsFunc(slices.Concat(found[g.Gateway], found[g.Frontend]), func(f finding.Finding) bool { return f.Severity == finding.Error })
+			faulted := slices.ContainsFunc(slices.Concat(found[g.Gateway], found[g.FrontendGateway]), func(f finding.Finding) bool { return f.Severity == finding.Error })
 			switch {
 			case faulted:
 			case g.WorstSeverity() == migrate.Lost:
@@ -72,7 +72,7 @@ func TestRandomIngressGroupsRouteAlikeAfterMigration(t *testing.T) {
 				}
 				t.Logf("%v\n%s", found[g.Gateway], manifests)
 			default:
-				if alike++; !g.Frontend.IsZero() {
+				if alike++; !g.FrontendGateway.IsZero() {
 					inFront++
 				}
 			}

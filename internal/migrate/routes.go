@@ -110,7 +110,7 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	}
 	for _, n := range arranged.Unreachable {
 		if r := listenerRules[n]; n < len(l.Rules) {
-			g.addNote(Info, r.Member, r.Origin.Field, fmt.Sprintf("rules that come before answer all of its requests on port %d, so it is not translated to a rule of a route", l.Port), "")
+			g.addNote(Info, r.Member, r.Origin.Field, fmt.Sprintf("earlier rules answer all requests of this rule on port %d, so it is not translated", l.Port), "")
 		}
 	}
 	var out []routeMatch

@@ -119,7 +119,7 @@ func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule
 	b := &ruleBuilder{generator: g.generator, member: m, routeMatch: u}
 	rewrite := b.build()
 	if b.fault != "" {
-		g.addNote(Lost, m, u.listenerRule.Origin.Field, b.fault+"; requests are answered 503", "change it, or keep this Ingress")
+		g.addNote(Lost, m, u.listenerRule.Origin.Field, b.fault+"; requests are answered with status 503", "change this setting, or keep this Ingress")
 		held := *u.listenerRule
 		held.Actions, held.Transforms = []model.Action{plan.HeldResponse}, nil
 		b = &ruleBuilder{generator: g.generator, member: m, routeMatch: routeMatch{Rule: u.Rule, listenerRule: &held}}
@@ -146,7 +146,7 @@ func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule
 	if host := rewrite.filter.Hostname; host != nil {
 		unrewritten.rule.Filters = append(slices.Clone(unrewritten.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: &gwv1.HTTPURLRewriteFilter{Hostname: host}})
 	}
-	unrewritten.origin += ", for paths that it does not rewrite"
+	unrewritten.origin += ", for paths that this rule does not rewrite"
 	unrewritten.key = ruleKey(unrewritten.rule)
 	return []routeRule{unrewritten, r}
 }
@@ -160,7 +160,7 @@ func ruleKey(r gwv1.HTTPRouteRule) string {
 // ruleOrigin returns the field of the Ingress that a match comes from, for comments in manifests.
 func ruleOrigin(u routeMatch) string {
 	if u.AddedBefore >= 0 {
-		return u.listenerRule.Origin.Field + ", which comes before what follows for these requests"
+		return u.listenerRule.Origin.Field + ", which has precedence over the following rules for these requests"
 	}
 	return u.listenerRule.Origin.Field
 }
@@ -200,7 +200,7 @@ type ruleBuilder struct {
 }
 
 // build sets rule, targets, config and fault. It returns the rewrite, which the caller adds to the rule.
-func (b *ruleBuilder) build() (rewrite pathRewrite) {
+func (b *ruleBuilder) build() (rewrite requestRewrite) {
 	rule := b.routeMatch.listenerRule
 	for _, s := range b.routeMatch.Sources {
 		b.config.Conditions = append(b.config.Conditions, gwconfig.Condition{Field: gwconfig.ConditionSourceIP, SourceIPConfig: &gwconfig.SourceIPConfig{Values: s}})
@@ -209,7 +209,7 @@ func (b *ruleBuilder) build() (rewrite pathRewrite) {
 		b.addAction(a)
 	}
 	if len(b.rule.BackendRefs) == 0 {
-		return pathRewrite{} // the rule does not forward requests
+		return requestRewrite{} // the rule does not forward requests
 	}
 	rewrite, fault := rewriteFilter(rule.Transforms, b.routeMatch.Match)
 	b.fault = cmp.Or(b.fault, fault)
@@ -225,12 +225,12 @@ func (b *ruleBuilder) addRuleConfiguration() {
 				"give the Gateway a target group of its own, or keep this Ingress")
 		}
 	}
-	tags := b.tagsOf(b.routeMatch.listenerRule.Tags, originOf(b.member))
+	tags := b.tagsOf(b.routeMatch.listenerRule.Tags, migratedFromIngress(b.member))
 	if len(*tags) == 1 && len(b.config.Actions)+len(b.config.Conditions) == 0 {
 		return // the tag with the origin is no reason for a ListenerRuleConfiguration
 	}
 	b.config.Tags = tags
-	ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.ruleConfigName())}
+	ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.ensureRuleConfig())}
 	b.rule.Filters = append(b.rule.Filters, gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterExtensionRef, ExtensionRef: &ref})
 }
 
@@ -394,19 +394,19 @@ func (g *generator) backendName(m finding.Ref, field string) string {
 	return "default"
 }
 
-// ruleConfigName returns the name of a ListenerRuleConfiguration with the content of config. If there is none yet, it adds
+// ensureRuleConfig returns the name of a ListenerRuleConfiguration with the content of config. If there is none yet, it adds
 // one to Objects.
-func (b *ruleBuilder) ruleConfigName() string {
+func (b *ruleBuilder) ensureRuleConfig() string {
 	text, _ := json.Marshal(b.config)
 	namespace := b.member.Namespace
 	base := b.member.Name + "-" + b.backendName(b.member, b.routeMatch.listenerRule.Origin.Field)
 	key := namespace + "\n" + base + "\n" + string(text)
-	if existing := b.ruleConfigs[key]; existing != "" {
+	if existing := b.ruleConfigNames[key]; existing != "" {
 		return existing
 	}
 	plain, other := objectName(namespace, base, ruleConfigSuffix), distinctObjectName(namespace, base, ruleConfigSuffix, string(text))
 	out := b.reserveName("ListenerRuleConfiguration", namespace, plain, other)
-	b.ruleConfigs[key] = out
+	b.ruleConfigNames[key] = out
 	b.Objects = append(b.Objects, Object{Origin: fmt.Sprintf("Ingress %s/%s, %s", namespace, b.member.Name, b.routeMatch.listenerRule.Origin.Field), Object: &gwconfig.ListenerRuleConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "ListenerRuleConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: out}, Spec: b.config,

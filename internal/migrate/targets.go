@@ -94,7 +94,7 @@ func (g *generator) targetGroupProps(u targetUse) gwconfig.TargetGroupProps {
 	out := gwconfig.TargetGroupProps{
 		TargetType: new(gwconfig.TargetType(t.Type)), Protocol: new(gwconfig.Protocol(t.Protocol)), ProtocolVersion: new(gwconfig.ProtocolVersion(t.ProtocolVersion)),
 		HealthCheckConfig: g.healthCheck(u), TargetGroupAttributes: attributeList(t.Attributes), NodeSelector: t.Binding.NodeSelector,
-		TargetControlPort: t.ControlPort, Tags: g.tagsOf(t.Tags, originOf(u.member)),
+		TargetControlPort: t.ControlPort, Tags: g.tagsOf(t.Tags, migratedFromIngress(u.member)),
 	}
 	if t.AddressType == model.IPv6 {
 		out.IPAddressType = new(gwconfig.TargetGroupIPAddressType(t.AddressType))

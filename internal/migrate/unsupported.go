@@ -14,10 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// annotationTargets maps each annotation of Ingresses and Services that is translated to the kind and field to which it is
+// annotationTranslations maps each annotation of Ingresses and Services that is translated to the kind and field to which it is
 // translated. The keys are those of the annotation reference, without settings.Prefix. A test checks that each annotation is
 // either in this map or in untranslatedPrefixes.
-var annotationTargets = map[string]string{
+var annotationTranslations = map[string]string{
 	"group.name": "Gateway", "group.order": "order of the rules",
 	"load-balancer-name": configField + "loadBalancerName", "scheme": configField + "scheme", "ip-address-type": configField + "ipAddressType",
 	"subnets": configField + "loadBalancerSubnets", "security-groups": configField + "securityGroups",
@@ -51,7 +51,7 @@ var annotationTargets = map[string]string{
 	"frontend-nlb-healthcheck-healthy-threshold-count": albTargetsField + "healthyThresholdCount", "frontend-nlb-healthcheck-unhealthy-threshold-count": albTargetsField + "unhealthyThresholdCount",
 }
 
-// The kinds and paths with which values of annotationTargets begin.
+// The kinds and paths with which values of annotationTranslations begin.
 const (
 	configField     = "LoadBalancerConfiguration spec."
 	listenerField   = "LoadBalancerConfiguration spec.listenerConfigurations[]."
@@ -85,7 +85,7 @@ func (g *generator) listAnnotations() {
 		for _, key := range slices.Sorted(maps.Keys(annotations[ref])) {
 			row, known := settings.IngressAnnotations.Row(key)
 			if known && (row.Service || ref.Kind == "Ingress") {
-				to := annotationTargets[row.Key]
+				to := annotationTranslations[row.Key]
 				if isFrontendAnnotation(row.Key) {
 					to = g.frontendCounterpart(row.Key)
 				}
@@ -137,12 +137,12 @@ func (g *generator) noteUntranslated() {
 			}
 		}
 		if others := otherAnnotations(ing.Annotations); len(others) > 0 {
-			g.addNote(Differs, m, "metadata.annotations", "annotations of other programs are not carried over: "+strings.Join(others, ", "),
-				"put those that still matter on the Gateway or on the routes, as their programs say")
+			g.addNote(Differs, m, "metadata.annotations", "annotations of other programs are not copied: "+strings.Join(others, ", "),
+				"add annotations that are still needed to the Gateway or to the routes, as the documentation of these programs describes")
 		}
 		for i, t := range ing.Spec.TLS {
 			if t.SecretName != "" && g.opt.ImportSecrets && !g.opt.ImportForGateways {
-				g.addNote(Lost, m, fmt.Sprintf("spec.tls[%d].secretName", i), "the controller imports certificates of TLS Secrets for Ingresses, and not for Gateways", "add gateway to --import-tls-secrets")
+				g.addNote(Lost, m, fmt.Sprintf("spec.tls[%d].secretName", i), "the controller imports certificates of TLS Secrets for Ingresses, but not for Gateways", "add gateway to --import-tls-secrets")
 			}
 		}
 	}

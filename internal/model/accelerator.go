@@ -103,8 +103,8 @@ type AcceleratorListener struct {
 	ProtocolOf, PortsOf finding.Origin
 }
 
-// Has reports whether the listener listens on a port.
-func (l AcceleratorListener) Has(port int32) bool { return HasPort(l.Ports, port) }
+// HasPort reports whether the listener listens on a port.
+func (l AcceleratorListener) HasPort(port int32) bool { return HasPort(l.Ports, port) }
 
 // HasPort reports whether a port is in one of the ranges.
 func HasPort(ranges []PortRange, port int32) bool {

@@ -33,9 +33,9 @@ type AddOn string
 
 // The values of AddOn.
 const (
-	WAFv2      AddOn = "wafv2"
-	WAFClassic AddOn = "waf-regional"
-	ShieldPlan AddOn = "shield"
+	WAFv2          AddOn = "wafv2"
+	WAFClassic     AddOn = "waf-regional"
+	ShieldAdvanced AddOn = "shield"
 )
 
 // AskAddOn asks which resource of another AWS service is associated with a load balancer. ARN is the ARN of the load

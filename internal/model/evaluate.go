@@ -38,9 +38,9 @@ func (d Redirect) Location(r Request, protocol string, port int32) string {
 	return out
 }
 
-// Evaluate returns the index of the first rule that matches a request; false if no rule does. Then the default action of the
+// FirstMatchingRule returns the index of the first rule that matches a request; false if no rule does. Then the default action of the
 // listener answers the request.
-func Evaluate(rules []Rule, r Request) (int, bool) {
+func FirstMatchingRule(rules []Rule, r Request) (int, bool) {
 	for i, rule := range rules {
 		if rule.matches(r) {
 			return i, true
@@ -49,8 +49,8 @@ func Evaluate(rules []Rule, r Request) (int, bool) {
 	return 0, false
 }
 
-// Matching returns the indexes of all rules that match a request, ascending. The first of them answers the request.
-func Matching(rules []Rule, r Request) []int {
+// MatchingRules returns the indexes of all rules that match a request, ascending. The first of them answers the request.
+func MatchingRules(rules []Rule, r Request) []int {
 	var out []int
 	for i, rule := range rules {
 		if rule.matches(r) {

@@ -25,8 +25,8 @@ func TestMatchingBeginsWithTheRuleThatAnswers(t *testing.T) {
 			rules = append(rules, r)
 		}
 		req := model.Request{Host: pick("a.io", "b.io", "c.org"), Path: pick("/", "/x", "/x/y"), Method: pick("GET", "POST")}
-		all := model.Matching(rules, req)
-		first, ok := model.Evaluate(rules, req)
+		all := model.MatchingRules(rules, req)
+		first, ok := model.FirstMatchingRule(rules, req)
 		if ok != (len(all) > 0) || ok && all[0] != first {
 			t.Fatalf("%+v: %d, %v; matching %v", req, first, ok, all)
 		}
@@ -35,7 +35,7 @@ func TestMatchingBeginsWithTheRuleThatAnswers(t *testing.T) {
 			in[i] = true
 		}
 		for i := range rules {
-			if _, alone := model.Evaluate(rules[i:i+1], req); alone != in[i] {
+			if _, alone := model.FirstMatchingRule(rules[i:i+1], req); alone != in[i] {
 				t.Fatalf("%+v: rule %d alone %v, matching %v", req, i, alone, all)
 			}
 		}

@@ -180,9 +180,9 @@ type Forward struct {
 	Stickiness *GroupStickiness
 }
 
-// ForwardedGroups returns the target groups to which actions forward, with their weights; nil if no action forwards. AWS
+// ForwardedTargetGroups returns the target groups to which actions forward, with their weights; nil if no action forwards. AWS
 // accepts at most one forward, as the last action.
-func ForwardedGroups(actions []Action) []WeightedGroup {
+func ForwardedTargetGroups(actions []Action) []WeightedGroup {
 	for _, a := range actions {
 		if f, ok := a.(Forward); ok {
 			return f.Groups
@@ -191,8 +191,8 @@ func ForwardedGroups(actions []Action) []WeightedGroup {
 	return nil
 }
 
-// WithGroups returns a copy of the actions in which each reference ref to a target group is replaced by replace(ref).
-func WithGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {
+// WithReplacedTargetGroups returns a copy of the actions in which each reference ref to a target group is replaced by replace(ref).
+func WithReplacedTargetGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
 		if f, ok := a.(Forward); ok {

@@ -119,12 +119,12 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%T%v", tt.condition, tt.condition), func(t *testing.T) {
-			if _, got := model.Evaluate([]model.Rule{newRule("r", forwardToWeb, tt.condition)}, get); got != tt.want {
+			if _, got := model.FirstMatchingRule([]model.Rule{newRule("r", forwardToWeb, tt.condition)}, get); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}
-	if i, ok := model.Evaluate([]model.Rule{newRule("no", forwardToWeb, hostCondition("x")), newRule("yes", forwardToWeb, hostCondition("*"), pathCondition("/img/*")), newRule("later", forwardToWeb)}, get); !ok || i != 1 {
+	if i, ok := model.FirstMatchingRule([]model.Rule{newRule("no", forwardToWeb, hostCondition("x")), newRule("yes", forwardToWeb, hostCondition("*"), pathCondition("/img/*")), newRule("later", forwardToWeb)}, get); !ok || i != 1 {
 		t.Errorf("got %d, %v", i, ok)
 	}
 }
@@ -193,7 +193,7 @@ func checkSameOutcome(t *testing.T, r *rand.Rand) {
 		for _, p := range []string{"/", "/a", "/a/x", "/b", "/c"} {
 			for _, m := range []string{"GET", "PUT"} {
 				req := model.Request{Host: h, Path: p, Method: m}
-				if want, got := outcome(counted, req), outcome(kept, req); want != got {
+				if want, got := answeringRuleName(counted, req), answeringRuleName(kept, req); want != got {
 					t.Fatalf("%v: rule %q before and %q after, of\n%v", req, want, got, l.Rules)
 				}
 			}
@@ -201,8 +201,8 @@ func checkSameOutcome(t *testing.T, r *rand.Rand) {
 	}
 }
 
-func outcome(rules []model.Rule, r model.Request) string {
-	if i, ok := model.Evaluate(rules, r); ok {
+func answeringRuleName(rules []model.Rule, r model.Request) string {
+	if i, ok := model.FirstMatchingRule(rules, r); ok {
 		return rules[i].Origin.Field
 	}
 	return "default"
@@ -220,14 +220,14 @@ func FuzzOptimizeChangesNoOutcome(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b uint64) { checkSameOutcome(t, rand.New(rand.NewPCG(a, b))) })
 }
 
-func FuzzWildcardsOfOwnText(f *testing.F) {
+func FuzzTextMatchesPatternsMadeFromIt(f *testing.F) {
 	f.Add("a.com", 1)
 	f.Fuzz(func(t *testing.T, text string, cut int) {
 		if cut < 0 || cut > len(text) || strings.ContainsAny(text, "*?") {
 			return
 		}
 		for _, p := range []string{text, text[:cut] + "*", "*" + text[cut:], text[:cut] + "*" + text[cut:], "*"} {
-			if _, ok := model.Evaluate([]model.Rule{newRule("r", forwardToWeb, pathCondition(p))}, model.Request{Path: text}); !ok {
+			if _, ok := model.FirstMatchingRule([]model.Rule{newRule("r", forwardToWeb, pathCondition(p))}, model.Request{Path: text}); !ok {
 				t.Errorf("%q does not fit %q", text, p)
 			}
 		}

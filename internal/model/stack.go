@@ -39,11 +39,11 @@ func (id StackID) Compare(o StackID) int {
 // Ids in the model of the resources of which a stack has at most one. They are values of the resource tag, so they must not
 // change.
 const (
-	LoadBalancerID  = "LoadBalancer"
-	ManagedGroupID  = "ManagedLBSecurityGroup"
-	FrontendNLBID   = "FrontendNlb"
-	BackendGroupTag = "backend-sg"
-	AcceleratorID   = "GlobalAccelerator"
+	LoadBalancerID = "LoadBalancer"
+	ManagedGroupID = "ManagedLBSecurityGroup"
+	FrontendNLBID  = "FrontendNlb"
+	BackendGroupID = "backend-sg"
+	AcceleratorID  = "GlobalAccelerator"
 )
 
 // Stack is the whole desired state of one load balancer, or one accelerator, with all that belongs to it.

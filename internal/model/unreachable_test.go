@@ -37,8 +37,8 @@ func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
 		for _, h := range []string{"a.test", "b.test", "x.a.test", "y.x.a.test", "z", "c.test"} {
 			for _, p := range []string{"/", "/a", "/a/", "/a/b", "/a/b/c", "/ab", "/c", "/aa"} {
 				for _, m := range []string{"GET", "PUT"} {
-					if i, ok := Evaluate(rules, Request{Host: h, Path: p, Method: m}); ok && dead[rules[i].Origin.Field] {
-						t.Fatalf("seed %d: %s %s%s meets rule %d, which is reported as unreachable: %+v", seed, m, h, p, i, rules)
+					if i, ok := FirstMatchingRule(rules, Request{Host: h, Path: p, Method: m}); ok && dead[rules[i].Origin.Field] {
+						t.Fatalf("seed %d: %s %s%s is answered by rule %d, which is reported as unreachable: %+v", seed, m, h, p, i, rules)
 					}
 				}
 			}

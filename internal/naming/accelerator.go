@@ -80,14 +80,14 @@ func IsReservedAcceleratorTag(key string) bool {
 	return key == ClusterRegionTag || IsReservedTag(key) || strings.HasPrefix(key, guestPrefix)
 }
 
-// BelongsToAccelerator reports whether tags are those of the accelerator of a stack.
-func BelongsToAccelerator(cluster, region string, id model.StackID, tags map[string]string) bool {
+// IsAcceleratorOfStack reports whether tags are those of the accelerator of a stack.
+func IsAcceleratorOfStack(cluster, region string, id model.StackID, tags map[string]string) bool {
 	return HasAllTags(tags, AcceleratorTrackingTags(cluster, region, id))
 }
 
-// OwnsAccelerator reports whether tags are those of an accelerator of a GlobalAccelerator in the cluster. The tag with the
+// IsAcceleratorOfCluster reports whether tags are those of an accelerator of a GlobalAccelerator in the cluster. The tag with the
 // region may be missing, because it is not set if the region is unknown.
-func OwnsAccelerator(cluster, region string, tags map[string]string) bool {
+func IsAcceleratorOfCluster(cluster, region string, tags map[string]string) bool {
 	of, ok := tags[ClusterRegionTag]
 	return BelongsToCluster(cluster, tags) && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID && (!ok || of == region)
 }

@@ -60,15 +60,15 @@ func TestTagsOfAccelerators(t *testing.T) {
 		} {
 			tags := naming.AcceleratorTags("prod", "eu-west-1", id, nil, nil)
 			change(tags)
-			if naming.BelongsToAccelerator("prod", "eu-west-1", id, tags) {
+			if naming.IsAcceleratorOfStack("prod", "eu-west-1", id, tags) {
 				t.Errorf("taken for the stack's with %v", tags)
 			}
 		}
 	}
-	if !naming.BelongsToAccelerator("prod", "eu-west-1", id, got) || !naming.OwnsAccelerator("prod", "eu-west-1", got) {
+	if !naming.IsAcceleratorOfStack("prod", "eu-west-1", id, got) || !naming.IsAcceleratorOfCluster("prod", "eu-west-1", got) {
 		t.Error("not taken for the stack's")
 	}
-	if naming.OwnsAccelerator("prod", "us-east-1", got) || naming.OwnsAccelerator("dev", "eu-west-1", got) {
+	if naming.IsAcceleratorOfCluster("prod", "us-east-1", got) || naming.IsAcceleratorOfCluster("dev", "eu-west-1", got) {
 		t.Error("taken for that of another cluster")
 	}
 	if of, ok := naming.StackOfFinalizer(naming.Finalizer(id), "shop", "web"); !ok || of != id {

@@ -15,15 +15,15 @@ func stackName(id model.StackID, hashed ...string) string {
 	return namespacedName(id.Namespace, id.Name, hashed...)
 }
 
-// LoadBalancerName returns the generated name of the load balancer of an Ingress stack. The name depends on the scheme, so
+// IngressLoadBalancerName returns the generated name of the load balancer of an Ingress stack. The name depends on the scheme, so
 // that a load balancer with another scheme can exist beside the current one.
-func LoadBalancerName(cluster string, id model.StackID, scheme model.Scheme) string {
+func IngressLoadBalancerName(cluster string, id model.StackID, scheme model.Scheme) string {
 	return stackName(id, cluster, id.String(), string(scheme))
 }
 
-// OwnedLoadBalancerName returns the generated name of the load balancer of a Service or a Gateway. The name depends on the
+// LoadBalancerNameWithUID returns the generated name of the load balancer of a Service or a Gateway. The name depends on the
 // UID of the object, so that the load balancer of an object that is created again gets another name.
-func OwnedLoadBalancerName(cluster string, id model.StackID, uid string, scheme model.Scheme) string {
+func LoadBalancerNameWithUID(cluster string, id model.StackID, uid string, scheme model.Scheme) string {
 	return namespacedName(id.Namespace, id.Name, cluster, uid, string(scheme))
 }
 

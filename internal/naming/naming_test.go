@@ -144,7 +144,7 @@ func FuzzGeneratedNamesAreValid(f *testing.F) {
 	f.Add("c", "ns", "name")
 	f.Add("", "", "x-")
 	f.Fuzz(func(t *testing.T, cluster, ns, name string) {
-		got := naming.LoadBalancerName(cluster, model.StackID{Kind: model.Ingress, Namespace: ns, Name: name}, model.Internal)
+		got := naming.IngressLoadBalancerName(cluster, model.StackID{Kind: model.Ingress, Namespace: ns, Name: name}, model.Internal)
 		if fault := naming.LoadBalancerNameFault(got); fault != "" {
 			t.Errorf("%q: %s", got, fault)
 		}

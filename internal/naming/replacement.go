@@ -20,9 +20,9 @@ const AlternativeCount = 9
 // nameLimit is the maximum length of names of load balancers and target groups in AWS, in characters.
 const nameLimit = 32
 
-// Alternative returns the n-th alternative of a generated name, with n from 1 to AlternativeCount. The first alternative is
+// AlternativeName returns the n-th alternative of a generated name, with n from 1 to AlternativeCount. The first alternative is
 // the name itself.
-func Alternative(name string, n int) string {
+func AlternativeName(name string, n int) string {
 	if n <= 1 {
 		return name
 	}
@@ -30,11 +30,11 @@ func Alternative(name string, n int) string {
 	return name[:min(len(name), nameLimit-len(suffix))] + suffix
 }
 
-// IsAlternative reports whether name is one of the alternatives of a generated name. of is the generated name, which is the
+// IsAlternativeName reports whether name is one of the alternatives of a generated name. of is the generated name, which is the
 // first alternative.
-func IsAlternative(name, of string) bool {
+func IsAlternativeName(name, of string) bool {
 	for n := 1; n <= AlternativeCount; n++ {
-		if Alternative(of, n) == name {
+		if AlternativeName(of, n) == name {
 			return true
 		}
 	}

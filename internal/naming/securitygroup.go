@@ -9,14 +9,14 @@ const (
 	BackendSecurityGroupDescription = "[k8s] Shared Backend SecurityGroup for LoadBalancer"
 )
 
-// ManagedSecurityGroupName returns the generated name of the managed security group of an Ingress stack.
-func ManagedSecurityGroupName(cluster string, id model.StackID) string {
+// IngressSecurityGroupName returns the generated name of the managed security group of an Ingress stack.
+func IngressSecurityGroupName(cluster string, id model.StackID) string {
 	return stackName(id, cluster, id.String())
 }
 
-// OwnedManagedSecurityGroupName returns the generated name of the managed security group of a Service or a Gateway. uid is
+// SecurityGroupNameWithUID returns the generated name of the managed security group of a Service or a Gateway. uid is
 // the UID of that object.
-func OwnedManagedSecurityGroupName(cluster string, id model.StackID, uid string) string {
+func SecurityGroupNameWithUID(cluster string, id model.StackID, uid string) string {
 	return namespacedName(id.Namespace, id.Name, cluster, id.Name, id.Namespace, uid)
 }
 

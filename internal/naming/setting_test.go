@@ -51,7 +51,7 @@ func TestServiceAnnotationsOfSettingsExist(t *testing.T) {
 			}
 			return key == field || strings.HasPrefix(key, field+".<")
 		}) {
-			t.Errorf("%s is spelt %s, which is not read", setting, field)
+			t.Errorf("setting %s has the annotation %s, which is not in the table", setting, field)
 		}
 	}
 }

@@ -37,9 +37,9 @@ var sharedNamePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 func SharedNameFault(namespace, name string) string {
 	switch {
 	case !sharedNamePattern.MatchString(name):
-		return "a name has only lower-case letters, digits and hyphens, and does not begin or end with a hyphen"
+		return "the name must have only lower-case letters, digits and hyphens, and must not begin or end with a hyphen"
 	case len(namespace)+1+len(name) > finalizerLimit:
-		return fmt.Sprintf("the name is too long: in namespace %[2]q it may have %[1]d characters", finalizerLimit-1-len(namespace), namespace)
+		return fmt.Sprintf("the name is too long: in namespace %[2]q it may have at most %[1]d characters", finalizerLimit-1-len(namespace), namespace)
 	}
 	return ""
 }

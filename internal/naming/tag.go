@@ -10,7 +10,7 @@ import (
 const (
 	// ClusterTag is a tag of every resource. Its value is the name of the cluster.
 	ClusterTag = "elbv2.k8s.aws/cluster"
-	// BackendTag is the resource tag of the shared backend security group. Its value is model.BackendGroupTag.
+	// BackendTag is the resource tag of the shared backend security group. Its value is model.BackendGroupID.
 	BackendTag = "elbv2.k8s.aws/resource"
 )
 
@@ -48,7 +48,7 @@ func BackendSecurityGroupTags(cluster string, defaults map[string]string) map[st
 	tags := map[string]string{}
 	maps.Copy(tags, defaults)
 	tags[ClusterTag] = cluster
-	tags[BackendTag] = model.BackendGroupTag
+	tags[BackendTag] = model.BackendGroupID
 	return tags
 }
 

@@ -46,7 +46,7 @@ func nameAfterChange[T interface{ Name() string }](g T, change func(*T)) string 
 
 func TestNamesOfIngresses(t *testing.T) {
 	ingress := func(cluster, of string, scheme model.Scheme) string {
-		return naming.LoadBalancerName(cluster, ingressStack(of), scheme)
+		return naming.IngressLoadBalancerName(cluster, ingressStack(of), scheme)
 	}
 	const in, ext = model.Internal, model.InternetFacing
 	checkNames(t, []recordedName{
@@ -71,10 +71,10 @@ func TestNamesOfIngresses(t *testing.T) {
 		{18, "garden-front-door-of-product-nlb", naming.FrontendNLBName("garden-front-door-of-production")},
 		{18, "garden-front-door-of-product-nlb", naming.FrontendNLBName("garden-front-door-of-production1")},
 
-		{19, "k8s-garden-rosebed-2e191b3f86", naming.ManagedSecurityGroupName(testCluster, ingressStack("garden/rose-bed"))},
-		{20, "k8s-longname-ingressw-528921e5f8", naming.ManagedSecurityGroupName(testCluster, ingressStack(longIngress))},
-		{21, "k8s-tulips-8a54a747e3", naming.ManagedSecurityGroupName(testCluster, ingressStack("tulips"))},
-		{22, "k8s-northfield2tulips-43fcb93c67", naming.ManagedSecurityGroupName(testCluster, ingressStack("north.field-2.tulips-and-more"))},
+		{19, "k8s-garden-rosebed-2e191b3f86", naming.IngressSecurityGroupName(testCluster, ingressStack("garden/rose-bed"))},
+		{20, "k8s-longname-ingressw-528921e5f8", naming.IngressSecurityGroupName(testCluster, ingressStack(longIngress))},
+		{21, "k8s-tulips-8a54a747e3", naming.IngressSecurityGroupName(testCluster, ingressStack("tulips"))},
+		{22, "k8s-northfield2tulips-43fcb93c67", naming.IngressSecurityGroupName(testCluster, ingressStack("north.field-2.tulips-and-more"))},
 	})
 }
 
@@ -112,10 +112,10 @@ func TestNamesOfTargetGroupsOfIngresses(t *testing.T) {
 func TestNamesOfServices(t *testing.T) {
 	type group = naming.ServiceTargetGroup
 	lb := func(of, uid string, scheme model.Scheme) string {
-		return naming.OwnedLoadBalancerName(testCluster, stackOfKind(model.Service, of), uid, scheme)
+		return naming.LoadBalancerNameWithUID(testCluster, stackOfKind(model.Service, of), uid, scheme)
 	}
 	managed := func(of string) string {
-		return naming.OwnedManagedSecurityGroupName(testCluster, stackOfKind(model.Service, of), uid2)
+		return naming.SecurityGroupNameWithUID(testCluster, stackOfKind(model.Service, of), uid2)
 	}
 	pier := group{
 		Cluster: testCluster, Backend: ref("Service", "harbour/pier-9"), BackendUID: uid2, Port: 8443, ServicePort: 443,
@@ -154,10 +154,10 @@ func TestNamesOfServices(t *testing.T) {
 func TestNamesOfGateways(t *testing.T) {
 	type group = naming.GatewayTargetGroup
 	lb := func(of string, scheme model.Scheme) string {
-		return naming.OwnedLoadBalancerName(testCluster, stackOfKind(model.ALBGateway, of), uid3, scheme)
+		return naming.LoadBalancerNameWithUID(testCluster, stackOfKind(model.ALBGateway, of), uid3, scheme)
 	}
 	managed := func(of string) string {
-		return naming.OwnedManagedSecurityGroupName(testCluster, stackOfKind(model.ALBGateway, of), uid3)
+		return naming.SecurityGroupNameWithUID(testCluster, stackOfKind(model.ALBGateway, of), uid3)
 	}
 	paths := group{
 		Cluster: testCluster, Gateway: ref("Gateway", "bridge/alb-gate"), Route: ref("HTTPRoute", "meadow/paths.v1"),

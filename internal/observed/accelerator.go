@@ -17,7 +17,7 @@ type RecordedAccelerator string
 const (
 	RecordedOwn     RecordedAccelerator = "own"     // the accelerator has all tags of the stack
 	RecordedForeign RecordedAccelerator = "foreign" // the accelerator lacks a tag of the stack
-	RecordedGone    RecordedAccelerator = "gone"    // the accelerator does not exist
+	RecordedMissing RecordedAccelerator = "gone"    // the accelerator does not exist
 )
 
 // Accelerator is the observed state of an accelerator.

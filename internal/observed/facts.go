@@ -112,8 +112,8 @@ func (f Facts) Fault(q model.Question) *Fault {
 	return nil
 }
 
-// KeepFaults adds the faults of an earlier observation, so that the questions that had no answer then have none now.
-func (f *Facts) KeepFaults(earlier Facts) {
+// CopyFaults adds the faults of an earlier observation, so that the questions that had no answer then have none now.
+func (f *Facts) CopyFaults(earlier Facts) {
 	for k, x := range earlier.Faults {
 		f.Faults = withEntry(f.Faults, k, x)
 	}

@@ -18,10 +18,10 @@ const (
 // AcceleratorAddress identifies the accelerator of a stack in a plan.
 var AcceleratorAddress = Address{Kind: Accelerator, ID: model.AcceleratorID}
 
-// IsAcceleratorPart reports whether k is the kind of an accelerator, of an accelerator listener or of an endpoint group. The
+// IsAcceleratorKind reports whether k is the kind of an accelerator, of an accelerator listener or of an endpoint group. The
 // API of Global Accelerator for these resources is in one fixed region, which is not always the region of the load
 // balancers.
-func IsAcceleratorPart(k ResourceKind) bool {
+func IsAcceleratorKind(k ResourceKind) bool {
 	return k == Accelerator || k == AcceleratorListener || k == EndpointGroup
 }
 

@@ -29,14 +29,14 @@ type SetClassicACL struct {
 	ID           string
 }
 
-// Protect creates a Shield Advanced protection for a load balancer.
-type Protect struct {
+// CreateProtection creates a Shield Advanced protection for a load balancer.
+type CreateProtection struct {
 	LoadBalancer Address
 	Name         string
 }
 
-// Unprotect deletes the Shield Advanced protection of a load balancer. ID is the id of the protection.
-type Unprotect struct {
+// DeleteProtection deletes the Shield Advanced protection of a load balancer. ID is the id of the protection.
+type DeleteProtection struct {
 	LoadBalancer Address
 	ID           string
 }
@@ -45,6 +45,6 @@ func (SetWebACL) action() {}
 
 func (SetClassicACL) action() {}
 
-func (Protect) action() {}
+func (CreateProtection) action() {}
 
-func (Unprotect) action() {}
+func (DeleteProtection) action() {}

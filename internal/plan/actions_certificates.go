@@ -58,8 +58,8 @@ const (
 	// MaxCertificatesPerLoadBalancer is the default AWS quota of certificates per load balancer. Default certificates do not
 	// count.
 	MaxCertificatesPerLoadBalancer = 25
-	// DefaultAccountImports is AWS's default quota of imported certificates per account.
-	DefaultAccountImports = 2500
+	// DefaultImportedCertificateQuota is AWS's default quota of imported certificates per account.
+	DefaultImportedCertificateQuota = 2500
 )
 
 // Certificate is the resource kind of a certificate that the controller requests from ACM or imports into it.

@@ -14,7 +14,7 @@ var (
 var (
 	LoadBalancerAddress = Address{Kind: LoadBalancer, ID: model.LoadBalancerID}
 	ManagedGroupAddress = Address{Kind: SecurityGroup, ID: model.ManagedGroupID}
-	BackendGroupAddress = Address{Kind: BackendGroup, ID: model.BackendGroupTag}
+	BackendGroupAddress = Address{Kind: BackendGroup, ID: model.BackendGroupID}
 )
 
 // RuleAddress returns the address of a listener rule that exists in AWS. Its ID is the ARN of the rule. A rule that does not

@@ -32,8 +32,8 @@ type Options struct {
 	// ImportCertificates is set if the controller imports certificates of TLS Secrets into ACM for members that name the
 	// Secrets, and deletes these imported certificates when they are not needed any more.
 	ImportCertificates bool
-	// AccountImports is the account's quota of imported certificates; 0: DefaultAccountImports.
-	AccountImports int
+	// ImportedCertificateQuota is the account's quota of imported certificates; 0: DefaultImportedCertificateQuota.
+	ImportedCertificateQuota int
 	// Propagation is the time that all nodes of a load balancer need to apply a change of listeners and rules. Until then, some
 	// nodes still send requests to the previous target groups. These target groups keep their targets during this time.
 	Propagation time.Duration

@@ -39,7 +39,7 @@ func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 // that does not belong to the stack.
 func targetGroupIDs(have observed.Stack, actions []model.Action) []string {
 	var out []string
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		id := ""
 		for _, t := range have.TargetGroups {
 			if t.ARN == g.Group.ARN {

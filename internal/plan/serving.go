@@ -40,9 +40,9 @@ func LiveListenerSettings(l *observed.Listener, actions []model.Action) Listener
 // was last written to each listener and rule. If no hash is recorded, for example because another controller created the
 // rule, the secret in AWS is assumed to be the desired one.
 
-// SecretMark returns the hash of the client secret in the actions of the listener or rule with this ARN; empty if the
+// SecretHash returns the hash of the client secret in the actions of the listener or rule with this ARN; empty if the
 // actions have no secret, or only the unknown secret that AWS has already.
-func SecretMark(arn string, actions []model.Action) string {
+func SecretHash(arn string, actions []model.Action) string {
 	for _, a := range actions {
 		if oidc, ok := a.(model.AuthOIDC); ok {
 			return oidc.ClientSecret.HashFor(arn)
@@ -51,8 +51,8 @@ func SecretMark(arn string, actions []model.Action) string {
 	return ""
 }
 
-// ProtectionAttribute is the load balancer attribute that makes AWS refuse to delete the load balancer.
-const ProtectionAttribute = "deletion_protection.enabled"
+// DeletionProtectionAttribute is the load balancer attribute that makes AWS refuse to delete the load balancer.
+const DeletionProtectionAttribute = "deletion_protection.enabled"
 
 // IsProtected reports whether a load balancer of the stack has deletion protection in AWS. If some attributes have not been
 // read yet, it returns the questions that read them. A load balancer whose attributes cannot be read is treated as
@@ -60,7 +60,7 @@ const ProtectionAttribute = "deletion_protection.enabled"
 func IsProtected(have observed.Stack) (bool, []model.Question) {
 	var unknown []model.Question
 	for _, lb := range have.LoadBalancers {
-		if lb.Attributes[ProtectionAttribute] == "true" {
+		if lb.Attributes[DeletionProtectionAttribute] == "true" {
 			return true, nil
 		}
 		if lb.Attributes != nil {

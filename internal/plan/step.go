@@ -81,8 +81,8 @@ type Step struct {
 	After []StepID
 	// Wait is the reason why the step is not carried out in this run; zero if the step is carried out.
 	Wait Wait
-	// Blames are the objects that requested the change. If AWS refuses the step, the refusal is reported on these objects.
-	Blames []finding.Ref
+	// RequestedBy are the objects that requested the change. If AWS refuses the step, the refusal is reported on these objects.
+	RequestedBy []finding.Ref
 	// Rule identifies the desired rule that the step creates or changes; zero if the step neither creates nor changes a
 	// rule.
 	Rule model.RuleKey
@@ -125,9 +125,9 @@ type Plan struct {
 	Ports []int32
 	// MembersWithKeptStatus are members whose status is not written, because it still shows the load balancer of another stack.
 	MembersWithKeptStatus []finding.Ref
-	// AssumedSecrets has, by the ARN of a listener or rule without a recorded hash, the hash of the client secret that it is
+	// AssumedSecretHashes has, by the ARN of a listener or rule without a recorded hash, the hash of the client secret that it is
 	// assumed to have.
-	AssumedSecrets map[string]string
+	AssumedSecretHashes map[string]string
 	// HasRetainedParts is set if the plan retains, permanently or for some time, an observed resource or setting that differs
 	// from the desired state. Such a plan is carried out only after Facts.Withdrawn is determined. Otherwise it could retain
 	// something that the members may not use any more.

@@ -51,7 +51,7 @@ func (s Step) Fields() []Change {
 		f.add("target group", do.Group.ID)
 		f.add("load balancer", cmp.Or(do.ARN, do.LoadBalancer.ID))
 		f.add("port", formatInt32(do.Port))
-	case Protect:
+	case CreateProtection:
 		f.add("name", do.Name)
 	default:
 		f.addAccelerator(do)

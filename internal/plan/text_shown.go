@@ -22,9 +22,9 @@ func (c Change) DifferenceText() string {
 	return clip(c.Path) + ": desired " + value(c.To) + ", AWS returns " + value(c.From)
 }
 
-// ShownDifferences returns the differences between the rule or target group that an action has created and the resource with
+// DifferencesAfterCreation returns the differences between the rule or target group that an action has created and the resource with
 // this ARN in the observed state. It returns none if AWS does not return the resource yet, or for other actions.
-func ShownDifferences(do Action, arn string, have observed.Stack) (out []Change) {
+func DifferencesAfterCreation(do Action, arn string, have observed.Stack) (out []Change) {
 	differ := func(path, asked, shown string) {
 		if asked != shown {
 			out = append(out, Change{Path: path, From: shown, To: asked})
@@ -110,7 +110,7 @@ func conditionTexts(conditions []model.Condition) (out []string) {
 // withTargetGroupIDs returns observed actions in which resource ids replace the ARNs of target groups. Desired actions have
 // resource ids too, so that the texts of both can be compared.
 func withTargetGroupIDs(actions []model.Action, have observed.Stack) []model.Action {
-	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
+	return model.WithReplacedTargetGroups(actions, func(g model.GroupRef) model.GroupRef {
 		at := slices.IndexFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return t.ARN == g.ARN && t.ResourceID != "" })
 		if at < 0 {
 			return g

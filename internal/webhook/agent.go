@@ -63,7 +63,7 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 // controller, then in agentDefaultNamespace. It returns nil if there is none.
 func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
 	tried := map[string]bool{"": true}
-	for _, ns := range []string{namespace, c.OwnNamespace, agentDefaultNamespace} {
+	for _, ns := range []string{namespace, c.ControllerNamespace, agentDefaultNamespace} {
 		if tried[ns] {
 			continue
 		}

@@ -144,9 +144,9 @@ func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	}
 }
 
-// TestAHugeIngressIsValidatedCheaply checks that the validation of a very large Ingress allocates at most 100 MiB of memory,
+// TestLargeIngressValidationUsesLittleMemory checks that the validation of a very large Ingress allocates at most 100 MiB of memory,
 // and that the warnings about it are few and printable.
-func TestAHugeIngressIsValidatedCheaply(t *testing.T) {
+func TestLargeIngressValidationUsesLittleMemory(t *testing.T) {
 	var ports []string
 	var paths []any
 	for i := range 1000 {

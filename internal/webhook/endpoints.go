@@ -61,8 +61,8 @@ type Config struct {
 	ServerIDs ServerIDs
 	// ServerIDVariable is the environment variable for the server ID.
 	ServerIDVariable string
-	// OwnNamespace is the namespace of the controller, empty outside a cluster.
-	OwnNamespace string
+	// ControllerNamespace is the namespace of the controller, empty outside a cluster.
+	ControllerNamespace string
 	// AgentConfigs reads the configurations of the target control agent; nil disables the injection of the agent.
 	AgentConfigs AgentConfigs
 	// LoadBalancerClass is set on new Services of type LoadBalancer without a class. If it is "", no Service is changed.

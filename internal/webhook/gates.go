@@ -56,7 +56,7 @@ func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []c
 		}
 		svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, namespace, b.Spec.ServiceRef.Name)
 		if ok && len(svc.Spec.Selector) > 0 && labels.SelectorFromSet(svc.Spec.Selector).Matches(labels.Set(podLabels)) {
-			out = append(out, targets.GateType(b.Name))
+			out = append(out, targets.ReadinessGateType(b.Name))
 		}
 	}
 	return out

@@ -96,7 +96,7 @@ func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Answ
 	defer func() {
 		if p := recover(); p != nil {
 			err = errors.New("internal error of the controller; see its log")
-			log.Error(fmt.Errorf("panic: %v", p), "bug", "stack", string(debug.Stack()))
+			log.Error(fmt.Errorf("panic: %v", p), "panic in admission webhook", "stack", string(debug.Stack()))
 			if h.panics != nil {
 				h.panics.Inc()
 			}

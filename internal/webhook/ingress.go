@@ -71,7 +71,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	if text := refusalText(found, ingressClassCheck); text != "" {
 		return refuse(ingressClassCheck, text)
 	}
-	if c.DenyClassAnnotation && c.hasOwnClassAnnotation(ing) && (old == nil || !c.hasOwnClassAnnotation(old)) {
+	if c.DenyClassAnnotation && c.hasServedClassAnnotation(ing) && (old == nil || !c.hasServedClassAnnotation(old)) {
 		return refuse(classAnnotationCheck, "new usage of `"+classAnnotation+"` annotation is forbidden")
 	}
 	if group, ok := ing.Annotations[ingressGroupAnnotation]; c.DenyGroupName && ok {
@@ -153,7 +153,7 @@ func warningTexts(found finding.List) []string {
 		out = append(out, f.TextWithField())
 	}
 	if more := len(out) - maxWarnings; more > 0 {
-		out = append(out[:maxWarnings], fmt.Sprintf("and %d more", more))
+		out = append(out[:maxWarnings], fmt.Sprintf("and %d more errors", more))
 	}
 	return out
 }
@@ -175,8 +175,8 @@ func translatedAnnotations(ing *networkingv1.Ingress) map[string]string {
 	return out
 }
 
-// hasOwnClassAnnotation reports whether the class annotation of an Ingress has the class that this controller serves.
-func (c Config) hasOwnClassAnnotation(ing *networkingv1.Ingress) bool {
+// hasServedClassAnnotation reports whether the class annotation of an Ingress has the class that this controller serves.
+func (c Config) hasServedClassAnnotation(ing *networkingv1.Ingress) bool {
 	class, ok := ing.Annotations[classAnnotation]
 	return ok && (class == c.IngressClass || c.IngressClass == "" && class == defaultClassName)
 }

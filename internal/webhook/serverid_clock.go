@@ -23,9 +23,9 @@ const (
 // ServerIDGenerator generates server IDs from the time and a worker number. Processes with different worker numbers never
 // generate the same server ID. It is safe for concurrent use.
 type ServerIDGenerator struct {
-	Worker WorkerNumbers
-	Clock  clock.Clock
-	Random Random
+	WorkerNumbers WorkerNumbers
+	Clock         clock.Clock
+	Random        Random
 
 	mu         sync.Mutex
 	hasWorker  bool
@@ -52,7 +52,7 @@ func (g *ServerIDGenerator) Next(ctx context.Context) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.hasWorker {
-		w, err := g.Worker.Claim(ctx)
+		w, err := g.WorkerNumbers.Claim(ctx)
 		if err != nil {
 			return "", fmt.Errorf("claim a worker number: %w", err)
 		}

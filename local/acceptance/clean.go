@@ -37,7 +37,7 @@ func (r *run) clean(ctx context.Context) error {
 		if !slices.Contains(r.state.Leftovers, x.name) { // an interrupted call of clean may have recorded it
 			r.state.Leftovers = append(r.state.Leftovers, x.name)
 		}
-		r.printf("  left by the controller, and removed now: %s", x.name)
+		r.printf("  not deleted by the controller, deleted now: %s", x.name)
 	}
 	if err := r.saveState(); err != nil {
 		return err
@@ -110,10 +110,10 @@ func (r *run) deleteServedObjects(ctx context.Context) error {
 }
 
 func (r *run) awaitDeleted(ctx context.Context, kind schema.GroupVersionResource) error {
-	return r.awaitSuccess(ctx, "all "+kind.Resource+" are gone", func(ctx context.Context) error {
+	return r.awaitSuccess(ctx, "all "+kind.Resource+" are deleted", func(ctx context.Context) error {
 		list, err := r.listObjects(ctx, kind)
 		if err == nil && len(list) > 0 {
-			err = fmt.Errorf("%s is still there", manifest.Name(list[0]))
+			err = fmt.Errorf("%s still exists", manifest.KindAndName(list[0]))
 		}
 		return err
 	})
@@ -146,13 +146,13 @@ func (r *run) removeObjects(ctx context.Context) error {
 	if err := namespaces.Delete(ctx, r.state.Run, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete namespace %s: %w", r.state.Run, err)
 	}
-	err := r.awaitSuccess(ctx, "namespace "+r.state.Run+" is gone", func(ctx context.Context) error {
+	err := r.awaitSuccess(ctx, "namespace "+r.state.Run+" is deleted", func(ctx context.Context) error {
 		_, err := namespaces.Get(ctx, r.state.Run, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
 		case err == nil:
-			err = errors.New("it is still there")
+			err = errors.New("the namespace still exists")
 		}
 		return err
 	})
@@ -172,7 +172,7 @@ func (r *run) removeObjects(ctx context.Context) error {
 			return err
 		}
 		if used {
-			r.printf("  %s is not deleted: other objects of this kind exist", manifest.Name(u))
+			r.printf("  %s is not deleted: other objects of this kind exist", manifest.KindAndName(u))
 			continue
 		}
 		if err := r.applier.Delete(ctx, []*unstructured.Unstructured{u}); err != nil {

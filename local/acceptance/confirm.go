@@ -44,7 +44,7 @@ func (r *run) confirm(resumed bool) error {
 		maxLoadBalancers += p.loadBalancers
 		r.printf("  %-12s %s", p.name, p.description)
 	}
-	r.printf("\nIt makes:")
+	r.printf("\nThe run creates:")
 	r.printf("  in AWS         at most %d internet-facing load balancers, in %s, with target groups and security", maxLoadBalancers, strings.Join(r.site.publicSubnets, ", "))
 	r.printf("                 groups, rules in the security groups of the nodes, an imported certificate; all tagged %s=%s", runTag, r.state.Run)
 	if len(r.site.securityGroups) > 0 {
@@ -75,7 +75,7 @@ func (r *run) confirm(resumed bool) error {
 
 // countActions returns the number of actions in the controller's IAM policies for a region.
 func countActions(region string) (int, error) {
-	first, err := iam.PolicyOf(store.AWSPartitionOf(region).Name)
+	first, err := iam.PolicyForPartition(store.AWSPartitionOfRegion(region).Name)
 	if err != nil {
 		return 0, err
 	}

@@ -95,7 +95,7 @@ func (c *controller) checkReady(ctx context.Context) error {
 	}
 	res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return errors.New("its readiness answers " + res.Status)
+		return errors.New("the readiness probe returned " + res.Status)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ const (
 func (r *run) awaitSuccess(ctx context.Context, what string, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
-	last := errors.New("not asked yet")
+	last := errors.New("not checked yet")
 	for {
 		err := check(ctx)
 		if err == nil {
@@ -182,7 +182,7 @@ func (r *run) awaitSuccess(ctx context.Context, what string, check func(context.
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("not within %s: %s: %w", awaitLimit, what, last)
+				return fmt.Errorf("timed out after %s, waiting until %s: %w", awaitLimit, what, last)
 			}
 			return fmt.Errorf("%w: %w", errInterrupted, ctx.Err())
 		case <-time.After(awaitInterval):

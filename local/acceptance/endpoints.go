@@ -21,12 +21,12 @@ import (
 	smithy "github.com/aws/smithy-go/endpoints"
 )
 
-var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d{1,2}$`)
+var regionPattern = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d{1,2}$`)
 
 // endpointURL returns the URL of an AWS service. service and region are those in the credential scope of a signature.
 func endpointURL(ctx context.Context, service, region string) (*url.URL, error) {
 	// The region comes from a signature, and is part of a host name.
-	if !regionName.MatchString(region) {
+	if !regionPattern.MatchString(region) {
 		return nil, fmt.Errorf("%q is not an AWS region", region)
 	}
 	var at smithy.Endpoint
@@ -55,7 +55,7 @@ func endpointURL(ctx context.Context, service, region string) (*url.URL, error) 
 	case "wafv2":
 		at, err = wafv2.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, wafv2.EndpointParameters{Region: &region})
 	default:
-		return nil, fmt.Errorf("no AWS service has the signing name %q", service)
+		return nil, fmt.Errorf("unknown signing name of an AWS service: %q", service)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the endpoint of %s in %s: %w", service, region, err)

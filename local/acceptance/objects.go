@@ -18,7 +18,7 @@ import (
 )
 
 //go:embed objects/*.yaml
-var files embed.FS
+var objectTemplates embed.FS
 
 // templateValues are the values in the templates of objects.
 type templateValues struct {
@@ -30,7 +30,7 @@ type templateValues struct {
 // balancer; "" if the template has none.
 func (r *run) apply(ctx context.Context, file, scheme string) error {
 	v := templateValues{Run: r.state.Run, Class: loadBalancerClass(r.state.Run), Image: r.Image, Scheme: scheme, Subnets: strings.Join(r.site.publicSubnets, ","), SubnetList: r.site.publicSubnets}
-	t, err := template.ParseFS(files, "objects/"+file+".yaml")
+	t, err := template.ParseFS(objectTemplates, "objects/"+file+".yaml")
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (r *run) installMissingCRDs(ctx context.Context) error {
 			missing = append(missing, u)
 			r.state.Definitions = append(r.state.Definitions, u.GetName())
 		case err != nil:
-			return fmt.Errorf("look for %s: %w", manifest.Name(u), err)
+			return fmt.Errorf("look for %s: %w", manifest.KindAndName(u), err)
 		}
 	}
 	if err := r.saveState(); err != nil {
@@ -91,7 +91,7 @@ func requiredCRDs() ([]*unstructured.Unstructured, error) {
 // prepare creates the objects that all parts use, and starts the controller.
 func (r *run) prepare(ctx context.Context) error {
 	r.proxy.setPart("prepare")
-	r.printf("\nprepare: definitions, namespace, pods, the controller")
+	r.printf("\nprepare: CRDs, namespace, pods, the controller")
 	r.state.TaggedGroups = r.site.securityGroups
 	if err := r.installMissingCRDs(ctx); err != nil {
 		return err

@@ -138,7 +138,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if by == "" {
-		http.Error(w, "only the run and its controller call AWS here", http.StatusForbidden)
+		http.Error(w, "only the acceptance run and its controller may use this proxy", http.StatusForbidden)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageSize))

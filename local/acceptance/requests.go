@@ -112,14 +112,14 @@ func (a requester) dial(ctx context.Context, network, balancer, port string) (ne
 
 // awaitAnswers waits until five responses in a row pass check.
 func (r *trial) awaitAnswers(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
-	return r.awaitSuccess(ctx, url+" by "+balancer, func(ctx context.Context) error {
+	return r.awaitSuccess(ctx, url+" answers through "+balancer, func(ctx context.Context) error {
 		for range 5 {
 			got, err := r.requester.request(ctx, balancer, url, roots)
 			if err != nil {
 				return err
 			}
 			if err := check(got); err != nil {
-				return fmt.Errorf("the answer is %s: %w", got, err)
+				return fmt.Errorf("the response is %s: %w", got, err)
 			}
 		}
 		return nil

@@ -36,7 +36,7 @@ func (r *run) readSite(ctx context.Context) error {
 	r.proxy.setPart("look")
 	version, err := r.kube.Discovery().ServerVersion()
 	if err != nil {
-		return fmt.Errorf("ask the cluster of context %q for its version: %w", r.Context, err)
+		return fmt.Errorf("read the version of the cluster of context %q: %w", r.Context, err)
 	}
 	r.site.kubernetes = version.GitVersion
 	if err := r.checkNoController(ctx); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// TestCertificatesOfAllKeysAreFound checks that a certificate that the controller has left is found and removed. The
+// TestCertificatesOfAllKeyTypesAreFound checks that a certificate that the controller has left is found and removed. The
 // certificate has an ECDSA key, and ACM lists such certificates only if the request names the key type.
-func TestCertificatesOfAllKeysAreFound(t *testing.T) {
+func TestCertificatesOfAllKeyTypesAreFound(t *testing.T) {
 	p, _ := startTestProxy(t, emulator.New(emulator.Options{}).Handler())
 	p.setPart("tls-secret")
 	c, err := newCertificate()

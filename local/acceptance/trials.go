@@ -24,7 +24,7 @@ func (r *trial) awaitHostname(ctx context.Context, what string, previous string,
 	var name string
 	err := r.awaitSuccess(ctx, "the status of "+what+" shows a load balancer", func(ctx context.Context) (err error) {
 		if name, err = read(ctx); err == nil && (name == "" || name == previous) {
-			err = fmt.Errorf("it shows %q", name)
+			err = fmt.Errorf("the status shows %q", name)
 		}
 		return err
 	})
@@ -166,7 +166,7 @@ func (r *trial) testTLSSecret(ctx context.Context) error {
 	shows := func(want certificate) func(reply) error {
 		return func(a reply) error {
 			if a.certificate != want.serial {
-				return errors.New("another certificate")
+				return errors.New("want the certificate of the Secret")
 			}
 			return checkPodAnswer(a)
 		}
@@ -206,7 +206,7 @@ func (r *trial) testDrift(ctx context.Context) error {
 	gone := r.awaitSuccess(ctx, "the rule is deleted", func(ctx context.Context) error {
 		a, err := r.requester.request(ctx, name, webURL+"teapot", nil)
 		if err == nil && a.status == http.StatusTeapot {
-			err = errors.New("it still answers")
+			err = errors.New("the deleted rule still answers")
 		}
 		return err
 	})
@@ -283,7 +283,7 @@ func (r *trial) testReplacement(ctx context.Context) error {
 	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	r.addNote("until the status showed the new one: %s", text)
+	r.addNote("until the status showed the new load balancer: %s", text)
 	api := elbv2.NewFromConfig(r.proxy.config())
 	if _, err := r.loadBalancerARN(ctx, api, name); err != nil {
 		return err
@@ -295,12 +295,12 @@ func (r *trial) testReplacement(ctx context.Context) error {
 		case errors.Is(err, errNoLoadBalancer):
 			return nil
 		case err == nil:
-			err = errors.New("it is still there")
+			err = errors.New("the old load balancer still exists")
 		}
 		return err
 	})
 	if err == nil {
-		r.addNote("the old one was deleted %s later", time.Since(began).Round(time.Second))
+		r.addNote("the old load balancer was deleted %s later", time.Since(began).Round(time.Second))
 	}
 	return err
 }
@@ -365,7 +365,7 @@ func awaitNoChanges(ctx context.Context, r *run) error {
 			last, since = now, time.Now()
 		}
 		if time.Since(since) < noChangesPeriod {
-			return errors.New("it changes AWS")
+			return errors.New("the controller still changes AWS")
 		}
 		return nil
 	})

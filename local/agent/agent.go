@@ -40,8 +40,8 @@ type agent struct {
 	proxy    *proxy
 	pools    *addressPools
 
-	mu         sync.Mutex
-	containers map[string]*container // by namespace/name of the pod
+	mu            sync.Mutex
+	podEmulations map[string]*podEmulation // by namespace/name of the pod
 }
 
 func newAgent(kube kubernetes.Interface, l layout.Layout, cert tls.Certificate, m addressAssigner) *agent {
@@ -59,7 +59,7 @@ func newAgent(kube kubernetes.Interface, l layout.Layout, cert tls.Certificate, 
 		slices:     factory.Discovery().V1().EndpointSlices().Lister(),
 		podQueue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
-		containers: map[string]*container{},
+		podEmulations: map[string]*podEmulation{},
 	}
 	for _, n := range l.Nodes {
 		a.nodes[n.Name] = n

@@ -34,7 +34,7 @@ func NewCommand() *cobra.Command {
 	f.StringVar(&kubeconfig, "kubeconfig", "", "path of the kubeconfig")
 	f.StringVar(&layoutFile, "layout", "", "path of the world's layout")
 	f.StringVar(&certFile, "certificate", "", "path of the certificate that pods serve")
-	f.StringVar(&keyFile, "key", "", "path of its key")
+	f.StringVar(&keyFile, "key", "", "path of the key of the certificate")
 	return cmd
 }
 

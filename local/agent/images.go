@@ -14,7 +14,7 @@ import (
 
 // startImage starts the program of the first container whose image package images can replace, unless it runs already.
 // It returns false if the pod has no such container; then the pod needs the echo server.
-func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *container) (bool, error) {
+func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *podEmulation) (bool, error) {
 	if c.program != nil {
 		return true, nil
 	}
@@ -38,7 +38,7 @@ func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *container) (
 }
 
 // environment returns the environment of a container. Variables from other objects, such as ConfigMaps, are empty.
-func environment(pod *corev1.Pod, spec *corev1.Container, c *container) map[string]string {
+func environment(pod *corev1.Pod, spec *corev1.Container, c *podEmulation) map[string]string {
 	out := map[string]string{}
 	for _, e := range spec.Env {
 		out[e.Name] = e.Value
@@ -84,7 +84,7 @@ func (a *agent) readVolume(ctx context.Context, namespace string, v corev1.Volum
 		}
 		b, ok := s.Data[volumeKeyOf(v.Secret.Items, file)]
 		if !ok {
-			return nil, fmt.Errorf("secret %s has nothing for %s", s.Name, file)
+			return nil, fmt.Errorf("Secret %s has no key for file %s", s.Name, file)
 		}
 		return b, nil
 	case v.ConfigMap != nil:
@@ -94,11 +94,11 @@ func (a *agent) readVolume(ctx context.Context, namespace string, v corev1.Volum
 		}
 		text, ok := m.Data[volumeKeyOf(v.ConfigMap.Items, file)]
 		if !ok {
-			return nil, fmt.Errorf("config map %s has nothing for %s", m.Name, file)
+			return nil, fmt.Errorf("ConfigMap %s has no key for file %s", m.Name, file)
 		}
 		return []byte(text), nil
 	}
-	return nil, fmt.Errorf("volume %s is of a kind that local pods do not have", v.Name)
+	return nil, fmt.Errorf("volume %s has a type that the agent does not support", v.Name)
 }
 
 // volumeKeyOf returns the key of the Secret or ConfigMap that has the content of a file in a volume; "" if the volume

@@ -32,8 +32,8 @@ const (
 	annotationSigterm = "local.fulcrum/sigterm"
 )
 
-// container is the emulation of one pod: its address, and its server or the program of its image.
-type container struct {
+// podEmulation is the emulation of one pod: its address, and its server or the program of its image.
+type podEmulation struct {
 	uid             types.UID
 	node            string
 	address         netip.Addr
@@ -43,7 +43,7 @@ type container struct {
 }
 
 // shutdown ends the server and the program of the pod.
-func (c *container) shutdown(ctx context.Context) {
+func (c *podEmulation) shutdown(ctx context.Context) {
 	c.server.Shutdown(ctx)
 	if c.program != nil {
 		c.program.Shutdown(ctx)
@@ -59,13 +59,13 @@ func (a *agent) syncPod(ctx context.Context, key string) (requeueAfter time.Dura
 	}
 	pod, err := a.pods.Pods(namespace).Get(name)
 	if apierrors.IsNotFound(err) {
-		return 0, a.removeContainer(ctx, key)
+		return 0, a.removePodEmulation(ctx, key)
 	}
 	if err != nil {
 		return 0, err
 	}
-	if c := a.containerOf(key); c != nil && c.uid != pod.UID {
-		if err := a.removeContainer(ctx, key); err != nil {
+	if c := a.podEmulationOf(key); c != nil && c.uid != pod.UID {
+		if err := a.removePodEmulation(ctx, key); err != nil {
 			return 0, err
 		}
 	}
@@ -74,7 +74,7 @@ func (a *agent) syncPod(ctx context.Context, key string) (requeueAfter time.Dura
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		if err := a.removeContainer(ctx, key); err != nil {
+		if err := a.removePodEmulation(ctx, key); err != nil {
 			return 0, err
 		}
 		if pod.DeletionTimestamp != nil {
@@ -82,7 +82,7 @@ func (a *agent) syncPod(ctx context.Context, key string) (requeueAfter time.Dura
 		}
 		return 0, nil
 	case pod.DeletionTimestamp != nil:
-		if left := time.Until(programEndTime(pod)); left > 0 && a.containerOf(key) != nil {
+		if left := time.Until(programEndTime(pod)); left > 0 && a.podEmulationOf(key) != nil {
 			return left, nil
 		}
 		a.stopServers(ctx, key, pod)
@@ -94,13 +94,13 @@ func (a *agent) syncPod(ctx context.Context, key string) (requeueAfter time.Dura
 
 // startPod assigns an address to a pod and opens its ports, unless that has been done already.
 func (a *agent) startPod(ctx context.Context, key string, pod *corev1.Pod) error {
-	c := a.containerOf(key)
+	c := a.podEmulationOf(key)
 	if c == nil {
 		var err error
-		if c, err = a.createContainer(ctx, pod); err != nil {
+		if c, err = a.createPodEmulation(ctx, pod); err != nil {
 			return err
 		}
-		a.setContainer(key, c)
+		a.setPodEmulation(key, c)
 	}
 	known, err := a.startImage(ctx, pod, c)
 	if !known {
@@ -116,7 +116,7 @@ func (a *agent) startPod(ctx context.Context, key string, pod *corev1.Pod) error
 }
 
 // openPorts opens the ports of a pod that are not open yet.
-func (a *agent) openPorts(pod *corev1.Pod, c *container) error {
+func (a *agent) openPorts(pod *corev1.Pod, c *podEmulation) error {
 	for _, port := range a.podPorts(pod, corev1.ProtocolTCP) {
 		if err := c.server.Listen(port); err != nil {
 			return fmt.Errorf("open port %d: %w", port, err)
@@ -130,9 +130,9 @@ func (a *agent) openPorts(pod *corev1.Pod, c *container) error {
 	return nil
 }
 
-func (a *agent) createContainer(ctx context.Context, pod *corev1.Pod) (*container, error) {
+func (a *agent) createPodEmulation(ctx context.Context, pod *corev1.Pod) (*podEmulation, error) {
 	node := a.nodes[pod.Spec.NodeName]
-	c := &container{uid: pod.UID, node: node.Name, usesNodeAddress: pod.Spec.HostNetwork}
+	c := &podEmulation{uid: pod.UID, node: node.Name, usesNodeAddress: pod.Spec.HostNetwork}
 	switch previous, err := netip.ParseAddr(pod.Annotations[annotationAddress]); {
 	case c.usesNodeAddress:
 		c.address = node.Address
@@ -164,7 +164,7 @@ func (a *agent) createContainer(ctx context.Context, pod *corev1.Pod) (*containe
 
 // stopServers stops a pod's servers. The pod keeps its address until it is deleted.
 func (a *agent) stopServers(ctx context.Context, key string, pod *corev1.Pod) {
-	c := a.containerOf(key)
+	c := a.podEmulationOf(key)
 	if c == nil {
 		return
 	}
@@ -175,9 +175,9 @@ func (a *agent) stopServers(ctx context.Context, key string, pod *corev1.Pod) {
 	c.shutdown(ctx)
 }
 
-// removeContainer stops the servers of a pod and releases its address.
-func (a *agent) removeContainer(ctx context.Context, key string) error {
-	c := a.containerOf(key)
+// removePodEmulation stops the servers of a pod and releases its address.
+func (a *agent) removePodEmulation(ctx context.Context, key string) error {
+	c := a.podEmulationOf(key)
 	if c == nil {
 		return nil
 	}
@@ -190,8 +190,8 @@ func (a *agent) removeContainer(ctx context.Context, key string) error {
 		}
 		a.pools.release(c.node, c.address)
 	}
-	a.setContainer(key, nil)
-	klog.InfoS("Pod is gone", "pod", key, "node", c.node, "address", c.address)
+	a.setPodEmulation(key, nil)
+	klog.InfoS("Pod is removed", "pod", key, "node", c.node, "address", c.address)
 	return nil
 }
 
@@ -212,7 +212,7 @@ func (a *agent) reserveUsedAddresses() error {
 // stopAll ends all servers without waiting for requests, because ctx has ended.
 func (a *agent) stopAll(ctx context.Context) {
 	a.mu.Lock()
-	all := slices.Collect(maps.Values(a.containers))
+	all := slices.Collect(maps.Values(a.podEmulations))
 	a.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, c := range all {
@@ -221,20 +221,20 @@ func (a *agent) stopAll(ctx context.Context) {
 	wg.Wait()
 }
 
-func (a *agent) containerOf(key string) *container {
+func (a *agent) podEmulationOf(key string) *podEmulation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.containers[key]
+	return a.podEmulations[key]
 }
 
-func (a *agent) setContainer(key string, c *container) {
+func (a *agent) setPodEmulation(key string, c *podEmulation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c == nil {
-		delete(a.containers, key)
+		delete(a.podEmulations, key)
 		return
 	}
-	a.containers[key] = c
+	a.podEmulations[key] = c
 }
 
 // annotate sets an annotation of a pod, but not of a later pod with the same name.

@@ -114,7 +114,7 @@ func (a *agent) enqueueSelected(s *corev1.Service) {
 }
 
 // podIdentity returns the names, labels and address that the server of a pod shows in its responses.
-func (a *agent) podIdentity(key string, c *container) echo.Identity {
+func (a *agent) podIdentity(key string, c *podEmulation) echo.Identity {
 	id := echo.Identity{Node: c.node, Address: c.address.String()}
 	pod, err := a.podOf(key)
 	if err != nil {

@@ -59,7 +59,7 @@ func poll(ctx context.Context, limit time.Duration, check func(context.Context) 
 		timer.Reset(interval())
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not within %s: %w", limit, last)
+			return fmt.Errorf("no success within %s: %w", limit, last)
 		case <-timer.C:
 		}
 	}

@@ -34,8 +34,8 @@ var serviceIDs = []string{
 	"Resource Groups Tagging API", "STS", "Route 53", "Global Accelerator",
 }
 
-// Endpoints returns the flag --aws-api-endpoints of the controller, with url as the endpoint of all services.
-func Endpoints(url string) string {
+// EndpointsFlag returns the flag --aws-api-endpoints of the controller, with url as the endpoint of all services.
+func EndpointsFlag(url string) string {
 	return "--aws-api-endpoints=" + strings.Join(serviceIDs, "="+url+",") + "=" + url
 }
 

@@ -24,7 +24,7 @@ func (f flags) configureAccelerators(c *store.AcceleratorConfig) error {
 		a := p.Masked().Addr().As4()
 		return netip.PrefixFrom(netip.AddrFrom4([4]byte{a[0], a[1], a[2] + i, 0}), 24)
 	}
-	c.Home, c.DeploymentDelay, c.OwnLocal = f.region, deploymentDelay, part(2)
+	c.Home, c.DeploymentDelay, c.BYOIPLocal = f.region, deploymentDelay, part(2)
 	c.Zones = []store.AcceleratorZone{
 		{Public: netip.MustParsePrefix("75.2.0.0/24"), Local: part(0)},
 		{Public: netip.MustParsePrefix("99.83.0.0/24"), Local: part(1)},

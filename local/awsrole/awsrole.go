@@ -58,7 +58,7 @@ func NewCommand() *cobra.Command {
 }
 
 func (f flags) run(ctx context.Context) error {
-	em := emulator.New(emulator.Options{Seed: f.seed, Partition: store.AWSPartitionOf(f.region).Name})
+	em := emulator.New(emulator.Options{Seed: f.seed, Partition: store.AWSPartitionOfRegion(f.region).Name})
 	em.IMDS().SetIdentity(imds.Identity{Region: f.region})
 	if err := f.loadState(em); err != nil {
 		return err

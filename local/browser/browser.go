@@ -137,7 +137,7 @@ func (tab *Tab) pollUntil(expression string, act func(waited time.Duration)) tim
 			return time.Since(began)
 		}
 		if time.Since(began) > actionTimeout {
-			tab.t.Fatalf("not within %s: %s; the page:\n%s", actionTimeout, expression, Eval[string](tab, "document.body.innerText"))
+			tab.t.Fatalf("not true within %s: %s; the page:\n%s", actionTimeout, expression, Eval[string](tab, "document.body.innerText"))
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

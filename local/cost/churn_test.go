@@ -76,7 +76,7 @@ func measurementDuration(t *testing.T) time.Duration {
 // is idle. From then on, AWS has its documented rate limits and a latency.
 func startCluster(t *testing.T, of clusterShape, flags ...string) *churnCluster {
 	t.Helper()
-	of.worldOptions.Processors = runtime.NumCPU()
+	of.worldOptions.ProcessorsPerRole = runtime.NumCPU()
 	w := worldtest.Start(t, of.worldOptions)
 	// From here on, only the test writes nodes, pods and EndpointSlices.
 	for _, role := range []string{world.RoleControllerManager, world.RoleScheduler, world.RoleKwok, world.RoleAgent} {
@@ -292,7 +292,7 @@ func (h *churnCluster) replaceRandomPods(t *testing.T, rate int, d time.Duration
 		h.replaceOldestPod(t, random.IntN(len(h.pods)))
 	}
 	if err := await.Success(t.Context(), 2*time.Minute, func(ctx context.Context) error {
-		in, out, err := h.changedTargets(ctx)
+		in, out, err := h.targetChangeTimes(ctx)
 		if err != nil {
 			return err
 		}
@@ -309,7 +309,7 @@ func (h *churnCluster) replaceRandomPods(t *testing.T, rate int, d time.Duration
 // target was registered, and each old target deregistered.
 func (h *churnCluster) propagationTimes(t *testing.T) (in, out []time.Duration) {
 	t.Helper()
-	registered, deregistered, err := h.changedTargets(t.Context())
+	registered, deregistered, err := h.targetChangeTimes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,9 +324,9 @@ func (h *churnCluster) propagationTimes(t *testing.T) (in, out []time.Duration) 
 	return in, out
 }
 
-// changedTargets returns when AWS responded to the calls that registered and deregistered the addresses, by
+// targetChangeTimes returns when AWS responded to the calls that registered and deregistered the addresses, by
 // address.
-func (h *churnCluster) changedTargets(ctx context.Context) (in, out map[string]time.Time, err error) {
+func (h *churnCluster) targetChangeTimes(ctx context.Context) (in, out map[string]time.Time, err error) {
 	var g errgroup.Group
 	g.Go(func() (err error) { in, err = h.targetCallTimes(ctx, "RegisterTargets", h.writtenAt); return err })
 	g.Go(func() (err error) { out, err = h.targetCallTimes(ctx, "DeregisterTargets", h.removedAt); return err })

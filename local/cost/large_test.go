@@ -58,7 +58,7 @@ func TestLargeCluster(t *testing.T) {
 	for i := range 3 {
 		path := fmt.Sprintf("/restart-%d", i)
 		started, ready := restart(func() { h.editLastPath(t, 7*i, path) })
-		carried := h.ruleCreatedAt(t, path).Sub(started)
+		carried := h.awaitRuleChange(t, path).Sub(started)
 		h.awaitNoCalls(t)
 		u := h.readUsage(t)
 		t.Logf("BENCH restart: ready after %v, an edit that was made meanwhile is carried out after %v (goal: at most 5s); %d calls, %.1f s of CPU, %.0f MiB resident",
@@ -70,7 +70,7 @@ func TestLargeCluster(t *testing.T) {
 		path := fmt.Sprintf("/edit-%d", i)
 		at := time.Now()
 		h.editLastPath(t, 31*i, path)
-		took = append(took, h.ruleCreatedAt(t, path).Sub(at))
+		took = append(took, h.awaitRuleChange(t, path).Sub(at))
 		time.Sleep(time.Second)
 	}
 	slices.Sort(took)
@@ -126,9 +126,9 @@ func (h *churnCluster) editLastPath(t *testing.T, i int, path string) {
 	}
 }
 
-// ruleCreatedAt waits for the call that creates a rule with a path, or changes a rule to have the path, and returns
+// awaitRuleChange waits for the call that creates a rule with a path, or changes a rule to have the path, and returns
 // when AWS responded to the call.
-func (h *churnCluster) ruleCreatedAt(t *testing.T, path string) (at time.Time) {
+func (h *churnCluster) awaitRuleChange(t *testing.T, path string) (at time.Time) {
 	t.Helper()
 	if err := await.Success(t.Context(), 5*time.Minute, func(ctx context.Context) error {
 		for _, operation := range []string{"ModifyRule", "CreateRule"} {
@@ -153,7 +153,7 @@ func (h *churnCluster) ruleCreatedAt(t *testing.T, path string) (at time.Time) {
 				}
 			}
 		}
-		return fmt.Errorf("no rule was made for %s", path)
+		return fmt.Errorf("no rule was created for %s", path)
 	}); err != nil {
 		t.Fatal(err)
 	}

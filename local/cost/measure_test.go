@@ -30,7 +30,7 @@ type usage struct {
 // readUsage reads the process metrics of the controller.
 func (h *churnCluster) readUsage(t *testing.T) usage {
 	t.Helper()
-	text, err := sendRequest(t.Context(), http.MethodGet, h.ControllerMetrics(), nil)
+	text, err := sendRequest(t.Context(), http.MethodGet, h.ControllerMetricsURL(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,18 +51,18 @@ func TestAcceptance(t *testing.T) {
 	began := time.Now()
 	out, code := run()
 	if code != 4 || !strings.Contains(out, "AWS cannot be reached") || !strings.Contains(out, "continues the run") {
-		t.Fatalf("with the connection cut the run ends with code %d:\n%s", code, out)
+		t.Fatalf("after the connection to AWS broke, the run ended with code %d:\n%s", code, out)
 	}
-	t.Logf("cut after %s", time.Since(began).Round(time.Second))
+	t.Logf("the connection broke after %s", time.Since(began).Round(time.Second))
 	line.restore()
 	out, code = run()
-	t.Logf("goes on, %s:\n%s", time.Since(began).Round(time.Second), out)
+	t.Logf("continued run ended after %s:\n%s", time.Since(began).Round(time.Second), out)
 	if code != 0 {
-		t.Fatalf("the run that goes on ends with code %d", code)
+		t.Fatalf("the continued run ended with code %d", code)
 	}
 	for _, want := range []string{"was interrupted; this command continues it", "none failed", "nothing is left", "no call changed AWS"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("it does not say %q", want)
+			t.Errorf("the output does not contain %q", want)
 		}
 	}
 	if left := inventory(t, w).Minus(before); len(left) > 0 {

@@ -48,7 +48,7 @@ func (s *scriptCluster) awaitCondition(ts *testscript.TestScript, args []string)
 		return func(ctx context.Context) error {
 			name, err := s.hostname(ctx, args[0])
 			if err == nil && len(args) == 2 && name != args[1] {
-				err = fmt.Errorf("%s shows %s, not %s", args[0], name, args[1])
+				err = fmt.Errorf("the status of %s has load balancer %s, want %s", args[0], name, args[1])
 			}
 			return err
 		}, nil
@@ -107,7 +107,7 @@ func (s *scriptCluster) awaitCondition(ts *testscript.TestScript, args []string)
 		n := parseNumber(ts, args[0])
 		return func(ctx context.Context) error { return s.checkTargetGroupCount(ctx, n) }, nil
 	case what == "record" && len(args) == 2:
-		return func(ctx context.Context) error { return checkRecord(ctx, s, args[0], args[1]) }, nil
+		return func(ctx context.Context) error { return checkAliasRecord(ctx, s, args[0], args[1]) }, nil
 	case what == "call" && len(args) == 1:
 		return func(context.Context) error {
 			lines, err := s.readOrResetCallLog(nil)
@@ -122,12 +122,12 @@ func (s *scriptCluster) awaitCondition(ts *testscript.TestScript, args []string)
 
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
-	limit := defaultLimit
+	limit := defaultWaitLimit
 	if neg {
 		limit = 3 * time.Second
 	}
 	f := flag.NewFlagSet("await", flag.ContinueOnError)
-	f.DurationVar(&limit, "for", limit, "how long")
+	f.DurationVar(&limit, "for", limit, "time limit")
 	if err := f.Parse(args); err != nil {
 		ts.Fatalf("%v", err)
 	}
@@ -142,9 +142,9 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
 	f := flag.NewFlagSet("hold", flag.ContinueOnError)
-	limit := f.Duration("for", 3*time.Second, "how long")
+	limit := f.Duration("for", 3*time.Second, "how long the condition must remain true")
 	if err := f.Parse(args); err != nil || neg {
-		ts.Fatalf("usage: hold [-for D] THING")
+		ts.Fatalf("usage: hold [-for D] CONDITION")
 	}
 	check, err := s.awaitCondition(ts, f.Args())
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *scriptCluster) checkDeleted(ctx context.Context, kind, namespace, name 
 		return nil
 	}
 	if err == nil {
-		err = fmt.Errorf("%s %s/%s is still there", kind, namespace, name)
+		err = fmt.Errorf("%s %s/%s still exists", kind, namespace, name)
 	}
 	return err
 }
@@ -227,7 +227,7 @@ func (s *scriptCluster) checkAWSEmpty(ctx context.Context) error {
 		return fmt.Errorf("left in AWS: %s", strings.Join(left, "; "))
 	}
 	if lost := s.initialInventory.Minus(now); len(lost) > 0 {
-		return fmt.Errorf("lost in AWS: %s", strings.Join(lost, "; "))
+		return fmt.Errorf("missing in AWS: %s", strings.Join(lost, "; "))
 	}
 	return nil
 }

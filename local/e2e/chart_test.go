@@ -31,8 +31,8 @@ import (
 // goldenDir is the directory of the golden files of the chart's tests.
 const goldenDir = "../../charts/testdata/golden"
 
-// chartAccount is the user name of the service account that the chart creates with its default values.
-const chartAccount = "system:serviceaccount:kube-system:aws-load-balancer-controller"
+// chartServiceAccountUser is the user name of the service account that the chart creates with its default values.
+const chartServiceAccountUser = "system:serviceaccount:kube-system:aws-load-balancer-controller"
 
 // TestChartUpgradesInPlace installs the chart of aws-load-balancer-controller with each values file. Then it upgrades the
 // release to our chart, rolls it back and uninstalls it. The upgrade and the rollback must not replace an object, and the
@@ -83,7 +83,7 @@ func TestChartUpgradesInPlace(t *testing.T) {
 		for _, key := range slices.Sorted(maps.Keys(before)) {
 			was := before[key]
 			if now := during[key]; now != nil && now.GetUID() != was.GetUID() || after[key].GetUID() != was.GetUID() {
-				t.Errorf("%s: %s is another object after the upgrade", name, key)
+				t.Errorf("%s: the upgrade or the rollback replaced %s", name, key)
 			}
 			if during[key] == nil && was.GetKind() != "Secret" {
 				t.Errorf("%s: the upgrade removes %s", name, key)
@@ -102,14 +102,14 @@ func TestChartUpgradesInPlace(t *testing.T) {
 				}
 			case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 				if d := cmp.Diff(caBundles(was), caBundles(during[key])); d != "" {
-					t.Errorf("%s: what the API server trusts changes in the upgrade:\n%s", name, d)
+					t.Errorf("%s: the upgrade changes the CA bundles of the webhooks:\n%s", name, d)
 				}
 			}
 		}
 		r.runHelm("uninstall", nil)
 		for _, o := range append(slices.Clone(theirs), ours...) {
 			if live, err := applier.Get(t.Context(), o); err == nil && live.GetDeletionTimestamp() == nil {
-				t.Errorf("%s: %s is left", name, manifest.Name(o))
+				t.Errorf("%s: %s still exists after the uninstallation", name, manifest.KindAndName(o))
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func TestChartUpgradesInPlace(t *testing.T) {
 	}
 	for _, d := range definitions {
 		if live, err := applier.Get(t.Context(), d); err != nil || live.GetDeletionTimestamp() != nil {
-			t.Errorf("%s is gone with the release: %v", manifest.Name(d), err)
+			t.Errorf("%s does not exist after the uninstallation: %v", manifest.KindAndName(d), err)
 		}
 	}
 
@@ -137,7 +137,7 @@ type helmRelease struct {
 }
 
 // runHelm runs a helm command (verb and arguments) for the release. It returns the current state of objects, by
-// manifest.Name, and fails the test if one of them does not exist.
+// manifest.KindAndName, and fails the test if one of them does not exist.
 func (r *helmRelease) runHelm(what string, objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
 	r.t.Helper()
 	verb, rest, _ := strings.Cut(what, " ")
@@ -154,7 +154,7 @@ func (r *helmRelease) runHelm(what string, objects []*unstructured.Unstructured)
 		if err != nil {
 			r.t.Fatalf("%s: after %s: %v", r.name, verb, err)
 		}
-		out[manifest.Name(o)] = live
+		out[manifest.KindAndName(o)] = live
 	}
 	return out
 }
@@ -174,7 +174,7 @@ func (r *helmRelease) writeChart(objects []*unstructured.Unstructured, definitio
 		b, err := json.Marshal(o)
 		r.requireNoError(err)
 		if bytes.Contains(b, []byte("{{")) {
-			r.t.Fatalf("%s has what looks like a template", manifest.Name(o))
+			r.t.Fatalf("%s contains {{, which Helm would interpret as a template", manifest.KindAndName(o))
 		}
 		fmt.Fprintf(&text, "---\n%s\n", b)
 	}
@@ -187,7 +187,7 @@ func (r *helmRelease) writeChart(objects []*unstructured.Unstructured, definitio
 func webhookSecret(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()
-	data := map[string]any{"ca.crt": base64.StdEncoding.EncodeToString(writeSelfSignedCertificate(t, dir))}
+	data := map[string]any{"ca.crt": base64.StdEncoding.EncodeToString(writeLocalhostCertificate(t, dir))}
 	for _, name := range []string{"tls.crt", "tls.key"} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -302,7 +302,7 @@ func toOtherChart(t *testing.T, ours []*unstructured.Unstructured, secret *unstr
 func checkCertificateWithChartRights(t *testing.T, w *world.World) {
 	t.Helper()
 	cfg := w.RESTConfig()
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: chartAccount, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: chartServiceAccountUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	own, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func checkCertificateWithChartRights(t *testing.T, w *world.World) {
 	keeper := &serving.CertificateKeeper{
 		Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
 		Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
-		Users: own.AuthenticationV1().SelfSubjectReviews(), Clock: clock.RealClock{}, Log: logr.Discard(),
+		SelfSubjectReviews: own.AuthenticationV1().SelfSubjectReviews(), Clock: clock.RealClock{}, Log: logr.Discard(),
 	}
 	// The API server applies new roles after a moment.
 	eventually(t, "the bundle is in the webhook configuration", func() error {
@@ -367,7 +367,7 @@ func TestWebhooksOfChart(t *testing.T) {
 		t.Skip("starts a world")
 	}
 	dir := t.TempDir()
-	ca := writeSelfSignedCertificate(t, dir)
+	ca := writeLocalhostCertificate(t, dir)
 	w := worldPool.AcquireForTest(t, world.Options{})
 	port := w.WebhookPort()
 	if err := w.StartController(worldtest.ControllerPath(t), "--webhook-cert-dir="+dir); err != nil {
@@ -432,6 +432,6 @@ func TestWebhooksOfChart(t *testing.T) {
 		t.Error(err)
 	}
 	if bytes.Contains(rendered, []byte("caBundle")) {
-		t.Error("the chart renders a bundle without a certificate")
+		t.Error("the chart sets caBundle, but the values contain no certificate")
 	}
 }

@@ -23,7 +23,7 @@ func (s *scriptCluster) hostname(ctx context.Context, ref string) (string, error
 		kind, object = "", ref
 	}
 	if kind == "record" {
-		return recordOf(ctx, s.World, object)
+		return aliasRecordTarget(ctx, s.World, object)
 	}
 	ns, name, ok := strings.Cut(object, "/")
 	if !ok {
@@ -39,7 +39,7 @@ func (s *scriptCluster) hostname(ctx context.Context, ref string) (string, error
 	case "accelerator":
 		return s.AcceleratorHostname(ctx, ns, name)
 	}
-	return "", fmt.Errorf("%q has no load balancer in its status", kind)
+	return "", fmt.Errorf("unknown kind %q; use service, gateway, accelerator or record", kind)
 }
 
 // cachedName returns the DNS name of a load balancer as clients see it. Clients use a DNS record with the name in the

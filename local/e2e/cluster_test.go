@@ -51,7 +51,7 @@ func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 // The local world ends with the script.
 func (s *scriptCluster) startSharingAWS(ts *testscript.TestScript, cluster, region string, arguments []string) (*scriptCluster, error) {
 	w, err := world.Start(s.ctx, world.Options{
-		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(), Processors: 1,
+		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(), ProcessorsPerRole: 1,
 		AdminController: worldtest.TestsOtherController(), KeepState: os.Getenv("FULCRUM_KEEP") != "",
 	})
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// defaultLimit is how long the script commands "await" and "curl -until", and most tests, wait for a condition.
-const defaultLimit = 2 * time.Minute
+// defaultWaitLimit is how long the script commands "await" and "curl -until", and most tests, wait for a condition.
+const defaultWaitLimit = 2 * time.Minute
 
 // brief is how long requestLoadBalancer waits for the reply to a datagram. A datagram may be lost, so callers repeat it.
 const brief = 2 * time.Second
@@ -108,7 +108,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 				return
 			}
 			checkArgumentCount(ts, args, 2, "annotate [KIND] NS/NAME KEY=VALUE|KEY-")
-			checkOutcome(ts, neg, scriptClusterOf(ts).annotate(ts, args[0], args[1]))
+			checkOutcome(ts, neg, scriptClusterOf(ts).annotateMatchingPod(ts, args[0], args[1]))
 		},
 		"describe": func(ts *testscript.TestScript, neg bool, args []string) {
 			checkArgumentCount(ts, args, 2, "describe KIND NS/NAME")
@@ -157,7 +157,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		},
 		"uncordon": func(ts *testscript.TestScript, neg bool, args []string) {
 			checkArgumentCount(ts, args, 1, "uncordon NODE")
-			checkOutcome(ts, neg, scriptClusterOf(ts).cordon(args[0], false))
+			checkOutcome(ts, neg, scriptClusterOf(ts).setUnschedulable(args[0], false))
 		},
 		"calls": func(ts *testscript.TestScript, neg bool, args []string) {
 			text, err := scriptClusterOf(ts).readOrResetCallLog(args)
@@ -239,9 +239,9 @@ func (s *scriptCluster) deleteFiles(ts *testscript.TestScript, files []string) e
 	return s.applier.Delete(s.ctx, o)
 }
 
-// annotate sets an annotation of a pod; pair is KEY=VALUE. pod is NS/NAME, or NS/LABEL=VALUE for the first matching pod that
+// annotateMatchingPod sets an annotation of a pod; pair is KEY=VALUE. pod is NS/NAME, or NS/LABEL=VALUE for the first matching pod that
 // is not being deleted.
-func (s *scriptCluster) annotate(ts *testscript.TestScript, pod, pair string) error {
+func (s *scriptCluster) annotateMatchingPod(ts *testscript.TestScript, pod, pair string) error {
 	ns, name := splitReference(ts, pod)
 	pods := s.World.KubeClient().CoreV1().Pods(ns)
 	if strings.Contains(name, "=") {
@@ -251,7 +251,7 @@ func (s *scriptCluster) annotate(ts *testscript.TestScript, pod, pair string) er
 		}
 		list.Items = slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 		if len(list.Items) == 0 {
-			return fmt.Errorf("no pod with %s", name)
+			return fmt.Errorf("no pod has the label %s", name)
 		}
 		name = list.Items[0].Name
 	}
@@ -287,14 +287,14 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	var front bool
 	header := http.Header{}
 	f := flag.NewFlagSet("curl", flag.ContinueOnError)
-	f.StringVar(&until, "until", "", "regular expression that the output must match at last")
-	f.StringVar(&via, "via", "", "NAMESPACE/INGRESS whose load balancer gets the request")
-	f.IntVar(&n, "n", 1, "count of requests")
-	f.BoolVar(&front, "front", false, "by the frontend NLB")
+	f.StringVar(&until, "until", "", "wait until the output matches this regular expression")
+	f.StringVar(&via, "via", "", "object whose load balancer gets the request, such as NAMESPACE/INGRESS")
+	f.IntVar(&n, "n", 1, "number of requests")
+	f.BoolVar(&front, "front", false, "send the request to the frontend NLB")
 	f.Func("H", "header", func(v string) error {
 		k, v, ok := strings.Cut(v, ":")
 		if !ok {
-			return fmt.Errorf("%q is no header", v)
+			return fmt.Errorf("%q is not KEY: VALUE", v)
 		}
 		header.Add(k, strings.TrimSpace(v))
 		return nil
@@ -328,13 +328,13 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 			}
 		}
 		if !pattern.MatchString(text) {
-			return fmt.Errorf("answer does not match %q:\n%s", until, text)
+			return fmt.Errorf("the response does not match %q:\n%s", until, text)
 		}
 		return nil
 	}
 	var err error
 	if until != "" {
-		err = await.Success(s.ctx, defaultLimit, once)
+		err = await.Success(s.ctx, defaultWaitLimit, once)
 	} else {
 		err = once(s.ctx)
 	}

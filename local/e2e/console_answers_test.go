@@ -24,7 +24,7 @@ type document = map[string]any
 type fakeConsole struct {
 	mu             sync.Mutex
 	latestState    document
-	changed        chan struct{}       // closed when latestState changes
+	stateChanged   chan struct{}       // closed when latestState changes
 	commands       map[string]document // output of commands, by name of the command
 	exitCode       int                 // exit code of commands
 	requestedPaths []string            // paths of commands, and of requests to read AWS again
@@ -34,8 +34,8 @@ func (a *fakeConsole) editState(change func(news document)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change(a.latestState)
-	close(a.changed)
-	a.changed = make(chan struct{})
+	close(a.stateChanged)
+	a.stateChanged = make(chan struct{})
 }
 
 func (a *fakeConsole) requests() []string {
@@ -48,7 +48,7 @@ func (a *fakeConsole) latestJSON() ([]byte, chan struct{}, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	data, err := json.Marshal(a.latestState)
-	return data, a.changed, err
+	return data, a.stateChanged, err
 }
 
 func (a *fakeConsole) serveStates(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,7 @@ func (a *fakeConsole) runCommand(w http.ResponseWriter, r *http.Request) {
 func openFakeConsole(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *fakeConsole, func(hash string)) {
 	t.Helper()
 	if worldtest.TestsOtherController() {
-		t.Skip("the console is Fulcrum's")
+		t.Skip("the other controller has no console")
 	}
 	t.Parallel()
 	keys, stacks := []string{}, append([]document{}, stacks...)
@@ -91,7 +91,7 @@ func openFakeConsole(t *testing.T, stacks []document, commands map[string]docume
 	a := &fakeConsole{
 		latestState: document{"have": "x.1", "cluster": "test", "keys": keys, "stacks": stacks, "changes": []document{}, "at": "2026-01-01T00:00:00Z", "next": 30, "reads": 1,
 			"aws": document{"look": 5, "minute": 5, "looks": 5, "budget": 100}},
-		changed: make(chan struct{}), commands: commands,
+		stateChanged: make(chan struct{}), commands: commands,
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", console.PageHandler())
@@ -111,7 +111,7 @@ func openFakeConsole(t *testing.T, stacks []document, commands map[string]docume
 	tab.Until(`document.querySelector("#cluster").innerText === "test"`)
 	t.Cleanup(func() {
 		if errs := tab.TakePageErrors(); len(errs) > 0 {
-			t.Errorf("in the page: %q", errs)
+			t.Errorf("errors in the page: %q", errs)
 		}
 	})
 	return tab, a, func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
@@ -122,7 +122,7 @@ func checkFitsPhone(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	tab.Do(chromedp.EmulateViewport(320, 640))
 	if wide := browser.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
-		t.Errorf("the page is %d wide on a screen of 320", wide)
+		t.Errorf("the page is %d pixels wide on a screen of 320 pixels", wide)
 	}
 	tab.Do(chromedp.EmulateViewport(1200, 800))
 }

@@ -34,7 +34,7 @@ spec:
 // a Gateway: its state, the comparison of the two desired states by field, and the next step.
 func TestConsoleShowsMigration(t *testing.T) {
 	if worldtest.TestsOtherController() {
-		t.Skip("the console is Fulcrum's")
+		t.Skip("the other controller has no console")
 	}
 	t.Parallel()
 	tab := browser.Open(t)
@@ -48,7 +48,7 @@ func TestConsoleShowsMigration(t *testing.T) {
 	if err := w.StartController(worldtest.ControllerPath(t)); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
+	worldtest.Eventually(t, defaultWaitLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
 
 	page := startConsole(t, w, "--aws-calls-per-minute=100000")     // the test reads AWS more often than a user
 	const answer = `document.querySelector("#migrate").textContent` // includes the text of closed elements
@@ -63,7 +63,7 @@ func TestConsoleShowsMigration(t *testing.T) {
 	tab.Do(chromedp.Navigate(page))
 	browser.Eval[string](tab, `location.hash = "#/migrate"`)
 	open()
-	tab.Until(answer + `.includes("no Gateway asks for the load balancer") && ` + answer + `.includes("fulcrum migrate --from-cluster --in-place --namespaces=default --ingress-name=web")`)
+	tab.Until(answer + `.includes("no Gateway requests the load balancer") && ` + answer + `.includes("fulcrum migrate --from-cluster --in-place --namespaces=default --ingress-name=web")`)
 
 	// With the dry-run annotation, the page compares the desired states of the Ingress and of the Gateway.
 	cmd := exec.Command(worldtest.ControllerPath(t), "migrate", "--from-cluster", "--in-place", "--namespaces=default", "--ingress-name=web", "--output-dir=-")
@@ -75,11 +75,11 @@ func TestConsoleShowsMigration(t *testing.T) {
 		t.Fatalf("%v: %s", err, report.String())
 	}
 	apply(string(made))
-	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
+	worldtest.Eventually(t, defaultWaitLimit, func(context.Context) error {
 		again()
 		tab.Until(`!` + answer + `.includes("is running")`)
 		if got := browser.Eval[string](tab, answer); !strings.Contains(got, "shadow") || !strings.Contains(got, "there is no obstacle") {
-			return fmt.Errorf("the page shows no shadow: %s", got)
+			return fmt.Errorf("the page does not show the state shadow without obstacles: %s", got)
 		}
 		return nil
 	})
@@ -88,11 +88,11 @@ func TestConsoleShowsMigration(t *testing.T) {
 	tab.Until(`document.querySelector("#migrate .plans table") !== null`)
 	const rows = `[...document.querySelectorAll("#migrate .plans tbody tr")].map((r) => r.innerText).join("\n")`
 	if got := browser.Eval[string](tab, rows); !strings.Contains(got, "AWS cannot change it: what exists in AWS stays") || strings.Contains(got, "✓ same") {
-		t.Errorf("the fields that differ: %s", got)
+		t.Errorf("unexpected list of fields that differ: %s", got)
 	}
 	if got := browser.Eval[string](tab, `(() => { const s = document.querySelector("#migrate .plans select"); s.value = "same"; s.dispatchEvent(new Event("change"));
 		const i = document.querySelector("#migrate .plans input"); i.value = "targetgroup httpcode"; i.dispatchEvent(new Event("input")); return `+rows+`; })()`); !strings.Contains(got, "default/web:80") || strings.Count(got, "\n") > 4 {
-		t.Errorf("target groups that are the same: %q", got)
+		t.Errorf("unexpected list of target groups that are the same: %q", got)
 	}
 	exported := browser.Eval[string](tab, `new Promise((done) => { const make = URL.createObjectURL; URL.createObjectURL = (b) => { b.text().then(done); URL.createObjectURL = make; return make(b); };
 		[...document.querySelectorAll("#migrate .plans button")].pop().click(); })`)
@@ -102,14 +102,14 @@ func TestConsoleShowsMigration(t *testing.T) {
 	tab.Do(chromedp.EmulateViewport(320, 640))
 	tab.Screenshot("move-320")
 	if wide := browser.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
-		t.Errorf("the page is %d wide on a screen of 320", wide)
+		t.Errorf("the page is %d pixels wide on a screen of 320 pixels", wide)
 	}
 	tab.Do(chromedp.EmulateViewport(1280, 800))
 	tab.Screenshot("move")
 
 	// Without the annotation, the Gateway adopts the load balancer.
 	apply(strings.Replace(string(made), "    gateway.k8s.aws/dry-run: \"true\"\n", "", 1))
-	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
+	worldtest.Eventually(t, defaultWaitLimit, func(context.Context) error {
 		again()
 		tab.Until(`!` + answer + `.includes("is running")`)
 		got := browser.Eval[string](tab, answer)
@@ -121,7 +121,7 @@ func TestConsoleShowsMigration(t *testing.T) {
 		return nil
 	})
 	if errs := tab.TakePageErrors(); len(errs) > 0 {
-		t.Errorf("in the page: %q", errs)
+		t.Errorf("errors in the page: %q", errs)
 	}
 	deleteMigratedApp(t, w, made)
 }

@@ -31,25 +31,25 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	tab.Until(`!document.querySelector("#trouble").innerText.includes("is running")`)
 	tab.Do(chromedp.Focus(chromedp.CSS("#again")), chromedp.KeyEvent(kb.Enter))
 	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "true"`)
-	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
+	worldtest.Eventually(t, defaultWaitLimit, func(context.Context) error {
 		if count("/api/again?after=14") != 1 { // 7 AWS calls for each of both commands
-			return fmt.Errorf("the page asks for %q", program.requests())
+			return fmt.Errorf("the page has sent the requests %q", program.requests())
 		}
 		return nil
 	})
 	program.editState(func(n document) { n["wanted"], n["next"] = true, 40 })
 	tab.Until(`document.querySelector("#next").innerText.includes("Look again, within the limit, in ")`)
 	if text := browser.Eval[string](tab, `document.querySelector(".looks").innerText`); strings.Count(text, " in ") != 2 || strings.Contains(text, "read again") {
-		t.Errorf("there is not one clock for the next look: %q", text) // the second " in " is part of "in the last minute"
+		t.Errorf("the header does not show exactly one time of the next read: %q", text) // the second " in " is part of "in the last minute"
 	}
 	if n := count("/api/command/doctor"); n != 1 {
-		t.Errorf("the checks were asked for %d times before AWS was read", n)
+		t.Errorf("the page requested the checks %d times before AWS was read", n)
 	}
 	checkFitsPhone(t, tab)
 	program.editState(func(n document) { n["wanted"], n["next"], n["reads"] = false, 30, 2 })
 	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
 	if a, b := count("/api/command/doctor"), count("/api/command/orphans"); a != 2 || b != 2 {
-		t.Errorf("checks were asked for %d times and orphans %d times", a, b)
+		t.Errorf("the page requested the checks %d times and the orphans %d times, want 2", a, b)
 	}
 	tab.Until(`document.querySelector("#next").innerText.startsWith("· next look in ")`)
 	program.editState(func(n document) { n["aws"] = document{"look": 49, "minute": 664, "looks": 98, "budget": 100} })
@@ -99,7 +99,7 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	tab.Until(folds + `.some((d) => d.innerText.includes("replacement of load balancer k8s-old: 13 resources") && d.innerText.includes("surplus 6") && d.innerText.includes("missing 7"))`)
 	for _, other := range []string{"target group k8s-other", "rule new"} {
 		if !browser.Eval[bool](tab, fmt.Sprintf(`document.querySelector("#trouble").innerText.includes(%q)`, other)) {
-			t.Errorf("%s is of another cause and not shown", other)
+			t.Errorf("%s has another cause, but is not shown as a separate row", other)
 		}
 	}
 	if got := browser.Eval[string](tab, `[...document.querySelectorAll("#trouble article.finding")].map((f) => f.classList[1] + " " + f.querySelector("p").innerText).join(", ")`); got != "error an error, warning the same fault, warning another fault" {
@@ -108,7 +108,7 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	// A missing resource has the colour of a warning and not of ok, and the sign "+".
 	if got := browser.Eval[string](tab, `(() => { const make = (c) => { const e = document.createElement("span"); e.className = "badge " + c; document.body.append(e); const s = getComputedStyle(e), out = s.color + s.backgroundColor; e.remove(); return out; };
 		const m = document.querySelector("#trouble .badge.missing"), s = getComputedStyle(m); return (s.color + s.backgroundColor === make("warning") && make("warning") !== make("ok")) + " " + m.innerText; })()`); got != "true + missing" {
-		t.Errorf("what is missing is shown as %q", got)
+		t.Errorf("a missing resource is shown as %q", got)
 	}
 	// The row opens with the Enter key, has links, and remains open and focused when the state changes.
 	browser.Eval[bool](tab, folds+`.find((d) => d.innerText.includes("k8s-old")).firstElementChild.focus() || true`)
@@ -122,19 +122,19 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	})
 	tab.Until(links + ` === 15`)
 	if !browser.Eval[bool](tab, `document.activeElement.tagName === "SUMMARY" && document.activeElement.innerText.includes("k8s-old")`) {
-		t.Error("the keyboard is elsewhere once something has changed")
+		t.Error("the row loses the focus when the state changes")
 	}
 	// A row with 20005 resources shows only the first 100.
 	program.editState(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
 	tab.Until(folds + `.some((d) => d.innerText.includes("20005 resources"))`)
 	if n := browser.Eval[int](tab, links); n != 100 {
-		t.Errorf("%d rows are shown", n)
+		t.Errorf("%d rows are shown, want 100", n)
 	}
 }
 
-// TestConsolePageShowsAPlanAndDecisions checks that the page shows the output of the commands "plan" and "explain" as lists
+// TestConsolePageShowsPlanAndExplain checks that the page shows the output of the commands "plan" and "explain" as lists
 // with resources, changes, reasons, objects and fields, and that it shows markup in objects as text.
-func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
+func TestConsolePageShowsPlanAndExplain(t *testing.T) {
 	const hostile = `<img src=x onerror=alert(1)>`
 	step := func(id, verb, kind, resource string, more document) document {
 		out := document{"id": id, "verb": verb, "kind": kind, "resource": resource, "changes": []document{}, "impact": "none"}
@@ -179,7 +179,7 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	} {
 		for _, w := range want {
 			if !strings.Contains(steps[i], w) {
-				t.Errorf("step %d does not say %q: %s", i+1, w, steps[i])
+				t.Errorf("step %d does not contain %q: %s", i+1, w, steps[i])
 			}
 		}
 	}
@@ -187,10 +187,10 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	raw := func(of string) {
 		t.Helper()
 		if text := browser.Eval[string](tab, answer+`.innerText`); strings.ContainsAny(text, "{}") || strings.Contains(text, "raw") {
-			t.Errorf("%s is raw: %s", of, text)
+			t.Errorf("%s is shown as raw JSON: %s", of, text)
 		}
 		if n := browser.Eval[int](tab, `document.querySelectorAll("main img").length`); n != 0 {
-			t.Errorf("%s makes markup of text", of)
+			t.Errorf("%s contains text that the page interprets as markup", of)
 		}
 	}
 	raw("the plan")
@@ -200,7 +200,7 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 	for _, w := range []string{"Ingress shop/web accepted", "way out: remove it", "internal from metadata.annotations[scheme] of Ingress shop/web", "subnet-1 in us-west-2a", "subnet-2: it has no free address",
 		"listener HTTP:80", "rule 1 host " + hostile + " → forward to web from spec.rules[0] of Ingress shop/web", "of this object"} {
 		if !strings.Contains(text, w) {
-			t.Errorf("the decisions do not say %q: %s", w, text)
+			t.Errorf("the output of explain does not contain %q: %s", w, text)
 		}
 	}
 	raw("explain")
@@ -212,7 +212,7 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 	answer := document{"kind": "Ingress", "id": "shop/web", "loadBalancer": "k8s-web", "type": "application", "protocol": "HTTP", "port": 80, "rule": nil, "does": "answer 404", "shadowed": []document{}}
 	request := document{"cluster": "test", "request": "GET http://nope.example.com/", "answers": []document{answer}, "notes": []string{},
-		"unserved": document{"host": "nope.example.com", "scheme": "http", "port": 80, "why": "one object names it and is not served there",
+		"unserved": document{"host": "nope.example.com", "scheme": "http", "port": 80, "why": "one object names the host, but has no rule for it on this port",
 			"objects": []document{{"object": document{"kind": "Ingress", "namespace": "shop", "name": "mistyped"}, "field": "spec.rules[0].host", "why": "IngressClass albb does not exist"}}}}
 	tab, _, show := openFakeConsole(t, nil, map[string]document{"request": request})
 	show("#/ask?url=http://nope.example.com/")
@@ -220,11 +220,11 @@ func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 	text := browser.Eval[string](tab, answerText)
 	for _, w := range []string{"Ingress shop/mistyped spec.rules[0].host: IngressClass albb does not exist", "What one load balancer answers if DNS leads the host to it"} {
 		if !strings.Contains(text, w) {
-			t.Errorf("the page does not say %q: %s", w, text)
+			t.Errorf("the page does not contain %q: %s", w, text)
 		}
 	}
 	if strings.Contains(text, "answer 404") {
-		t.Errorf("what another load balancer would answer is shown before it is opened: %s", text)
+		t.Errorf("the response of another load balancer is shown before it is opened: %s", text)
 	}
 	tab.Do(chromedp.Click(chromedp.CSS("#answer details summary")))
 	tab.Until(answerText + `.includes("answer 404") && ` + answerText + `.includes("the default action answers")`)

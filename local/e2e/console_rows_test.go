@@ -50,9 +50,9 @@ const (
 	troubleLinks = `[...document.querySelectorAll("#trouble article a")]`
 )
 
-// TestConsolePageLeadsToTheObject checks that the link to an object selects the row of the object, although objects in other
+// TestConsolePageLinksSelectRowOfObject checks that the link to an object selects the row of the object, although objects in other
 // namespaces have the same name. It checks this also for a page that is opened with the link.
-func TestConsolePageLeadsToTheObject(t *testing.T) {
+func TestConsolePageLinksSelectRowOfObject(t *testing.T) {
 	bank := plainStack("bank", "web")
 	bank["findings"] = []document{findingAbout("warning", "Ingress", "bank", "web", "", "odd"), findingAbout("warning", "Service", "bank", "app", "", "odd too")}
 	stacks := []document{bank, plainStack("shop", "web"), sharedStack()}
@@ -107,7 +107,7 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 		tab.Until(fmt.Sprintf(`%s.replace(/\s+/g, " ").includes(%q)`, rowsText, want))
 	}
 	if got := browser.Eval[string](tab, rowsText); strings.Contains(got, "shop/web") && strings.Contains(got, "bank/web") {
-		t.Errorf("all is found: %s", got)
+		t.Errorf("the search for one Ingress shows both: %s", got)
 	}
 	// The search also works while the user types the text.
 	search("")
@@ -120,10 +120,10 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	search("nothing-has-this")
 	tab.Until(empty + `.innerText.includes("Nothing matches")`)
 	if after := browser.Eval[string](tab, place); after != before {
-		t.Errorf("the details are at %s, and at %s where nothing matches", before, after)
+		t.Errorf("the details move from %s to %s if nothing matches", before, after)
 	}
 	if !browser.Eval[bool](tab, empty+`.getBoundingClientRect().right <= document.querySelector("#detail").getBoundingClientRect().left`) {
-		t.Error("that nothing matches is not said where the rows were")
+		t.Error("the message that nothing matches is not left of the details")
 	}
 	checkFitsPhone(t, tab)
 	// A search finds orphans by namespace, name or ARN. The page requests the orphans only once.
@@ -133,19 +133,19 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	}
 	asked := strings.Count(strings.Join(program.requests(), "\n"), "/api/command/orphans")
 	if asked != 1 {
-		t.Errorf("orphans were looked for %d times", asked)
+		t.Errorf("the page requested the orphans %d times, want 1", asked)
 	}
 	show("#/trouble")
 	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
 	tab.Until(`document.querySelector("#trouble").innerText.includes("k8s-old-gone")`)
 	if got := browser.Eval[string](tab, `document.querySelector("#trouble").innerText`); strings.Count(got, "old/gone") != 1 {
-		t.Errorf("an orphan is not listed once: %s", got)
+		t.Errorf("the orphan is not listed exactly once: %s", got)
 	}
 }
 
-// TestConsolePageCountsMatchLists checks that the badge of a page shows the number of items on the page, before and
+// TestConsolePageBadgesMatchLists checks that the badge of a page shows the number of items on the page, before and
 // after the page is opened.
-func TestConsolePageCountsMatchLists(t *testing.T) {
+func TestConsolePageBadgesMatchLists(t *testing.T) {
 	empty := plainStack("bank", "empty") // without a load balancer
 	empty["loadBalancers"], empty["targetGroups"] = []document{}, []document{}
 	empty["findings"] = []document{findingAbout("error", "Ingress", "bank", "empty", "", "it has none")}
@@ -154,7 +154,7 @@ func TestConsolePageCountsMatchLists(t *testing.T) {
 	tab, _, show := openFakeConsole(t, []document{empty, plainStack("shop", "api"), replacedStack(4)}, map[string]document{"orphans": orphans, "doctor": checks})
 	const badge = `document.querySelector("#count-%s").innerText`
 	if got := browser.Eval[string](tab, fmt.Sprintf(badge, "stacks")); got != "3" {
-		t.Errorf("there are %q load balancers", got)
+		t.Errorf("the badge shows %q load balancers, want 3", got)
 	}
 	if n := browser.Eval[string](tab, `(document.querySelector("#query").value = "load balancer", document.querySelector("#query").dispatchEvent(new Event("input")), `+
 		`String([...document.querySelectorAll("#rows .what")].filter((e) => e.innerText === "load balancer").length))`); n != "3" {
@@ -162,7 +162,7 @@ func TestConsolePageCountsMatchLists(t *testing.T) {
 	}
 	const before = "7 + checks" // one finding of "bank/empty", three of "shop/web", the replacement, two other differences
 	if got := browser.Eval[string](tab, fmt.Sprintf(badge, "trouble")); got != before {
-		t.Errorf("the badge of Trouble is %q before it is opened", got)
+		t.Errorf("the badge of page Trouble is %q before the page is opened", got)
 	}
 	show("#/trouble")
 	tab.Until(`document.querySelector("#trouble").innerText.includes("denied") && document.querySelector("#trouble").innerText.includes("old/gone")`)
@@ -175,10 +175,10 @@ func TestConsolePageCountsMatchLists(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageMarksRowsWithFaults checks that the row of an object shows the worst severity of its findings and events,
+// TestConsolePageRowsShowSeverities checks that the row of an object shows the worst severity of its findings and events,
 // and the row of a rule the worst severity of the findings about that rule. A closed row shows the severities of the rows in
 // it.
-func TestConsolePageMarksRowsWithFaults(t *testing.T) {
+func TestConsolePageRowsShowSeverities(t *testing.T) {
 	web := plainStack("shop", "web")
 	web["findings"] = []document{findingAbout("warning", "Ingress", "shop", "web", "spec.rules[0].http.paths[1].pathType", "odd")}
 	wide := plainStack("shop", "wide")
@@ -218,10 +218,10 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 	tab.Until(rowsText + `.includes("bank/odd") && ` + rowsText + `.includes("bank/denied") && !` + rowsText + `.includes("bank/fine")`)
 }
 
-// TestConsolePageScrollsToAnAnswer checks that, after a click on a command button, the page scrolls to the output and
+// TestConsolePageScrollsToCommandOutput checks that, after a click on a command button, the page scrolls to the output and
 // focuses it, even if the details are longer than the screen. The title of the output describes the result without the exit
 // code.
-func TestConsolePageScrollsToAnAnswer(t *testing.T) {
+func TestConsolePageScrollsToCommandOutput(t *testing.T) {
 	long := plainStack("shop", "web")
 	findings, members := []document{}, []document{{"kind": "Ingress", "namespace": "shop", "name": "web"}}
 	for i := range 30 {
@@ -245,19 +245,19 @@ func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 		tab.Until(fmt.Sprintf(answer+`.innerText.includes(%q)`, press.says))
 		text := browser.Eval[string](tab, answer+`.innerText`)
 		if !strings.HasPrefix(text, press.name+" of Ingress shop/web") || strings.Contains(text, "exit code") {
-			t.Errorf("the answer is %q", text)
+			t.Errorf("the output is %q", text)
 		}
 		if !browser.Eval[bool](tab, `(() => { const t = `+answer+`.firstElementChild.getBoundingClientRect(), d = document.querySelector("#detail").getBoundingClientRect();
 			return document.activeElement === `+answer+`.firstElementChild && t.top >= d.top - 1 && t.bottom <= d.bottom && t.bottom <= innerHeight; })()`) {
-			t.Errorf("the answer of %s with exit code %d is not in view, or has not the keyboard", press.name, press.exit)
+			t.Errorf("the output of %s with exit code %d is not visible or not focused", press.name, press.exit)
 		}
 	}
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageListsDeadPodsOnce checks that a Service without ready endpoints is one entry, which contains its target
+// TestConsolePageListsServiceWithoutEndpointsOnce checks that a Service without ready endpoints is one entry, which contains its target
 // groups. Its link selects the load balancer that forwards to the Service.
-func TestConsolePageListsDeadPodsOnce(t *testing.T) {
+func TestConsolePageListsServiceWithoutEndpointsOnce(t *testing.T) {
 	dead := func(namespace string) document {
 		s := plainStack(namespace, "web")
 		s["targetGroups"].([]document)[0]["targets"] = []document{{"id": "10.0.0.1", "port": 8080, "state": "unhealthy", "description": "codes: [503]"}}
@@ -288,7 +288,7 @@ func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 	for i, parts := range want {
 		for _, p := range parts {
 			if !strings.Contains(got[i], p) {
-				t.Errorf("entry %d does not say %q: %s", i+1, p, got[i])
+				t.Errorf("entry %d does not contain %q: %s", i+1, p, got[i])
 			}
 		}
 	}
@@ -296,9 +296,9 @@ func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 	tab.Until(selectedRow + `.includes("load balancer k8s-heard-web")`)
 }
 
-// TestConsolePageScrollsByKeysOnceAPageIsChosen checks that keys scroll a page after a click on its name. The key "/" moves
+// TestConsolePageScrollsByKeysAfterClick checks that keys scroll a page after a click on its name. The key "/" moves
 // the focus to the search field, which keeps the focus.
-func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
+func TestConsolePageScrollsByKeysAfterClick(t *testing.T) {
 	stacks := []document{}
 	for i := range 60 {
 		s := plainStack("shop", fmt.Sprintf("web-%d", i))
@@ -320,7 +320,7 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	tab.Do(chromedp.KeyEvent("/"))
 	tab.Until(`document.activeElement.id === "query"`)
 	if got := browser.Eval[string](tab, `new Promise((done) => setTimeout(() => done(document.activeElement.id), 200))`); got != "query" {
-		t.Errorf("the search loses the keyboard to %q", got)
+		t.Errorf("the search field loses the focus to %q", got)
 	}
 }
 

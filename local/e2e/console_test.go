@@ -109,7 +109,7 @@ func startConsole(t *testing.T, w *world.World, args ...string) string {
 	lines := bufio.NewReader(out)
 	line, err := lines.ReadString('\n')
 	if err != nil {
-		t.Fatalf("the console prints no address: %v", err)
+		t.Fatalf("the console has not printed its URL: %v", err)
 	}
 	go io.Copy(io.Discard, lines)
 	return strings.TrimSpace(strings.TrimPrefix(line, "console: "))
@@ -153,7 +153,7 @@ func TestConsole(t *testing.T) {
 	if err := w.StartController(worldtest.ControllerPath(t)); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
+	worldtest.Eventually(t, defaultWaitLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
 
 	page := startConsole(t, w)
 	show := func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
@@ -214,7 +214,7 @@ func TestConsole(t *testing.T) {
 	show("#/topology?query=hostile&row=/Ingress%20evil")
 	tab.Until(`document.querySelector("#detail").innerText.includes("<img src=x onerror=alert(1)>")`)
 	if n := browser.Eval[int](tab, `document.querySelectorAll("main img, main script, main iframe, main object").length`); n != 0 {
-		t.Errorf("%d elements were made of what a tenant wrote", n)
+		t.Errorf("markup in an object created %d elements in the page", n)
 	}
 	if errs := tab.TakePageErrors(); len(errs) > 0 {
 		t.Errorf("in the page: %q", errs)
@@ -230,7 +230,7 @@ func TestConsole(t *testing.T) {
 	if err := annotatePod(t.Context(), s, "default", pods[0], "local.fulcrum/status", "503"); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
+	worldtest.Eventually(t, defaultWaitLimit, func(ctx context.Context) error {
 		if s.CheckHealthyTargets(ctx, "default", "web", 2) == nil {
 			return fmt.Errorf("both targets are healthy")
 		}
@@ -249,7 +249,7 @@ func TestConsole(t *testing.T) {
 			show("#/" + name)
 			tab.Screenshot(fmt.Sprintf("%s-%d", name, width))
 			if wide := browser.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > width {
-				t.Errorf("page %s is %d wide on a screen of %d", name, wide, width)
+				t.Errorf("page %s is %d pixels wide on a screen of %d pixels", name, wide, width)
 			}
 		}
 	}
@@ -258,9 +258,9 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestConsoleKeepsOutOtherSites checks that requests to the console fail if a page of another site in the same browser sends
+// TestConsoleRejectsRequestsOfOtherSites checks that requests to the console fail if a page of another site in the same browser sends
 // them, and that such a page cannot read the console in a frame.
-func TestConsoleKeepsOutOtherSites(t *testing.T) {
+func TestConsoleRejectsRequestsOfOtherSites(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
@@ -270,22 +270,22 @@ func TestConsoleKeepsOutOtherSites(t *testing.T) {
 	page := strings.TrimSuffix(startConsole(t, w), "/")
 	tab.Do(chromedp.Navigate("data:text/html,<h1>hostile</h1>"))
 	for name, try := range map[string]string{
-		"a simple request":  `fetch("%s/api/command/orphans")`,
-		"with its header":   `fetch("%s/api/command/orphans", {headers: {"X-Fulcrum-Console": "1"}})`,
-		"without CORS":      `fetch("%s/", {mode: "no-cors"})`,
-		"looks":             `fetch("%s/api/looks", {headers: {"X-Fulcrum-Console": "1"}})`,
-		"a write":           `fetch("%s/api/command/plan", {method: "POST", body: "x"})`,
-		"a script":          `new Promise((yes, no) => { const s = document.createElement("script"); s.src = "%s/app.js"; s.onload = yes; s.onerror = no; document.body.append(s); })`,
-		"a picture":         `new Promise((yes, no) => { const s = new Image(); s.src = "%s/icon.svg"; s.onload = yes; s.onerror = no; })`,
-		"a name of its own": `fetch("http://evil.localhost:" + new URL("%s").port + "/")`,
+		"a simple request":                    `fetch("%s/api/command/orphans")`,
+		"with the header of the console page": `fetch("%s/api/command/orphans", {headers: {"X-Fulcrum-Console": "1"}})`,
+		"without CORS":                        `fetch("%s/", {mode: "no-cors"})`,
+		"looks":                               `fetch("%s/api/looks", {headers: {"X-Fulcrum-Console": "1"}})`,
+		"a write":                             `fetch("%s/api/command/plan", {method: "POST", body: "x"})`,
+		"a script":                            `new Promise((yes, no) => { const s = document.createElement("script"); s.src = "%s/app.js"; s.onload = yes; s.onerror = no; document.body.append(s); })`,
+		"a picture":                           `new Promise((yes, no) => { const s = new Image(); s.src = "%s/icon.svg"; s.onload = yes; s.onerror = no; })`,
+		"another host name":                   `fetch("http://evil.localhost:" + new URL("%s").port + "/")`,
 	} {
 		got := browser.Eval[string](tab, fmt.Sprintf(`(`+try+`).then(() => "answered", () => "refused")`, page))
 		if got != "refused" {
-			t.Errorf("%s is %s", name, got)
+			t.Errorf("%s: the request is %s, want refused", name, got)
 		}
 	}
 	frames := browser.Eval[string](tab, fmt.Sprintf(`new Promise((done) => { const f = document.createElement("iframe"); f.src = %q; f.onload = () => { try { done(f.contentDocument ? "read" : "closed"); } catch { done("closed"); } }; document.body.append(f); })`, page))
 	if frames != "closed" {
-		t.Errorf("a frame of the page is %s", frames)
+		t.Errorf("a frame with the page of the console is %s, want closed", frames)
 	}
 }

@@ -85,7 +85,7 @@ spec:
 // way to fix the fault, without a click. It logs how long that takes, but has no time limit of its own.
 func TestConsolePageShowsTenFaults(t *testing.T) {
 	if worldtest.TestsOtherController() {
-		t.Skip("the console is Fulcrum's")
+		t.Skip("the other controller has no console")
 	}
 	t.Parallel()
 	tab := browser.Open(t)
@@ -103,17 +103,17 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 	if err := w.StartController(worldtest.ControllerPath(t), "--drift=report"); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
+	worldtest.Eventually(t, defaultWaitLimit, func(ctx context.Context) error {
 		_, err := s.Hostname(ctx, "default", "moved")
 		return errors.Join(err, s.CheckHealthyTargets(ctx, "default", "web", 4))
 	})
 	injectFaults(t, s)
 	apply("internet-facing")
-	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
+	worldtest.Eventually(t, defaultWaitLimit, func(ctx context.Context) error {
 		lbs, err := w.LoadBalancers(ctx)
 		moved := slices.DeleteFunc(lbs, func(lb world.LoadBalancer) bool { return !strings.HasPrefix(lb.Name, "k8s-default-moved-") })
 		if err == nil && len(moved) != 2 {
-			err = fmt.Errorf("the Ingress moved has %d load balancers", len(moved))
+			err = fmt.Errorf("Ingress default/moved has %d load balancers, want 2", len(moved))
 		}
 		return err
 	})
@@ -166,12 +166,12 @@ func checkPageWhileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, show
 	took := tab.Until(shows("banner", "The last look failed", "What is shown is as of before"))
 	t.Logf("BENCH the page says that a look has failed %.1f s after it was overdue", took.Seconds())
 	if !browser.Eval[bool](tab, `Boolean(`+rowsText+`.includes("moved"))`) {
-		t.Error("what was seen is not shown any more")
+		t.Error("the page does not keep its data after a failed read")
 	}
 	callEmulatorAdmin(t, w, http.MethodDelete, "faults", nil)
 	tab.Until(`document.querySelector("#banner").hidden`)
 	if errs := tab.TakePageErrors(); len(errs) > 0 {
-		t.Errorf("in the page: %q", errs)
+		t.Errorf("errors in the page: %q", errs)
 	}
 }
 
@@ -227,5 +227,5 @@ func deleteRule(t *testing.T, s *scenario.Scenario, api *elbv2.Client) {
 		}
 		return
 	}
-	t.Fatal("the Ingress shop has no load balancer")
+	t.Fatal("Ingress default/shop has no load balancer")
 }

@@ -25,7 +25,7 @@ var commandsTestedElsewhere = []struct{ page, begins, why string }{
 	{"README.md", "kubectl wait -n first", "TestUp in local/up"},
 	{"README.md", "bin/fulcrum ", "TestUp in local/up"},
 	{"README.md", "fulcrum --cluster-name=NAME --kubeconfig=FILE", "TestUp in local/up"},
-	{"README.md", "fulcrum --cluster-name=NAME", "in a cluster of EKS; the other form, with a kubeconfig, is run"},
+	{"README.md", "fulcrum --cluster-name=NAME", "in an EKS cluster; the other form, with a kubeconfig, is run"},
 	{"README.md", "fulcrum plan ingress/web", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
 	{"README.md", "fulcrum tree", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
 	{"README.md", "fulcrum explain", "TestExamplesInPagesMatchOutput in internal/cli/reference"},
@@ -94,7 +94,7 @@ func documentedCommands(t *testing.T, page string) []string {
 		case m != nil:
 			inside = false
 			if slices.Contains([]string{"", "console", "sh", "bash", "shell"}, language) {
-				out = append(out, commandsOf(strings.Join(block, "\n"))...)
+				out = append(out, commandsInBlock(strings.Join(block, "\n"))...)
 			}
 		case inside:
 			block = append(block, strings.TrimSpace(line))
@@ -103,7 +103,7 @@ func documentedCommands(t *testing.T, page string) []string {
 	return out
 }
 
-func commandsOf(block string) []string {
+func commandsInBlock(block string) []string {
 	block = strings.ReplaceAll(block, "\\\n", "")
 	prompts := strings.HasPrefix(block, "$ ") || strings.Contains(block, "\n$ ")
 	var out []string
@@ -160,16 +160,16 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 			why := testedElsewhereIndex(page, command)
 			used[why] = true
 			if !slices.Contains(orderedPages, page) && slices.Contains(otherCommandsOf(page), command) == (why >= 0) {
-				t.Errorf("%s: %q has to be in tried or in commandsTestedElsewhere, and not in both", page, command)
+				t.Errorf("%s: %q must be in otherCommands or in commandsTestedElsewhere, and not in both", page, command)
 			}
 		}
 	}
 	for i, e := range commandsTestedElsewhere {
 		if !used[i] {
-			t.Errorf("%s has no command %q that is not run here", e.page, e.begins)
+			t.Errorf("%s has no command that begins with %q; remove the entry from commandsTestedElsewhere", e.page, e.begins)
 		}
-		if m := namedTest.FindStringSubmatch(e.why); m != nil && !hasTest(t, m[2], m[1]) {
-			t.Errorf("there is no %s", m[0])
+		if m := testReferencePattern.FindStringSubmatch(e.why); m != nil && !hasTest(t, m[2], m[1]) {
+			t.Errorf("commandsTestedElsewhere refers to %s, which does not exist", m[0])
 		}
 	}
 	for _, p := range otherCommands {
@@ -184,7 +184,7 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 	}
 }
 
-var namedTest = regexp.MustCompile(`(Test\w+) in ([\w/-]+)`)
+var testReferencePattern = regexp.MustCompile(`(Test\w+) in ([\w/-]+)`)
 
 // hasTest reports whether a directory of the source tree contains the test function with this name.
 func hasTest(t *testing.T, dir, test string) bool {
@@ -241,9 +241,9 @@ func otherCommandsOf(page string) (out []string) {
 	return out
 }
 
-// inLocalWorld replaces names in a command of the documentation with those of the local world with the recorded cases: the
+// adaptToLocalWorld replaces names in a command of the documentation with those of the local world with the recorded cases: the
 // cluster name, the namespace "shop", the platform, and the directories of programs. It ends a watch after two seconds.
-func (s *shell) inLocalWorld(command string) string {
+func (s *shell) adaptToLocalWorld(command string) string {
 	command = regexp.MustCompile(`(cluster-?[nN]ame=)(shop|prod|NAME)`).ReplaceAllString(command, "${1}"+harness.ClusterName)
 	command = strings.ReplaceAll(command, "-n shop", "-n ingress-minimal")
 	command = strings.ReplaceAll(command, "_linux_amd64.", "_"+runtime.GOOS+"_"+runtime.GOARCH+".")
@@ -262,7 +262,7 @@ func (s *shell) followPage(page string, after map[string]func(command, output st
 		if testedElsewhereIndex(page, command) >= 0 {
 			continue
 		}
-		output, code := s.tryCommand(s.inLocalWorld(command))
+		output, code := s.tryCommand(s.adaptToLocalWorld(command))
 		refused := strings.Contains(command, "clustername=") // the page shows that Helm rejects this typo
 		if (code != 0) != refused {
 			s.t.Fatalf("%s: exit code %d of %q:\n%s", page, code, command, output)
@@ -291,11 +291,11 @@ func (s *shell) runOtherCommands() {
 			if strings.HasPrefix(command, "kubectl annotate") {
 				clear(done)
 			}
-			if done[s.inLocalWorld(command)] {
+			if done[s.adaptToLocalWorld(command)] {
 				continue
 			}
-			done[s.inLocalWorld(command)] = true
-			output, code := s.tryCommand(s.inLocalWorld(command))
+			done[s.adaptToLocalWorld(command)] = true
+			output, code := s.tryCommand(s.adaptToLocalWorld(command))
 			if planned := code == 2 && strings.Contains(command, "fulcrum plan"); code != 0 && !planned {
 				s.t.Errorf("%s: exit code %d of %q:\n%s", p.page, code, command, output)
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-// cordon makes a node unschedulable, or schedulable again if on is false.
-func (s *scriptCluster) cordon(node string, on bool) error {
+// setUnschedulable makes a node unschedulable, or schedulable again if on is false.
+func (s *scriptCluster) setUnschedulable(node string, on bool) error {
 	patch := []byte(`{"spec":{"unschedulable":null}}`)
 	if on {
 		patch = []byte(`{"spec":{"unschedulable":true}}`)
@@ -27,16 +27,16 @@ func (s *scriptCluster) cordon(node string, on bool) error {
 // PodDisruptionBudget rejects. The scheduler may place new pods on the node before it observes that the node is cordoned;
 // drain evicts them too.
 func (s *scriptCluster) drain(node string) error {
-	if err := s.cordon(node, true); err != nil {
+	if err := s.setUnschedulable(node, true); err != nil {
 		return err
 	}
-	deadline := time.Now().Add(defaultLimit)
+	deadline := time.Now().Add(defaultWaitLimit)
 	for {
 		pods, err := s.World.KubeClient().CoreV1().Pods("").List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 		if err != nil || len(pods.Items) == 0 {
 			return err
 		}
-		rejected := errors.New("pods are still there")
+		rejected := errors.New("pods still run on the node")
 		for _, p := range pods.Items {
 			err := s.World.KubeClient().PolicyV1().Evictions(p.Namespace).Evict(s.ctx, &policyv1.Eviction{
 				ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},

@@ -90,7 +90,7 @@ func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
 	checkOutcome(ts, neg, s.applier.Apply(s.ctx, objects))
 	ts.Defer(func() { // another script may use the local world later
 		if err := s.applier.Delete(context.WithoutCancel(s.ctx), objects); err != nil {
-			ts.Logf("delete definitions: %v", err)
+			ts.Logf("delete CRDs: %v", err)
 		}
 	})
 }
@@ -110,8 +110,8 @@ func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// recordOf returns the target of the alias record for a DNS name, in any hosted zone. It returns an error if there is none.
-func recordOf(ctx context.Context, w *world.World, name string) (string, error) {
+// aliasRecordTarget returns the target of the alias record for a DNS name, in any hosted zone. It returns an error if there is none.
+func aliasRecordTarget(ctx context.Context, w *world.World, name string) (string, error) {
 	api := route53.NewFromConfig(w.AWSConfig())
 	zones, err := api.ListHostedZones(ctx, &route53.ListHostedZonesInput{})
 	if err != nil {
@@ -131,13 +131,13 @@ func recordOf(ctx context.Context, w *world.World, name string) (string, error) 
 	return "", fmt.Errorf("there is no alias record %s", name)
 }
 
-// checkRecord returns an error unless the target of the alias record for name is the load balancer in the status of ref,
+// checkAliasRecord returns an error unless the target of the alias record for name is the load balancer in the status of ref,
 // which is as in hostname. If ref is "-", it returns an error if there is a record.
-func checkRecord(ctx context.Context, s *scriptCluster, name, ref string) error {
-	at, err := recordOf(ctx, s.World, name)
+func checkAliasRecord(ctx context.Context, s *scriptCluster, name, ref string) error {
+	at, err := aliasRecordTarget(ctx, s.World, name)
 	if ref == "-" {
 		if err == nil {
-			return fmt.Errorf("the record %s leads to %s", name, at)
+			return fmt.Errorf("alias record %s points to %s, want no record", name, at)
 		}
 		return nil
 	}
@@ -146,7 +146,7 @@ func checkRecord(ctx context.Context, s *scriptCluster, name, ref string) error 
 	}
 	want, err := s.hostname(ctx, ref)
 	if err == nil && !strings.EqualFold(at, want) {
-		err = fmt.Errorf("the record %s leads to %s, the status shows %s", name, at, want)
+		err = fmt.Errorf("alias record %s points to %s, but the status has %s", name, at, want)
 	}
 	return err
 }
@@ -160,7 +160,7 @@ func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 	pattern := regexp.MustCompile(args[2])
 	want, err := strconv.Atoi(args[3])
 	ts.Check(err)
-	checkOutcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
+	checkOutcome(ts, neg, await.Success(s.ctx, defaultWaitLimit, func(ctx context.Context) error {
 		to, err := s.hostname(ctx, args[0])
 		if err != nil {
 			return err
@@ -174,7 +174,7 @@ func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 			case err != nil:
 				return err
 			case r.Status != http.StatusOK || r.Pod == nil:
-				return errors.New("the answer is " + r.String())
+				return errors.New("unexpected response: " + r.String())
 			}
 			pods[r.Pod.Pod]++
 			if pattern.MatchString(r.Pod.Pod) {
@@ -182,7 +182,7 @@ func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 			}
 		}
 		if got := 100 * matching / requests; got < want-12 || got > want+12 || want%100 == 0 && got != want {
-			return fmt.Errorf("%d %% of the requests are answered by %s; pods: %v", got, args[2], slices.Sorted(maps.Keys(pods)))
+			return fmt.Errorf("%d %% of the requests reach pods that match %s; pods: %v", got, args[2], slices.Sorted(maps.Keys(pods)))
 		}
 		return nil
 	}))
@@ -202,13 +202,13 @@ func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 	api := client.Resource(rolloutsResource).Namespace(ns)
 	patch := map[string]string{"promote": `{"status":{"pauseConditions":null}}`, "abort": `{"status":{"abort":true}}`}[args[0]]
 	if args[0] == "promote" {
-		ts.Check(await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
+		ts.Check(await.Success(s.ctx, defaultWaitLimit, func(ctx context.Context) error {
 			u, err := api.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
 			if pauses, _, _ := unstructured.NestedSlice(u.Object, "status", "pauseConditions"); len(pauses) == 0 {
-				return fmt.Errorf("rollout %s does not pause", args[1])
+				return fmt.Errorf("rollout %s is not paused", args[1])
 			}
 			return nil
 		}))
@@ -218,7 +218,7 @@ func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 		checkOutcome(ts, neg, err)
 		return
 	}
-	checkOutcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
+	checkOutcome(ts, neg, await.Success(s.ctx, defaultWaitLimit, func(ctx context.Context) error {
 		u, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -275,13 +275,13 @@ func cmdRenew(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions"))
 	_, err = api.UpdateStatus(s.ctx, u, metav1.UpdateOptions{})
 	ts.Check(err)
-	checkOutcome(ts, neg, await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
+	checkOutcome(ts, neg, await.Success(s.ctx, defaultWaitLimit, func(ctx context.Context) error {
 		u, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if now, _, _ := unstructured.NestedInt64(u.Object, "status", "revision"); now <= before {
-			return fmt.Errorf("certificate %s has still revision %d", args[0], now)
+			return fmt.Errorf("certificate %s still has revision %d", args[0], now)
 		}
 		return nil
 	}))

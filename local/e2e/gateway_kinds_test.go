@@ -76,7 +76,7 @@ func testGatewayKindsInstalledLater(t *testing.T, w *world.World) {
 			t.Fatal(err)
 		}
 		apply(objects)
-		worldtest.Eventually(t, defaultLimit, gatewayProgrammedCheck(t, w, name))
+		worldtest.Eventually(t, defaultWaitLimit, gatewayProgrammedCheck(t, w, name))
 	}
 	apply(kinds)
 	serve("first")
@@ -88,7 +88,7 @@ func testGatewayKindsInstalledLater(t *testing.T, w *world.World) {
 		}
 	}
 	if len(gone) != 1 {
-		t.Fatalf("%d of the CRDs are that of UDPRoutes", len(gone))
+		t.Fatalf("%d CRDs define UDPRoute, want 1", len(gone))
 	}
 	if err := applier.Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func gatewayProgrammedCheck(t *testing.T, w *world.World, name string) func(cont
 			return err
 		}
 		if !meta.IsStatusConditionTrue(gw.Status.Conditions, string(gatewayv1.GatewayConditionProgrammed)) {
-			return fmt.Errorf("%w: %+v", errors.New("the Gateway has no load balancer"), gw.Status.Conditions)
+			return fmt.Errorf("%w: %+v", errors.New("the Gateway does not have the condition Programmed"), gw.Status.Conditions)
 		}
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
 	f := flag.NewFlagSet("grpc", flag.ContinueOnError)
-	until := f.String("until", "", "regular expression that the output must match at last")
+	until := f.String("until", "", "wait until the output matches this regular expression")
 	if err := f.Parse(args); err != nil || f.NArg() != 3 {
 		ts.Fatalf("usage: grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD")
 	}
@@ -30,13 +30,13 @@ func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 			return err
 		}
 		if !pattern.MatchString(text) {
-			return fmt.Errorf("answer does not match %q:\n%s", *until, text)
+			return fmt.Errorf("the response does not match %q:\n%s", *until, text)
 		}
 		return nil
 	}
 	var err error
 	if *until != "" {
-		err = await.Success(s.ctx, defaultLimit, once)
+		err = await.Success(s.ctx, defaultWaitLimit, once)
 	} else {
 		err = once(s.ctx)
 	}

@@ -75,15 +75,15 @@ spec:
       - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
 `
 
-// withoutWebhooks is the flag that disables the webhooks, which TestKilledBetweenCalls does not need.
-const withoutWebhooks = "--webhooks=off"
+// webhooksOffFlag is the flag that disables the webhooks, which TestKilledBetweenCalls does not need.
+const webhooksOffFlag = "--webhooks=off"
 
-// killTestEdit is killTestIngress with another path, and thus another target group.
-const killTestEdit = killTestIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
+// killTestEditedIngress is killTestIngress with another path, and thus another target group.
+const killTestEditedIngress = killTestIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
 `
 
 // killPoints contains the operations after which the controller is killed: while the Ingress is created, while it is
-// replaced by killTestEdit, while that is undone, and while it is deleted. If replacing is empty, the Ingress is not
+// replaced by killTestEditedIngress, while that is undone, and while it is deleted. If replacing is empty, the Ingress is not
 // replaced.
 type killPoints struct{ creating, replacing, undoing, deleting string }
 
@@ -136,7 +136,7 @@ spec: {controller: ingress.k8s.aws/alb}
 	k.apply(killTestIngress)
 	k.awaitServed()
 	want := k.inventory()
-	k.replace(killTestEdit)
+	k.replace(killTestEditedIngress)
 	k.awaitStableInventory(want)
 	edited := k.inventory()
 	k.delete(killTestIngress)
@@ -154,13 +154,13 @@ spec: {controller: ingress.k8s.aws/alb}
 		if p.replacing != "" {
 			t.Run(fmt.Sprintf("replacing after %s and %s", p.replacing, p.undoing), func(t *testing.T) {
 				k := k.withTest(t)
-				k.killAfterCall(p.replacing, func() { k.replace(killTestEdit) })
+				k.killAfterCall(p.replacing, func() { k.replace(killTestEditedIngress) })
 				k.startController()
 				k.awaitServed()
 				k.awaitInventory(edited)
 				k.awaitRule("/new")
 				k.killAfterCall(p.undoing, func() { k.replace(killTestIngress) })
-				k.replace(killTestEdit)
+				k.replace(killTestEditedIngress)
 				k.replace(killTestIngress)
 				k.startController()
 				k.awaitServed()
@@ -193,12 +193,12 @@ func (k *killTest) checkAPIServerRestart(before, after inspect.Inventory) {
 	defer cancel()
 	k.requireNoError(k.w.StartRole(ctx, world.RoleAPIServer))
 	back := time.Now()
-	k.apply(killTestEdit)
+	k.apply(killTestEditedIngress)
 	ended := ""
-	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultWaitLimit, func(ctx context.Context) error {
 		if !k.w.IsAlive(world.RoleController) { // it ends if it cannot renew its lease; restart it as kubelet does
 			ended = ", with a restart of the controller"
-			if err := k.w.StartController(k.controller, withoutWebhooks); err != nil {
+			if err := k.w.StartController(k.controller, webhooksOffFlag); err != nil {
 				return err
 			}
 		}
@@ -208,9 +208,9 @@ func (k *killTest) checkAPIServerRestart(before, after inspect.Inventory) {
 	k.awaitServed()
 	// If a TargetGroupBinding is deleted before it has its finalizer, its security group rules remain for a minute, so the
 	// test waits for healthy targets first.
-	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error { return k.scenario.CheckHealthyTargets(ctx, "default", "new", 2) })
+	worldtest.Eventually(k.t, defaultWaitLimit, func(ctx context.Context) error { return k.scenario.CheckHealthyTargets(ctx, "default", "new", 2) })
 	k.delete(killTestIngress)
-	k.awaitDeletedWithin(defaultLimit)
+	k.awaitDeletedWithin(defaultWaitLimit)
 }
 
 // killTest implements the steps and checks of TestKilledBetweenCalls.
@@ -263,7 +263,7 @@ func (k *killTest) replace(text string) {
 // awaitFinalizer waits until the Ingress has its finalizer again.
 func (k *killTest) awaitFinalizer() {
 	k.t.Helper()
-	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultWaitLimit, func(ctx context.Context) error {
 		ing, err := k.w.KubeClient().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
 		if err == nil && len(ing.Finalizers) == 0 {
 			err = errors.New("the Ingress has no finalizer")
@@ -276,7 +276,7 @@ func (k *killTest) awaitFinalizer() {
 func (k *killTest) awaitStableInventory(before inspect.Inventory) {
 	k.t.Helper()
 	last := before
-	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultWaitLimit, func(ctx context.Context) error {
 		lines, err := k.scenario.Inspector.Inventory(ctx)
 		if err != nil {
 			return err
@@ -295,7 +295,7 @@ func (k *killTest) startController() {
 	if k.w.IsAlive(world.RoleController) {
 		return
 	}
-	k.requireNoError(k.w.StartController(k.controller, withoutWebhooks))
+	k.requireNoError(k.w.StartController(k.controller, webhooksOffFlag))
 	ctx, cancel := context.WithTimeout(k.t.Context(), world.StartTimeout)
 	defer cancel()
 	k.requireNoError(k.w.AwaitControllerReady(ctx))
@@ -309,7 +309,7 @@ func (k *killTest) stopController() {
 // awaitServed waits until both targets are healthy and a request to the Ingress reaches a pod.
 func (k *killTest) awaitServed() {
 	k.t.Helper()
-	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultWaitLimit, func(ctx context.Context) error {
 		if err := k.scenario.CheckHealthyTargets(ctx, "default", "web", 2); err != nil {
 			return err
 		}
@@ -319,7 +319,7 @@ func (k *killTest) awaitServed() {
 		}
 		r, err := scenario.Get(ctx, k.w.HTTPClient(host), "http://web.example.com/", nil)
 		if err == nil && r.Pod == nil {
-			err = fmt.Errorf("got %s", r)
+			err = fmt.Errorf("no pod responded: %s", r)
 		}
 		return err
 	})
@@ -329,7 +329,7 @@ func (k *killTest) awaitServed() {
 // exist then.
 func (k *killTest) awaitRule(path string) {
 	k.t.Helper()
-	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, defaultWaitLimit, func(ctx context.Context) error {
 		lbs, err := k.w.LoadBalancers(ctx)
 		if err != nil {
 			return err
@@ -346,7 +346,7 @@ func (k *killTest) awaitRule(path string) {
 // awaitReleased waits until the finalizer of the deleted Ingress is removed, and the Ingress no longer exists.
 func (k *killTest) awaitReleased() {
 	k.t.Helper()
-	k.awaitDeletedWithin(defaultLimit)
+	k.awaitDeletedWithin(defaultWaitLimit)
 }
 
 func (k *killTest) awaitDeletedWithin(d time.Duration) {
@@ -357,7 +357,7 @@ func (k *killTest) awaitDeletedWithin(d time.Duration) {
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("the Ingress is still there")
+			err = fmt.Errorf("the Ingress still exists")
 		}
 		return err
 	})
@@ -386,7 +386,7 @@ func withoutGeneratedParts(lines inspect.Inventory) inspect.Inventory {
 // awaitInventory waits until the resources in AWS are exactly those in want.
 func (k *killTest) awaitInventory(want inspect.Inventory) {
 	k.t.Helper()
-	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error { return k.checkInventory(ctx, want) })
+	worldtest.Eventually(k.t, defaultWaitLimit, func(ctx context.Context) error { return k.checkInventory(ctx, want) })
 }
 
 func (k *killTest) checkInventory(ctx context.Context, want inspect.Inventory) error {
@@ -395,7 +395,7 @@ func (k *killTest) checkInventory(ctx context.Context, want inspect.Inventory) e
 		return err
 	}
 	if got := withoutGeneratedParts(lines); !slices.Equal(got, want) {
-		return fmt.Errorf("AWS holds\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+		return fmt.Errorf("AWS has\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
 	return nil
 }
@@ -410,7 +410,7 @@ func (k *killTest) killAfterCall(operation string, begin func()) {
 		"Operation": operation, "Action": map[string]any{"Lose": true},
 	})
 	begin()
-	k.requireNoError(await.Success(k.t.Context(), defaultLimit, func(ctx context.Context) error {
+	k.requireNoError(await.Success(k.t.Context(), defaultWaitLimit, func(ctx context.Context) error {
 		if !k.hasCalled(operation) {
 			return fmt.Errorf("%s has not been called", operation)
 		}

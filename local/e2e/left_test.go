@@ -21,9 +21,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestLeftoversInAWorldAreFound checks that PooledWorld.Clean returns an error if a test has left AWS resources, finalizers
+// TestCleanFindsLeftoversOfTests checks that PooledWorld.Clean returns an error if a test has left AWS resources, finalizers
 // or changed nodes in a local world, and that the local world can be released after they are removed.
-func TestLeftoversInAWorldAreFound(t *testing.T) {
+func TestCleanFindsLeftoversOfTests(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a world")
@@ -80,15 +80,15 @@ func TestLeftoversInAWorldAreFound(t *testing.T) {
 		},
 		{
 			"nodes node-1 was ",
-			func(context.Context) error { return s.cordon("node-1", true) },
-			func(context.Context) error { return s.cordon("node-1", false) },
+			func(context.Context) error { return s.setUnschedulable("node-1", true) },
+			func(context.Context) error { return s.setUnschedulable("node-1", false) },
 		},
 	} {
 		if err := c.leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		limit := time.Second // one check may take longer on a busy machine
-		worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
+		worldtest.Eventually(t, defaultWaitLimit, func(ctx context.Context) error {
 			limit *= 2
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()

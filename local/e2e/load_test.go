@@ -35,11 +35,11 @@ type load struct {
 
 	mu          sync.Mutex
 	servedCount int
-	failures    map[string]*failure
+	failures    map[string]*loadFailure
 }
 
-// failure counts the responses of a load with the same fault.
-type failure struct {
+// loadFailure counts the responses of a load with the same fault.
+type loadFailure struct {
 	count               int
 	firstSent, lastSent time.Duration // when the first and the last of these requests were sent, since the start of the load
 }
@@ -54,9 +54,9 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf(loadUsage)
 	}
 	f := flag.NewFlagSet("load", flag.ContinueOnError)
-	app := f.String("app", "", "the application that has to answer")
+	app := f.String("app", "", "application that must respond")
 	keep := f.Bool("keep", false, "send all requests by one connection, or from one socket")
-	ttl := f.Duration("ttl", time.Hour, "how long clients remember the name in the status")
+	ttl := f.Duration("ttl", time.Hour, "how long clients cache the DNS name in the status")
 	if err := f.Parse(args[1:]); err != nil {
 		ts.Fatalf("%v", err)
 	}
@@ -86,7 +86,7 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 
 func (s *scriptCluster) startLoad(c loadClient, title, app string) *load {
 	ctx, cancel := context.WithCancel(s.ctx)
-	l := &load{title: title, app: app, startedAt: time.Now(), stop: cancel, failures: map[string]*failure{}}
+	l := &load{title: title, app: app, startedAt: time.Now(), stop: cancel, failures: map[string]*loadFailure{}}
 	l.done.Go(func() {
 		defer c.close()
 		var under sync.WaitGroup
@@ -123,9 +123,9 @@ func (l *load) responseFault(r scenario.Reply, err error) string {
 	case r.Status != http.StatusOK:
 		return strconv.Itoa(r.Status)
 	case l.app != "" && r.Pod == nil:
-		return "an answer from no application"
+		return "a response without a pod"
 	case l.app != "" && r.Pod.App != l.app:
-		return "an answer from application " + r.Pod.App
+		return "a response of application " + r.Pod.App
 	}
 	return ""
 }
@@ -139,7 +139,7 @@ func (l *load) countResponse(sent time.Duration, fault string) {
 	}
 	f := l.failures[fault]
 	if f == nil {
-		f = &failure{firstSent: sent, lastSent: sent}
+		f = &loadFailure{firstSent: sent, lastSent: sent}
 		l.failures[fault] = f
 	}
 	f.count++

@@ -25,8 +25,8 @@ var resourcesByKind = map[string]schema.GroupVersionResource{
 	"TCPRoute":  {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "tcproutes"},
 }
 
-// objectsOf returns a client for the objects of a kind in a namespace.
-func objectsOf(s *scriptCluster, kind, namespace string) (dynamic.ResourceInterface, error) {
+// resourceClient returns a client for the objects of a kind in a namespace.
+func resourceClient(s *scriptCluster, kind, namespace string) (dynamic.ResourceInterface, error) {
 	resource, ok := resourcesByKind[kind]
 	if !ok {
 		return nil, fmt.Errorf("kind %s is not supported", kind)
@@ -43,7 +43,7 @@ func objectsOf(s *scriptCluster, kind, namespace string) (dynamic.ResourceInterf
 func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
 	s := scriptClusterOf(ts)
 	namespace, name := splitReference(ts, ref)
-	c, err := objectsOf(s, kind, namespace)
+	c, err := resourceClient(s, kind, namespace)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
 func describeObject(ts *testscript.TestScript, kind, ref string) (string, error) {
 	s := scriptClusterOf(ts)
 	namespace, name := splitReference(ts, ref)
-	c, err := objectsOf(s, kind, namespace)
+	c, err := resourceClient(s, kind, namespace)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +106,7 @@ func describeObject(ts *testscript.TestScript, kind, ref string) (string, error)
 
 // checkReleased returns an error if an object has a finalizer, or a load balancer or address in its status.
 func checkReleased(ctx context.Context, s *scriptCluster, kind, namespace, name string) error {
-	c, err := objectsOf(s, kind, namespace)
+	c, err := resourceClient(s, kind, namespace)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func checkReleased(ctx context.Context, s *scriptCluster, kind, namespace, name 
 	ingress, _, _ := unstructured.NestedSlice(u.Object, "status", "loadBalancer", "ingress")
 	addresses, _, _ := unstructured.NestedSlice(u.Object, "status", "addresses")
 	if shown := slices.Concat(ingress, addresses); len(shown)+len(u.GetFinalizers()) > 0 {
-		return fmt.Errorf("%s %s/%s has finalizers %v and shows %v", kind, namespace, name, u.GetFinalizers(), shown)
+		return fmt.Errorf("%s %s/%s has the finalizers %v, and %v in its status", kind, namespace, name, u.GetFinalizers(), shown)
 	}
 	return nil
 }

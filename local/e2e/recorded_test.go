@@ -46,9 +46,9 @@ var recordedCases = []string{
 	"service-eip", "service-health-check", "service-ip-targets", "service-minimal", "service-tcp-udp", "service-tls",
 }
 
-// mayReadClientSecret allows the controllers, which use the same account in a local world, to read the Secret of the OIDC
+// readClientSecretRole allows the controllers, which use the same account in a local world, to read the Secret of the OIDC
 // client in case "ingress-auth-oidc".
-const mayReadClientSecret = `
+const readClientSecretRole = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: oidc, namespace: ingress-auth-oidc}
@@ -61,8 +61,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: oidc}
 subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 `
 
-// previousController creates the state of a local world in which aws-load-balancer-controller has served the recorded cases.
-type previousController struct {
+// recordedStateBuilder creates the state of a local world in which aws-load-balancer-controller has served the recorded cases.
+type recordedStateBuilder struct {
 	t       *testing.T
 	world   *world.World
 	applier *manifest.Applier
@@ -75,17 +75,17 @@ type previousController struct {
 // other controller has created for them. It returns the number of stacks and bindings.
 func createRecordedState(t *testing.T, w *world.World) int {
 	t.Helper()
-	p := newPreviousController(t, w)
+	p := newRecordedStateBuilder(t, w)
 	seeded := p.seedResources()
 	p.applyAll(seeded)
 	before := p.readObjects()
 	takeover.Build(t, takeover.Site{AWS: w.AWSConfig(), Seeded: seeded, Objects: p.objects}, recordedCases...)
 	p.writeChanges(before)
-	return recordedRuns(t)
+	return countRecordedStacksAndBindings(t)
 }
 
-// recordedRuns returns the number of stacks and bindings in the recorded cases.
-func recordedRuns(t *testing.T) int {
+// countRecordedStacksAndBindings returns the number of stacks and bindings in the recorded cases.
+func countRecordedStacksAndBindings(t *testing.T) int {
 	t.Helper()
 	n := 0
 	for _, name := range recordedCases {
@@ -94,9 +94,9 @@ func recordedRuns(t *testing.T) int {
 	return n
 }
 
-func newPreviousController(t *testing.T, w *world.World) *previousController {
+func newRecordedStateBuilder(t *testing.T, w *world.World) *recordedStateBuilder {
 	t.Helper()
-	p := &previousController{t: t, world: w, pods: map[string]int{}}
+	p := &recordedStateBuilder{t: t, world: w, pods: map[string]int{}}
 	var err error
 	p.objects, err = cluster.NewMemory(clock.RealClock{})
 	p.requireNoError(err)
@@ -111,18 +111,18 @@ func newPreviousController(t *testing.T, w *world.World) *previousController {
 
 // applyAll applies the objects of the recorded cases, and waits until their pods are ready endpoints. The manifests refer to
 // the resources in seeded.
-func (p *previousController) applyAll(seeded harness.Seeded) {
+func (p *recordedStateBuilder) applyAll(seeded harness.Seeded) {
 	p.t.Helper()
 	for _, name := range recordedCases {
 		p.apply(name, cases.ManifestText(p.t, name, seeded))
 	}
-	role, err := manifest.Parse([]byte(mayReadClientSecret))
+	role, err := manifest.Parse([]byte(readClientSecretRole))
 	p.requireNoError(err)
 	p.requireNoError(p.applier.Apply(p.t.Context(), role))
 	worldtest.Eventually(p.t, 2*time.Minute, p.checkPodsReady)
 }
 
-func (p *previousController) requireNoError(err error) {
+func (p *recordedStateBuilder) requireNoError(err error) {
 	p.t.Helper()
 	if err != nil {
 		p.t.Fatal(err)
@@ -131,7 +131,7 @@ func (p *previousController) requireNoError(err error) {
 
 // seedResources creates the AWS resources to which the manifests of the cases refer, such as certificates. It returns their
 // IDs.
-func (p *previousController) seedResources() harness.Seeded {
+func (p *recordedStateBuilder) seedResources() harness.Seeded {
 	p.t.Helper()
 	l := p.world.Layout()
 	network := harness.Seeded{VPC: l.VPC, NodeSG: l.NodeSecurityGroup, Certs: l.Certificates}
@@ -148,7 +148,7 @@ func (p *previousController) seedResources() harness.Seeded {
 }
 
 // apply applies the objects of a case and their namespaces. It creates pods for each Service with cases.PodsAnnotation.
-func (p *previousController) apply(name string, text []byte) {
+func (p *recordedStateBuilder) apply(name string, text []byte) {
 	p.t.Helper()
 	objects, err := manifest.Parse(text)
 	p.requireNoError(err)
@@ -171,7 +171,7 @@ func (p *previousController) apply(name string, text []byte) {
 		p.requireNoError(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &service))
 		p.pods[service.Namespace+"/"+service.Name] = n
 		for i := range n {
-			_, err := p.world.KubeClient().CoreV1().Pods(service.Namespace).Create(p.t.Context(), podOf(&service, i), metav1.CreateOptions{})
+			_, err := p.world.KubeClient().CoreV1().Pods(service.Namespace).Create(p.t.Context(), newPodOfService(&service, i), metav1.CreateOptions{})
 			p.requireNoError(err)
 		}
 	}
@@ -188,14 +188,14 @@ func setNodePorts(o *unstructured.Unstructured) error {
 	for i := range ports {
 		port, ok := ports[i].(map[string]any)
 		if !ok {
-			return fmt.Errorf("%s: port %d is no object", manifest.Name(o), i)
+			return fmt.Errorf("%s: port %d is not an object", manifest.KindAndName(o), i)
 		}
 		port["nodePort"] = int64(30001 + i)
 	}
 	return errors.Join(err, unstructured.SetNestedSlice(o.Object, ports, "spec", "ports"))
 }
 
-func (p *previousController) createNamespace(name string) {
+func (p *recordedStateBuilder) createNamespace(name string) {
 	p.t.Helper()
 	_, err := p.world.KubeClient().CoreV1().Namespaces().Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
@@ -203,8 +203,8 @@ func (p *previousController) createNamespace(name string) {
 	}
 }
 
-// podOf returns pod number i of a Service, with the target ports of the Service as container ports.
-func podOf(service *corev1.Service, i int) *corev1.Pod {
+// newPodOfService returns pod number i of a Service, with the target ports of the Service as container ports.
+func newPodOfService(service *corev1.Service, i int) *corev1.Pod {
 	c := corev1.Container{Name: "c", Image: "echo"}
 	for _, port := range service.Spec.Ports {
 		to := corev1.ContainerPort{ContainerPort: port.TargetPort.IntVal, Protocol: port.Protocol}
@@ -220,7 +220,7 @@ func podOf(service *corev1.Service, i int) *corev1.Pod {
 }
 
 // checkPodsReady returns an error unless all pods are ready endpoints of their Services.
-func (p *previousController) checkPodsReady(ctx context.Context) error {
+func (p *recordedStateBuilder) checkPodsReady(ctx context.Context) error {
 	slices, err := p.world.KubeClient().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (p *previousController) checkPodsReady(ctx context.Context) error {
 }
 
 // readObjects returns all objects in the API server of the kinds in cluster.Types, and stores them in p.objects.
-func (p *previousController) readObjects() map[cluster.Ref]cluster.Object {
+func (p *recordedStateBuilder) readObjects() map[cluster.Ref]cluster.Object {
 	p.t.Helper()
 	out := map[cluster.Ref]cluster.Object{}
 	for _, typ := range cluster.Types() {
@@ -250,7 +250,7 @@ func (p *previousController) readObjects() map[cluster.Ref]cluster.Object {
 		p.requireNoError(meta.EachListItem(list, func(o runtime.Object) error {
 			obj, ok := o.(cluster.Object)
 			if !ok {
-				return fmt.Errorf("%T is no object", o)
+				return fmt.Errorf("%T is not a cluster.Object", o)
 			}
 			out[cluster.Ref{Kind: typ.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}] = obj
 			return p.objects.Put(obj)
@@ -261,7 +261,7 @@ func (p *previousController) readObjects() map[cluster.Ref]cluster.Object {
 
 // writeChanges writes the objects of p.objects that differ from before to the API server: new objects, and changed
 // finalizers and status.
-func (p *previousController) writeChanges(before map[cluster.Ref]cluster.Object) {
+func (p *recordedStateBuilder) writeChanges(before map[cluster.Ref]cluster.Object) {
 	p.t.Helper()
 	for _, typ := range cluster.Types() {
 		for _, obj := range p.objects.All(typ.Kind) {
@@ -286,7 +286,7 @@ func (p *previousController) writeChanges(before map[cluster.Ref]cluster.Object)
 	}
 }
 
-func (p *previousController) patch(obj cluster.Object, field string, value any) (crclient.Object, crclient.Patch) {
+func (p *recordedStateBuilder) patch(obj cluster.Object, field string, value any) (crclient.Object, crclient.Patch) {
 	p.t.Helper()
 	data, err := json.Marshal(map[string]any{field: value})
 	p.requireNoError(err)
@@ -295,7 +295,7 @@ func (p *previousController) patch(obj cluster.Object, field string, value any) 
 }
 
 // status returns the status of an object as decoded JSON, or nil if it has none.
-func (p *previousController) status(obj cluster.Object) any {
+func (p *recordedStateBuilder) status(obj cluster.Object) any {
 	p.t.Helper()
 	data, err := json.Marshal(obj)
 	p.requireNoError(err)

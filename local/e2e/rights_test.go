@@ -61,10 +61,10 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: fulcrum-oidc}
 subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 `
 
-// TestRights checks that the roles in config/rbac are sufficient for the lease, the checkpoints and an Ingress. It also
+// TestRBACRolesAreSufficient checks that the roles in config/rbac are sufficient for the lease, the checkpoints and an Ingress. It also
 // checks that a Role for a single Secret takes effect while the controller runs, and that the controller releases its lease
 // when it stops.
-func TestRights(t *testing.T) {
+func TestRBACRolesAreSufficient(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a world")
@@ -105,13 +105,13 @@ func TestRights(t *testing.T) {
 					return nil
 				}
 			}
-			return fmt.Errorf("no event of the Ingress has the reason %s; there are %d events", what, len(events.Items))
+			return fmt.Errorf("no event of the Ingress contains %s; the namespace has %d events", what, len(events.Items))
 		}
 	}
 	apply(oidcObjects)
-	worldtest.Eventually(t, defaultLimit, reported("SecretNotFound"))
+	worldtest.Eventually(t, defaultWaitLimit, reported("SecretNotFound"))
 	apply(readOneSecretRole)
-	worldtest.Eventually(t, defaultLimit, reported("SuccessfullyReconciled"))
+	worldtest.Eventually(t, defaultWaitLimit, reported("SuccessfullyReconciled"))
 
 	leases := w.KubeClient().CoordinationV1().Leases("kube-system")
 	holder := func() string {

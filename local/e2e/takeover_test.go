@@ -29,9 +29,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// fastAWS is a controller flag that raises the rate limits of AWS calls. With the default limits, reading 33 load balancers
+// highRateLimitsFlag is a controller flag that raises the rate limits of AWS calls. With the default limits, reading 33 load balancers
 // would be the longest part of the test.
-const fastAWS = "--aws-api-throttle=Elastic Load Balancing v2:.*=500:500,EC2:.*=500:500"
+const highRateLimitsFlag = "--aws-api-throttle=Elastic Load Balancing v2:.*=500:500,EC2:.*=500:500"
 
 // TestTakeOverRehearsal runs the commands of docs/install.md in a local world. Then it creates the state that another
 // controller leaves after it has served the recorded cases, and runs the commands of docs/takeover.md. The plan must have no
@@ -53,7 +53,7 @@ func TestTakeOverRehearsal(t *testing.T) {
 	if s.Scenario, err = scenario.New(w); err != nil {
 		t.Fatal(err)
 	}
-	sh := newShell(t, w, fastAWS)
+	sh := newShell(t, w, highRateLimitsFlag)
 	sh.createRelease()
 	followInstallPage(t, s, sh)
 	followTakeOverPage(t, s, sh, createRecordedState(t, w))
@@ -72,9 +72,9 @@ func followInstallPage(t *testing.T, s *scriptCluster, sh *shell) {
 		"kubectl -n kube-system rollout status": func(string, string) {
 			image := sh.mustRun("kubectl -n kube-system get deployment " + releaseName + " -o jsonpath={.spec.template.spec.containers[0].image}")
 			if index := sh.mustRun("cat image/index.json"); !strings.Contains(index, "\""+image[strings.Index(image, "@")+1:]+"\"") {
-				t.Errorf("the Deployment has the image %s, the release\n%s", image, index)
+				t.Errorf("the Deployment has image %s, which is not in the image index of the release:\n%s", image, index)
 			}
-			startAsDeployed(t, s)
+			startControllerAsDeployed(t, s)
 		},
 		"kubectl fulcrum version": func(_, output string) {
 			if output != "started\n" {
@@ -88,13 +88,13 @@ func followInstallPage(t *testing.T, s *scriptCluster, sh *shell) {
 		},
 		"helm template charts/fulcrum --set clustername=": func(_, output string) {
 			if !strings.Contains(output, "additional properties 'clustername' not allowed") {
-				t.Errorf("the typo is refused by\n%s", output)
+				t.Errorf("Helm does not reject the misspelled value as expected:\n%s", output)
 			}
 		},
 		"helm uninstall": func(string, string) { sh.requireNoError(s.World.StopController()) },
 	})
 	if out := sh.mustRun("kubectl -n kube-system get secret,deployment -o name"); strings.Contains(out, "fulcrum") || strings.Contains(out, "aws-load-balancer") {
-		t.Errorf("after the removal there are\n%s", out)
+		t.Errorf("these objects still exist after the uninstallation:\n%s", out)
 	}
 	sh.mustRun("kubectl get crd ingressclassparams.elbv2.k8s.aws targetgroupbindings.elbv2.k8s.aws")
 }
@@ -125,8 +125,8 @@ func followTakeOverPage(t *testing.T, s *scriptCluster, sh *shell, runs int) {
 		sh.mustRun("kubectl -n kube-system rollout status deployment/" + releaseName)
 		_, err := s.readOrResetCallLog([]string{"reset"})
 		sh.requireNoError(err)
-		startAsDeployed(t, s)
-		checkUnchanged(t, s, runs)
+		startControllerAsDeployed(t, s)
+		checkNoMutatingCalls(t, s, runs)
 	}
 	back := func(string, string) {
 		if s.World.IsAlive(world.RoleController) {
@@ -140,14 +140,14 @@ func followTakeOverPage(t *testing.T, s *scriptCluster, sh *shell, runs int) {
 			t.Errorf("objects changed:\n%s", d)
 		}
 		if out := sh.mustRun("kubectl -n kube-system get deployment " + releaseName + " -o yaml"); !strings.Contains(out, "registry.example.com/"+releaseName+":v3.5.0") {
-			t.Errorf("the image of the other controller is not back:\n%s", out)
+			t.Errorf("the rollback does not restore the image of the other controller:\n%s", out)
 		}
 		deleteFulcrumState(t, s) // the second takeover begins as if only the other controller had run
 	}
 	sh.followPage("docs/takeover.md", map[string]func(command, output string){
 		"fulcrum plan": func(_, output string) {
 			if !strings.Contains(output, emptyPlanSummary) {
-				t.Errorf("the plan is\n%s", output)
+				t.Errorf("the plan has changes:\n%s", output)
 			}
 		},
 		"helm upgrade":   swap,
@@ -155,29 +155,29 @@ func followTakeOverPage(t *testing.T, s *scriptCluster, sh *shell, runs int) {
 	})
 }
 
-// startAsDeployed starts the controller to test as startProgram does.
-func startAsDeployed(t *testing.T, s *scriptCluster) {
+// startControllerAsDeployed starts the controller to test as startControllerProgram does.
+func startControllerAsDeployed(t *testing.T, s *scriptCluster) {
 	t.Helper()
-	startProgram(t, s, worldtest.ControllerPath(t))
+	startControllerProgram(t, s, worldtest.ControllerPath(t))
 }
 
-// startProgram starts a controller with the arguments of the container in Deployment aws-load-balancer-controller. It waits
+// startControllerProgram starts a controller with the arguments of the container in Deployment aws-load-balancer-controller. It waits
 // until the controller is ready and its lease exists.
-func startProgram(t *testing.T, s *scriptCluster, program string) {
+func startControllerProgram(t *testing.T, s *scriptCluster, program string) {
 	t.Helper()
 	d, err := s.World.KubeClient().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// In a pod, leader election is on by default, and the namespace of the Lease is that of the pod.
-	args := append(d.Spec.Template.Spec.Containers[0].Args, "--enable-leader-election=true", "--leader-election-namespace=kube-system", fastAWS)
+	args := append(d.Spec.Template.Spec.Containers[0].Args, "--enable-leader-election=true", "--leader-election-namespace=kube-system", highRateLimitsFlag)
 	if err := s.World.StartController(program, args...); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.World.AwaitControllerReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
+	worldtest.Eventually(t, defaultWaitLimit, func(ctx context.Context) error {
 		_, err := s.World.KubeClient().CoordinationV1().Leases("kube-system").Get(ctx, "aws-load-balancer-controller-leader", metav1.GetOptions{})
 		return err
 	})
@@ -197,7 +197,7 @@ func deleteFulcrumState(t *testing.T, s *scriptCluster) {
 	}
 }
 
-// awsAndObjectState returns the sorted inventory of AWS, and the objects with load balancers by manifest.Name: their UID,
+// awsAndObjectState returns the sorted inventory of AWS, and the objects with load balancers by manifest.KindAndName: their UID,
 // finalizers, labels, annotations, spec and status. It omits the annotations with which Fulcrum stores checkpoints.
 func awsAndObjectState(t *testing.T, s *scriptCluster) ([]string, map[string]any) {
 	t.Helper()
@@ -227,7 +227,7 @@ func awsAndObjectState(t *testing.T, s *scriptCluster) ([]string, map[string]any
 			notes := u.GetAnnotations()
 			maps.DeleteFunc(notes, func(key, _ string) bool { return strings.HasPrefix(key, "elbv2.k8s.aws/checkpoint") })
 			fillProtocols(u.Object["status"])
-			out[manifest.Name(&u)] = []any{u.GetUID(), u.GetFinalizers(), u.GetLabels(), notes, u.Object["spec"], u.Object["status"]}
+			out[manifest.KindAndName(&u)] = []any{u.GetUID(), u.GetFinalizers(), u.GetLabels(), notes, u.Object["spec"], u.Object["status"]}
 		}
 	}
 	return slices.Sorted(slices.Values(inventory)), out
@@ -251,12 +251,12 @@ func fillProtocols(v any) {
 	}
 }
 
-// checkUnchanged waits until the controller has done at least the given number of runs, and then checks for five seconds
+// checkNoMutatingCalls waits until the controller has done at least the given number of runs, and then checks for five seconds
 // that it has made no mutating AWS calls since the last reset of the call log.
-func checkUnchanged(t *testing.T, s *scriptCluster, runs int) {
+func checkNoMutatingCalls(t *testing.T, s *scriptCluster, runs int) {
 	t.Helper()
-	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
-		r, err := scenario.Get(ctx, http.DefaultClient, s.World.ControllerMetrics(), nil)
+	worldtest.Eventually(t, defaultWaitLimit, func(ctx context.Context) error {
+		r, err := scenario.Get(ctx, http.DefaultClient, s.World.ControllerMetricsURL(), nil)
 		if err != nil {
 			return err
 		}
@@ -265,14 +265,14 @@ func checkUnchanged(t *testing.T, s *scriptCluster, runs int) {
 			return err
 		}
 		if n < runs {
-			return fmt.Errorf("%d of %d runs", n, runs)
+			return fmt.Errorf("%d of %d reconciles are done", n, runs)
 		}
 		return nil
 	})
 	err := await.NoFailure(t.Context(), 5*time.Second, func(context.Context) error {
 		text, err := s.readOrResetCallLog([]string{"-mutating"})
 		if err == nil && text != "sum 0\n" {
-			err = fmt.Errorf("calls change AWS: %s", text)
+			err = fmt.Errorf("mutating AWS calls: %s", text)
 		}
 		return err
 	})

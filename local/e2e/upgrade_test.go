@@ -32,11 +32,11 @@ func TestUpgradesFromEarlierVersions(t *testing.T) {
 		t.Skip("starts a world")
 	}
 	if worldtest.TestsOtherController() {
-		t.Skip("another controller has versions of its own")
+		t.Skip("this test upgrades only Fulcrum")
 	}
 	root := worldtest.SourceRoot(t)
 	if out, err := exec.Command("git", "-C", root, "rev-parse", "--is-shallow-repository").Output(); err != nil || strings.TrimSpace(string(out)) != "false" {
-		t.Skip("needs the sources of earlier versions; this is no whole clone")
+		t.Skip("needs the sources of earlier versions; the repository is not a full clone")
 	}
 	for _, version := range supportedVersions(t, root) {
 		t.Run(version, func(t *testing.T) { checkUpgrade(t, buildEarlierVersion(t, root, version)) })
@@ -92,9 +92,9 @@ func checkUpgrade(t *testing.T, from earlierVersion) {
 	if s.Scenario, err = scenario.New(w); err != nil {
 		t.Fatal(err)
 	}
-	sh := newShell(t, w, fastAWS)
+	sh := newShell(t, w, highRateLimitsFlag)
 	sh.requireNoError(os.WriteFile(filepath.Join(sh.dir, "values.yaml"), []byte(upgradeValues), 0o600))
-	runs := applyRecorded(t, w)
+	runs := applyRecordedCases(t, w)
 
 	sh.mustRun("kubectl apply --server-side --force-conflicts -f " + from.definitions)
 	chart := func(command string) {
@@ -105,7 +105,7 @@ func checkUpgrade(t *testing.T, from earlierVersion) {
 		sh.mustRun("kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
 	}
 	chart("helm install " + releaseName + " " + from.chart + " -n kube-system -f values.yaml")
-	startProgram(t, s, from.program)
+	startControllerProgram(t, s, from.program)
 	worldtest.Eventually(t, 5*time.Minute, func(ctx context.Context) error { return checkEmptyPlan(ctx, sh, from.program) })
 	aws, kubernetes := awsAndObjectState(t, s)
 	sh.requireNoError(w.StopController())
@@ -125,8 +125,8 @@ func checkUpgrade(t *testing.T, from earlierVersion) {
 		chart(command)
 		_, err := s.readOrResetCallLog([]string{"reset"})
 		sh.requireNoError(err)
-		startProgram(t, s, program)
-		checkUnchanged(t, s, runs)
+		startControllerProgram(t, s, program)
+		checkNoMutatingCalls(t, s, runs)
 		same(when)
 		text, err := s.readOrResetCallLog(nil)
 		sh.requireNoError(err)
@@ -145,26 +145,26 @@ func checkUpgrade(t *testing.T, from earlierVersion) {
 	editIngress(t, s, sh)
 	aws, kubernetes = awsAndObjectState(t, s)
 	sh.requireNoError(w.StopController())
-	swap("after the way back", from.program, "helm rollback "+releaseName+" 1 -n kube-system")
+	swap("after the downgrade", from.program, "helm rollback "+releaseName+" 1 -n kube-system")
 	sh.requireNoError(w.StopController())
 	swap("after the second upgrade", now, upgraded)
 	sh.requireNoError(w.StopController())
 }
 
-// applyRecorded creates the objects and pods of the recorded cases in a local world, and the AWS resources to which they
+// applyRecordedCases creates the objects and pods of the recorded cases in a local world, and the AWS resources to which they
 // refer. No controller has served them yet. It returns the number of stacks and bindings.
-func applyRecorded(t *testing.T, w *world.World) int {
+func applyRecordedCases(t *testing.T, w *world.World) int {
 	t.Helper()
-	p := newPreviousController(t, w)
+	p := newRecordedStateBuilder(t, w)
 	p.applyAll(p.seedResources())
-	return recordedRuns(t)
+	return countRecordedStacksAndBindings(t)
 }
 
 // checkEmptyPlan runs the command "plan" of program, and returns an error if the plan has changes.
 func checkEmptyPlan(ctx context.Context, sh *shell, program string) error {
-	out, code := sh.tryCommand(fmt.Sprintf("%s plan --cluster-name=%s --all %q", program, harness.ClusterName, fastAWS))
+	out, code := sh.tryCommand(fmt.Sprintf("%s plan --cluster-name=%s --all %q", program, harness.ClusterName, highRateLimitsFlag))
 	if code != 0 {
-		return fmt.Errorf("the plan ends with code %d:\n%s", code, out)
+		return fmt.Errorf("the plan has changes or failed, exit code %d:\n%s", code, out)
 	}
 	return ctx.Err()
 }

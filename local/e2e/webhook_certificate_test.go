@@ -47,7 +47,7 @@ func TestWebhookCertificate(t *testing.T) {
 	}
 	for _, h := range other.Webhooks {
 		for i, c := range h.MatchConditions {
-			h.MatchConditions[i].Expression = strings.ReplaceAll(c.Expression, rbac.User, "system:serviceaccount:elsewhere:lbc")
+			h.MatchConditions[i].Expression = strings.ReplaceAll(c.Expression, rbac.ServiceAccountUser, "system:serviceaccount:elsewhere:lbc")
 		}
 	}
 	if _, err := hooks.Update(t.Context(), other, metav1.UpdateOptions{}); err != nil {
@@ -55,7 +55,7 @@ func TestWebhookCertificate(t *testing.T) {
 	}
 	cfg := w.RESTConfig()
 	cfg.Impersonate = rest.ImpersonationConfig{
-		UserName: rbac.User, Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		UserName: rbac.ServiceAccountUser, Groups: []string{"system:serviceaccounts", "system:authenticated"},
 	}
 	own, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestWebhookCertificate(t *testing.T) {
 		return &serving.CertificateKeeper{
 			Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
 			Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
-			Users: own.AuthenticationV1().SelfSubjectReviews(), Clock: testclock.FromVariable(&now), Log: logr.Discard(),
+			SelfSubjectReviews: own.AuthenticationV1().SelfSubjectReviews(), Clock: testclock.FromVariable(&now), Log: logr.Discard(),
 		}
 	}
 	one, two := keeper(), keeper()
@@ -77,7 +77,7 @@ func TestWebhookCertificate(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(one.Certificate().Certificate[0], two.Certificate().Certificate[0]) {
-			t.Errorf("round %d: two replicas serve two certificates", round)
+			t.Errorf("round %d: the two replicas serve different certificates", round)
 		}
 		var bundles [][]byte
 		v, err := w.KubeClient().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
@@ -87,7 +87,7 @@ func TestWebhookCertificate(t *testing.T) {
 		named := 0
 		for _, h := range v.Webhooks {
 			for _, c := range h.MatchConditions {
-				if strings.Contains(c.Expression, rbac.User) {
+				if strings.Contains(c.Expression, rbac.ServiceAccountUser) {
 					named++
 				}
 			}
@@ -108,14 +108,14 @@ func TestWebhookCertificate(t *testing.T) {
 				t.Errorf("round %d: the certificate is not trusted: %v", round, err)
 			}
 			if n := countPEMBlocks(b); n != round+1 && (round < 2 || n != 2) {
-				t.Errorf("round %d: the bundle holds %d CAs", round, n)
+				t.Errorf("round %d: the bundle has %d CAs", round, n)
 			}
 		}
 		if named != 3 {
-			t.Errorf("%d match conditions name the controller's own account", named)
+			t.Errorf("%d match conditions name the service account of the controller, want 3", named)
 		}
 		if len(bundles) != 8 {
-			t.Errorf("%d webhooks", len(bundles))
+			t.Errorf("%d webhooks, want 8", len(bundles))
 		}
 		now = now.Add(250 * 24 * time.Hour)
 	}

@@ -69,8 +69,8 @@ var refusedBySchema = map[string]struct{ docs, want string }{
 	"an IngressGroup without a name": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {group: {}}}`, "spec.group.name"},
 	"an unknown scheme":              {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {scheme: sideways}}`, "spec.scheme"},
 	"no subnets":                     {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {ids: []}}}`, "spec.subnets.ids"},
-	"what is no subnet":              {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {ids: [public]}}}`, "spec.subnets.ids[0]"},
-	"a capacity of nothing":          {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {minimumLoadBalancerCapacity: {}}}`, "capacityUnits"},
+	"an invalid subnet ID":           {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {ids: [public]}}}`, "spec.subnets.ids[0]"},
+	"a capacity without units":       {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {minimumLoadBalancerCapacity: {}}}`, "capacityUnits"},
 	"a binding without a Service":    {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: bad, namespace: shop}, spec: {targetGroupARN: arn}}`, "spec.serviceRef"},
 	"a rule without ports":           {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: bad, namespace: shop}, spec: {targetGroupARN: arn, serviceRef: {name: web, port: 80}, networking: {ingress: [{from: []}]}}}`, "ports"},
 	"too much concurrency":           {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: ALBTargetControlConfig, metadata: {name: bad, namespace: shop}, spec: {image: i, dataAddress: "a:1", controlAddress: "a:2", destinationAddress: "a:3", maxConcurrency: 1001}}`, "spec.maxConcurrency"},
@@ -203,9 +203,9 @@ func testAdmission(t *testing.T, w *world.World) {
 	anyone := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute}
 	if answer, err := anyone.Post(fmt.Sprintf("https://127.0.0.1:%d/validate-networking-v1-ingress", w.WebhookPort()), "application/json", strings.NewReader("{}")); err == nil {
 		_ = answer.Body.Close()
-		t.Errorf("a caller without a certificate is answered %s", answer.Status)
+		t.Errorf("a caller without a client certificate gets the response %s", answer.Status)
 	} else if !strings.Contains(err.Error(), "certificate required") {
-		t.Errorf("a caller without a certificate: %v", err)
+		t.Errorf("unexpected error for a caller without a client certificate: %v", err)
 	}
 	pods := w.KubeClient().CoreV1().Pods("shop")
 	pod := func(name string) *corev1.Pod {
@@ -218,7 +218,7 @@ func testAdmission(t *testing.T, w *world.World) {
 		n++
 		made, err := pods.Create(t.Context(), pod("web-"+strconv.Itoa(n)), metav1.CreateOptions{})
 		if err == nil && (len(made.Spec.ReadinessGates) != 1 || !strings.HasPrefix(string(made.Spec.ReadinessGates[0].ConditionType), "target-health.elbv2.k8s.aws/k8s-shop-web-")) {
-			err = fmt.Errorf("the gates are %v", made.Spec.ReadinessGates)
+			err = fmt.Errorf("the readiness gates are %v", made.Spec.ReadinessGates)
 		}
 		return err
 	})
@@ -249,22 +249,22 @@ func testAdmission(t *testing.T, w *world.World) {
 		t.Error("an Ingress is changed although no webhook could validate it")
 	}
 	if err := patch(`{"metadata":{"labels":{"a":"b"}}}`); err != nil {
-		t.Errorf("a label cannot be set while no webhook answers: %v", err)
+		t.Errorf("a label cannot be set while no webhook responds: %v", err)
 	}
 	if _, err := pods.Create(t.Context(), pod("last"), metav1.CreateOptions{}); err != nil {
-		t.Errorf("a pod cannot be made while no webhook answers: %v", err)
+		t.Errorf("a pod cannot be created while no webhook responds: %v", err)
 	}
 	if err := ingresses.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 	if err := patch(`{"metadata":{"finalizers":null}}`); err != nil {
-		t.Errorf("the finalizer of an Ingress cannot be removed while no webhook answers: %v", err)
+		t.Errorf("the finalizer of an Ingress cannot be removed while no webhook responds: %v", err)
 	}
 }
 
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
+	worldtest.Eventually(t, defaultWaitLimit, func(context.Context) error {
 		if err := try(); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
@@ -305,9 +305,9 @@ func useLocalWebhooks(t *testing.T, u *unstructured.Unstructured, port int, ca [
 	}
 }
 
-// writeSelfSignedCertificate writes a self-signed certificate for 127.0.0.1 and its key to dir, as tls.crt and tls.key. It
+// writeLocalhostCertificate writes a self-signed certificate for 127.0.0.1 and its key to dir, as tls.crt and tls.key. It
 // returns the certificate as PEM.
-func writeSelfSignedCertificate(t *testing.T, dir string) []byte {
+func writeLocalhostCertificate(t *testing.T, dir string) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -63,7 +63,7 @@ func (s *Server) answerGRPC(_ any, stream grpc.ServerStream) error {
 		return status.Error(codes.Unimplemented, "no service has this method")
 	}
 	if path.Base(method) == "Fail" {
-		return status.Error(codes.Internal, "asked to fail")
+		return status.Error(codes.Internal, "the method Fail always fails")
 	}
 	for {
 		var message rawMessage

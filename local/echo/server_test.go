@@ -123,7 +123,7 @@ func TestPortsServeOnlyTheirProtocol(t *testing.T) {
 			}
 			if a.Protocol != c.want || a.TLS != (c.scheme == "https") || a.Host != at ||
 				a.Method != "POST" || a.Path != "/a%2Fb" || a.Query != "c=d" || a.Body != "hello" {
-				t.Errorf("saw %+v", a)
+				t.Errorf("the server received %+v", a)
 			}
 		})
 	}
@@ -155,7 +155,7 @@ func TestPathsAndForcedStatus(t *testing.T) {
 	}
 	forced = 503
 	if got, _ := get("/"); got != 503 {
-		t.Errorf("a program that fails gives %d", got)
+		t.Errorf("with the forced status 503, the status is %d", got)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestGRPCAnswersAnyMethod(t *testing.T) {
 		t.Errorf("answers %+v", a)
 	}
 	if err := conn.Invoke(ctx, "/shop.Cart/Fail", in, out); err == nil {
-		t.Error("Fail succeeds")
+		t.Error("method Fail returns no error")
 	}
 }
 
@@ -239,7 +239,7 @@ func TestShutdownFinishesOpenRequests(t *testing.T) {
 	defer cancel()
 	s.Shutdown(ctx)
 	if r := <-results; r.err != nil || r.status != http.StatusOK {
-		t.Errorf("a request under way ended with %+v", r)
+		t.Errorf("a request in progress ended with %+v", r)
 	}
 	if c, err := net.Dial("tcp4", at); err == nil {
 		c.Close()

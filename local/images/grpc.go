@@ -87,13 +87,13 @@ func (e *grpcEcho) answer(ctx context.Context) (*grpcechoserver.EchoResponse, er
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
-			a.TlsAssertions = describeGRPC(info.State)
+			a.TlsAssertions = describeGRPCTLS(info.State)
 		}
 	}
 	return &grpcechoserver.EchoResponse{Assertions: a}, nil
 }
 
-func describeGRPC(s tls.ConnectionState) *grpcechoserver.TLSAssertions {
+func describeGRPCTLS(s tls.ConnectionState) *grpcechoserver.TLSAssertions {
 	a := &grpcechoserver.TLSAssertions{
 		Version: versionName(s.Version), NegotiatedProtocol: s.NegotiatedProtocol,
 		ServerName: s.ServerName, CipherSuite: tls.CipherSuiteName(s.CipherSuite),

@@ -36,11 +36,11 @@ type Program struct {
 
 // HasProgram reports whether this package implements the program of a container image. The registry, the tag and the digest
 // in the name of the image have no effect.
-func HasProgram(image string) bool { return mainOf(image) != nil }
+func HasProgram(image string) bool { return programStarter(image) != nil }
 
 // Start starts the program of a container image, which runs until Shutdown. If Start returns an error, nothing runs.
 func Start(image string, cfg Config) (*Program, error) {
-	main := mainOf(image)
+	main := programStarter(image)
 	if main == nil {
 		return nil, fmt.Errorf("no program for image %q", image)
 	}
@@ -54,9 +54,9 @@ func Start(image string, cfg Config) (*Program, error) {
 	return p, nil
 }
 
-// mainOf returns the function that starts the program of an image, or nil if there is none. Only the last element of the
+// programStarter returns the function that starts the program of an image, or nil if there is none. Only the last element of the
 // name of the image, without tag and digest, determines the program.
-func mainOf(image string) func(*Program, Config) error {
+func programStarter(image string) func(*Program, Config) error {
 	name, _, _ := strings.Cut(path.Base(image), "@")
 	name, _, _ = strings.Cut(name, ":")
 	switch name {

@@ -53,7 +53,7 @@ func (in *Inspector) AcceleratorLines(ctx context.Context, arn string) ([]string
 			location := fmt.Sprintf("%s:%s %s", l.Protocol, strings.Join(ports, ","), aws.ToString(g.EndpointGroupRegion))
 			out = append(out, fmt.Sprintf("%s dial=%v", location, aws.ToFloat32(g.TrafficDialPercentage)))
 			for _, e := range g.EndpointDescriptions {
-				out = append(out, fmt.Sprintf("%s %s weight=%d %s", location, shortName(aws.ToString(e.EndpointId)), aws.ToInt32(e.Weight), e.HealthState))
+				out = append(out, fmt.Sprintf("%s %s weight=%d %s", location, loadBalancerNameOf(aws.ToString(e.EndpointId)), aws.ToInt32(e.Weight), e.HealthState))
 			}
 		}
 	}
@@ -61,8 +61,8 @@ func (in *Inspector) AcceleratorLines(ctx context.Context, arn string) ([]string
 	return out, nil
 }
 
-// shortName returns the name of the load balancer if id is the ARN of a load balancer, and id otherwise.
-func shortName(id string) string {
+// loadBalancerNameOf returns the name of the load balancer if id is the ARN of a load balancer, and id otherwise.
+func loadBalancerNameOf(id string) string {
 	parts := strings.Split(id, "/")
 	if len(parts) < 2 {
 		return id

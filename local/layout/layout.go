@@ -59,7 +59,7 @@ const maxNodes = zoneCount * 12
 // placeholders; package vpc replaces them with the IDs in AWS. Plan returns an error if there are too few or too many nodes.
 func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	if nodes < 1 || nodes > maxNodes {
-		return Layout{}, fmt.Errorf("%d nodes: a world has 1 to %d", nodes, maxNodes)
+		return Layout{}, fmt.Errorf("%d nodes: a world can have 1 to %d nodes", nodes, maxNodes)
 	}
 	l := Layout{
 		Cluster:           cluster,

@@ -44,7 +44,7 @@ func TestPlanHasAddressesForAllNodes(t *testing.T) {
 				t.Errorf("%s is in %s, its subnet in %s", n.Name, n.Zone, l.PrivateSubnets[n.Subnet].Zone)
 			}
 			if n.PodRange.Contains(n.Address) {
-				t.Errorf("%s has its address %s among its pods", n.Name, n.Address)
+				t.Errorf("the pod range of %s contains the address of the node, %s", n.Name, n.Address)
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructure
 			crds = nil
 		}
 		if err := a.applyOne(ctx, u); err != nil {
-			return fmt.Errorf("apply %s: %w", Name(u), err)
+			return fmt.Errorf("apply %s: %w", KindAndName(u), err)
 		}
 		if sorted[i].GetKind() == "CustomResourceDefinition" {
 			crds = append(crds, u)
@@ -98,12 +98,12 @@ func (a *Applier) Delete(ctx context.Context, objects []*unstructured.Unstructur
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("delete %s: %w", Name(u), err)
+			return fmt.Errorf("delete %s: %w", KindAndName(u), err)
 		}
 		background := metav1.DeletePropagationBackground
 		err = resource.Delete(ctx, u.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete %s: %w", Name(u), err)
+			return fmt.Errorf("delete %s: %w", KindAndName(u), err)
 		}
 	}
 	return nil
@@ -148,14 +148,14 @@ func (a *Applier) waitForCRDs(ctx context.Context, crds []*unstructured.Unstruct
 		for {
 			live, err := a.Get(ctx, crd)
 			if err != nil {
-				return fmt.Errorf("wait for %s: %w", Name(crd), err)
+				return fmt.Errorf("wait for %s: %w", KindAndName(crd), err)
 			}
 			if isEstablished(live) {
 				break
 			}
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("wait until %s is established: %w", Name(crd), ctx.Err())
+				return fmt.Errorf("wait until %s is established: %w", KindAndName(crd), ctx.Err())
 			case <-time.After(50 * time.Millisecond):
 			}
 		}
@@ -177,8 +177,8 @@ func isEstablished(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// Name returns kind, namespace and name of an object, for messages.
-func Name(u *unstructured.Unstructured) string {
+// KindAndName returns kind, namespace and name of an object, for messages.
+func KindAndName(u *unstructured.Unstructured) string {
 	if u.GetNamespace() == "" {
 		return u.GetKind() + " " + u.GetName()
 	}

@@ -26,11 +26,11 @@ func TestLoadChecked(t *testing.T) {
 			files: map[string]string{"a.yaml": "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}}\n---\n{apiVersion: v1, kind: List, items: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}]}"},
 			names: []string{"a.yaml"},
 		},
-		"a definition among the files makes a kind": {
+		"a CRD among the files defines a kind": {
 			files: map[string]string{"a.yaml": "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g}}", "b.yaml": gadgetCRD},
 			names: []string{"a.yaml", "b.yaml"},
 		},
-		"a definition that is installed makes a kind": {
+		"an installed CRD defines a kind": {
 			files: map[string]string{"a.yaml": "{apiVersion: example.com/v2, kind: Widget, metadata: {name: w}}"},
 			names: []string{"a.yaml"},
 		},

@@ -121,7 +121,7 @@ func Parse(b []byte) ([]*unstructured.Unstructured, error) {
 		}
 		u := &unstructured.Unstructured{Object: object}
 		if u.GetKind() == "" || u.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("document %d: no apiVersion and kind", n)
+			return nil, fmt.Errorf("document %d: apiVersion or kind is missing", n)
 		}
 		if !u.IsList() || !strings.HasSuffix(u.GetKind(), "List") {
 			out = append(out, u)

@@ -18,16 +18,16 @@ func TestParse(t *testing.T) {
 			text: "---\n# only a comment\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n\n---\napiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: a}\n",
 			want: []string{"Namespace a", "Service a/s"},
 		},
-		"lists are taken apart": {
+		"lists are replaced by their items": {
 			text: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: p, namespace: shop}}\n- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n",
 			want: []string{"Pod shop/p", "Namespace shop"},
 		},
-		"nothing is nothing":         {text: ""},
-		"no kind is an error":        {text: "metadata: {name: x}", fail: true},
-		"broken YAML is an error":    {text: "a: [", fail: true},
-		"JSON is YAML":               {text: `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`, want: []string{"Node n"}},
-		"a kind may end with List":   {text: "apiVersion: v1\nkind: WaitList\nmetadata: {name: w}", want: []string{"WaitList w"}},
-		"an empty document is legal": {text: "---\n---\n"},
+		"an empty stream has no objects": {text: ""},
+		"no kind is an error":            {text: "metadata: {name: x}", fail: true},
+		"broken YAML is an error":        {text: "a: [", fail: true},
+		"JSON is YAML":                   {text: `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`, want: []string{"Node n"}},
+		"a kind may end with List":       {text: "apiVersion: v1\nkind: WaitList\nmetadata: {name: w}", want: []string{"WaitList w"}},
+		"an empty document is legal":     {text: "---\n---\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, err := Parse([]byte(c.text))
@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 			}
 			var got []string
 			for _, o := range objects {
-				got = append(got, Name(o))
+				got = append(got, KindAndName(o))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -64,6 +64,6 @@ func TestLoadReadsDirectoriesInOrder(t *testing.T) {
 		t.Errorf("loaded %v", objects)
 	}
 	if _, err := Load(filepath.Join(dir, "missing.yaml")); err == nil {
-		t.Error("a missing file is no error")
+		t.Error("Load returns no error for a missing file")
 	}
 }

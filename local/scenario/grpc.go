@@ -36,7 +36,7 @@ func (s *Scenario) CallGRPC(ctx context.Context, to, host, method string) (*stat
 	}
 	var a echo.Answer
 	if err := json.Unmarshal([]byte(values[0]), &a); err != nil {
-		return nil, nil, fmt.Errorf("the answer's header %s: %w", echo.MetadataKey, err)
+		return nil, nil, fmt.Errorf("header %s of the response: %w", echo.MetadataKey, err)
 	}
 	return st, &a, nil
 }

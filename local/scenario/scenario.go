@@ -50,7 +50,7 @@ func (s *Scenario) FrontendNLBHostname(ctx context.Context, namespace, ingress s
 			return lb.Hostname, nil
 		}
 	}
-	return "", fmt.Errorf("ingress %s/%s shows no network load balancer", namespace, ingress)
+	return "", fmt.Errorf("ingress %s/%s has no frontend NLB in its status", namespace, ingress)
 }
 
 // Hostname returns the DNS name of the load balancer in an Ingress's status, or an error if there is none.
@@ -190,7 +190,7 @@ func replyOf(res *http.Response) (Reply, error) {
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err != nil {
-		return Reply{}, errors.Join(errors.New("read the answer"), err)
+		return Reply{}, errors.Join(errors.New("read the response"), err)
 	}
 	r := Reply{Status: res.StatusCode, Header: res.Header, Body: string(b)}
 	if res.TLS != nil && len(res.TLS.PeerCertificates) > 0 {

@@ -49,7 +49,7 @@ func SendDatagram(ctx context.Context, conn net.Conn, text string) (Reply, error
 		}
 		var a echo.Answer
 		if err := json.Unmarshal(buf[:n], &a); err != nil {
-			return Reply{}, errors.Join(errors.New("read the answer to a datagram"), err)
+			return Reply{}, errors.Join(errors.New("parse the reply to a datagram"), err)
 		}
 		if a.Body == text {
 			return Reply{Status: http.StatusOK, Body: string(buf[:n]), Pod: &a}, nil

@@ -136,7 +136,7 @@ func (r *Region) findOrCreateVPC(ctx context.Context) (vpc string, subnets []str
 		return "", nil, "", err
 	}
 	if len(groups.SecurityGroups) != 1 {
-		return "", nil, "", fmt.Errorf("the network has %d security groups of name %s", len(groups.SecurityGroups), resourceName)
+		return "", nil, "", fmt.Errorf("the VPC has %d security groups with the name %s, want 1", len(groups.SecurityGroups), resourceName)
 	}
 	return vpc, subnets, aws.ToString(groups.SecurityGroups[0].GroupId), nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// checkRegions checks that `fulcrum doctor`, in the environment that up prints for each cluster, uses the region of that
+// checkClustersUseTheirRegions checks that `fulcrum doctor`, in the environment that up prints for each cluster, uses the region of that
 // cluster.
-func checkRegions(t *testing.T, first, second *upProcess, fulcrum string) {
+func checkClustersUseTheirRegions(t *testing.T, first, second *upProcess, fulcrum string) {
 	t.Helper()
 	for r, want := range map[*upProcess]string{first: "us-west-2", second: "eu-west-1"} {
 		out, err := r.shellCommand(fulcrum + " doctor -A").CombinedOutput()
@@ -20,9 +20,9 @@ func checkRegions(t *testing.T, first, second *upProcess, fulcrum string) {
 	}
 }
 
-// checkRefusals checks that `fulcrum-local up` rejects wrong variants of line, which has the arguments for a second cluster
+// checkWrongArgumentsAreRejected checks that `fulcrum-local up` rejects wrong variants of line, which has the arguments for a second cluster
 // that first has printed.
-func checkRefusals(t *testing.T, first *upProcess, line string) {
+func checkWrongArgumentsAreRejected(t *testing.T, first *upProcess, line string) {
 	t.Helper()
 	for _, refused := range []struct{ args, want string }{
 		{"--beside 15", "no world 15 runs"},

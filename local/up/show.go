@@ -21,8 +21,8 @@ func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string
 	fmt.Fprint(out, "\nwith these in the environment, for example:\n  kubectl get ingress -A\n")
 	if w.AWSEndpoint() != "" {
 		fmt.Fprintf(out, "  aws elbv2 describe-load-balancers\n  %s plan   # also: tree, explain, doctor, orphans\n", fulcrum)
-		fmt.Fprintf(out, "  curl %s   # of the controller\n", w.ControllerMetrics())
-		fmt.Fprintf(out, "  %s console   # all of it on a page\n", fulcrum)
+		fmt.Fprintf(out, "  curl %s   # metrics of the controller\n", w.ControllerMetricsURL())
+		fmt.Fprintf(out, "  %s console   # the same in a browser\n", fulcrum)
 		host, port, err := net.SplitHostPort(w.ResolverAddress())
 		if err == nil {
 			fmt.Fprintf(out, "  dig -p %s @%s NAME   # the name of a load balancer\n", port, host)

@@ -38,7 +38,7 @@ func NewCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "fulcrum-local up",
-		Short: "start a world, show how to reach it, run until Ctrl-C",
+		Short: "start a world, print how to use it, and run until Ctrl-C",
 		Example: `  fulcrum-local up -f examples/shop
   fulcrum-local up --controller ./my-controller --controller-args=--log-level=debug
   fulcrum-local up --controller none`,
@@ -56,18 +56,18 @@ func NewCommand() *cobra.Command {
 	fl.StringVar(&f.controller, "controller", "", `path of the controller, or "none" (default: fulcrum beside this program)`)
 	fl.StringArrayVar(&f.controllerArgs, "controller-args", nil, "argument for the controller; may be repeated")
 	fl.BoolVar(&f.webhooks, "webhooks", true, "register the webhooks of Fulcrum in the API server; no effect with a controller other than Fulcrum")
-	fl.BoolVar(&f.console, "console", false, "serve the page of fulcrum console, which shows what is in AWS and why")
+	fl.BoolVar(&f.console, "console", false, "run fulcrum console, a page that shows the resources in AWS and their origin")
 	fl.BoolVar(&f.restart, "restart", false, "restart the controller when it ends, with a back-off of at most 30 seconds")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region of the emulated AWS")
-	fl.IntVar(&f.opts.AWSOfWorld, "beside", 0, "number N of a running world, whose VPC is 10.N.0.0/16; its AWS is used, for a second cluster")
+	fl.IntVar(&f.opts.AWSOfWorld, "beside", 0, "use the AWS of running world N, whose VPC is 10.N.0.0/16, for a second cluster")
 	fl.IntVar(&f.opts.Nodes, "nodes", 3, "number of nodes, in three zones")
 	fl.StringArrayVar(&f.opts.Domains, "domain", nil, "domain with a certificate in ACM, for itself and its subdomains; may be repeated (default: example.com, app.test)")
-	fl.StringVar(&f.opts.GatewayAPI, "gateway-api", "standard", "channel of the CRDs of Gateway API, standard or experimental; empty: no such CRDs")
+	fl.StringVar(&f.opts.GatewayAPI, "gateway-api", "standard", "release channel of the Gateway API CRDs, standard or experimental; empty for none")
 	fl.DurationVar(&f.opts.PropagationDelay, "propagation-delay", 0, "delay until load balancers apply changes that AWS has accepted")
 	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "start only a cluster, without AWS and controller")
 	fl.StringVar(&f.opts.BaseDir, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")
-	fl.BoolVar(&f.opts.KeepState, "keep", false, "leave the state directory with its logs when done, until the next world starts")
+	fl.BoolVar(&f.opts.KeepState, "keep", false, "keep the state directory with its logs after the end, until the next world starts")
 	fl.DurationVar(&f.opts.Timeout, "timeout", world.StartTimeout, "timeout of the start")
 	return cmd
 }
@@ -84,7 +84,7 @@ func (f *flags) runWorld(ctx context.Context, out io.Writer) error {
 	// The commands of Fulcrum find the flags of the controller through its Lease.
 	f.controllerArgs = append([]string{"--enable-leader-election=true", "--leader-election-namespace=" + metav1.NamespaceSystem}, f.controllerArgs...)
 	began := time.Now()
-	progress := func(s world.Step) { fmt.Fprintf(out, "%6.1fs  %s\n", s.Duration.Seconds(), s.Name) }
+	progress := func(s world.Step) { fmt.Fprintf(out, "%6.1fs  %s\n", s.SinceStart.Seconds(), s.Name) }
 	f.opts.Binary, f.opts.AdminController = binary, f.controller != "" && f.controller != noController
 	f.opts.Progress = progress
 	w, err := world.Start(ctx, f.opts)
@@ -109,13 +109,13 @@ func (f *flags) runWorld(ctx context.Context, out io.Writer) error {
 		if err := w.AwaitControllerReady(limit); err != nil {
 			return err
 		}
-		progress(world.Step{Name: filepath.Base(path) + " is ready", Duration: time.Since(began)})
+		progress(world.Step{Name: filepath.Base(path) + " is ready", SinceStart: time.Since(began)})
 	}
 	if f.webhooks {
 		if err := w.InstallWebhooks(ctx); err != nil {
 			return err
 		}
-		progress(world.Step{Name: "the webhooks are registered", Duration: time.Since(began)})
+		progress(world.Step{Name: "the webhooks are registered", SinceStart: time.Since(began)})
 	}
 	watch := newWatcher(out, w, controller{path: path, args: f.controllerArgs, restart: f.restart})
 	printAccess(out, w, cmp.Or(f.opts.AWSOfWorld, w.Number()), fulcrumPath(binary), binary)

@@ -87,7 +87,7 @@ func (r *upProcess) interrupt(t *testing.T) {
 	}
 	r.awaitNoProcess(t)
 	if _, err := os.Stat(r.stateDir); r.stateDir != "" && !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the state directory is still there: %v", err)
+		t.Errorf("the state directory still exists: %v", err)
 	}
 }
 
@@ -108,7 +108,7 @@ func (r *upProcess) processIDs(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		t.Skip("processes are counted in /proc")
+		t.Skip("the test needs /proc to count processes")
 	}
 	var out []string
 	for _, e := range entries {
@@ -229,7 +229,7 @@ func libraryMetrics(t *testing.T) []string {
 		out = append(out, row[1])
 	}
 	if len(out) == 0 {
-		t.Fatal("docs/metrics.md lists none")
+		t.Fatal("docs/metrics.md lists no metrics of controller-runtime")
 	}
 	return out
 }
@@ -318,7 +318,7 @@ func TestUp(t *testing.T) {
 	t.Run("the next start removes what a crash has left", func(t *testing.T) {
 		first.awaitOutput(t, "removed "+own.stateDir+", left by an earlier world\n")
 		if _, err := os.Stat(own.stateDir); first.stateDir != own.stateDir && !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is still there: %v", own.stateDir, err)
+			t.Errorf("%s still exists: %v", own.stateDir, err)
 		}
 	})
 	t.Run("the commands of the README", func(t *testing.T) { testREADMECommands(t, first, fulcrum) })
@@ -328,8 +328,8 @@ func TestUp(t *testing.T) {
 			t.Fatal("up prints no line for another cluster")
 		}
 		second := startUp(t, base, append(strings.Fields(line[1]), "--controller="+fulcrum, "--restart")...)
-		checkRegions(t, first, second, fulcrum)
-		checkRefusals(t, first, line[1])
+		checkClustersUseTheirRegions(t, first, second, fulcrum)
+		checkWrongArgumentsAreRejected(t, first, line[1])
 		t.Run("its controller is started again", func(t *testing.T) {
 			second.killController(t)
 			second.awaitOutput(t, "controller has ended: signal: killed")
@@ -375,7 +375,7 @@ func testREADMECommands(t *testing.T, r *upProcess, fulcrum string) {
 		}
 	}
 	if len(blocks) != 2 || !strings.Contains(blocks[0], "kubectl apply -f examples/first") {
-		t.Fatalf("the README has other commands: %q", blocks)
+		t.Fatalf("the README does not have the two expected blocks of commands: %q", blocks)
 	}
 	for _, block := range blocks {
 		cmd := r.shellCommand("set -e\n" + block)

@@ -60,7 +60,7 @@ func (x *watcher) reportProcesses(now time.Time) {
 		fmt.Fprintf(x.out, "\n%s has ended: %s; its log is %s\n", role, status, x.w.LogPath(role))
 		switch {
 		case role != world.RoleController:
-			fmt.Fprintln(x.out, "this world does not work without it; end it with Ctrl-C and start another")
+			fmt.Fprintln(x.out, "this world does not work without this process; press Ctrl-C and start another world")
 		case x.controller.restart:
 			wait := x.backOff.nextWait(now.Sub(x.controllerStarted))
 			x.restartAt = now.Add(wait)
@@ -100,7 +100,7 @@ func (x *watcher) reportLoadBalancers(ctx context.Context) {
 	}
 	for name := range x.printedLines {
 		if _, exists := now[name]; !exists {
-			fmt.Fprintf(x.out, "\nload balancer %s is gone\n", name)
+			fmt.Fprintf(x.out, "\nload balancer %s was deleted\n", name)
 		}
 	}
 	x.printedLines = now

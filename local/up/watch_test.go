@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestBackOffDoublesUntilTheControllerHasSettled(t *testing.T) {
+func TestRestartBackOffDoublesUntilStableRun(t *testing.T) {
 	var b backOff
 	for i, c := range []struct{ ranFor, want time.Duration }{
 		{time.Hour, time.Second}, // the first exit

@@ -58,7 +58,7 @@ func (w *World) startAWS(ctx context.Context) error {
 	// The permissions apply to the controllers of all local worlds that use this AWS. The local world that runs AWS sets
 	// them.
 	if w.opts.AWSOfWorld == 0 {
-		if err := w.restrictController(ctx); err != nil {
+		if err := w.restrictControllerPermissions(ctx); err != nil {
 			return err
 		}
 	}
@@ -81,10 +81,10 @@ func (w *World) SetPropagationDelay(ctx context.Context, d time.Duration) error 
 	return w.StartRole(ctx, RoleAWS)
 }
 
-// restrictController gives the controller's access key exactly the permissions of three policies in config/iam: the policy
+// restrictControllerPermissions gives the controller's access key exactly the permissions of three policies in config/iam: the policy
 // for the partition of the region, OptionalPolicy and AcceleratorsPolicy.
-func (w *World) restrictController(ctx context.Context) error {
-	policy, err := iam.PolicyOf(store.AWSPartitionOf(w.layout.Region).Name)
+func (w *World) restrictControllerPermissions(ctx context.Context) error {
+	policy, err := iam.PolicyForPartition(store.AWSPartitionOfRegion(w.layout.Region).Name)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (w *World) restrictController(ctx context.Context) error {
 // AWSDenials returns the sorted messages of the AccessDenied errors that AWS has returned to the controller.
 func (w *World) AWSDenials(ctx context.Context) ([]string, error) {
 	var out struct{ Denied map[string]int }
-	if err := readAdminAPI(ctx, w, "permissions", &out); err != nil {
+	if err := readEmulatorAdminAPI(ctx, w, "permissions", &out); err != nil {
 		return nil, err
 	}
 	return slices.Sorted(maps.Keys(out.Denied)), nil
@@ -157,5 +157,5 @@ func encodeKey(key any) ([]byte, error) {
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 	}
-	return nil, fmt.Errorf("keys of type %T are not written", key)
+	return nil, fmt.Errorf("key type %T is not supported", key)
 }

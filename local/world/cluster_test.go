@@ -175,13 +175,13 @@ func testClusterServesPods(t *testing.T, w *world.World) {
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
-			return fmt.Errorf("pod is still there: %v", err)
+			return fmt.Errorf("the pod still exists: %v", err)
 		})
 		if took := time.Since(began); took < gracePeriod-time.Second {
-			t.Errorf("gone after %s; its grace period is %s", took, gracePeriod)
+			t.Errorf("the pod was deleted after %s; its grace period is %s", took, gracePeriod)
 		}
 		if _, err := c.get(ip, 8080); err == nil {
-			t.Error("a pod that is gone answers")
+			t.Error("a deleted pod responds")
 		}
 		c.awaitRunningPods("app=web", 3)
 	})

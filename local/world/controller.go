@@ -25,7 +25,7 @@ func (w *World) ControllerArgs() []string {
 		"--cluster-name=" + w.layout.Cluster,
 		"--aws-region=" + w.layout.Region,
 		"--aws-vpc-id=" + w.layout.VPC,
-		awsclient.Endpoints(w.AWSEndpoint()),
+		awsclient.EndpointsFlag(w.AWSEndpoint()),
 		"--metrics-bind-addr=" + w.controlHostPort(portMetrics),
 		"--health-probe-bind-addr=" + w.controlHostPort(portHealth),
 		"--webhook-bind-port=" + strconv.Itoa(w.WebhookPort()),
@@ -62,7 +62,7 @@ func (w *World) controllerEnv() []string {
 // controller is ready; see AwaitControllerReady.
 func (w *World) StartController(binary string, args ...string) error {
 	if w.opts.WithoutAWS {
-		return errors.New("world: no controller without AWS")
+		return errors.New("world: a controller cannot run without AWS")
 	}
 	path, err := filepath.Abs(binary)
 	if err != nil {
@@ -148,7 +148,7 @@ func (w *World) ExportCommands() string {
 	return b.String()
 }
 
-// ControllerMetrics returns the URL of the controller's metrics.
-func (w *World) ControllerMetrics() string {
+// ControllerMetricsURL returns the URL of the controller's metrics.
+func (w *World) ControllerMetricsURL() string {
 	return fmt.Sprintf("http://%s/metrics", w.controlHostPort(portMetrics))
 }

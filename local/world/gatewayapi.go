@@ -39,7 +39,7 @@ func gatewayAPI(channel string) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("world: the CRDs of Gateway API are not in %s; `go mod download %s` puts them there: %w", dir, module, fs.ErrNotExist)
+		return nil, fmt.Errorf("world: the CRDs of the Gateway API are not in %s; run `go mod download %s`: %w", dir, module, fs.ErrNotExist)
 	}
 	slices.Sort(files)
 	return manifest.Load(files...)

@@ -102,11 +102,11 @@ type emulatedLoadBalancer struct {
 }
 
 func (w *World) emulatedLoadBalancers(ctx context.Context) (out []emulatedLoadBalancer, err error) {
-	return out, readAdminAPI(ctx, w, "loadbalancers", &out)
+	return out, readEmulatorAdminAPI(ctx, w, "loadbalancers", &out)
 }
 
-// readAdminAPI reads the JSON document at path what of the emulator's admin API into out.
-func readAdminAPI(ctx context.Context, w *World, what string, out any) error {
+// readEmulatorAdminAPI reads the JSON document at path what of the emulator's admin API into out.
+func readEmulatorAdminAPI(ctx context.Context, w *World, what string, out any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.AWSEndpoint()+"/_fulcrum/"+what, nil)
 	if err != nil {
 		return err
@@ -133,9 +133,9 @@ type emulatedAccelerator struct {
 	} `json:"Entrances"`
 }
 
-// shiftedEndpoint returns the host:port on this machine for a port of a load balancer node or accelerator, if it listens on
-// another port because the user may not open port. node is its loopback address. Otherwise shiftedEndpoint returns false.
-func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port string, udp bool) (string, bool) {
+// remappedEndpoint returns the host:port on this machine for a port of a load balancer node or accelerator, if it listens on
+// another port because the user may not open port. node is its loopback address. Otherwise remappedEndpoint returns false.
+func (w *World) remappedEndpoint(ctx context.Context, node netip.Addr, port string, udp bool) (string, bool) {
 	served, err := w.emulatedLoadBalancers(ctx)
 	if err != nil {
 		return "", false
@@ -148,7 +148,7 @@ func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port strin
 		}
 	}
 	var accelerators []emulatedAccelerator
-	if readAdminAPI(ctx, w, "accelerators", &accelerators) != nil {
+	if readEmulatorAdminAPI(ctx, w, "accelerators", &accelerators) != nil {
 		return "", false
 	}
 	for _, a := range accelerators {
@@ -233,8 +233,8 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 		var last error
 		udp := strings.HasPrefix(network, "udp")
 		for _, a := range addrs {
-			if udp && isShifted(port) { // a dial to a closed UDP port does not fail
-				if endpoint, ok := w.shiftedEndpoint(ctx, a, port, udp); ok {
+			if udp && isRemappedPort(port) { // a dial to a closed UDP port does not fail
+				if endpoint, ok := w.remappedEndpoint(ctx, a, port, udp); ok {
 					return d.DialContext(ctx, network, endpoint)
 				}
 			}
@@ -243,7 +243,7 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 				return c, nil
 			}
 			last = err
-			if endpoint, ok := w.shiftedEndpoint(ctx, a, port, udp); ok {
+			if endpoint, ok := w.remappedEndpoint(ctx, a, port, udp); ok {
 				if c, err = d.DialContext(ctx, network, endpoint); err == nil {
 					return c, nil
 				}
@@ -253,8 +253,8 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 	}
 }
 
-// isShifted reports whether load balancers listen on another port of this machine, because this user may not open port.
-func isShifted(port string) bool {
+// isRemappedPort reports whether load balancers listen on another port of this machine, because this user may not open port.
+func isRemappedPort(port string) bool {
 	n, err := strconv.Atoi(port)
 	return err == nil && loopback.Port(n) != n
 }

@@ -23,10 +23,10 @@ type Options struct {
 	Cluster string
 	// Region is the region of the emulated AWS, and determines its partition. Default: "us-west-2".
 	Region string
-	// Processors is the maximum number of processors that each role may use, except RoleAWS and RoleAgent, which serve the
+	// ProcessorsPerRole is the maximum number of processors that each role may use, except RoleAWS and RoleAgent, which serve the
 	// traffic. One is enough if several local worlds run at the same time, and reduces the CPU time of an idle API server.
 	// Default: all.
-	Processors int
+	ProcessorsPerRole int
 	// Nodes is the number of nodes, spread over three availability zones. Default: 3.
 	Nodes int
 	// WithoutAWS starts only a cluster with nodes and pods. No controller can run in it.
@@ -71,8 +71,8 @@ type Options struct {
 // Step is a completed step of Start.
 type Step struct {
 	Name string
-	// Duration is the time since Start was called.
-	Duration time.Duration
+	// SinceStart is the time since Start was called.
+	SinceStart time.Duration
 }
 
 // assetPath returns the path of a role's program in AssetsDir, or an empty string if Binary runs the role.

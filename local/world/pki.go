@@ -34,7 +34,7 @@ type credentials struct {
 // config/rbac.
 const (
 	userAdmin      = "fulcrum-local"
-	userController = rbac.User
+	userController = rbac.ServiceAccountUser
 )
 
 // newCredentials creates directory dir with a CA, the certificates of the API server, the key of service account tokens and

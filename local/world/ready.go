@@ -74,7 +74,7 @@ func httpOKCondition(url string) readyCondition {
 		}
 		res.Body.Close()
 		if res.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s answers %s", url, res.Status)
+			return fmt.Errorf("%s returned status %s", url, res.Status)
 		}
 		return nil
 	}

@@ -156,8 +156,8 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			args = append(args, "--provisioning-delay=0s")
 		}
 	}
-	if w.opts.Processors > 0 && role != RoleAWS && role != RoleAgent {
-		env = append(env, "GOMAXPROCS="+strconv.Itoa(w.opts.Processors))
+	if w.opts.ProcessorsPerRole > 0 && role != RoleAWS && role != RoleAgent {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(w.opts.ProcessorsPerRole))
 	}
 	return append([]string{role}, args...), env
 }

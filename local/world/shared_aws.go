@@ -28,10 +28,10 @@ func (o Options) checkSharedAWS() error {
 	case l.AWS == "":
 		return fmt.Errorf("world: world %d has no AWS", o.AWSOfWorld)
 	case l.AWS != "http://"+hostPort(o.AWSOfWorld, portAWS):
-		return fmt.Errorf("world: world %d has no AWS of its own but uses %s; choose the world that runs it", o.AWSOfWorld, l.AWS)
+		return fmt.Errorf("world: world %d has no AWS of its own but uses %s; choose the world that runs this AWS", o.AWSOfWorld, l.AWS)
 	case l.Cluster == o.Cluster:
 		return fmt.Errorf("world: the cluster of world %d also has the name %q, so tags could not distinguish their load balancers; use another cluster name", o.AWSOfWorld, o.Cluster)
-	case store.AWSPartitionOf(l.Region).Name != store.AWSPartitionOf(o.Region).Name:
+	case store.AWSPartitionOfRegion(l.Region).Name != store.AWSPartitionOfRegion(o.Region).Name:
 		return fmt.Errorf("world: region %s is in another partition than %s, the region of world %d", o.Region, l.Region, o.AWSOfWorld)
 	}
 	return nil

@@ -20,9 +20,9 @@ import (
 const (
 	// webhookCertificate is the name, without extension, of the files with the certificate of the webhooks.
 	webhookCertificate = "webhooks"
-	// webhookCaller is the name, without extension, of the files with the client certificate of the API server for
+	// webhookClientCertificate is the name, without extension, of the files with the client certificate of the API server for
 	// webhooks.
-	webhookCaller = "webhook-caller"
+	webhookClientCertificate = "webhook-caller"
 )
 
 // admissionConfig makes the API server authenticate to all webhooks with a client certificate:
@@ -36,7 +36,7 @@ plugins:
   configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, kubeConfigFile: %[1]q}
 `
 
-const webhookCallers = `apiVersion: v1
+const webhookClientKubeconfig = `apiVersion: v1
 kind: Config
 users:
 - name: '*'
@@ -50,11 +50,11 @@ func (c *credentials) writeAdmissionConfig() error {
 	if err != nil {
 		return err
 	}
-	if err := c.issueCert(x509.ExtKeyUsageClientAuth, webhookCaller, key, []string{"webhook-caller"}, nil); err != nil {
+	if err := c.issueCert(x509.ExtKeyUsageClientAuth, webhookClientCertificate, key, []string{"webhook-caller"}, nil); err != nil {
 		return err
 	}
 	callers := c.path("webhook-callers.kubeconfig")
-	if err := os.WriteFile(callers, fmt.Appendf(nil, webhookCallers, c.path(webhookCaller+".crt"), c.path(webhookCaller+".key")), 0o600); err != nil {
+	if err := os.WriteFile(callers, fmt.Appendf(nil, webhookClientKubeconfig, c.path(webhookClientCertificate+".crt"), c.path(webhookClientCertificate+".key")), 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(c.path("admission.yaml"), fmt.Appendf(nil, admissionConfig, callers), 0o600)

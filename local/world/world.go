@@ -214,7 +214,7 @@ func (w *World) applyManifests(ctx context.Context) error {
 func (w *World) reportStep(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.opts.Progress(Step{Name: name, Duration: time.Since(w.startedAt)})
+	w.opts.Progress(Step{Name: name, SinceStart: time.Since(w.startedAt)})
 }
 
 // StartRole starts the process of a role other than RoleController and RoleConsole. It waits until etcd, the API server or
@@ -242,7 +242,7 @@ func (w *World) startProcess(role, path string, args, env []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return errors.New("world: closed")
+		return errors.New("world: the local world is closed")
 	}
 	if p := w.processes[role]; p != nil && p.IsAlive() {
 		return fmt.Errorf("world: %s is already running", role)

@@ -35,7 +35,7 @@ type PooledWorld struct {
 	pool          *Pool
 	optionsKey    string // text of the options that must be equal, see Acquire
 	inUse         bool
-	state         *kubernetesState
+	state         *objectCleaner
 	objectsBefore map[string]object // objects in the cluster before the test, by object.String
 	aws           *inspect.Inspector
 	inventory     inspect.Inventory // resources in AWS before the test
@@ -76,7 +76,7 @@ func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, error) {
 	opts.AdminController = opts.AdminController || TestsOtherController()
 	opts.GatewayAPI = cmp.Or(opts.GatewayAPI, "standard")
-	opts.Processors = cmp.Or(opts.Processors, 1)
+	opts.ProcessorsPerRole = cmp.Or(opts.ProcessorsPerRole, 1)
 	delay := opts.PropagationDelay
 	opts.PropagationDelay = 0
 	kind := fmt.Sprintf("%+v", struct {
@@ -127,7 +127,7 @@ func (l *PooledWorld) start(ctx context.Context, opts world.Options) error {
 	if l.World, err = world.Start(ctx, opts); err != nil {
 		return err
 	}
-	if l.state, err = newKubernetesState(l.World); err != nil {
+	if l.state, err = newObjectCleaner(l.World); err != nil {
 		return err
 	}
 	l.aws = inspect.New(l.AWSConfig(), l.Layout().VPC)
@@ -150,7 +150,7 @@ func (l *PooledWorld) recordState(ctx context.Context) error {
 			if name, ok := strings.CutPrefix(o, "namespaces "); ok {
 				for _, made := range []string{"serviceaccounts " + name + "/default", "configmaps " + name + "/kube-root-ca.crt"} {
 					if _, ok := l.objectsBefore[made]; !ok {
-						return errors.New("Kubernetes has not made " + made)
+						return errors.New("Kubernetes has not created " + made)
 					}
 				}
 			}
@@ -250,7 +250,7 @@ func (l *PooledWorld) checkControllerCleanup(ctx context.Context) (map[string]ob
 		return nil, fmt.Errorf("left in AWS: %s", strings.Join(left, "; "))
 	}
 	if lost := l.inventory.Minus(found); len(lost) > 0 {
-		return nil, fmt.Errorf("lost in AWS: %s", strings.Join(lost, "; "))
+		return nil, fmt.Errorf("missing in AWS: %s", strings.Join(lost, "; "))
 	}
 	now, err := l.state.allObjects(ctx)
 	if err != nil {
@@ -324,7 +324,7 @@ func (l *PooledWorld) clearEmulatorList(ctx context.Context, list string) error 
 		return err
 	}
 	if res.StatusCode/100 != 2 {
-		err = fmt.Errorf("empty the list of %s: %s", list, res.Status)
+		err = fmt.Errorf("clear the list of %s: %s", list, res.Status)
 	}
 	return errors.Join(err, res.Body.Close())
 }

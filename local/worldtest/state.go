@@ -19,18 +19,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// kubernetesState reads and deletes the objects of a cluster. With it, Pool restores the state of a cluster after a test.
-type kubernetesState struct {
+// objectCleaner reads and deletes the objects of a cluster. With it, Pool restores the state of a cluster after a test.
+type objectCleaner struct {
 	w        *world.World
 	metadata metadata.Interface
 }
 
-func newKubernetesState(w *world.World) (*kubernetesState, error) {
+func newObjectCleaner(w *world.World) (*objectCleaner, error) {
 	client, err := metadata.NewForConfig(w.RESTConfig())
 	if err != nil {
 		return nil, err
 	}
-	return &kubernetesState{w: w, metadata: client}, nil
+	return &objectCleaner{w: w, metadata: client}, nil
 }
 
 // object identifies an object of a cluster, and contains the data that objectDifference and the clean-up need.
@@ -51,7 +51,7 @@ func (o object) String() string {
 
 // resources returns the resources whose objects are compared: all that can be listed and deleted, except Events and
 // Endpoints. Endpoints are omitted because EndpointSlices contain the same data.
-func (k *kubernetesState) resources() (map[schema.GroupVersionResource]struct{}, error) {
+func (k *objectCleaner) resources() (map[schema.GroupVersionResource]struct{}, error) {
 	lists, err := k.w.KubeClient().Discovery().ServerPreferredResources()
 	if err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func isHeartbeatLease(namespace, name string) bool {
 }
 
 // objects returns the objects of resources, except heartbeat Leases, by object.String.
-func (k *kubernetesState) objects(ctx context.Context, resources map[schema.GroupVersionResource]struct{}) (map[string]object, error) {
-	nodes, err := k.nodes(ctx)
+func (k *objectCleaner) objects(ctx context.Context, resources map[schema.GroupVersionResource]struct{}) (map[string]object, error) {
+	nodes, err := k.nodeSpecs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +105,9 @@ func (k *kubernetesState) objects(ctx context.Context, resources map[schema.Grou
 	return out, nil
 }
 
-// nodes returns the specs of the nodes as text, by name. They are needed because the generation of a Node does not change
+// nodeSpecs returns the specs of the nodes as text, by name. They are needed because the generation of a Node does not change
 // with its spec.
-func (k *kubernetesState) nodes(ctx context.Context) (map[string]string, error) {
+func (k *objectCleaner) nodeSpecs(ctx context.Context) (map[string]string, error) {
 	list, err := k.w.KubeClient().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (k *kubernetesState) nodes(ctx context.Context) (map[string]string, error) 
 
 // delete deletes an object without a grace period. It does not delete objects that Kubernetes deletes: objects with an
 // owner, except pods, and service accounts and ConfigMaps in namespaces that are not in before.
-func (k *kubernetesState) delete(ctx context.Context, o object, before map[string]object) error {
+func (k *objectCleaner) delete(ctx context.Context, o object, before map[string]object) error {
 	_, namespaceRemains := before["namespaces "+o.namespace]
 	isDefaultKind := o.resource.Resource == "serviceaccounts" || o.resource.Resource == "configmaps"
 	if o.hasOwner && !o.isPod() || o.namespace != "" && !namespaceRemains && isDefaultKind {
@@ -137,7 +137,7 @@ func (k *kubernetesState) delete(ctx context.Context, o object, before map[strin
 }
 
 // deleteEvents deletes all Events in the namespaces in before, because the next test may create objects with the same names.
-func (k *kubernetesState) deleteEvents(ctx context.Context, before map[string]object) error {
+func (k *objectCleaner) deleteEvents(ctx context.Context, before map[string]object) error {
 	var errs []error
 	for _, o := range before {
 		if o.resource.Resource == "namespaces" {
@@ -148,7 +148,7 @@ func (k *kubernetesState) deleteEvents(ctx context.Context, before map[string]ob
 }
 
 // allObjects returns the objects of all resources, by object.String.
-func (k *kubernetesState) allObjects(ctx context.Context) (map[string]object, error) {
+func (k *objectCleaner) allObjects(ctx context.Context) (map[string]object, error) {
 	resources, err := k.resources()
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func objectDifference(before, now map[string]object) (objects []object, err erro
 		switch was, ok := before[name]; {
 		case !ok:
 			objects = append(objects, o)
-			texts = append(texts, name+" is left")
+			texts = append(texts, name+" still exists")
 		case was.editVersion != o.editVersion:
 			objects = append(objects, o)
 			texts = append(texts, fmt.Sprintf("%s was %s and is %s", name, was.editVersion, o.editVersion))
@@ -173,7 +173,7 @@ func objectDifference(before, now map[string]object) (objects []object, err erro
 	for name, o := range before {
 		if _, ok := now[name]; !ok {
 			objects = append(objects, o)
-			texts = append(texts, name+" is gone")
+			texts = append(texts, name+" is missing")
 		}
 	}
 	if len(objects) == 0 {

@@ -29,7 +29,7 @@ const ControllerVariable = "FULCRUM_CONTROLLER"
 // minutes.
 func BinaryPath(t testing.TB) string {
 	t.Helper()
-	return build(t, "local", "fulcrum-local")
+	return buildProgram(t, "local", "fulcrum-local")
 }
 
 // TestsOtherController reports whether ControllerVariable is set. Local worlds then have Options.AdminController, because
@@ -43,7 +43,7 @@ func ControllerPath(t testing.TB) string {
 	if p := os.Getenv(ControllerVariable); p != "" {
 		return p
 	}
-	return build(t, ".", "fulcrum")
+	return buildProgram(t, ".", "fulcrum")
 }
 
 // NewApplier returns a function that applies YAML manifests to the cluster of w. The function fails the test on an error.
@@ -69,13 +69,13 @@ func NewApplier(t testing.TB, w *world.World) func(docs string) {
 // charts.
 func ClientPath(t testing.TB, name string) string {
 	t.Helper()
-	return build(t, "charts", name)
+	return buildProgram(t, "charts", name)
 }
 
 // ProgramPath returns the path of the program ./cmd/name of a module. module is the directory of the module, "." or "local".
 func ProgramPath(t testing.TB, module, name string) string {
 	t.Helper()
-	return build(t, module, name)
+	return buildProgram(t, module, name)
 }
 
 // SourceRoot returns the directory of the source tree.
@@ -88,9 +88,9 @@ func SourceRoot(t testing.TB) string {
 	return strings.TrimSpace(string(root))
 }
 
-// build returns the path of the program ./cmd/name of a module. If BinVariable is set, the program is in that directory;
+// buildProgram returns the path of the program ./cmd/name of a module. If BinVariable is set, the program is in that directory;
 // otherwise build builds it as `make build` does. module is the directory of the module in the source tree.
-func build(t testing.TB, module, name string) string {
+func buildProgram(t testing.TB, module, name string) string {
 	t.Helper()
 	if bin := os.Getenv(BinVariable); bin != "" {
 		return filepath.Join(bin, name)
@@ -136,10 +136,10 @@ func Start(t testing.TB, opts world.Options) *world.World {
 		opts.Binary = BinaryPath(t)
 	}
 	if opts.Progress == nil {
-		opts.Progress = func(s world.Step) { t.Logf("%5.1fs %s", s.Duration.Seconds(), s.Name) }
+		opts.Progress = func(s world.Step) { t.Logf("%5.1fs %s", s.SinceStart.Seconds(), s.Name) }
 	}
 	opts.AdminController = opts.AdminController || TestsOtherController()
-	opts.Processors = cmp.Or(opts.Processors, 1)
+	opts.ProcessorsPerRole = cmp.Or(opts.ProcessorsPerRole, 1)
 	w, err := world.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)

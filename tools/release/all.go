@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// platforms is the default of the flag --platforms of a release. The image contains only the Linux platforms.
-const platforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
+// defaultPlatforms is the default of the flag --platforms of a release. The image contains only the Linux platforms.
+const defaultPlatforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
 // publishSettings contains the values of tools/release/release.yaml: the registries and URLs of the release.
 type publishSettings struct {
@@ -102,7 +102,7 @@ func parseRelease(args []string) (*fullRelease, error) {
 		return nil, fmt.Errorf("unknown command %q; use \"release image\" for the image alone, or no command for the whole release", f.Arg(0))
 	}
 	var err error
-	if a.settings, err = parseFlags(append([]string{"--source=" + a.repositoryDir, "--platforms=" + platforms}, rest...)); err != nil {
+	if a.settings, err = parseFlags(append([]string{"--source=" + a.repositoryDir, "--platforms=" + defaultPlatforms}, rest...)); err != nil {
 		return nil, err
 	}
 	if !versionPattern.MatchString(a.release.version) {

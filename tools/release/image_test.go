@@ -74,7 +74,7 @@ func TestImage(t *testing.T) {
 	out, digest := buildImage(t)
 	top, manifest := readLayout(t, out, "image")
 	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest.String() != digest {
-		t.Fatalf("the layout has %v, want only %s, so that a client pushes it without being asked which", manifest.Manifests, digest)
+		t.Fatalf("the layout has %v, want only %s, so that a client need not choose an image", manifest.Manifests, digest)
 	}
 	index, err := top.ImageIndex(manifest.Manifests[0].Digest)
 	if err != nil {
@@ -115,17 +115,17 @@ func TestImage(t *testing.T) {
 			t.Errorf("%s has a program for %v", config.Architecture, program.Machine)
 		}
 		if _, err := program.DynamicSymbols(); !errors.Is(err, elf.ErrNoSymbols) {
-			t.Errorf("%s: the program is linked against libraries, which the image has not (%v)", config.Architecture, err)
+			t.Errorf("%s: the program is linked dynamically, but the image has no libraries (%v)", config.Architecture, err)
 		}
 		if n := bytes.Count(files["etc/ssl/certs/ca-certificates.crt"], []byte("BEGIN CERTIFICATE")); n < 50 {
-			t.Errorf("%d certificate authorities", n)
+			t.Errorf("%d certificate authorities, want at least 50", n)
 		}
 		beside, err := os.ReadFile(filepath.Join(out, "sbom-linux-"+config.Architecture+".cdx.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(beside, files["usr/share/sbom/fulcrum.cdx.json"]) {
-			t.Errorf("%s: the SBOM beside the image is not the one in it", config.Architecture)
+			t.Errorf("%s: the SBOM file differs from the SBOM in the image", config.Architecture)
 		}
 		delete(machines, config.Architecture)
 	}

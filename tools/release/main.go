@@ -106,7 +106,7 @@ func parseFlags(args []string) (settings, error) {
 	f.StringVar(&s.release.version, "version", "development", "version that the program prints")
 	f.StringVar(&s.release.commit, "commit", "unknown", "commit that the program prints")
 	f.StringVar(&date, "date", "1970-01-01T00:00:00Z", "time of the commit (RFC 3339), used for all times in the image")
-	f.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms")
+	f.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms as OS/ARCHITECTURE, separated by commas")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
@@ -118,12 +118,12 @@ func parseFlags(args []string) (settings, error) {
 	}
 	for _, v := range [][2]string{{"--version", s.release.version}, {"--commit", s.release.commit}} {
 		if !linkerValuePattern.MatchString(v[1]) {
-			return s, fmt.Errorf("%s %q has characters other than letters, digits and ._+-; name a version as of git describe", v[0], v[1])
+			return s, fmt.Errorf("%s %q has characters other than letters, digits and ._+-; use a version such as git describe prints", v[0], v[1])
 		}
 	}
 	var err error
 	if s.release.date, err = time.Parse(time.RFC3339, date); err != nil {
-		return s, fmt.Errorf("--date %q is not a time as in RFC 3339, such as 2026-01-31T12:00:00Z", date)
+		return s, fmt.Errorf("--date %q is not an RFC 3339 time, such as 2026-01-31T12:00:00Z", date)
 	}
 	s.release.date = s.release.date.UTC()
 	for _, text := range strings.Split(platforms, ",") {

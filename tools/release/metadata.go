@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// shells are the shells for which the program prints completion scripts.
-var shells = []string{"bash", "fish", "powershell", "zsh"}
+// completionShells are the shells for which the program prints completion scripts.
+var completionShells = []string{"bash", "fish", "powershell", "zsh"}
 
 // addCompletions adds an archive of completion scripts. It runs the program for the platform of this machine, which prints
 // them, and returns an error if there is no such program.
@@ -29,7 +29,7 @@ func (a *fullRelease) addCompletions(ctx context.Context, programs []program) er
 		return p.platform.OS == runtime.GOOS && p.platform.Architecture == runtime.GOARCH
 	})
 	if i < 0 {
-		return fmt.Errorf("completions are printed by the program, and none of the platforms is %s/%s, of this machine", runtime.GOOS, runtime.GOARCH)
+		return fmt.Errorf("--platforms lacks %s/%s, the platform of this machine, whose program prints the completion scripts", runtime.GOOS, runtime.GOARCH)
 	}
 	work, err := os.MkdirTemp("", "fulcrum-release-")
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *fullRelease) addCompletions(ctx context.Context, programs []program) er
 		return err
 	}
 	var entries []file
-	for _, shell := range shells {
+	for _, shell := range completionShells {
 		text, err := exec.CommandContext(ctx, path, "completion", shell).Output()
 		if err != nil {
 			return fmt.Errorf("completion for %s: %w", shell, err)
@@ -103,7 +103,7 @@ func (a *fullRelease) addChangelog(ctx context.Context) error {
 	if last, err := git("describe", "--tags", "--abbrev=0", "--match=v*", to+"^"); err == nil && last != "" {
 		since, span = last, last+".."+to
 	}
-	fmt.Fprintf(&out, "The upgrade from %s and the way back are tested; docs/upgrades.md lists what is kept.\n\n", strings.Join(a.publishing.UpgradesFrom, ", "))
+	fmt.Fprintf(&out, "The upgrade from %s and the downgrade are tested; docs/upgrades.md lists what does not change.\n\n", strings.Join(a.publishing.UpgradesFrom, ", "))
 	subjects, err := git("log", "--no-merges", "--format=%s", span)
 	if err != nil {
 		fmt.Fprintln(&out, "The commits are not known, because this release was not built in a git repository.")

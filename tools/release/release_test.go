@@ -40,8 +40,8 @@ func createRelease(t *testing.T) string {
 	return out
 }
 
-// filesBelow returns the SHA-256 digests of all files in a folder and its subfolders, by path from the folder.
-func filesBelow(t *testing.T, dir string) map[string]string {
+// fileDigests returns the SHA-256 digests of all files in a folder and its subfolders, by path from the folder.
+func fileDigests(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(p string, d fs.DirEntry, err error) error {
@@ -92,10 +92,10 @@ func unpackArchive(t *testing.T, data []byte) map[string]string {
 }
 
 func TestTwoReleasesAreTheSame(t *testing.T) {
-	first, second := filesBelow(t, createRelease(t)), filesBelow(t, createRelease(t))
+	first, second := fileDigests(t, createRelease(t)), fileDigests(t, createRelease(t))
 	for name, sum := range first {
 		if second[name] != sum {
-			t.Errorf("%s differs from one release to the other", name)
+			t.Errorf("%s differs between the two releases", name)
 		}
 	}
 	if len(first) != len(second) || len(first) < 20 {
@@ -105,7 +105,7 @@ func TestTwoReleasesAreTheSame(t *testing.T) {
 
 func TestRelease(t *testing.T) {
 	out := createRelease(t)
-	files := filesBelow(t, out)
+	files := fileDigests(t, out)
 
 	// Checksums and provenance list every file for download with its digest.
 	sums := map[string]string{}
@@ -134,10 +134,10 @@ func TestRelease(t *testing.T) {
 			continue
 		}
 		if sums[name] != sum {
-			t.Errorf("SHA256SUMS has %q of %s, which is %s", sums[name], name, sum)
+			t.Errorf("SHA256SUMS has %q for %s, but its digest is %s", sums[name], name, sum)
 		}
 		if name != "provenance.intoto.json" && stated[name] != sum {
-			t.Errorf("the provenance has %q of %s, which is %s", stated[name], name, sum)
+			t.Errorf("the provenance has %q for %s, but its digest is %s", stated[name], name, sum)
 		}
 	}
 	if statement.Type != "https://in-toto.io/Statement/v1" || statement.Predicate.BuildDefinition.ResolvedDependencies[0].Digest["gitCommit"] != "c0ffee" {
@@ -163,12 +163,12 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if values.Image.Digest != index.Manifests[0].Digest.String() || values.Image.Repository != names.Image || stated[names.Image] != index.Manifests[0].Digest.Hex {
-		t.Errorf("the chart has the image %+v, which is %s", values.Image, index.Manifests[0].Digest)
+		t.Errorf("the chart has the image %+v, but the digest of the image is %s", values.Image, index.Manifests[0].Digest)
 	}
 	if about.Version != "0.9.0" || about.AppVersion != "v0.9.0" {
 		t.Errorf("the chart is %+v", about)
 	}
-	for name := range filesBelow(t, "../../charts/fulcrum") {
+	for name := range fileDigests(t, "../../charts/fulcrum") {
 		if _, ok := chart["fulcrum/"+name]; !ok {
 			t.Errorf("the chart lacks %s", name)
 		}
@@ -199,7 +199,7 @@ func TestRelease(t *testing.T) {
 	for _, p := range plugin.Spec.Platforms {
 		name := strings.TrimPrefix(p.URI, names.Downloads+"/v0.9.0/")
 		if files[name] != p.SHA256 {
-			t.Errorf("the plugin names %s with digest %s, which is %q", p.URI, p.SHA256, files[name])
+			t.Errorf("the krew manifest has %s with digest %s, but the digest of the file is %q", p.URI, p.SHA256, files[name])
 		}
 		if name, ok := strings.CutSuffix(name, ".tar.gz"); ok {
 			if got := unpackArchive(t, readFile(t, out, name+".tar.gz")); got[p.Bin] == "" || got["LICENSE"] == "" {
@@ -219,7 +219,7 @@ func TestRelease(t *testing.T) {
 	if len(plugin.Spec.Platforms) < 3 || plugin.Spec.Version != "v0.9.0" {
 		t.Errorf("the plugin is %+v", plugin)
 	}
-	if got := unpackArchive(t, readFile(t, out, "completions.tar.gz")); got["fulcrum.zsh"] != "# completion for zsh\n" || len(got) != len(shells) {
+	if got := unpackArchive(t, readFile(t, out, "completions.tar.gz")); got["fulcrum.zsh"] != "# completion for zsh\n" || len(got) != len(completionShells) {
 		t.Errorf("completions: %q", got)
 	}
 	for name, want := range map[string]string{"crds.yaml": "globalaccelerators.aga.k8s.aws", "rbac.yaml": "kind: ClusterRole", "webhooks.yaml": "ValidatingWebhookConfiguration", "CHANGELOG.md": "# v0.9.0\n", "differences.md": "#"} {
@@ -228,7 +228,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	if got := unpackArchive(t, readFile(t, out, "iam-policies.tar.gz")); got["policy.json"] == "" || got["accelerators.json"] == "" {
-		t.Errorf("policies: %d", len(got))
+		t.Errorf("iam-policies.tar.gz has %d files, but lacks policy.json or accelerators.json", len(got))
 	}
 }
 

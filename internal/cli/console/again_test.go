@@ -21,14 +21,14 @@ func TestPageRequestsFullRefresh(t *testing.T) {
 			t.Errorf("AWS is read at %v, want %v", l.fullRefreshes(), want)
 		}
 		after := latestState(t, v)
-		if after.fullRefreshes != before.fullRefreshes+1 || after.fullRefreshWanted {
-			t.Errorf("%d full refreshes, and %d before; wanted %v", after.fullRefreshes, before.fullRefreshes, after.fullRefreshWanted)
+		if after.fullRefreshCount != before.fullRefreshCount+1 || after.fullRefreshWanted {
+			t.Errorf("%d full refreshes, and %d before; wanted %v", after.fullRefreshCount, before.fullRefreshCount, after.fullRefreshWanted)
 		}
 	})
 }
 
-// TestPageReceivesTimeOfFullRefresh checks that a page receives the time of a full refresh that has to wait for the budget, and
-// that the refresh runs at that time.
+// TestPageReceivesTimeOfFullRefresh checks that a page receives the time of a full refresh that has to wait for the budget,
+// and that the refresh runs at that time.
 func TestPageReceivesTimeOfFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -90,8 +90,8 @@ func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 	})
 }
 
-// TestRefreshAboveCallBudgetIsDelayed checks full refreshes with three times as many calls as the budget of a minute. They run
-// every three minutes, so that the average number of calls is within the budget.
+// TestRefreshAboveCallBudgetIsDelayed checks full refreshes with three times as many calls as the budget of a minute. They
+// run every three minutes, so that the average number of calls is within the budget.
 func TestRefreshAboveCallBudgetIsDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)

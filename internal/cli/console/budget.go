@@ -13,10 +13,11 @@ type callBudget struct {
 	totalCalls int64 // calls that countCalls has recorded
 	// lastMinute has the calls of the last minute, oldest first.
 	lastMinute []timedCalls
-	// withinBudgetAt is the time at which the average rate of the calls of all refreshes so far is within the budget. A refresh
-	// that no page requested, or that needs more calls than perMinute, does not start before it.
+	// withinBudgetAt is the time at which the average rate of the calls of all refreshes so far is within the budget. A
+	// refresh that no page requested, or that needs more calls than perMinute, does not start before it.
 	withinBudgetAt time.Time
-	// pageCalls are the calls that the commands of a page are expected to make after a refresh, and the time of that refresh.
+	// pageCalls are the calls that the commands of a page are expected to make after a refresh, and the time of that
+	// refresh.
 	pageCalls timedCalls
 }
 
@@ -26,8 +27,8 @@ type timedCalls struct {
 	n      int
 }
 
-// countCalls records that the program has made total calls so far. It records new calls as made at now, because their time is
-// not known. It removes calls older than a minute.
+// countCalls records that the program has made total calls so far. It records new calls as made at now, because their time
+// is not known. It removes calls older than a minute.
 func (s *callBudget) countCalls(now time.Time, total int64) {
 	if n := int(total - s.totalCalls); n > 0 {
 		s.lastMinute, s.totalCalls = append(s.lastMinute, timedCalls{now, n}), total
@@ -41,8 +42,8 @@ func (s *callBudget) countCalls(now time.Time, total int64) {
 	}
 }
 
-// countRefresh records the number of calls of a refresh that ended at a time, and the number of calls that a page is expected to
-// make after the refresh.
+// countRefresh records the number of calls of a refresh that ended at a time, and the number of calls that a page is
+// expected to make after the refresh.
 func (s *callBudget) countRefresh(at time.Time, refreshCalls, pageCalls int) {
 	s.withinBudgetAt = laterOf(s.withinBudgetAt, at).Add(refreshPause(refreshCalls+pageCalls, s.perMinute))
 	if pageCalls > 0 {
@@ -50,8 +51,8 @@ func (s *callBudget) countRefresh(at time.Time, refreshCalls, pageCalls int) {
 	}
 }
 
-// waitTime returns how long a full refresh with cost calls has to wait so that no minute has more calls than the budget. If cost
-// exceeds the budget of a minute, the refresh waits until withinBudgetAt, and until a minute has passed without calls.
+// waitTime returns how long a full refresh with cost calls has to wait so that no minute has more calls than the budget. If
+// cost exceeds the budget of a minute, the refresh waits until withinBudgetAt, and until a minute has passed without calls.
 func (s *callBudget) waitTime(now time.Time, cost int) time.Duration {
 	at, used := now, 0
 	if cost > s.perMinute {

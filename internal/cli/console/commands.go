@@ -25,7 +25,7 @@ const maxConcurrentCommands = 2
 // commandRunner runs the commands whose output the page shows, with the flags of the console.
 type commandRunner struct {
 	env      output.Environment
-	run      Command
+	run      CommandFunc
 	awsCalls *atomic.Int64
 	// scopeFlags are the flags of the console that select namespaces, such as --namespace. Commands about one object do not
 	// get them. flags are the other flags of the console, except consoleFlags.
@@ -37,7 +37,7 @@ type commandRunner struct {
 var consoleFlags = []string{"listen", "token", "aws-calls-per-minute", "help"}
 
 // newCommandRunner returns a commandRunner with the flags that are set on the command line of cmd, the command console.
-func newCommandRunner(cmd *cobra.Command, env output.Environment, run Command, awsCalls *atomic.Int64) *commandRunner {
+func newCommandRunner(cmd *cobra.Command, env output.Environment, run CommandFunc, awsCalls *atomic.Int64) *commandRunner {
 	c := &commandRunner{env: env, run: run, awsCalls: awsCalls, slots: make(chan struct{}, maxConcurrentCommands)}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch arguments := flagArguments(f); {
@@ -81,14 +81,14 @@ type commandResult struct {
 // queryError is an error about an invalid request of a page. It is answered with status 400.
 type queryError struct{ error }
 
-// arguments returns the command-line arguments for a request of a page. name is the document that the page requests, and q has
-// the parameters. Values of q are passed as values of flags or after "--", so that they are never parsed as flags.
+// arguments returns the command-line arguments for a request of a page. name is the document that the page requests, and q
+// has the parameters. Values of q are passed as values of flags or after "--", so that they are never parsed as flags.
 func (c *commandRunner) arguments(name string, q url.Values) ([]string, error) {
 	fromFiles := slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") })
 	switch name {
 	case "status":
 		if fromFiles {
-			return nil, queryError{errors.New("the console shows files, and only a cluster shows which controller has a load balancer; start it without --filename")}
+			return nil, queryError{errors.New("the console reads files, but the status of a migration needs a cluster; start it without --filename")}
 		}
 		return append([]string{"migrate", name}, c.scopeFlags...), nil
 	case "doctor", "orphans":
@@ -113,7 +113,7 @@ func (c *commandRunner) arguments(name string, q url.Values) ([]string, error) {
 		return append(out, "--", strings.ToLower(kind)+"/"+object), nil
 	case "request":
 		if q.Get("url") == "" {
-			return nil, queryError{fmt.Errorf("a request needs a URL")}
+			return nil, queryError{fmt.Errorf("parameter \"url\" is missing")}
 		}
 		out := append([]string{"explain", "request"}, c.scopeFlags...)
 		if m := q.Get("method"); m != "" {
@@ -127,7 +127,7 @@ func (c *commandRunner) arguments(name string, q url.Values) ([]string, error) {
 		}
 		return append(out, "--", q.Get("url")), nil
 	}
-	return nil, queryError{fmt.Errorf("there is no document %q", name)}
+	return nil, queryError{fmt.Errorf("unknown document %q", name)}
 }
 
 // execute runs the command for a request of a page, and returns its output. name and q are as for arguments. It waits while
@@ -162,7 +162,8 @@ func (c *commandRunner) execute(ctx context.Context, name string, q url.Values) 
 	return result, nil
 }
 
-// shellLine returns the command line with the given arguments and the flags of the console, quoted for a shell. It omits "--".
+// shellLine returns the command line with the given arguments and the flags of the console, quoted for a shell. It omits
+// "--".
 func (c *commandRunner) shellLine(args []string) string {
 	words := []string{"fulcrum"}
 	for _, a := range slices.Concat(args, c.flags) {

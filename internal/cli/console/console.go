@@ -1,5 +1,5 @@
-// Package console has the command console, which serves a web page with the output of other commands. Like these commands, it
-// reads the cluster and AWS with the permissions of the user, and changes nothing.
+// Package console has the command console, which serves a web page with the output of other commands. Like these commands,
+// it reads the cluster and AWS with the permissions of the user, and changes nothing.
 package console
 
 import (
@@ -34,17 +34,19 @@ const (
 	tokenVariable = "FULCRUM_CONSOLE_TOKEN"
 )
 
-// Command runs the command in the Args of an environment, and returns its exit code.
-type Command func(context.Context, output.Environment) int
+// CommandFunc runs the command in the Args of an environment, and returns its exit code.
+type CommandFunc func(context.Context, output.Environment) int
 
 // New returns the command console. run runs the commands whose output the page shows.
-func New(env output.Environment, run Command) *cobra.Command { return newConsoleCommand(env, run, "") }
+func New(env output.Environment, run CommandFunc) *cobra.Command {
+	return newConsoleCommand(env, run, "")
+}
 
-// NewMigration returns the command "migrate console". It serves the same page as the command console, and prints a link to the
-// part of the page about the migration to the Gateway API.
-func NewMigration(env output.Environment, run Command) *cobra.Command {
+// NewMigration returns the command "migrate console". It serves the same page as the command console, and prints a link to
+// the part of the page about the migration to the Gateway API.
+func NewMigration(env output.Environment, run CommandFunc) *cobra.Command {
 	cmd := newConsoleCommand(env, run, "migrate")
-	cmd.Short = "Serve the page of the console that shows the translation and the requests with another answer"
+	cmd.Short = "Serve the console page about the translation and the requests that would get another answer"
 	cmd.Long = "console serves the same page as \"fulcrum console\", and prints the link to the report of migrate.\n\n" + cmd.Long
 	cmd.Example = "  fulcrum migrate console --cluster-name=prod"
 	return cmd
@@ -52,21 +54,21 @@ func NewMigration(env output.Environment, run Command) *cobra.Command {
 
 // newConsoleCommand returns the command console. The printed link opens the part startPage of the page, or the list of load
 // balancers if startPage is "".
-func newConsoleCommand(env output.Environment, run Command, startPage string) *cobra.Command {
+func newConsoleCommand(env output.Environment, run CommandFunc, startPage string) *cobra.Command {
 	c := &console{run: run, startPage: startPage, awsCalls: new(atomic.Int64), refreshCalls: new(atomic.Int64)}
 	env.CountRequest = func() { c.awsCalls.Add(1) }
 	c.env = env
 	cmd := &cobra.Command{
 		Use: "console", Short: "Serve a page that shows load balancers, problems and changes, and which rule answers a request",
-		Long: `console serves a page on this machine, until Ctrl-C. The page shows what tree, plan, explain, doctor and orphans know:
+		Long: `console serves a page on this machine, until Ctrl-C. The page shows what tree, plan, explain, doctor and orphans show:
 accelerators, load balancers, listeners, rules, target groups and targets with their state, where each comes
 from and what the plan would change; findings, drift and orphans; which rule answers a request; and what has
 changed since the page was opened. Nothing runs in the cluster, and nothing is changed.
 
-The rights are those of the kubeconfig and of the AWS credentials of who starts it: whoever reaches the address
-sees what they may see. It is reached from this machine alone, unless --listen says otherwise, which needs a
-token. Each call to AWS is counted and shown; the page looks less often when they are more than
---aws-calls-per-minute, and once a minute when it is in the background.`,
+The page uses the kubeconfig and the AWS credentials of the user who starts the console. Anyone who can open it
+sees what this user may see. Only this machine can open it, unless --listen is set to another address, which needs a
+token. Calls to AWS are counted and shown. The page refreshes less often if they exceed
+--aws-calls-per-minute, and once a minute while it is in the background.`,
 		Example: `  fulcrum console --cluster-name=prod
   fulcrum console -n shop --cluster-name=prod --listen=127.0.0.1:9000`,
 		Args: output.NoArguments, ValidArgsFunction: cobra.NoFileCompletions,
@@ -87,7 +89,7 @@ token. Each call to AWS is counted and shown; the page looks less often when the
 // console has the flags and the state of the command console.
 type console struct {
 	env    output.Environment
-	run    Command
+	run    CommandFunc
 	view   *tree.View
 	listen string
 	token  string
@@ -100,8 +102,9 @@ type console struct {
 	maxRefreshCalls int
 }
 
-// check returns an error if the flags of the console are wrong. If --token is not set, it sets the token from the environment.
-func (c *console) check(cmd *cobra.Command) error {
+// checkFlags returns an error if the flags of the console are wrong. If --token is not set, it sets the token from the
+// environment.
+func (c *console) checkFlags(cmd *cobra.Command) error {
 	host, _, err := net.SplitHostPort(c.listen)
 	if err != nil {
 		return output.NewUsageError(fmt.Errorf("--listen %q is not an address with a port, such as %s; %s", c.listen, defaultAddress, output.HelpHint(cmd)))
@@ -125,7 +128,7 @@ func (c *console) check(cmd *cobra.Command) error {
 
 // serve serves the page until the context ends.
 func (c *console) serve(cmd *cobra.Command) error {
-	if err := c.check(cmd); err != nil {
+	if err := c.checkFlags(cmd); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", c.listen)
@@ -153,7 +156,7 @@ func (c *console) serve(cmd *cobra.Command) error {
 			})
 			if err != nil {
 				setUnavailable(err)
-				h.publishEvent(input.Event{Time: c.env.Time(), Kind: "Events", Name: c.view.Namespace, Warning: true, Component: "fulcrum console", Reason: "Unread", Message: "events cannot be read: " + err.Error()})
+				h.publishEvent(input.Event{Time: c.env.Time(), Kind: "Events", Name: c.view.Namespace, Warning: true, Component: "fulcrum console", Reason: "EventsUnavailable", Message: "events cannot be read: " + err.Error()})
 			}
 		})
 	}
@@ -206,12 +209,12 @@ func (c *console) refresh(ctx context.Context, full bool) (tree.Snapshot, []chan
 	if err != nil || previous.Text == "" {
 		return current, nil, err
 	}
-	return current, changesOf(tree.DiffText(previous.Text, current.Text), c.env.Time()), nil
+	return current, parseChanges(tree.DiffText(previous.Text, current.Text), c.env.Time()), nil
 }
 
-// changesOf returns the changes in text, the output of tree.DiffText. The text has a line for each load balancer, followed by its
-// removed and added lines. at is the time of the changes.
-func changesOf(text string, at time.Time) (out []change) {
+// parseChanges returns the changes in text, the output of tree.DiffText. The text has a line for each load balancer, followed
+// by its removed and added lines. at is the time of the changes.
+func parseChanges(text string, at time.Time) (out []change) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		was, isRemoved := strings.CutPrefix(line, "  was ")

@@ -70,7 +70,7 @@ type pageState struct {
 	refreshCalls     int       // calls to AWS of the last refresh
 	// fullRefreshWanted reports whether a page has requested a full refresh that has not started yet.
 	fullRefreshWanted bool
-	fullRefreshes     int // the number of full refreshes so far
+	fullRefreshCount  int // the number of full refreshes so far
 	// callCounts are the call counts at each refresh of the last minute, and at the last refresh before that minute.
 	callCounts []callCount
 }
@@ -101,8 +101,8 @@ func (s *pageState) addCallCount(c callCount) {
 	}
 }
 
-// hub refreshes the state while a page is open, and sends the state to each page. Only the goroutine of run changes variables.
-// Other goroutines send to channels.
+// hub refreshes the state while a page is open, and sends the state to each page. Only the goroutine of run changes
+// variables. Other goroutines send to channels.
 type hub struct {
 	// refresh reads the cluster and AWS. If full is true, it does not use cached facts about AWS.
 	refresh func(ctx context.Context, full bool) (tree.Snapshot, []change, error)
@@ -117,12 +117,12 @@ type hub struct {
 	// processes cannot be compared.
 	instance string
 
-	join, leave   chan *viewer
-	events        chan change
-	reportUpdates chan func(*reports)
-	fullRefreshes chan int      // requests for full refreshes; each value is the number of calls that the page will make after the refresh
-	slots         chan struct{} // one for each open page, at most maxViewers
-	done          chan struct{} // closed when run has ended
+	join, leave         chan *viewer
+	events              chan change
+	reportUpdates       chan func(*reports)
+	fullRefreshRequests chan int      // requests for full refreshes; each value is the number of calls that the page will make after the refresh
+	slots               chan struct{} // one for each open page, at most maxViewers
+	done                chan struct{} // closed when run has ended
 }
 
 // publishEvent adds an event to the changes of the next state. It does nothing if the hub has ended.
@@ -142,11 +142,11 @@ func (h *hub) updateReports(change func(*reports)) {
 	}
 }
 
-// requestFullRefresh requests a full refresh. The refresh runs as soon as its calls, and the pageCalls calls that the page will
-// make after it, are within the budget.
+// requestFullRefresh requests a full refresh. The refresh runs as soon as its calls, and the pageCalls calls that the page
+// will make after it, are within the budget.
 func (h *hub) requestFullRefresh(pageCalls int) {
 	select {
-	case h.fullRefreshes <- pageCalls:
+	case h.fullRefreshRequests <- pageCalls:
 	case <-h.done:
 	}
 }
@@ -174,7 +174,7 @@ func newHub(refresh func(context.Context, bool) (tree.Snapshot, []change, error)
 	return &hub{
 		refresh: refresh, awsCalls: awsCalls, refreshCalls: refreshCalls, budget: budget, now: now, instance: rand.Text(),
 		join: make(chan *viewer), leave: make(chan *viewer), events: make(chan change), reportUpdates: make(chan func(*reports)),
-		fullRefreshes: make(chan int), slots: make(chan struct{}, maxViewers), done: make(chan struct{}),
+		fullRefreshRequests: make(chan int), slots: make(chan struct{}, maxViewers), done: make(chan struct{}),
 	}
 }
 
@@ -256,7 +256,7 @@ func (h *hub) run(ctx context.Context) {
 				timer.Stop()
 				fullWanted, pageCalls = false, 0
 			}
-		case calls := <-h.fullRefreshes:
+		case calls := <-h.fullRefreshRequests:
 			fullWanted, pageCalls = fullWanted || !refreshingFull, max(pageCalls, min(calls, h.budget))
 			schedule()
 		case <-timer.C:
@@ -325,8 +325,8 @@ func (v *viewer) setUpdate(s *pageState) {
 	v.update <- s
 }
 
-// withRefresh returns the state after a refresh. s is the previous state, or nil before the first refresh. If the refresh failed,
-// the new state has the previous stacks.
+// withRefresh returns the state after a refresh. s is the previous state, or nil before the first refresh. If the refresh
+// failed, the new state has the previous stacks.
 func (s *pageState) withRefresh(got refreshResult) *pageState {
 	next := &pageState{generation: 1, failingSince: got.endedAt}
 	if s != nil {
@@ -335,7 +335,7 @@ func (s *pageState) withRefresh(got refreshResult) *pageState {
 	}
 	next.refreshedAt, next.refreshCalls = got.endedAt, got.calls
 	if got.isFull {
-		next.fullRefreshes++
+		next.fullRefreshCount++
 	}
 	next.changes = slices.Clone(next.changes)
 	for _, c := range got.changes {

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 )
 
-// testCluster has a hub whose refreshes read no cluster and no AWS. A test sets the results and the call counts of refreshes, and
-// runs in virtual time.
-type testCluster struct {
+// testHub has a hub whose refreshes read no cluster and no AWS. A test sets the results and the call counts of
+// refreshes, and runs in virtual time.
+type testHub struct {
 	hub          *hub
 	awsCalls     atomic.Int64
 	refreshCalls atomic.Int64 // the part of awsCalls that refreshes made
@@ -24,7 +24,7 @@ type testCluster struct {
 
 	mu               sync.Mutex
 	refreshCost      int64 // number of calls to AWS of a refresh
-	ids              []string
+	stackIDs         []string
 	refreshErr       error
 	changes          []change
 	refreshTimes     []time.Duration
@@ -33,8 +33,8 @@ type testCluster struct {
 	recordedCalls    []timedCalls
 }
 
-func newTestCluster(t *testing.T, budget int) *testCluster {
-	l := &testCluster{startedAt: time.Now(), refreshCost: 2, ids: []string{"shop/web"}}
+func newTestCluster(t *testing.T, budget int) *testHub {
+	l := &testHub{startedAt: time.Now(), refreshCost: 2, stackIDs: []string{"shop/web"}}
 	l.hub = newHub(func(_ context.Context, full bool) (tree.Snapshot, []change, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func newTestCluster(t *testing.T, budget int) *testCluster {
 		}
 		l.refreshTimes = append(l.refreshTimes, time.Since(l.startedAt).Round(time.Second))
 		p := tree.Snapshot{Document: tree.Document{Cluster: "c"}}
-		for _, id := range l.ids {
+		for _, id := range l.stackIDs {
 			p.Document.Stacks = append(p.Document.Stacks, tree.Stack{Kind: "Ingress", ID: id})
 		}
 		return p, l.changes, l.refreshErr
@@ -60,34 +60,35 @@ func newTestCluster(t *testing.T, budget int) *testCluster {
 }
 
 // makeCalls counts n calls to AWS, and records their time. The caller must hold mu.
-func (l *testCluster) makeCalls(n int64) {
+func (l *testHub) makeCalls(n int64) {
 	l.awsCalls.Add(n)
 	l.recordedCalls = append(l.recordedCalls, timedCalls{time.Now(), int(n)})
 }
 
-// fullRefreshes returns the times of the full refreshes, relative to startedAt. It has no times while fullRefreshCost is zero.
-func (l *testCluster) fullRefreshes() []time.Duration {
+// fullRefreshCount returns the times of the full refreshes, relative to startedAt. It has no times while fullRefreshCost is
+// zero.
+func (l *testHub) fullRefreshes() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.fullRefreshTimes)
 }
 
 // withLock runs edit while no refresh runs.
-func (l *testCluster) withLock(edit func()) {
+func (l *testHub) withLock(edit func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	edit()
 }
 
 // refreshes returns the times of all refreshes, relative to startedAt.
-func (l *testCluster) refreshes() []time.Duration {
+func (l *testHub) refreshes() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.refreshTimes)
 }
 
 // openPage adds a viewer to the hub, and returns the viewer.
-func (l *testCluster) openPage(background bool) *viewer {
+func (l *testHub) openPage(background bool) *viewer {
 	v := &viewer{background: background, update: make(chan *pageState, 1)}
 	l.hub.sendViewer(l.hub.join, v)
 	return v
@@ -106,8 +107,8 @@ func latestState(t *testing.T, v *viewer) *pageState {
 	}
 }
 
-// TestRefreshIntervalDependsOnViewers checks that no refresh runs while no page is open. A refresh runs every two seconds while a
-// page is in the foreground, and every minute while all pages are in the background.
+// TestRefreshIntervalDependsOnViewers checks that no refresh runs while no page is open. A refresh runs every two seconds
+// while a page is in the foreground, and every minute while all pages are in the background.
 func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -130,8 +131,8 @@ func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 	})
 }
 
-// TestRefreshesStayWithinCallBudget checks that refreshes run every half minute if each uses half of the calls per minute. Calls
-// of commands are shown, but do not delay these refreshes.
+// TestRefreshesStayWithinCallBudget checks that refreshes run every half minute if each uses half of the calls per minute.
+// Calls of commands are shown, but do not delay these refreshes.
 func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -143,7 +144,7 @@ func TestRefreshesStayWithinCallBudget(t *testing.T) {
 		}
 		s := latestState(t, v)
 		if n, looked := s.lastMinute(); n != 150 || looked != 150 || s.untilNextRefresh != 30*time.Second || s.refreshCalls != 50 {
-			t.Errorf("%d calls in the last minute, %d by looks, %d by the last look, the next one in %s", n, looked, s.refreshCalls, s.untilNextRefresh)
+			t.Errorf("%d calls in the last minute, %d by refreshes, %d by the last refresh, the next refresh in %s", n, looked, s.refreshCalls, s.untilNextRefresh)
 		}
 		l.withLock(func() { l.makeCalls(600) }) // calls of a command
 		time.Sleep(30 * time.Second)
@@ -153,8 +154,8 @@ func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	})
 }
 
-// TestPagesReceiveChanges checks that a page receives only the changes since its last state. A new page receives all stacks, and
-// no earlier changes.
+// TestPagesReceiveChanges checks that a page receives only the changes since its last state. A new page receives all stacks,
+// and no earlier changes.
 func TestPagesReceiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -164,7 +165,7 @@ func TestPagesReceiveChanges(t *testing.T) {
 			t.Errorf("at first: %+v", first)
 		}
 		l.withLock(func() {
-			l.ids = []string{"bank/pay", "shop/web"}
+			l.stackIDs = []string{"bank/pay", "shop/web"}
 			l.changes = []change{{Subject: "Ingress bank/pay", Added: []string{"listener HTTP:80"}}}
 		})
 		l.hub.publishEvent(input.Event{Kind: "Ingress", Namespace: "bank", Name: "pay", Reason: "SuccessfullyReconciled"})
@@ -185,9 +186,9 @@ func TestPagesReceiveChanges(t *testing.T) {
 	})
 }
 
-// TestFailedRefreshLosesNoChanges checks that, after failed refreshes, a page receives the stacks of the last successful refresh,
-// the error, and the time of the first failed refresh.
-func TestFailedRefreshLosesNoChanges(t *testing.T) {
+// TestFailedRefreshRetainsStacks checks that, after failed refreshes, a page receives the stacks of the last successful
+// refresh, the error, and the time of the first failed refresh.
+func TestFailedRefreshRetainsStacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
 		v := l.openPage(false)

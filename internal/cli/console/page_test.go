@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 )
 
-// TestPageInsertsTextWithoutMarkup checks that all files of the page are served. None of them inserts text as HTML, runs text as
-// code, or names another host. No other files are served.
+// TestPageInsertsTextWithoutMarkup checks that all files of the page are served. None of them inserts text as HTML, runs
+// text as code, or names another host. No other files are served.
 func TestPageInsertsTextWithoutMarkup(t *testing.T) {
 	entries, err := fs.ReadDir(pageFiles, "page")
 	if err != nil {
@@ -79,9 +79,9 @@ func sampleArguments(f *pflag.Flag) []string {
 	return nil
 }
 
-// TestCommandsHaveTheFlagsOfTheConsole checks that a command of the page gets each flag of the console with the same value,
+// TestPageCommandsGetConsoleFlags checks that a command of the page gets each flag of the console with the same value,
 // except consoleFlags.
-func TestCommandsHaveTheFlagsOfTheConsole(t *testing.T) {
+func TestPageCommandsGetConsoleFlags(t *testing.T) {
 	command := func() *cobra.Command {
 		return New(output.Environment{Getenv: func(string) string { return "" }}, nil)
 	}

@@ -24,8 +24,8 @@ const (
 	maxReportedObjects = 5000
 )
 
-// reportedWarnings has the latest warning of the controller for each object and reason, from events. It omits a warning if the
-// object was reconciled afterwards, unless the warning is about a change in AWS.
+// reportedWarnings has the latest warning of the controller for each object and reason, from events. It omits a warning if
+// the object was reconciled afterwards, unless the warning is about a change in AWS.
 type reportedWarnings struct {
 	Events []warning `json:"events"`
 	// More is the number of warnings beyond maxReportedWarnings, which are not in Events.
@@ -52,7 +52,8 @@ type warning struct {
 	Past bool `json:"past,omitempty"`
 }
 
-// changeReasons are the reasons of findings about changes in AWS. Their events are also shown after the object was reconciled.
+// changeReasons are the reasons of findings about changes in AWS. Their events are also shown after the object was
+// reconciled.
 var changeReasons = []finding.Reason{
 	finding.DriftRepaired, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted, finding.LoadBalancerReturned,
 }
@@ -152,7 +153,8 @@ func (r *reports) recordEvent(e input.Event) {
 	reported.addWarning(w)
 }
 
-// addWarning adds a warning. It replaces an older warning with the same reason, and stores at most maxWarningsOfObject warnings.
+// addWarning adds a warning. It replaces an older warning with the same reason, and stores at most maxWarningsOfObject
+// warnings.
 func (h *objectReports) addWarning(w warning) {
 	index := slices.IndexFunc(h.warnings, func(o warning) bool { return o.Reason == w.Reason && o.Finding == w.Finding })
 	switch {
@@ -170,8 +172,8 @@ func (h *objectReports) addWarning(w warning) {
 // isExpired reports whether an event at a time is so old that API servers have deleted it.
 func (r *reports) isExpired(at time.Time) bool { return r.now().Sub(at) >= durations.EventRetention }
 
-// removeOldest removes the objects whose events have expired. If there are still maxReportedObjects objects, it also removes the
-// half of them with the oldest events.
+// removeOldest removes the objects whose events have expired. If there are still maxReportedObjects objects, it also removes
+// the half of them with the oldest events.
 func (r *reports) removeOldest() {
 	var ages []time.Time
 	for object, reported := range r.byObject {
@@ -215,8 +217,8 @@ type lastingWarnings struct {
 	isPartial   bool
 }
 
-// reportedFor returns the warnings about objects that exist according to uidOf, errors first. current is the document of the last
-// refresh, or nil if the refresh failed; it determines which warnings are past.
+// reportedFor returns the warnings about objects that exist according to uidOf, errors first. current is the document of the
+// last refresh, or nil if the refresh failed; it determines which warnings are past.
 func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), current *tree.Document) reportedWarnings {
 	out := reportedWarnings{Events: []warning{}, Failed: l.readFailure, Partial: l.isPartial}
 	// A finding about a Service or a route counts as a finding about each member of the stack.

@@ -79,9 +79,9 @@ func TestLastingWarningsAreShown(t *testing.T) {
 	}
 }
 
-// TestWarningsNotFoundByLastRefreshArePast checks that a warning is past if the last refresh does not find its problem. A warning
-// that AWS denies a change is not past, because a refresh cannot find that. Repaired drift is shown although the object was
-// reconciled afterwards.
+// TestWarningsNotFoundByLastRefreshArePast checks that a warning is past if the last refresh does not find its problem. A
+// warning that AWS denies a change is not past, because a refresh cannot find that. Repaired drift is shown although the
+// object was reconciled afterwards.
 func TestWarningsNotFoundByLastRefreshArePast(t *testing.T) {
 	of := func(finding, name string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, Warning: true, Reason: "FailedDeployModel", Message: finding + ": m"}
@@ -108,15 +108,15 @@ error x IngressClassInvalid false
 error web DriftRepaired true
 info web IngressClassInvalid true`
 	if got := past(look); got != want {
-		t.Errorf("with a look:\n%s\nwant:\n%s", got, want)
+		t.Errorf("after a successful refresh:\n%s\nwant:\n%s", got, want)
 	}
 	if got := past(nil); strings.Contains(got, "true") {
-		t.Errorf("a look that has failed finds that something is past:\n%s", got)
+		t.Errorf("after a failed refresh, a warning is past:\n%s", got)
 	}
 }
 
-// TestWarningsAreShownOnlyForExistingObjects checks that warnings about deleted objects are not shown, even if a new object has
-// the same name.
+// TestWarningsAreShownOnlyForExistingObjects checks that warnings about deleted objects are not shown, even if a new object
+// has the same name.
 func TestWarningsAreShownOnlyForExistingObjects(t *testing.T) {
 	w := func(name, uid string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}

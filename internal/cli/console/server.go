@@ -59,8 +59,8 @@ func serveFile(w http.ResponseWriter, r *http.Request) {
 	w.Write(data)
 }
 
-// checkOrigin sets security headers on all responses. It refuses requests that a page of another site makes a browser send. As a
-// protection against DNS rebinding, it also refuses requests for host names for which servesHost returns false.
+// checkOrigin sets security headers on all responses. It refuses requests that a page of another site makes a browser send.
+// As a protection against DNS rebinding, it also refuses requests for host names for which servesHost returns false.
 func (c *console) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -82,8 +82,8 @@ func (c *console) checkOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// servesHost reports whether a Host header names an IP address, localhost or the host of --listen. An attacker can make any other
-// name resolve to this machine.
+// servesHost reports whether a Host header names an IP address, localhost or the host of --listen. An attacker can make any
+// other name resolve to this machine.
 func (c *console) servesHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -133,7 +133,8 @@ type pageUpdate struct {
 	Notes string `json:"notes,omitempty"`
 	// Failed is the reason why the last refresh failed.
 	Failed string `json:"failed,omitempty"`
-	// Since is the time of the first failed refresh since the last successful refresh. It is nil if the last refresh succeeded.
+	// Since is the time of the first failed refresh since the last successful refresh. It is nil if the last refresh
+	// succeeded.
 	Since *time.Time `json:"since,omitempty"`
 	// At is when the last refresh ended.
 	At time.Time `json:"at"`
@@ -152,12 +153,12 @@ type pageUpdate struct {
 	} `json:"aws"`
 }
 
-// updateFor returns the message that updates a page to state s. have is the generation of the state that the page has, or 0 for
-// a new page.
+// updateFor returns the message that updates a page to state s. have is the generation of the state that the page has, or 0
+// for a new page.
 func (h *hub) updateFor(s *pageState, have int) pageUpdate {
 	n := pageUpdate{
 		Have: fmt.Sprintf("%s.%d", h.instance, s.generation), Cluster: s.cluster, Keys: []string{}, Stacks: []json.RawMessage{}, Changes: []change{},
-		Text: s.text, Notes: s.notes, Failed: s.failure, At: s.refreshedAt, Next: s.untilNextRefresh.Seconds(), Wanted: s.fullRefreshWanted, Reads: s.fullRefreshes,
+		Text: s.text, Notes: s.notes, Failed: s.failure, At: s.refreshedAt, Next: s.untilNextRefresh.Seconds(), Wanted: s.fullRefreshWanted, Reads: s.fullRefreshCount,
 	}
 	n.AWS.Look, n.AWS.Budget = s.refreshCalls, h.budget
 	n.AWS.Minute, n.AWS.Looks = s.lastMinute()
@@ -181,12 +182,12 @@ func (h *hub) updateFor(s *pageState, have int) pageUpdate {
 	return n
 }
 
-// serveFullRefresh answers GET /api/again. It requests a full refresh with requestFullRefresh, and does not wait for the refresh.
-// The query parameter "after" is the number of calls that the page will make after the refresh.
+// serveFullRefresh answers GET /api/again. It requests a full refresh with requestFullRefresh, and does not wait for the
+// refresh. The query parameter "after" is the number of calls that the page will make after the refresh.
 func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("after"), "0"))
 	if err != nil || after < 0 {
-		http.Error(w, "query parameter \"after\" is not a number; it is the number of AWS calls of the page after the refresh", http.StatusBadRequest)
+		http.Error(w, "query parameter \"after\" must be a number of AWS calls, 0 or more", http.StatusBadRequest)
 		return
 	}
 	h.requestFullRefresh(after)
@@ -203,7 +204,7 @@ func (h *hub) serveUpdates(w http.ResponseWriter, r *http.Request) {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	default:
-		http.Error(w, fmt.Sprintf("the maximum of %d pages is open; close one", maxViewers), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("the maximum of %d pages is open; close a page", maxViewers), http.StatusServiceUnavailable)
 		return
 	}
 	v := &viewer{background: r.URL.Query().Has("background"), update: make(chan *pageState, 1)}

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// checkAccelerators checks, if the feature gate is on, the permissions for GlobalAccelerators, their endpoints by ID, the quotas,
-// and whether AWS deploys changes slowly.
+// checkAccelerators checks, if the feature gate is on, the permissions for GlobalAccelerators, their endpoints by ID, the
+// quotas, and whether AWS deploys changes slowly.
 func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) {
 	const area = "accelerators"
 	if !d.Config.Gates.IsEnabled(config.GlobalAcceleratorController) {
@@ -37,7 +37,7 @@ func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) 
 	if err != nil {
 		fix := "run doctor again later"
 		if checks.IsDenied(err) {
-			fix = "grant whoever runs doctor the actions that list accelerators, see config/iam/" + rights.AcceleratorsFile
+			fix = "grant the user of doctor the actions that list accelerators, see config/iam/" + rights.AcceleratorsFile
 		}
 		d.addUnchecked(area, resultWarning, err, fix, "accelerators cannot be read: ")
 		return
@@ -54,8 +54,8 @@ func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) 
 	}
 }
 
-// reportEndpointIDs lists the GlobalAccelerators that name endpoints by ARN or ID. Such an endpoint becomes reachable from the
-// internet, although no Kubernetes object shows who owns it.
+// reportEndpointIDs lists the GlobalAccelerators that name endpoints by ARN or ID. Such an endpoint becomes reachable from
+// the internet, although no Kubernetes object shows who owns it.
 func (d *doctor) reportEndpointIDs() {
 	if d.store == nil {
 		return
@@ -86,9 +86,9 @@ func (d *doctor) reportEndpointIDs() {
 	d.addResult("accelerators", resultOK, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.JoinFirst(out), bound)
 }
 
-// checkAcceleratorDefaults compares the defaults in have, the CustomResourceDefinition of GlobalAccelerators in the cluster, with
-// those in want, which is that of this version. The controller also uses a default that is missing in the cluster, but other
-// readers of the objects do not see that value.
+// checkAcceleratorDefaults compares the defaults in have, the CustomResourceDefinition of GlobalAccelerators in the cluster,
+// with those in want, which is that of this version. The controller also uses a default that is missing in the cluster, but
+// other readers of the objects do not see that value.
 func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 	const area = "definitions"
 	served := defaultsOf(have)
@@ -96,7 +96,7 @@ func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 	defaults := defaultsOf(want)
 	for _, path := range slices.Sorted(maps.Keys(defaults)) {
 		if got, found := served[path]; !found {
-			differences = append(differences, path+" has none")
+			differences = append(differences, path+" has no default")
 		} else if got != defaults[path] {
 			differences = append(differences, fmt.Sprintf("%s has %s", path, got))
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// checkAWS checks credentials, region and VPC, permissions, subnets, quotas, accelerators and imported certificates. It sets the
-// clients of d unless a check of the credentials fails.
+// checkAWS checks credentials, region and VPC, permissions, subnets, quotas, accelerators and imported certificates. It sets
+// the clients of d unless a check of the credentials fails.
 func (d *doctor) checkAWS(ctx context.Context) {
 	cc, err := d.CloudConfig()
 	if err != nil {
@@ -122,18 +122,19 @@ func (d *doctor) checkSubnets(ctx context.Context) {
 		case fault != nil:
 			d.addResult(area, resultWarning, fault.Fix, "subnets for scheme %s: %s", scheme, fault.Message)
 		case answer.ByReachability:
-			d.addResult(area, resultOK, "", "subnets for scheme %s: %s, found by their routes as none has the tag %s", scheme, output.JoinFirst(chosen.IDs), network.RoleTag(scheme))
+			d.addResult(area, resultOK, "", "subnets for scheme %s: %s, chosen by their routes, because no subnet has the tag %s", scheme, output.JoinFirst(chosen.IDs), network.SubnetRoleTag(scheme))
 		default:
 			d.addResult(area, resultOK, "", "subnets for scheme %s: %s", scheme, output.JoinFirst(chosen.IDs))
 		}
 	}
 }
 
-// callerRightsNote is the end of messages about permissions. doctor checks the permissions of its user, not of the controller.
-const callerRightsNote = ", which are the rights of your credentials; the controller's may differ"
+// callerRightsNote is the end of messages about permissions. doctor checks the permissions of its user, not of the
+// controller.
+const callerRightsNote = " (your credentials); the permissions of the controller may differ"
 
-// checkPermissions tries each action of the checked statements in table once, and reports the result. It simulates the actions
-// that cannot be tried without a change.
+// checkPermissions tries each action of the checked statements in table once, and reports the result. It simulates the
+// actions that cannot be tried without a change.
 func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, table []rights.Statement) {
 	const area = "permissions"
 	granted, tried := 0, map[string]bool{}
@@ -152,7 +153,7 @@ func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, t
 			case p == checks.PermissionRefused:
 				right, _ := missingPermission(err)
 				d.recordMissingPermission(right, area)
-				d.addResult(area, resultError, "grant it to the role, see "+policyOf(s), "%s may not call %s, which is needed to %s", caller.ARN, a.Name, a.Reason)
+				d.addResult(area, resultError, "grant it to the role, see "+policyFileFor(s), "%s may not call %s, which is needed to %s", caller.ARN, a.Name, a.Reason)
 			case p == checks.PermissionGranted:
 				granted++
 			case err != nil:
@@ -172,14 +173,14 @@ func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, t
 	}
 }
 
-// isStatementChecked reports whether doctor checks a statement: every installation needs it, or GlobalAccelerators need it. The
-// callers pass statements for GlobalAccelerators only if the feature gate is on.
+// isStatementChecked reports whether doctor checks a statement: every installation needs it, or GlobalAccelerators need it.
+// The callers pass statements for GlobalAccelerators only if the feature gate is on.
 func isStatementChecked(s rights.Statement) bool {
 	return s.Feature == "" || s.Feature == rights.GateAccelerators
 }
 
-// policyOf returns the path of the policy file that contains a statement.
-func policyOf(s rights.Statement) string {
+// policyFileFor returns the path of the policy file that contains a statement.
+func policyFileFor(s rights.Statement) string {
 	if s.Feature == rights.GateAccelerators {
 		return "config/iam/" + rights.AcceleratorsFile
 	}
@@ -212,7 +213,7 @@ func (d *doctor) checkQuotas(ctx context.Context) {
 	if err != nil {
 		fix := "run doctor again later"
 		if checks.IsDenied(err) {
-			fix = "grant whoever runs doctor the actions that describe resources, see config/iam/policy.json"
+			fix = "grant the user of doctor the actions that describe resources, see config/iam/policy.json"
 		}
 		d.addUnchecked(area, resultWarning, err, fix, "quotas cannot be read: ")
 		return
@@ -223,8 +224,8 @@ func (d *doctor) checkQuotas(ctx context.Context) {
 	}
 }
 
-// reportUsage adds a result for each quota. It is an error if the quota is used up, and a warning from quotaWarningPercent. If
-// the limit is only the default of AWS, it is at most a warning, because the real quota may be higher.
+// reportUsage adds a result for each quota. It is an error if the quota is used up, and a warning from quotaWarningPercent.
+// If the limit is only the default of AWS, it is at most a warning, because the real quota may be higher.
 func (d *doctor) reportUsage(list []checks.Usage) {
 	for _, u := range list {
 		result, fix := resultOK, ""
@@ -240,7 +241,7 @@ func (d *doctor) reportUsage(list []checks.Usage) {
 		}
 		text += " in use"
 		if u.Resource != "" {
-			text += " by " + u.Resource + ", which has most"
+			text += " by " + u.Resource + ", which uses most"
 		}
 		d.addResult("quotas", result, fix, "%s", text)
 	}

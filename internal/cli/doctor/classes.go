@@ -17,8 +17,8 @@ import (
 // maxMistypedNamesShown is the maximum number of findings about mistyped names that doctor prints.
 const maxMistypedNamesShown = 10
 
-// checkClasses reports the classes of this controller, the Ingresses and Gateways whose class does not exist, and the objects that
-// this controller does not serve because of a mistyped name.
+// checkClasses reports the classes of this controller, the Ingresses and Gateways whose class does not exist, and the
+// objects that this controller does not serve because of a mistyped name.
 func (d *doctor) checkClasses() {
 	const area = "classes"
 	var ownIngressClasses, ownGatewayClasses, gatewaysWithoutClass, ingressesWithoutClass []string
@@ -42,7 +42,7 @@ func (d *doctor) checkClasses() {
 			ownGatewayClasses = append(ownGatewayClasses, o.GetName())
 		}
 	}
-	mistyped := input.MistypedNames(d.store, d.Config)
+	mistyped := input.MistypedNameFindings(d.store, d.Config)
 	reported := map[string]bool{}
 	for _, f := range mistyped {
 		reported[f.Object.String()] = true
@@ -68,18 +68,18 @@ func (d *doctor) checkClasses() {
 		d.addResult(area, resultWarning, "create the class, or correct spec.ingressClassName", "these Ingresses name classes that do not exist; their resources in AWS stay, and no new ones are created: %s", output.JoinFirst(ingressesWithoutClass))
 	}
 	if len(gatewaysWithoutClass) > 0 {
-		d.addResult(area, resultWarning, "create the class, or correct spec.gatewayClassName", "these Gateways are of classes that do not exist, so no controller serves them: %s", output.JoinFirst(gatewaysWithoutClass))
+		d.addResult(area, resultWarning, "create the class, or correct spec.gatewayClassName", "these Gateways name classes that do not exist, so no controller serves them: %s", output.JoinFirst(gatewaysWithoutClass))
 	}
 	d.reportMistypedNames(mistyped)
 }
 
-// reportMistypedNames adds a result for each finding about an object that this controller does not serve because of a mistyped
-// name, and the number of further findings.
+// reportMistypedNames adds a result for each finding about an object that this controller does not serve because of a
+// mistyped name, and the number of further findings.
 func (d *doctor) reportMistypedNames(mistyped []finding.Finding) {
 	const area = "classes"
 	output.ShowFirst(mistyped, maxMistypedNamesShown, func(f finding.Finding) {
 		d.addResult(area, resultWarning, f.Fix, "%s %s: %s", f.Object, f.Field, f.Message)
 	}, func(n int) {
-		d.addResult(area, resultWarning, "see their events, or \"fulcrum explain\" about one of them", "%d more objects have such a name", n)
+		d.addResult(area, resultWarning, "see their events, or \"fulcrum explain\" about one of them", "%d more objects are not served because of a mistyped name", n)
 	})
 }

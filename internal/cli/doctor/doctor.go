@@ -30,8 +30,8 @@ func New(env output.Environment) *cobra.Command {
 	d := &doctor{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check credentials, permissions, discovery, definitions, webhooks, quotas and orphans", Args: output.NoArguments,
-		Long: `doctor checks what the controller needs, with the credentials of the shell it runs in, and says what is wrong
-and how to put it right: the API server, custom resource definitions, the lease of the controller, webhooks,
+		Long: `doctor checks what the controller needs, with the credentials of your shell, and reports what is wrong
+and how to fix it: the API server, custom resource definitions, the lease of the controller, webhooks,
 credentials and region, VPC and subnets, permissions in AWS, quotas, imported certificates, and resources that no
 object owns. It changes nothing: permissions are tried by calls that read and by dry runs.
 
@@ -50,7 +50,7 @@ Each line begins with ok, warning or error. Exit codes: 0 no error, 1 an error.`
 // doctor has the flags and the results of the command doctor.
 type doctor struct {
 	input.Source
-	form output.Form
+	form output.Format
 
 	checks  []check
 	aws     *cloud.Cloud
@@ -125,8 +125,8 @@ func (d *doctor) addUnchecked(area, result string, err error, fix, prefix string
 	}
 }
 
-// recordMissingPermission records that an area has reported a missing permission, and returns the area that reported it before,
-// or "" if none has. If right is "", it does nothing and returns "".
+// recordMissingPermission records that an area has reported a missing permission, and returns the area that reported it
+// before, or "" if none has. If right is "", it does nothing and returns "".
 func (d *doctor) recordMissingPermission(right, area string) string {
 	reportedIn := d.missingPermissions[right]
 	if right != "" && reportedIn == "" {
@@ -138,8 +138,8 @@ func (d *doctor) recordMissingPermission(right, area string) string {
 	return reportedIn
 }
 
-// missingPermission returns the permission that a failed call needs, and the error as a readable text. right is "" if the call
-// failed for another reason.
+// missingPermission returns the permission that a failed call needs, and the error as a readable text. right is "" if the
+// call failed for another reason.
 func missingPermission(err error) (right, text string) {
 	var api *apierrors.StatusError
 	switch {
@@ -174,7 +174,7 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	doc := Document{Cluster: d.Config.ClusterName, Checks: groupByArea(d.checks)}
+	doc := Document{Cluster: d.Config.ClusterName, Checks: sortByArea(d.checks)}
 	for _, c := range d.checks {
 		switch c.Result {
 		case resultError:
@@ -194,8 +194,8 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// groupByArea sorts the checks in place by area, in the order in which the areas first occur, and returns them.
-func groupByArea(list []check) []check {
+// sortByArea sorts the checks in place by area, in the order in which the areas first occur, and returns them.
+func sortByArea(list []check) []check {
 	first := map[string]int{}
 	for i, c := range list {
 		if _, found := first[c.Area]; !found {
@@ -233,7 +233,7 @@ func (d *doctor) checkOrphans(ctx context.Context) {
 		d.addResult(area, resultOK, "", "%s", doc.NoOrphansText())
 	}
 	output.ShowFirst(doc.Orphans, maxOrphansShown, func(o orphans.Orphan) {
-		d.addResult(area, resultWarning, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object asks for %s of %s %s", output.JoinFirst(o.Resources), o.Kind, o.ID)
+		d.addResult(area, resultWarning, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object needs %s of %s %s", output.JoinFirst(o.Resources), o.Kind, o.ID)
 	}, func(n int) {
 		d.addResult(area, resultWarning, "see \"fulcrum orphans\"", "%d more load balancers have no object", n)
 	})

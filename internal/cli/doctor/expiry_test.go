@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestBundleExpiresWithItsLastCA checks that a CA bundle expires when the last of its CAs expires. During a rotation, a bundle has
-// the previous CA, which may have expired, and the new CA.
+// TestBundleExpiresWithItsLastCA checks that a CA bundle expires when the last of its CAs expires. During a rotation, a
+// bundle has the previous CA, which may have expired, and the new CA.
 func TestBundleExpiresWithItsLastCA(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	authority := func(until time.Time) []byte {

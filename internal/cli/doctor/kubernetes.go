@@ -32,8 +32,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// checkKubernetes checks the API server and the objects of the cluster that the controller needs. It sets d.api and d.store if
-// they can be read.
+// checkKubernetes checks the API server and the objects of the cluster that the controller needs. It sets d.api and d.store
+// if they can be read.
 func (d *doctor) checkKubernetes(ctx context.Context) {
 	const area = "kubernetes"
 	rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
@@ -60,7 +60,7 @@ func (d *doctor) checkKubernetes(ctx context.Context) {
 	d.checkWebhooks(ctx)
 	store, err := d.Objects(ctx, strings.NewReader(""), io.Discard)
 	if err != nil {
-		d.addUnchecked(area, resultError, err, "bind the rules of config/rbac with the verbs get and list to whoever runs doctor", "objects cannot be read, so that neither classes nor orphans were looked at: ")
+		d.addUnchecked(area, resultError, err, "grant the user of doctor the verbs get and list of the roles in config/rbac", "objects cannot be read, so classes and orphans were not checked: ")
 		return
 	}
 	d.store = store
@@ -129,8 +129,8 @@ func (d *doctor) checkDefinitions(ctx context.Context) {
 	}
 }
 
-// missingFields returns the versions and field paths of the CustomResourceDefinition want that have lacks. It omits the fields
-// below a missing field.
+// missingFields returns the versions and field paths of the CustomResourceDefinition want that have lacks. It omits the
+// fields below a missing field.
 func missingFields(want, have map[string]any) []string {
 	present := map[string]bool{}
 	for _, f := range fieldsOf(have) {
@@ -146,7 +146,8 @@ func missingFields(want, have map[string]any) []string {
 	return out
 }
 
-// fieldsOf returns, sorted, the versions of a CustomResourceDefinition and the paths of their fields, such as "v1.spec.name".
+// fieldsOf returns, sorted, the versions of a CustomResourceDefinition and the paths of their fields, such as
+// "v1.spec.name".
 func fieldsOf(definition map[string]any) []string {
 	var out []string
 	forEachField(definition, func(path string, _ map[string]any) { out = append(out, path) })
@@ -154,8 +155,8 @@ func fieldsOf(definition map[string]any) []string {
 	return out
 }
 
-// forEachField calls visit for each version of a CustomResourceDefinition, with a nil schema, and for each field of the version,
-// with the schema of the field.
+// forEachField calls visit for each version of a CustomResourceDefinition, with a nil schema, and for each field of the
+// version, with the schema of the field.
 func forEachField(definition map[string]any, visit func(path string, schema map[string]any)) {
 	versions, _, _ := unstructured.NestedSlice(definition, "spec", "versions")
 	for _, v := range versions {
@@ -202,7 +203,7 @@ func (d *doctor) checkLease(ctx context.Context) {
 		d.addResult(area, resultWarning, "look at the pods of the controller", "no controller has the Lease %s/%s now", namespace, d.Config.Election.ID)
 	default:
 		if age := d.Env.Time().Sub(lease.Spec.RenewTime.Time); age > time.Minute {
-			d.addResult(area, resultError, "look at the logs of its pods", "the controller %q has not renewed the Lease %s/%s for %s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID, age.Round(time.Second))
+			d.addResult(area, resultError, "look at the logs of the pods of the controller", "the controller %q has not renewed the Lease %s/%s for %s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID, age.Round(time.Second))
 			return
 		}
 		d.addResult(area, resultOK, "", "%q has the Lease %s/%s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID)
@@ -261,8 +262,8 @@ func (d *doctor) checkWebhooks(ctx context.Context) {
 	}
 }
 
-// webhookFault returns a problem of a webhook and its fix. fault is "" if the webhook has none. If the endpoints of its Service
-// cannot be read, it returns an error, and the fix for that.
+// webhookFault returns a problem of a webhook and its fix. fault is "" if the webhook has none. If the endpoints of its
+// Service cannot be read, it returns an error, and the fix for that.
 func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
 		return "it has no caBundle", "wait until the controller has written it, or look at its logs", nil
@@ -270,7 +271,7 @@ func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix s
 	expiry, err := lastExpiry(h.client.CABundle)
 	switch now := d.Env.Time(); {
 	case err != nil:
-		return fmt.Sprintf("its caBundle cannot be read: %v", err), "remove it, and the controller writes its own", nil
+		return fmt.Sprintf("its caBundle cannot be read: %v", err), "remove the caBundle; the controller then writes a new one", nil
 	case now.After(expiry):
 		return "its CA expired at " + expiry.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate", nil
 	case now.Add(durations.CertificateLifetime / 52).After(expiry): // a week

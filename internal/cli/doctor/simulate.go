@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// simulatePolicy simulates actions that change AWS, because doctor must not try them, and reports the result. It makes a call to
-// IAM for each statement of the table with one of the actions, and for each resource of that statement.
+// simulatePolicy simulates actions that change AWS, because doctor must not try them, and reports the result. It makes a
+// call to IAM for each statement of the table with one of the actions, and for each resource of that statement.
 func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, table []rights.Statement, actions []string) {
 	const area = "permissions"
 	refused, granted := map[string]bool{}, map[string]bool{}
@@ -20,7 +20,7 @@ func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, tab
 		if !isStatementChecked(s) {
 			continue
 		}
-		q, why := checks.Simulation{Keys: s.Example(d.Config.ClusterName)}, map[string]string{}
+		q, why := checks.Simulation{Keys: s.ExampleConditionValues(d.Config.ClusterName)}, map[string]string{}
 		for _, a := range s.Actions {
 			if slices.Contains(actions, a.Name) {
 				q.Actions = append(q.Actions, a.Name)
@@ -42,7 +42,7 @@ func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, tab
 					granted[a] = true
 				case checks.PermissionRefused:
 					if !refused[a] {
-						d.addResult(area, resultWarning, "grant it to the role, see "+policyOf(s), "%s may not call %s in a simulation of its policies; it is needed to %s", caller.ARN, a, why[a])
+						d.addResult(area, resultWarning, "grant it to the role, see "+policyFileFor(s), "%s may not call %s in a simulation of its policies; it is needed to %s", caller.ARN, a, why[a])
 					}
 					refused[a] = true
 				}
@@ -69,7 +69,7 @@ func (d *doctor) reportNotSimulated(err error, actions []string) {
 	switch {
 	case checks.IsDenied(err):
 		d.addResult(area, resultOK, "grant iam:SimulatePrincipalPolicy to the caller, so that doctor can simulate them", "%d actions change AWS and were not simulated: %s", len(actions), list)
-	case errors.Is(err, checks.ErrNoPrincipal):
+	case errors.Is(err, checks.ErrPrincipalNotFound):
 		d.addResult(area, resultOK, "run doctor with a role without a path, so that it can simulate them", "%d actions change AWS and were not simulated: %s; %v", len(actions), list, err)
 	default:
 		d.addResult(area, resultWarning, "run doctor again later, or look at the policies in IAM", "%d actions that change AWS were not checked, because the simulation of the IAM policies failed: %s; %v", len(actions), list, sdk.Explain(err))

@@ -24,8 +24,8 @@ type explainedAccelerator struct {
 	DNSName string `json:"dnsName,omitempty"`
 	// Addresses are the static IP addresses.
 	Addresses []string `json:"addresses"`
-	// Owner is CLUSTER/NAMESPACE/NAME of the object that owns the accelerator, as far as tags name that object. It is missing
-	// if the explained object owns the accelerator.
+	// Owner is CLUSTER/NAMESPACE/NAME of the object that owns the accelerator, as far as tags name that object. It is
+	// missing if the explained object owns the accelerator.
 	Owner string `json:"owner,omitempty"`
 
 	Listeners []explainedAcceleratorListener `json:"listeners"`
@@ -44,13 +44,14 @@ type explainedAcceleratorListener struct {
 	// it names.
 	ProtocolFrom string `json:"protocolFrom"`
 	Ports        string `json:"ports"`
-	// PortsFrom is the object and field that define the ports. The object is the GlobalAccelerator, or an object that it names.
+	// PortsFrom is the object and field that define the ports. The object is the GlobalAccelerator, or an object that it
+	// names.
 	PortsFrom string `json:"portsFrom"`
 	// Live is the listener in AWS that the plan changes to this listener, such as TCP:80. It is missing if the plan creates
 	// the listener.
 	Live string `json:"live,omitempty"`
-	// Score is the similarity of Live and the desired listener, at most 150. From a score of 15, the plan changes the listener
-	// in AWS instead of creating one.
+	// Score is the similarity of Live and the desired listener, at most 150. From a score of 15, the plan changes the
+	// listener in AWS instead of creating one.
 	Score int `json:"score,omitempty"`
 }
 
@@ -66,8 +67,8 @@ type explainedEndpoint struct {
 	// Endpoints are the endpoints in AWS. There are several while one load balancer replaces another, and none if the plan
 	// omits the endpoint.
 	Endpoints []explainedEndpointID `json:"endpoints"`
-	// LeftOut are the findings about the endpoint.
-	LeftOut []explainedFinding `json:"findings"`
+	// Findings are the findings about the endpoint.
+	Findings []explainedFinding `json:"findings"`
 }
 
 // explainedEndpointID is an endpoint in AWS, with its load balancer if that is known.
@@ -87,7 +88,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	out.Others = tree.OtherEndpointGroupsOf(d)
 	if x := choices.Accelerator; x != nil {
 		out.Owner = x.Owner
-		out.addLive(x.Live)
+		out.setObservedValues(x.Live)
 		for _, l := range x.Listeners {
 			listener := explainedAcceleratorListener{
 				From: l.Desired.Origin.Field, Protocol: string(l.Desired.Protocol), ProtocolFrom: tree.OriginText(l.Desired.ProtocolOf),
@@ -111,7 +112,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 		for _, id := range entry.Endpoints {
 			endpoint.Endpoints = append(endpoint.Endpoints, explainedEndpointID{id, c.LoadBalancerOf(id)})
 		}
-		endpoint.LeftOut = explainFindings(slices.DeleteFunc(slices.Clone(d.Findings), func(f finding.Finding) bool {
+		endpoint.Findings = explainFindings(slices.DeleteFunc(slices.Clone(d.Findings), func(f finding.Finding) bool {
 			return f.Object != entry.Origin.Object || f.Field != endpoint.Field && !strings.HasPrefix(f.Field, endpoint.Field+".")
 		}))
 		out.Endpoints = append(out.Endpoints, endpoint)
@@ -119,8 +120,8 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	return out
 }
 
-// addLive sets the fields of the accelerator to the values in AWS. It does nothing if live is nil.
-func (a *explainedAccelerator) addLive(live *observed.Accelerator) {
+// setObservedValues sets the fields of the accelerator to the values in AWS. It does nothing if live is nil.
+func (a *explainedAccelerator) setObservedValues(live *observed.Accelerator) {
 	if live == nil {
 		return
 	}
@@ -156,13 +157,13 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 		}
 		fmt.Fprintf(w, "    listener %s:%s: %s\n      protocol from %s\n      ports from %s\n", l.Protocol, l.Ports, live, l.ProtocolFrom, l.PortsFrom)
 	}, func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
-	output.ShowFirst(a.Endpoints, maxEndpoints, func(e explainedEndpoint) { showExplainedEndpoint(w, e) },
+	output.ShowFirst(a.Endpoints, maxShownEndpoints, func(e explainedEndpoint) { showExplainedEndpoint(w, e) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more endpoints\n", n) })
 	tree.ShowOtherEndpointGroups(w, "    ", a.Others)
 }
 
-// maxEndpoints is the maximum number of endpoints of a GlobalAccelerator that the text output shows.
-const maxEndpoints = 100
+// maxShownEndpoints is the maximum number of endpoints of a GlobalAccelerator that the text output shows.
+const maxShownEndpoints = 100
 
 // showExplainedEndpoint prints an endpoint with its load balancers and findings.
 func showExplainedEndpoint(w io.Writer, e explainedEndpoint) {
@@ -181,7 +182,7 @@ func showExplainedEndpoint(w io.Writer, e explainedEndpoint) {
 		}
 		fmt.Fprintf(w, "      %s\n        %s\n        %s\n", x.LoadBalancer.Text(true), x.LoadBalancer.DNSName, x.ID)
 	}
-	for _, f := range e.LeftOut {
+	for _, f := range e.Findings {
 		fmt.Fprintf(w, "      %s %s: %s\n", f.Severity, f.Reason, finding.Printable(f.Message))
 	}
 }

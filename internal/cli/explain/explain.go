@@ -19,16 +19,16 @@ func New(env output.Environment) *cobra.Command {
 	e := &explainCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "explain [KIND/NAME | REASON]", Short: "Show the decisions about an object with their reasons, or the meaning of a reason",
-		Long: `explain KIND/NAME says what was decided about an Ingress, Service, Gateway, route, TargetGroupBinding or
+		Long: `explain KIND/NAME shows what was decided about an Ingress, Service, Gateway, route, TargetGroupBinding or
 GlobalAccelerator and why: the subnets that were considered and those that were refused, certificates and how
 they were found, security groups, listeners, rules in order with the object and field that each comes from,
-endpoints of accelerators and what permits them, what is held, and findings with their fix. From a cluster it adds what only the controller knows: the last warnings
-in the object's events and conditions. It changes nothing.
+endpoints of accelerators and what permits them, what is held, and findings with their fix. If it reads a cluster, it also shows the last warnings
+in the events and conditions of the object. It changes nothing.
 
 A rule that comes from the object, or that forwards to the Service, is marked with >.
 
-explain REASON says what the first word of an event or condition means; without an argument it lists all
-reasons by what they are about. "fulcrum explain request" says which rule answers a request.`,
+explain REASON shows the meaning of the first word of an event or condition; without an argument it lists all
+reasons by subject. "fulcrum explain request" shows which rule answers a request.`,
 		Example: `  fulcrum explain ingress/web -n shop --cluster-name=prod --aws-vpc-id=vpc-0123
   fulcrum explain httproute/pay -n bank --cluster-name=prod --aws-vpc-id=vpc-0123 -o json
   fulcrum explain CertificateNotFound`,
@@ -125,7 +125,7 @@ var SharedReasons = map[string]string{
 }
 
 const (
-	sharedEventMeaning     = "The reason of an event that many faults share. The first word of its message is the one to ask about."
+	sharedEventMeaning     = "A reason of an event, which many faults share. Run explain with the first word of the message of the event."
 	sharedConditionMeaning = "A reason of the Gateway API, which many faults share. The message of the condition names the field, what happens and how to fix it; explain KIND/NAME shows the finding."
 )
 
@@ -137,7 +137,7 @@ func (e *explainCommand) showReasonList() error {
 	}
 	means := map[finding.Reason]string{}
 	for _, r := range finding.Reasons {
-		means[r.Reason] = r.Means
+		means[r.Reason] = r.Meaning
 	}
 	out := e.form.Out()
 	for i, s := range finding.Subjects {
@@ -158,10 +158,10 @@ func (e *explainCommand) showReasons(reasons []finding.Explanation) error {
 	out := e.form.Out()
 	for _, r := range reasons {
 		if e.form.IsText() {
-			fmt.Fprintf(out, "%s\n  %s\n  Way out: %s\n  Usually holds: %s\n", r.Reason, r.Means, r.WayOut, r.UsualReach)
+			fmt.Fprintf(out, "%s\n  %s\n  Fix: %s\n  Usually holds: %s\n", r.Reason, r.Meaning, r.Remedy, r.UsualReach)
 			continue
 		}
-		doc.Reasons = append(doc.Reasons, reasonDocument{r.Reason, finding.SubjectOf(r.Reason), r.Means, r.WayOut, r.UsualReach.String()})
+		doc.Reasons = append(doc.Reasons, reasonDocument{r.Reason, finding.SubjectOf(r.Reason), r.Meaning, r.Remedy, r.UsualReach.String()})
 	}
 	if e.form.IsText() {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 // TestExplainShowsSecretOfImportedCertificate checks that the command explain shows the Secret of an imported certificate.
 func TestExplainShowsSecretOfImportedCertificate(t *testing.T) {
-	source := resolved.CertificateSource{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Field: "spec.tls[0]", Search: resolved.CertificateOwn, ARNs: []string{"arn:c"}}
+	source := resolved.CertificateSource{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Field: "spec.tls[0]", Search: resolved.CertificateManaged, ARNs: []string{"arn:c"}}
 	for id, want := range map[string]bool{naming.ImportedCertificateID("shop", "web-tls"): true, "amazon_issued/x": false} {
 		facts := observed.Facts{OwnCertificates: []observed.OwnCertificate{{ARN: "arn:c", ResourceID: id}}}
 		got := certificateText(explainCertificate(source, "arn:c", facts)[0])

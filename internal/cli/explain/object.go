@@ -23,7 +23,7 @@ import (
 // explainCommand has the flags of the command explain.
 type explainCommand struct {
 	input.Source
-	form output.Form
+	form output.Format
 }
 
 // Document is the output of the command explain about an object, as JSON or YAML.
@@ -188,7 +188,7 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(e.Named) != 1 {
-		return errors.New("explain is about one object; write KIND/NAME")
+		return errors.New("explain needs exactly one object; write KIND/NAME")
 	}
 	store, err := e.Objects(ctx, cmd.InOrStdin(), e.form.NotesWriter())
 	if err != nil {
@@ -331,7 +331,7 @@ func explainFindings(list finding.List) []explainedFinding {
 	for _, f := range output.Findings(list) {
 		explained := explainedFinding{Finding: f}
 		if i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return r.Reason == f.Reason }); i >= 0 {
-			explained.WayOut = finding.Reasons[i].WayOut
+			explained.WayOut = finding.Reasons[i].Remedy
 		}
 		out = append(out, explained)
 	}
@@ -372,7 +372,7 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 		out.How, out.From = "tagged", tree.OriginText(choice.Of)
 	}
 	switch {
-	case c.Subnets.AreLive:
+	case c.Subnets.AreKept:
 		out.How = "kept"
 	case out.How == "discovered" && c.Subnets.ByReachability:
 		out.How = "discovered by routes"

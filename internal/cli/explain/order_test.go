@@ -34,7 +34,7 @@ func TestOrderOfTargetGroupsIsIgnored(t *testing.T) {
 	} {
 		l := resolved.Listener{Live: &observed.Listener{Default: test.live}}
 		if now := (&answerCollector{}).currentAnswer(l, c, desired); (now == "") != test.same {
-			t.Errorf("%s: AWS is said to do %q", name, now)
+			t.Errorf("%s: currentAnswer returned %q", name, now)
 		}
 	}
 	if got, want := c.ActionsText(desired), plan.ActionsText(desired); got != want {

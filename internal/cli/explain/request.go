@@ -30,14 +30,14 @@ func newRequestCommand(env output.Environment) *cobra.Command {
 	r := &requestCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "request URL", Short: "Show the rule that answers a request and its object, and the rules that match but never get the request",
-		Long: `request says which load balancer, listener and rule answer a request, of which object and field the rule is,
-what it does, and which other rules match the request too but come later. It looks at the desired state, and
-says so where AWS still answers otherwise. No request is sent.
+		Long: `request shows which load balancer, listener and rule answer a request, which object and field the rule comes from,
+what it does, and which other rules match the request too but come later. It uses the desired state, and
+shows where AWS still answers differently. No request is sent.
 
-Which load balancer a client reaches is decided by DNS: all are shown that have a rule for the request. A host
+DNS decides which load balancer a client reaches: all load balancers with a rule for the request are shown. A host
 that is the DNS name of a load balancer chooses it. A host that is the DNS name or a static address of an
-accelerator leads through its listener, endpoint groups and endpoints to their load balancers; give the host of
-the rules as header then.`,
+accelerator selects the load balancers behind the endpoints of the accelerator; in this case give the host of
+the rules as a Host header.`,
 		Example: `  fulcrum explain request http://shop.example/cart --cluster-name=prod --aws-vpc-id=vpc-0123
   fulcrum explain request https://shop.example/api -H 'x-canary: 1' --method POST --source-ip 203.0.113.7 -n shop
   fulcrum explain request https://75.2.1.2/ -H 'Host: shop.example'`,
@@ -63,7 +63,7 @@ the rules as header then.`,
 // requestCommand has the flags of the command explain request.
 type requestCommand struct {
 	input.Source
-	form             output.Form
+	form             output.Format
 	headers          []string
 	method, sourceIP string
 }
@@ -72,10 +72,10 @@ type requestCommand struct {
 type webRequest struct {
 	model.Request
 	scheme string // http or https
-	// address is the host of the URL, which may differ from the Host header.
-	address string
-	port    int32
-	text    string // method and URL
+	// urlHost is the host of the URL, which may differ from the Host header.
+	urlHost      string
+	port         int32
+	methodAndURL string // method and URL
 }
 
 // defaultPorts are the ports of URLs that name no port, by URL scheme.
@@ -151,7 +151,7 @@ func (r *requestCommand) parseRequest(target string) (webRequest, error) {
 	if out.port == 0 {
 		return out, fmt.Errorf("scheme %q of the URL is neither http nor https", u.Scheme)
 	}
-	out.address = u.Hostname()
+	out.urlHost = u.Hostname()
 	if p := u.Port(); p != "" {
 		n, err := strconv.ParseUint(p, 10, 16)
 		if err != nil {
@@ -177,7 +177,7 @@ func (r *requestCommand) parseRequest(target string) (webRequest, error) {
 		}
 		out.Header = append(out.Header, model.HeaderField{Name: name, Value: value})
 	}
-	out.text = out.Method + " " + u.String()
+	out.methodAndURL = out.Method + " " + u.String()
 	return out, nil
 }
 
@@ -215,12 +215,12 @@ type answerCollector struct {
 	store   *cluster.Memory
 	drafts  []engine.Draft // of the stacks whose answers are in answers
 	answers []requestAnswer
-	// onlyARN is the ARN of the only load balancer whose answers are added, or "" for all load balancers.
-	onlyARN string
+	// onlyLoadBalancerARN is the ARN of the only load balancer whose answers are added, or "" for all load balancers.
+	onlyLoadBalancerARN string
 	// byDNSName is the answer of the load balancer whose DNS name is the host of the request, or nil if there is none.
 	byDNSName *requestAnswer
-	// otherProtocols are notes about listeners on the port whose protocol is not the scheme of the request.
-	otherProtocols []string
+	// otherProtocolNotes are notes about listeners on the port whose protocol is not the scheme of the request.
+	otherProtocolNotes []string
 	// heldNotes are notes about stacks that are held.
 	heldNotes []string
 	// needsClientAddress reports whether a rule has a source-ip condition and no --source-ip is set.
@@ -230,12 +230,12 @@ type answerCollector struct {
 // addAnswers adds the answers of the load balancers of a stack, and the notes about them.
 func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error {
 	if d.Stack.Held.Everything && a.mayNameHost(d.Stack) {
-		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so its new settings have no effect; see \"explain\" about it", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID))
+		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so its new settings have no effect; run \"fulcrum explain\" for this object", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID))
 	}
 	// The comparer replaces ARNs of target groups in the actions of AWS by ids, as in the desired actions.
 	c := tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})
 	for _, lb := range d.Choices().LoadBalancers {
-		if a.onlyARN != "" && (lb.Live == nil || lb.Live.ARN != a.onlyARN) {
+		if a.onlyLoadBalancerARN != "" && (lb.Live == nil || lb.Live.ARN != a.onlyLoadBalancerARN) {
 			continue
 		}
 		for _, l := range lb.Listeners {
@@ -244,7 +244,7 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 			}
 			protocol := l.Desired.Protocol()
 			if lb.Desired.Type == model.Application && strings.ToLower(protocol) != a.scheme {
-				a.otherProtocols = append(a.otherProtocols, fmt.Sprintf("%s %s speaks %s on port %d", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID, protocol, a.port))
+				a.otherProtocolNotes = append(a.otherProtocolNotes, fmt.Sprintf("%s %s uses %s on port %d", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID, protocol, a.port))
 				continue
 			}
 			answer := a.answerOfListener(l, c)
@@ -252,7 +252,7 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 			if lb.Live != nil {
 				answer.LoadBalancer, answer.DNSName = lb.Live.Name, lb.Live.DNSName
 			}
-			answer.Named = a.namingSource(answer, d, lb.Listeners)
+			answer.Named = a.hostNamedBy(answer, d, lb.Listeners)
 			if answer.DNSName != "" && strings.EqualFold(answer.DNSName, a.Host) {
 				answer.Named = "the DNS name of the load balancer"
 				a.byDNSName = &answer
@@ -283,7 +283,7 @@ func (a *answerCollector) mayNameHost(s model.Stack) bool {
 			return true
 		}
 		return slices.ContainsFunc(ing.Spec.Rules, func(r networkingv1.IngressRule) bool {
-			return r.Host == "" || hostOf(model.Rule{Conditions: []model.Condition{model.HostHeader{Values: []string{r.Host}}}}, a.Request) != ""
+			return r.Host == "" || matchingHostPattern(model.Rule{Conditions: []model.Condition{model.HostHeader{Values: []string{r.Host}}}}, a.Request) != ""
 		})
 	})
 }
@@ -317,14 +317,14 @@ func (a *answerCollector) answerOfListener(l resolved.Listener, c *tree.Comparer
 	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: tree.OriginText(l.Desired.DefaultOf)}
 	actions := l.DefaultActions
 	listener := explainListener(l, func(model.Rule) bool { return false }, c.Facts)
-	matching := model.Matching(rulesOf(l.Rules), a.Request)
+	matching := model.MatchingRules(desiredRulesOf(l.Rules), a.Request)
 	for n, i := range matching {
 		rule := listener.Rules[i]
 		if n > 0 {
 			out.Shadowed = append(out.Shadowed, rule)
 			continue
 		}
-		out.Rule, out.From, actions, out.hostPattern = &rule, rule.From, l.Rules[i].Desired.Actions, hostOf(l.Rules[i].Desired, a.Request)
+		out.Rule, out.From, actions, out.hostPattern = &rule, rule.From, l.Rules[i].Desired.Actions, matchingHostPattern(l.Rules[i].Desired, a.Request)
 	}
 	out.Shadowed = append(out.Shadowed, a.coveredRules(l, listener)...)
 	out.targetGroupIDs = c.TargetGroupsOf(actions)
@@ -334,8 +334,8 @@ func (a *answerCollector) answerOfListener(l resolved.Listener, c *tree.Comparer
 	return out
 }
 
-// rulesOf returns the desired rules of resolved rules, in the same order.
-func rulesOf(rules []resolved.Rule) []model.Rule {
+// desiredRulesOf returns the desired rules of resolved rules, in the same order.
+func desiredRulesOf(rules []resolved.Rule) []model.Rule {
 	out := make([]model.Rule, len(rules))
 	for i, r := range rules {
 		out[i] = r.Desired
@@ -348,7 +348,7 @@ func rulesOf(rules []resolved.Rule) []model.Rule {
 func (a *answerCollector) coveredRules(l resolved.Listener, listener explainedListener) []explainedRule {
 	var out []explainedRule
 	for _, r := range listener.Rules[len(l.Rules)+len(l.OmittedRules):] {
-		for _, i := range model.Matching(l.Desired.Covered, a.Request) {
+		for _, i := range model.MatchingRules(l.Desired.Covered, a.Request) {
 			if c := l.Desired.Covered[i]; tree.OriginText(c.Key(0).Of) == r.From && plan.ConditionsText(c.Conditions) == r.Conditions {
 				out = append(out, r)
 				break
@@ -376,7 +376,7 @@ func (a *answerCollector) currentAnswer(l resolved.Listener, c *tree.Comparer, d
 	live := slices.Clone(l.Live.Rules)
 	slices.SortStableFunc(live, func(x, y observed.Rule) int { return cmp.Compare(x.Priority, y.Priority) })
 	for _, r := range live {
-		if _, ok := model.Evaluate([]model.Rule{{Conditions: r.Conditions}}, a.Request); ok {
+		if _, ok := model.FirstMatchingRule([]model.Rule{{Conditions: r.Conditions}}, a.Request); ok {
 			actions = r.Actions
 			break
 		}
@@ -399,14 +399,14 @@ func (a *answerCollector) redirectLocation(actions []model.Action) string {
 	return redirect.Location(a.Request, a.scheme, a.port)
 }
 
-// noRuleMatches is a note for RequestDocument.Notes. It is omitted if RequestDocument.Unserved explains why no rule matches.
-const noRuleMatches = "no rule matches the request, so default actions answer"
+// noRuleMatchesNote is a note for RequestDocument.Notes. It is omitted if RequestDocument.Unserved explains why no rule matches.
+const noRuleMatchesNote = "no rule matches the request, so default actions answer"
 
 // buildDocument returns a document with the answers that a client may get. If the host is the DNS name of a load balancer,
 // that is only the answer of this load balancer. Otherwise the document has the answers of rules, of load balancers that
 // something names for the host, and of NLBs. If there are none of these, it has all answers.
 func (a *answerCollector) buildDocument() RequestDocument {
-	doc := RequestDocument{Request: a.text, Answers: a.answers, Notes: []string{}}
+	doc := RequestDocument{Request: a.methodAndURL, Answers: a.answers, Notes: []string{}}
 	note := func(format string, args ...any) {
 		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
 	}
@@ -426,9 +426,9 @@ func (a *answerCollector) buildDocument() RequestDocument {
 		doc.Answers = []requestAnswer{}
 		note("no load balancer of these objects listens for %s on port %d", a.scheme, a.port)
 	case slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Rule == nil && x.Type != nlbType }):
-		note(noRuleMatches)
+		note(noRuleMatchesNote)
 	}
-	for _, o := range a.otherProtocols[:min(len(a.otherProtocols), maxOtherFindings)] {
+	for _, o := range a.otherProtocolNotes[:min(len(a.otherProtocolNotes), maxOtherFindings)] {
 		note("%s", o)
 	}
 	for _, h := range a.heldNotes[:min(len(a.heldNotes), maxOtherFindings)] {

@@ -84,7 +84,7 @@ func (a *answerCollector) collectAnswers(ctx context.Context) (RequestDocument, 
 	}
 	out := a.buildDocument()
 	if out.Unserved = a.explainUnservedHost(); out.Unserved != nil {
-		out.Notes = slices.DeleteFunc(out.Notes, func(n string) bool { return n == noRuleMatches })
+		out.Notes = slices.DeleteFunc(out.Notes, func(n string) bool { return n == noRuleMatchesNote })
 	}
 	return out, nil
 }
@@ -98,7 +98,7 @@ func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts [
 			if !a.isAddressOf(live) {
 				continue
 			}
-			doc := &RequestDocument{Request: a.text, Answers: []requestAnswer{}, Notes: []string{}}
+			doc := &RequestDocument{Request: a.methodAndURL, Answers: []requestAnswer{}, Notes: []string{}}
 			doc.Accelerator = a.explainAccelerator(d, live)
 			doc.addNotes(a, d, live)
 			return doc, a.addEndpointAnswers(ctx, doc, drafts)
@@ -118,7 +118,7 @@ func acceleratorsOf(d engine.Draft) []observed.Accelerator {
 
 // isAddressOf reports whether the host of the URL is a DNS name or a static IP address of an accelerator.
 func (a *answerCollector) isAddressOf(x observed.Accelerator) bool {
-	name := strings.TrimSuffix(a.address, ".")
+	name := strings.TrimSuffix(a.urlHost, ".")
 	if name != "" && (strings.EqualFold(name, x.DNSName) || strings.EqualFold(name, x.DualStackDNSName)) {
 		return true
 	}
@@ -191,9 +191,9 @@ func (doc *RequestDocument) addNotes(a *answerCollector, d engine.Draft, live ob
 	anyServing := slices.ContainsFunc(accelerator.EndpointGroups, func(g requestEndpointGroup) bool { return g.isServing() })
 	switch {
 	case !live.Enabled:
-		note("the accelerator is disabled, so that it accepts nothing")
+		note("the accelerator is disabled, so it accepts no connections")
 	case accelerator.Listener == "":
-		note("no listener of the accelerator in AWS has TCP port %d, so that connections are refused", a.port)
+		note("no listener of the accelerator in AWS has TCP port %d, so connections are refused", a.port)
 	case !anyServing:
 		note("no endpoint is healthy with a weight above 0, so AWS uses any endpoint of the nearest endpoint group")
 	case len(accelerator.EndpointGroups) > 1:
@@ -247,7 +247,7 @@ func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDo
 			if !ok {
 				continue
 			}
-			collector := answerCollector{webRequest: a.webRequest, Source: a.Source, ClusterTargets: a.ClusterTargets, store: a.store, onlyARN: e.ID}
+			collector := answerCollector{webRequest: a.webRequest, Source: a.Source, ClusterTargets: a.ClusterTargets, store: a.store, onlyLoadBalancerARN: e.ID}
 			collector.port = g.Port
 			if err := collector.addAnswers(ctx, d); err != nil {
 				return err
@@ -304,7 +304,7 @@ func showAccelerator(w io.Writer, a *requestAccelerator) {
 	}
 	fmt.Fprintln(w)
 	for _, g := range a.EndpointGroups {
-		fmt.Fprintf(w, "  endpoint group %s, traffic dial %d%%, port %d of its endpoints", g.Region, g.Dial, g.Port)
+		fmt.Fprintf(w, "  endpoint group %s, traffic dial %d%%, endpoint port %d", g.Region, g.Dial, g.Port)
 		if g.Owner != "" {
 			fmt.Fprint(w, ", ", tree.OwnerText(g.Owner))
 		}

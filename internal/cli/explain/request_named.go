@@ -14,10 +14,10 @@ import (
 // hostnameAnnotation is the annotation in which external-dns finds the hostnames for a load balancer.
 const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 
-// namingSource describes what names the host of the request, or returns "" if the load balancer accepts requests for any
+// hostNamedBy describes what names the host of the request, or returns "" if the load balancer accepts requests for any
 // host. It considers the rules of all listeners, because a listener that redirects to another port has no rules. It also
 // considers rules for the host that do not match the path or method, because clients of the host reach this load balancer.
-func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, listeners []resolved.Listener) string {
+func (a *answerCollector) hostNamedBy(answer requestAnswer, d engine.Draft, listeners []resolved.Listener) string {
 	otherRule := ""
 	if answer.hostPattern != "" {
 		return finding.Printable("host " + answer.hostPattern)
@@ -33,7 +33,7 @@ func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, lis
 	}
 	for _, l := range listeners {
 		for _, r := range l.Rules {
-			host := hostOf(r.Desired, a.Request)
+			host := matchingHostPattern(r.Desired, a.Request)
 			switch {
 			case host != "" && l.Desired.Port != a.port:
 				return finding.Printable(fmt.Sprintf("host %s of port %d", host, l.Desired.Port))
@@ -45,16 +45,16 @@ func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, lis
 	return otherRule
 }
 
-// hostOf returns the host pattern of a rule that matches the host of a request. It returns "" if the rule has no condition
+// matchingHostPattern returns the host pattern of a rule that matches the host of a request. It returns "" if the rule has no condition
 // on the host, or if no pattern matches.
-func hostOf(r model.Rule, req model.Request) string {
+func matchingHostPattern(r model.Rule, req model.Request) string {
 	for _, c := range r.Conditions {
 		h, ok := c.(model.HostHeader)
 		if !ok {
 			continue
 		}
 		for _, pattern := range h.Values {
-			if _, matches := model.Evaluate([]model.Rule{{Conditions: []model.Condition{model.HostHeader{Values: []string{pattern}}}}}, req); matches {
+			if _, matches := model.FirstMatchingRule([]model.Rule{{Conditions: []model.Condition{model.HostHeader{Values: []string{pattern}}}}}, req); matches {
 				if pattern == "*" {
 					return ""
 				}
@@ -62,7 +62,7 @@ func hostOf(r model.Rule, req model.Request) string {
 			}
 		}
 		for _, expr := range h.Regex {
-			if _, matches := model.Evaluate([]model.Rule{{Conditions: []model.Condition{model.HostHeader{Regex: []string{expr}}}}}, req); !matches {
+			if _, matches := model.FirstMatchingRule([]model.Rule{{Conditions: []model.Condition{model.HostHeader{Regex: []string{expr}}}}}, req); !matches {
 				continue
 			}
 			if host, ok := model.PlainHost(expr); ok {

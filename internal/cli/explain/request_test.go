@@ -24,7 +24,7 @@ func TestPortInHostHeaderIsNoted(t *testing.T) {
 	}
 }
 
-// TestMatchingHostExpressionIsShown checks that hostOf returns the host, host pattern or regular expression of a rule that
+// TestMatchingHostExpressionIsShown checks that matchingHostPattern returns the host, host pattern or regular expression of a rule that
 // matches the host of a request, and "" if none matches.
 func TestMatchingHostExpressionIsShown(t *testing.T) {
 	rule := model.Rule{Conditions: []model.Condition{model.HostHeader{
@@ -35,15 +35,15 @@ func TestMatchingHostExpressionIsShown(t *testing.T) {
 		"a.example.com": "a.example.com", "x.example.org": "*.example.org", "shop.example.com": "shop.example.com",
 		"eu.shop.example.com": "*.shop.example.com", "blue.example.net": `^(red|blue)\.example\.net$`, "none.example.com": "",
 	} {
-		if got := hostOf(rule, model.Request{Host: host}); got != want {
+		if got := matchingHostPattern(rule, model.Request{Host: host}); got != want {
 			t.Errorf("%s: %q, want %q", host, got, want)
 		}
 	}
 }
 
-// TestListenerThatIsNotCreatedAnswersNothing checks that the default action of a listener that is not created is shown for
+// TestDefaultActionOfMissingNLBListenerIsNotShown checks that the default action of a listener that is not created is shown for
 // an ALB, but not for an NLB.
-func TestListenerThatIsNotCreatedAnswersNothing(t *testing.T) {
+func TestDefaultActionOfMissingNLBListenerIsNotShown(t *testing.T) {
 	for protocol, want := range map[string]bool{"TCP": false, "TLS": false, "HTTP": true} {
 		var out strings.Builder
 		showExplainedListener(&out, explainedListener{Protocol: protocol, Port: 80, Default: "answer 404"})

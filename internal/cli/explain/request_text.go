@@ -46,7 +46,7 @@ func anyHostText(answers []requestAnswer) string {
 		names = append(names, fmt.Sprintf("and %d more", more))
 		among = ", among them "
 	}
-	return fmt.Sprintf("%s any host on this port%s%s; for the answer of one of them give the DNS name of the load balancer as the host, or its namespace with -n",
+	return fmt.Sprintf("%s any host on this port%s%s; to see the answer of one load balancer, give its DNS name as the host, or its namespace with -n",
 		output.CountWithNoun(len(answers), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(answers) == 1], among, finding.Printable(strings.Join(names, ", ")))
 }
 

@@ -69,11 +69,11 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 	}
 	switch n := len(out.Objects) + more; n {
 	case 0:
-		out.Why = "none of the objects that were read names it"
+		out.Why = "none of the objects that were read names the host"
 	case 1:
-		out.Why = "one object names it and is not served there"
+		out.Why = "one object names the host, but has no rule for it on this port"
 	default:
-		out.Why = fmt.Sprintf("%d objects name it and are not served there", n)
+		out.Why = fmt.Sprintf("%d objects name the host, but have no rule for it on this port", n)
 	}
 	return out
 }
@@ -103,7 +103,7 @@ func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 		hosts = hostnameTexts(o.Spec.Hostnames)
 	}
 	for i, h := range hosts {
-		if h != "" && hostOf(model.Rule{Conditions: []model.Condition{model.HostHeader{Values: []string{h}}}}, a.Request) != "" {
+		if h != "" && matchingHostPattern(model.Rule{Conditions: []model.Condition{model.HostHeader{Values: []string{h}}}}, a.Request) != "" {
 			return fmt.Sprintf(field, i)
 		}
 	}

@@ -51,17 +51,17 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	}
 	fmt.Fprintf(w, "%s of %s %s", resource, model.Kind(s.Kind).ObjectKind(), s.ID)
 	if s.Held {
-		fmt.Fprint(w, ": held, nothing of it is changed")
+		fmt.Fprint(w, ": held, none of its resources is changed")
 	}
 	fmt.Fprintf(w, "\n  plan: %s\n", s.Summary)
 	for _, f := range s.Findings {
 		fmt.Fprintf(w, "# %s\n", f)
 		if f.WayOut != "" {
-			fmt.Fprintf(w, "#   way out: %s\n", f.WayOut)
+			fmt.Fprintf(w, "#   fix: %s\n", f.WayOut)
 		}
 	}
 	output.ShowFirst(s.Others, maxOtherFindings, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) },
-		func(n int) { fmt.Fprintf(w, "# … and %d more about others\n", n) })
+		func(n int) { fmt.Fprintf(w, "# … and %d more about other objects\n", n) })
 	fmt.Fprintln(w, "  members")
 	output.ShowFirst(s.Members, output.MaxShownMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
@@ -117,8 +117,8 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 // securityGroupText returns the reason why a load balancer has a security group.
 func securityGroupText(g explainedSecurityGroup) string {
 	switch g.How {
-	case resolved.SecurityGroupOwn:
-		return "its own, with a rule for each listener"
+	case resolved.SecurityGroupManaged:
+		return "managed for this load balancer, with a rule for each listener"
 	case resolved.SecurityGroupBackend:
 		return "shared by the load balancers of the cluster; the security groups of nodes and pods allow traffic from it"
 	case resolved.SecurityGroupKept:
@@ -163,10 +163,10 @@ func certificateText(c explainedCertificate) string {
 	switch c.How {
 	case resolved.CertificateByHost:
 		if c.ARN == "" {
-			return fmt.Sprintf("missing: none in ACM covers host %s   from %s", c.Host, c.From)
+			return fmt.Sprintf("missing: no certificate in ACM covers host %s   from %s", c.Host, c.From)
 		}
 		return fmt.Sprintf("%s, found in ACM for host %s   from %s", text, c.Host, c.From)
-	case resolved.CertificateOwn:
+	case resolved.CertificateManaged:
 		if c.Secret != "" {
 			return fmt.Sprintf("%s, imported from Secret %s   from %s", text, c.Secret, c.From)
 		}

@@ -73,7 +73,7 @@ func warningsAbout(ctx context.Context, d *input.Source, store *cluster.Memory, 
 	})
 	switch {
 	case err != nil:
-		return append(out, warningDocument{In: "event", Reason: "Unread", Message: "events cannot be read: " + err.Error()}), nil
+		return append(out, warningDocument{In: "event", Reason: "EventsUnavailable", Message: "events cannot be read: " + err.Error()}), nil
 	case !complete:
 		out = append(out, warningDocument{In: "event", Reason: "Unread", Message: "the object has too many events to read all of them"})
 	}

@@ -40,5 +40,5 @@ func acceleratorsOffReason(c config.Config) string {
 	if c.Gates.IsEnabled(config.GlobalAcceleratorController) {
 		return ""
 	}
-	return fmt.Sprintf("feature gate %[1]s is off, so that GlobalAccelerators are not looked at; set --feature-gates=%[1]s=true on the controller", config.GlobalAcceleratorController)
+	return fmt.Sprintf("feature gate %[1]s is off, so GlobalAccelerators are ignored; set --feature-gates=%[1]s=true on the controller", config.GlobalAcceleratorController)
 }

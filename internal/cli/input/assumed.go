@@ -23,11 +23,11 @@ import (
 
 // Values that --offline assumes where no flag sets them.
 const (
-	assumedCluster = "offline"
-	assumedRegion  = "us-east-1"
-	assumedAccount = "123456789012"
-	assumedVPC     = "vpc-assumed"
-	assumedSubnets = 3
+	assumedCluster     = "offline"
+	assumedRegion      = "us-east-1"
+	assumedAccount     = "123456789012"
+	assumedVPC         = "vpc-assumed"
+	assumedSubnetCount = 3
 )
 
 // assumedAWS replaces AWS with --offline. The assumed account has no load balancers. It has all other resources that the
@@ -169,14 +169,14 @@ func (a *assumedAWS) addAnswer(f *observed.Facts, q model.Question) {
 // availability zone.
 func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
 	var refs []string
-	for i := range assumedSubnets {
+	for i := range assumedSubnetCount {
 		refs = append(refs, "subnet-assumed-"+string(rune('a'+i)))
 	}
 	description := "subnets for load balancers"
 	switch {
 	case q.Refs != "":
 		refs = strings.Split(q.Refs, ",")
-		description = "the subnets that are named"
+		description = "the named subnets"
 	case q.Tags != "":
 		description = "subnets with the tags " + q.Tags
 	}
@@ -191,7 +191,7 @@ func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
 		}
 		refs[i] = out[i].ID
 	}
-	a.addFact("%s are %s, each in a zone of its own, with free addresses", description, output.JoinFirst(refs))
+	a.addFact("%s are %s, each in a different availability zone, with free addresses", description, output.JoinFirst(refs))
 	return out
 }
 
@@ -215,7 +215,7 @@ func (a *assumedAWS) endpointLoadBalancers(q model.AskLoadBalancers) []observed.
 	default:
 		lb.ARN, lb.ResourceID = a.arn("elasticloadbalancing", fmt.Sprintf("loadbalancer/%s/%s/assumed", prefix, q.Of.Name)), model.LoadBalancerID
 		lb.Cluster, lb.Stack = true, q.Of
-		a.addFact("%s %s has a load balancer that serves", q.Of.Kind, q.Of)
+		a.addFact("%s %s has an active load balancer", q.Of.Kind, q.Of)
 	}
 	return []observed.EndpointLoadBalancer{lb}
 }
@@ -287,7 +287,7 @@ func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 		}
 		class := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressControllerName}}
 		class.Name = *name
-		add(class, "IngressClass %q exists%s, is of this controller and has no parameters", *name, unservedReasons{store: store}.probableName(cluster.KindIngressClass, "", *name))
+		add(class, "IngressClass %q exists%s, belongs to this controller and has no parameters", *name, unservedReasons{store: store}.similarNameHint(cluster.KindIngressClass, "", *name))
 	}
 	for _, o := range store.All(cluster.KindGateway) {
 		gw := o.(*gwv1.Gateway)
@@ -296,11 +296,11 @@ func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 			continue
 		}
 		class := &gwv1.GatewayClass{Spec: gwv1.GatewayClassSpec{ControllerName: gatewayconfig.ALBController}}
-		if kind, _ := gatewayconfig.StackKindFor(gatewayconfig.AnyController, gw); !kind.HasRules() {
+		if kind, _ := gatewayconfig.StackKindFor(gatewayconfig.FulcrumController, gw); !kind.HasRules() {
 			class.Spec.ControllerName = gatewayconfig.NLBController
 		}
 		class.Name = name
-		add(class, "GatewayClass %q exists%s, has controllerName %q and no parameters", name, unservedReasons{store: store}.probableName(cluster.KindGatewayClass, "", name), class.Spec.ControllerName)
+		add(class, "GatewayClass %q exists%s, has controllerName %q and no parameters", name, unservedReasons{store: store}.similarNameHint(cluster.KindGatewayClass, "", name), class.Spec.ControllerName)
 	}
 	for _, namespace := range namespacesIn(store) {
 		if missing(cluster.Ref{Kind: cluster.KindNamespace, Name: namespace}) {

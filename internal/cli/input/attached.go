@@ -36,7 +36,7 @@ func (d *Source) unattachedFindings(store *cluster.Memory, id model.StackID) (ou
 	for _, s := range attached.Sets {
 		if ref := cluster.RefOf(s.Object); !s.Accepted && d.includesMember(ref, id) {
 			add(ref.FindingRef(), "spec.parentRef", attach.Problem{Reason: string(gwv1.ListenerSetReasonNotAllowed),
-				Message: "the Gateway does not admit the ListenerSet; none of its listeners is served; ask the owner of the Gateway for spec.allowedListeners"})
+				Message: "the Gateway does not admit the ListenerSet; none of its listeners is served; let the owner of the Gateway set spec.allowedListeners"})
 		}
 	}
 	for _, l := range attached.Listeners {

@@ -20,10 +20,10 @@ func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) 
 	out := cloud.Config{
 		Cluster: c.ClusterName, Region: c.AWS.Region, VPC: c.AWS.VPC, VPCTags: c.AWS.VPCTags,
 		Env: env.Getenv, Endpoints: c.AWS.Endpoints, MaxAttempts: c.AWS.MaxRetries, Version: env.Version,
-		RuleTags:            c.Gates.IsEnabled(config.ListenerRulesTagging),
-		TaggingAPI:          c.Gates.IsEnabled(config.EnableRGTAPI),
-		Reachability:        c.Gates.IsEnabled(config.SubnetDiscoveryByReachability),
-		ManagedCertificates: c.Gates.IsEnabled(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
+		RuleTags:                      c.Gates.IsEnabled(config.ListenerRulesTagging),
+		TaggingAPI:                    c.Gates.IsEnabled(config.EnableRGTAPI),
+		SubnetDiscoveryByReachability: c.Gates.IsEnabled(config.SubnetDiscoveryByReachability),
+		ManagedCertificates:           c.Gates.IsEnabled(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
 	}
 	if out.MaxAttempts <= 0 {
 		out.MaxAttempts = 3 // the default of the SDK for Go
@@ -50,7 +50,7 @@ func (c Connector) Connect(ctx context.Context, fence engine.Fence, m *controlle
 	if err != nil {
 		return controller.AWS{}, err
 	}
-	cc.Fence, cc.Calls = fence, metricsRecorder{m}
+	cc.Fence, cc.CallRecorder = fence, metricsRecorder{m}
 	cl, err := cloud.New(ctx, cc)
 	if err != nil {
 		return controller.AWS{}, err
@@ -88,6 +88,6 @@ func rateLimits(c *cloud.Cloud) []controller.RateLimit {
 func callOf(c cloud.Call) controller.Call {
 	return controller.Call{
 		Service: c.Service, Operation: c.Operation, Status: strconv.Itoa(c.Status), Code: c.Code, Cause: c.Cause,
-		Took: c.Duration, Attempts: c.Attempts,
+		Duration: c.Duration, Attempts: c.Attempts,
 	}
 }

@@ -71,7 +71,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 	}
 	if d.selected.bindings != nil {
 		if slices.ContainsFunc(out.Bindings, func(b BindingPlan) bool { return len(b.Items) > 0 }) {
-			out.Notes = append(out.Notes, "rules of the security groups of nodes and pods are those of all TargetGroupBindings together; --all-namespaces shows them")
+			out.Notes = append(out.Notes, "rules of node and pod security groups are planned for all TargetGroupBindings together; use --all-namespaces to see them")
 		}
 		return out.withSkippedNote(skipped), nil
 	}
@@ -110,11 +110,11 @@ type BindingDocument struct {
 
 // Document converts the plan for a JSON or YAML document.
 func (b BindingPlan) Document() BindingDocument {
-	return BindingDocument{b.Key.Namespace, b.Key.Name, output.Findings(b.Findings), ItemDocuments(b.Items)}
+	return BindingDocument{b.Key.Namespace, b.Key.Name, output.Findings(b.Findings), ItemSteps(b.Items)}
 }
 
-// ItemDocuments returns a step for a JSON or YAML document for each item.
-func ItemDocuments(items []bindingplan.PlanItem) []output.Step {
+// ItemSteps returns a step for a JSON or YAML document for each item.
+func ItemSteps(items []bindingplan.PlanItem) []output.Step {
 	out := []output.Step{}
 	for _, i := range items {
 		doc := output.Step{

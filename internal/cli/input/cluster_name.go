@@ -10,7 +10,7 @@ import (
 )
 
 // ClusterNameFix is the advice that is printed after the text of UnknownClusterWarning.
-const ClusterNameFix = "give the name that the controller of this cluster has in its flags"
+const ClusterNameFix = "set --cluster-name to the name in the flags of the controller"
 
 // UnknownClusterWarning returns a warning if subnets of the VPC have tags of other clusters, but none has a tag of the
 // cluster name. Otherwise it returns "". name is the value of --cluster-name.

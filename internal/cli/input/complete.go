@@ -83,7 +83,7 @@ func (d *Source) objectNames(kind cluster.Kind) []string {
 	defer cancel()
 	list := typ.NewList()
 	var namespace client.InNamespace
-	if typ.Namespaced && !d.All {
+	if typ.Namespaced && !d.AllNamespaces {
 		namespace = client.InNamespace(d.NamespaceOfObjects())
 	}
 	if err := c.List(ctx, list, namespace, client.Limit(maxCompletions)); err != nil {

@@ -93,9 +93,9 @@ func (d *Source) Bind(cmd *cobra.Command) {
 	hideControllerFlags(cmd.Flags())
 	d.scope.bind(cmd)
 	d.registerCompletions(cmd)
-	cmd.Flags().StringArrayVarP(&d.Files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; may be repeated. They take the place of the cluster's objects of the same name")
-	cmd.Flags().BoolVar(&d.FilesOnly, "files-only", false, "plan for the objects of -f alone, also where --kubeconfig or KUBECONFIG names a cluster")
-	cmd.Flags().StringVar(&d.flagsFrom, "flags-from", "", "[NAMESPACE/]deployment/NAME of the controller whose flags count where they are not given here; if empty, the controller that holds the Lease; none for no controller")
+	cmd.Flags().StringArrayVarP(&d.Files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; may be repeated. An object in a file replaces the object of the cluster with the same name")
+	cmd.Flags().BoolVar(&d.FilesOnly, "files-only", false, "plan only for the objects of -f, even if --kubeconfig or KUBECONFIG names a cluster")
+	cmd.Flags().StringVar(&d.flagsFrom, "flags-from", "", "controller that sets the flags that are not given here, as [NAMESPACE/]deployment/NAME; if empty, the controller that holds the Lease; \"none\" to read no flags of a controller")
 	cmd.Flags().StringVar(&d.ObservedFile, "observed", "", "file with recorded answers of AWS, to be used instead of AWS")
 	cmd.Flags().StringVar(&d.recordFile, "record", "", "file to record the answers of AWS in")
 	cmd.MarkFlagsMutuallyExclusive("observed", "record")
@@ -249,7 +249,7 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc.AttemptTimeout, cc.CallTimeout = timeout, 2*timeout
 	cc.MaxWait, cc.Clock = durations.MinuteInterval, d.Env.Clock
 	if d.Env.CountRequest != nil {
-		cc.Calls = requestCounter{d.Env}
+		cc.CallRecorder = requestCounter{d.Env}
 	}
 	if d.Config.AWS.MaxRetries == config.Default().AWS.MaxRetries {
 		cc.MaxAttempts = 3

@@ -21,6 +21,6 @@ func TestCommandsTimeOutAfterSeconds(t *testing.T) {
 		t.Errorf("%d attempts", cc.MaxAttempts)
 	}
 	if cc, _ := CloudConfig(d.Config, d.Env); cc.CallTimeout != 0 {
-		t.Error("the controller waits for seconds")
+		t.Error("the controller has the call timeout of a command")
 	}
 }

@@ -38,7 +38,7 @@ const (
 	// maxReasonLength is the maximum length of the reason why no controller was found, in characters.
 	maxReasonLength = 1000
 	// giveFlagsFix is the advice if the Deployment that --flags-from names cannot be read.
-	giveFlagsFix = "give --flags-from=none, and here the flags that the controller has"
+	giveFlagsFix = "set --flags-from=none and give the flags of the controller on the command line"
 )
 
 // controllerFlags are the command-line arguments of a controller that runs in the cluster. source describes the controller.
@@ -168,7 +168,7 @@ func flagsOfNamedDeployment(ctx context.Context, api appsv1client.AppsV1Interfac
 	}
 	list, err := api.Deployments("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), Limit: maxControllers})
 	if err != nil {
-		return controllerFlags{}, fmt.Errorf("%w of all namespaces; name that of the Deployment, as in NAMESPACE/deployment/%s, or %s", readError(err, "Deployments"), name, giveFlagsFix)
+		return controllerFlags{}, fmt.Errorf("%w of all namespaces; give the namespace of the Deployment, as in NAMESPACE/deployment/%s, or %s", readError(err, "Deployments"), name, giveFlagsFix)
 	}
 	return flagsOfSingleDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name }),
 		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, giveFlagsFix))
@@ -187,7 +187,7 @@ func flagsOfSingleDeployment(list []appsv1.Deployment, reason error) (controller
 	for _, x := range list {
 		names = append(names, x.Namespace+"/deployment/"+x.Name)
 	}
-	return controllerFlags{}, fmt.Errorf("there are several controllers: %s", output.JoinFirst(names))
+	return controllerFlags{}, fmt.Errorf("found several controllers: %s; select one with --flags-from", output.JoinFirst(names))
 }
 
 // flagsOfDeployment returns the command and arguments of the container with the name of the controller, or of the first

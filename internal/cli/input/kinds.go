@@ -34,7 +34,7 @@ func pluralName(k cluster.Kind) string {
 func parseObject(arg string) (cluster.Ref, error) {
 	kind, name, ok := strings.Cut(arg, "/")
 	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
-		return cluster.Ref{}, fmt.Errorf("%q is no object; write KIND/NAME, for example ingress/web", arg)
+		return cluster.Ref{}, fmt.Errorf("%q does not name an object; write KIND/NAME, for example ingress/web", arg)
 	}
 	k, err := parseKind(kind)
 	return cluster.Ref{Kind: k, Name: name}, err
@@ -53,7 +53,7 @@ func parseKind(word string) (cluster.Kind, error) {
 		}
 		known = append(known, strings.ToLower(string(t.Kind)))
 	}
-	return "", fmt.Errorf("kind %q is not known%s; one of %s", word, finding.DidYouMean(name, known), strings.ToLower(JoinKinds(shownKinds())))
+	return "", fmt.Errorf("kind %q is not known%s; use one of %s", word, finding.DidYouMean(name, known), strings.ToLower(JoinKinds(shownKinds())))
 }
 
 // JoinKinds joins kinds by commas.

@@ -65,11 +65,11 @@ func (l *lister) reportUnavailableKinds(notes io.Writer) error {
 		fmt.Fprintf(notes, "# only namespace %q was read, as the controller watches it alone (--watch-namespace); it does not act on objects of other namespaces\n", l.watchedNamespace)
 	}
 	if len(l.namespaceOnlyKinds) > 0 {
-		fmt.Fprintf(notes, "# only objects of namespace %q were read, as you may not list these kinds in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
+		fmt.Fprintf(notes, "# only objects of namespace %q were read, as you may not list these kinds in all namespaces: %s; objects of other namespaces that share a load balancer or security group rules are missing here, so their resources may be shown as deleted, although the controller does not delete them; bind the rules of config/rbac with the verbs get and list to see all objects\n",
 			l.namespace, JoinKinds(l.namespaceOnlyKinds))
 	}
 	if len(l.unavailableKinds) > 0 {
-		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and any other object of these kinds is treated as missing\n", JoinKinds(l.unavailableKinds))
+		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to exist, and any other object of these kinds is treated as missing\n", JoinKinds(l.unavailableKinds))
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (w watchedNamespace) filter(files []fileObject, notes io.Writer) ([]fileObj
 
 // singleNamespace returns the only namespace that a scope includes, or "" if the scope includes several.
 func (s *scope) singleNamespace() string {
-	if s.All || len(s.Named) == 0 {
+	if s.AllNamespaces || len(s.Named) == 0 {
 		return s.Namespace
 	}
 	namespace := s.Named[0].Namespace
@@ -135,8 +135,8 @@ func (s *scope) singleNamespace() string {
 	return namespace
 }
 
-// UnavailableOwners returns the kinds of objects that own stacks and that the user may not list.
-func UnavailableOwners(d *Source) []cluster.Kind {
+// UnavailableOwnerKinds returns the kinds of objects that own stacks and that the user may not list.
+func UnavailableOwnerKinds(d *Source) []cluster.Kind {
 	return UnavailableKinds(d, cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator)
 }
 

@@ -99,7 +99,7 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, erro
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			for _, s := range l.Skipped {
-				fmt.Fprintf(notes, "# %s: %s is not used%s\n", name, s, probableKind(s))
+				fmt.Fprintf(notes, "# %s: %s is not used%s\n", name, s, similarKindHint(s))
 			}
 			if len(l.Objects)+len(l.Skipped) == 0 {
 				fmt.Fprintf(notes, "# %s holds no object\n", name)
@@ -110,15 +110,15 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, erro
 		}
 	}
 	if len(d.Files) > 0 && len(out) == 0 {
-		return nil, fmt.Errorf("--filename %s has no object of a kind that is read; nothing is shown; give files with one of %s, or what these refer to",
+		return nil, fmt.Errorf("--filename %s has no object of a kind that this command reads; give files with one of %s",
 			output.JoinFirst(d.Files), strings.ToLower(JoinKinds(shownKinds())))
 	}
 	return out, nil
 }
 
-// probableKind returns the end of a message about a document that is not used: the apiVersion that its kind needs, or a kind
+// similarKindHint returns the end of a message about a document that is not used: the apiVersion that its kind needs, or a kind
 // with a similar name. skipped has the form "apiVersion Kind name".
-func probableKind(skipped string) string {
+func similarKindHint(skipped string) string {
 	var kinds []string
 	version, rest, _ := strings.Cut(skipped, " ")
 	kind, _, _ := strings.Cut(rest, " ")

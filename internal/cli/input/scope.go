@@ -16,9 +16,9 @@ import (
 // scope selects the objects that a command is about: all objects, the objects of a namespace, the objects on the command
 // line, or the objects that files change.
 type scope struct {
-	Namespace string // the value of --namespace
-	All       bool   // whether --all-namespaces is set
-	Context   string // the value of --context
+	Namespace     string // the value of --namespace
+	AllNamespaces bool   // whether --all-namespaces is set
+	Context       string // the value of --context
 	// Named are the objects that the command line names.
 	Named []cluster.Ref
 	// fileChanges are the changes that files make to objects of the cluster. It is nil if no cluster is read.
@@ -31,15 +31,15 @@ type objectChange struct{ before, after cluster.Object }
 // bind registers the flags of a scope.
 func (s *scope) bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&s.Namespace, "namespace", "n", "", "namespace of the objects; all namespaces if neither it nor an object is given")
-	fs.BoolVarP(&s.All, "all-namespaces", "A", false, "all namespaces, and with -f also what the files do not touch")
+	fs.StringVarP(&s.Namespace, "namespace", "n", "", "namespace of the objects; if empty and no object is named, all namespaces")
+	fs.BoolVarP(&s.AllNamespaces, "all-namespaces", "A", false, "select all namespaces; with -f, also the objects that the files do not change")
 	fs.StringVar(&s.Context, "context", "", "context of the kubeconfig to use; the current one if empty")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 }
 
 // coversEverything reports whether the scope includes all objects that were read.
 func (s *scope) coversEverything() bool {
-	return s.All || s.Namespace == "" && len(s.Named) == 0 && len(s.fileChanges) == 0
+	return s.AllNamespaces || s.Namespace == "" && len(s.Named) == 0 && len(s.fileChanges) == 0
 }
 
 // Parse adds to Named the objects that arguments name, as KIND/NAME or KIND NAME. namespace is the namespace of all of them

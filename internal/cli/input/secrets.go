@@ -72,8 +72,8 @@ func (s *objectsAndSecrets) correctFindings(found finding.List) finding.List {
 				continue
 			}
 			f.Reason, f.Severity = finding.AccessDenied, finding.Warning
-			f.Message = fmt.Sprintf("Secret %q was not looked at: %s; what depends on it is shown as it is", ref.Namespace+"/"+ref.Name, why)
-			f.Fix = "allow yourself to get this Secret, or give it with -f; the controller reads it with its own rights"
+			f.Message = fmt.Sprintf("Secret %q was not read: %s; settings that depend on it are shown as they are in AWS", ref.Namespace+"/"+ref.Name, why)
+			f.Fix = "get permission to read this Secret, or give it with -f; the controller reads it with its own permissions"
 			break
 		}
 		out.Add(f)

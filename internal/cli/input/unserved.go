@@ -31,8 +31,8 @@ func UnservedReason(store *cluster.Memory, c config.Config, ref cluster.Ref) str
 	return unservedReasons{store, c}.reasonAndFix(ref)
 }
 
-// ReportUnserved prints why no load balancer serves the objects that the command line names.
-func (d *Source) ReportUnserved(w io.Writer, store *cluster.Memory) {
+// ReportUnservedNamedObjects prints why no load balancer serves the objects that the command line names.
+func (d *Source) ReportUnservedNamedObjects(w io.Writer, store *cluster.Memory) {
 	output.ShowFirst(d.Named, output.MaxShownMembers, func(ref cluster.Ref) {
 		if why := (unservedReasons{store, d.Config}).reasonAndFix(ref); why != "" {
 			fmt.Fprintf(w, "# %s: %s\n", ref, why)
@@ -58,9 +58,9 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 	case *gwv1.Gateway:
 		text = u.reasonOfGateway(o)
 	case *gwv1.ListenerSet:
-		text = "look at spec.parentRef, and at the Gateway that it names"
+		text = "check spec.parentRef, and the Gateway that it names"
 	default:
-		text = "look at its status and events"
+		text = "see its status and events"
 		if off := acceleratorsOffReason(u.cfg); ref.Kind == cluster.KindGlobalAccelerator && off != "" {
 			text = off
 		}
@@ -71,9 +71,9 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 	return finding.Printable(finding.Truncate(text, MaxWarningLength))
 }
 
-// MistypedNames returns a finding for each object that is not served because a name in it is mistyped. The findings are
+// MistypedNameFindings returns a finding for each object that is not served because a name in it is mistyped. The findings are
 // sorted by object.
-func MistypedNames(store *cluster.Memory, c config.Config) (out []finding.Finding) {
+func MistypedNameFindings(store *cluster.Memory, c config.Config) (out []finding.Finding) {
 	u := unservedReasons{store, c}
 	v := cluster.NewView(store)
 	for _, typ := range cluster.Types() {
@@ -107,9 +107,9 @@ func (u unservedReasons) reasonOfIngress(ing *networkingv1.Ingress) string {
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, _ := u.store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: *name})
 		if c, ok := class.(*networkingv1.IngressClass); ok {
-			return fmt.Sprintf("spec.ingressClassName: IngressClass %s has the controller %q, which is another one; %s", *name, c.Spec.Controller, fix)
+			return fmt.Sprintf("spec.ingressClassName: IngressClass %s has the controller %q, which is not this controller; %s", *name, c.Spec.Controller, fix)
 		}
-		return fmt.Sprintf("spec.ingressClassName: IngressClass %s does not exist%s; %s", *name, u.probableName(cluster.KindIngressClass, "", *name), fix)
+		return fmt.Sprintf("spec.ingressClassName: IngressClass %s does not exist%s; %s", *name, u.similarNameHint(cluster.KindIngressClass, "", *name), fix)
 	}
 	return "spec.ingressClassName: no class is named, and no class of this controller is the default; " + fix
 }
@@ -121,7 +121,7 @@ func (u unservedReasons) reasonOfService(svc *corev1.Service) string {
 		return fmt.Sprintf("spec.type is %s, and no Ingress or route of this controller names the Service; set spec.type to LoadBalancer, or name the Service as a backend", svc.Spec.Type)
 	}
 	if class := svc.Spec.LoadBalancerClass; class != nil {
-		return fmt.Sprintf("spec.loadBalancerClass is %q, and this controller serves %q; set it to that%s", *class, u.cfg.Service.Class, recreate)
+		return fmt.Sprintf("spec.loadBalancerClass is %q, and this controller serves %q; set it to this value%s", *class, u.cfg.Service.Class, recreate)
 	}
 	return fmt.Sprintf("spec.loadBalancerClass is not set, and this controller serves %q; set it%s, or set the annotations %saws-load-balancer-type to external and %saws-load-balancer-nlb-target-type to ip or instance",
 		u.cfg.Service.Class, recreate, settings.ServicePrefix, settings.ServicePrefix)
@@ -142,11 +142,11 @@ func (u unservedReasons) reasonOfGateway(gw *gwv1.Gateway) string {
 	c, ok := class.(*gwv1.GatewayClass)
 	switch {
 	case !ok:
-		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s does not exist%s; %s", name, u.probableName(cluster.KindGatewayClass, "", name), fix)
+		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s does not exist%s; %s", name, u.similarNameHint(cluster.KindGatewayClass, "", name), fix)
 	case !slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName):
-		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s has the controllerName %q, which is another one; %s", name, c.Spec.ControllerName, fix)
+		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s has the controllerName %q, which is not this controller; %s", name, c.Spec.ControllerName, fix)
 	}
-	return fmt.Sprintf("GatewayClass %s is one of this controller, so look at the feature gates ALBGatewayAPI and NLBGatewayAPI", name)
+	return fmt.Sprintf("GatewayClass %s belongs to this controller; check that the feature gates ALBGatewayAPI and NLBGatewayAPI are on", name)
 }
 
 // classFix returns advice about the class of an object: the names of the classes of this controller, or the field that a new
@@ -160,14 +160,14 @@ func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func
 	}
 	slices.Sort(names)
 	if len(names) == 0 {
-		return fmt.Sprintf("no %s is one of this controller, so create one with %s", kind, field)
+		return fmt.Sprintf("no %s belongs to this controller; create one with %s", kind, field)
 	}
-	return "name one of this controller: " + output.JoinFirst(names)
+	return "name a class of this controller: " + output.JoinFirst(names)
 }
 
-// probableName returns the end of a message about an object that does not exist: a question with the most similar name of an
+// similarNameHint returns the end of a message about an object that does not exist: a question with the most similar name of an
 // object of the kind, or "" if no name is similar.
-func (u unservedReasons) probableName(kind cluster.Kind, namespace, name string) string {
+func (u unservedReasons) similarNameHint(kind cluster.Kind, namespace, name string) string {
 	var names []string
 	for _, o := range u.store.All(kind) {
 		if o.GetNamespace() == namespace {
@@ -205,9 +205,9 @@ func (u unservedReasons) reasonOfParent(ref cluster.Ref) string {
 	gw, isGateway := obj.(*gwv1.Gateway)
 	switch {
 	case obj == nil:
-		return fmt.Sprintf("%s does not exist%s; correct its name and namespace, or create it", ref, u.probableName(ref.Kind, ref.Namespace, ref.Name))
+		return fmt.Sprintf("%s does not exist%s; correct its name and namespace, or create it", ref, u.similarNameHint(ref.Kind, ref.Namespace, ref.Name))
 	case isGateway:
 		return ref.String() + ": " + u.reasonOfGateway(gw)
 	}
-	return fmt.Sprintf("no load balancer of this controller serves %s; look at its spec.parentRef", ref)
+	return fmt.Sprintf("no load balancer of this controller serves %s; check its spec.parentRef", ref)
 }

@@ -17,7 +17,7 @@ import (
 func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.Stack, port func(*model.Binding) string) {
 	lost := migrate.Lost.String()
 	if d.Gateway == "" {
-		d.Notes = append(d.Notes, Note{lost, "", "", "the load balancer is not translated, so no Gateway can take over its load balancer", "correct what the other notes name"})
+		d.Notes = append(d.Notes, Note{lost, "", "", "the Ingresses are not translated, so no Gateway can take over their load balancer", "correct the problems in the other notes"})
 		return
 	}
 	if want.Adopts == nil {

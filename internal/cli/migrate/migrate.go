@@ -28,25 +28,25 @@ func New(env output.Environment) *cobra.Command {
 	m := &migrateCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "migrate [ingress/NAME ...]", Short: "Translate Ingresses to the Gateway API, and check that requests get the same answers",
-		Long: `migrate writes a Gateway, routes and configurations for each Ingress and IngressGroup: all of files (-f), or those of a
-cluster (--from-cluster): all, those of namespaces, of an IngressGroup (--group), or of single Ingresses. It changes
-nothing in the cluster and asks AWS nothing.
+		Long: `migrate writes a Gateway, routes and configurations for each Ingress and IngressGroup: those in files (-f), or those of a
+cluster (--from-cluster). Flags select namespaces, an IngressGroup (--group) or single Ingresses. It changes
+nothing in the cluster and does not call AWS.
 
-It translates what the controller makes of the Ingresses, with its flags: with --from-cluster those of the controller
-that runs. What comes out is compared with it: the rules of both are evaluated over all requests that their hosts,
+It translates the desired state that the controller has for the Ingresses, with its flags: with --from-cluster those of the controller
+that runs. It then compares the result with the Ingresses: the rules of both are evaluated over all requests that their hosts,
 paths, methods, headers, parameters and client addresses distinguish, and so are listeners, certificates, client
 ranges, target groups and attributes. The report says what each annotation became, what differs and what is lost, and
 what to do about it.
 
-The Gateways have the annotation gateway.k8s.aws/dry-run, so that the controller only plans them; leave it out by
+The Gateways have the annotation gateway.k8s.aws/dry-run, so that the controller only plans them; to omit it, use
 --dry-run=false.
 
 --in-place gives them the annotation fulcrum.dev/adopt too: each Gateway takes over the load balancer of the Ingresses,
-with its addresses and its DNS name, as soon as gateway.k8s.aws/dry-run is removed. "migrate status" says what is in the
-way, and what to do next.
+with its addresses and its DNS name, as soon as gateway.k8s.aws/dry-run is removed. "migrate status" shows the
+obstacles, and what to do next.
 
-Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault; with --check 0 all is alike,
-2 something differs; 1 there is no Ingress, or the command failed.`,
+Exit codes: 0 all Ingresses are translated, 3 a setting is lost or an Ingress has an error; with --check 0 there is no difference,
+2 there are differences; 1 there is no Ingress, or the command failed.`,
 		Example: `  fulcrum migrate -f shop/ --output-dir gateway/
   fulcrum migrate --from-cluster --namespaces shop,blog
   fulcrum migrate --from-cluster --group edge --check
@@ -82,7 +82,7 @@ Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault;
 // migrateCommand has the flags of the command migrate.
 type migrateCommand struct {
 	input.Source
-	form                           output.Form
+	form                           output.Format
 	inputDir, ingressName, group   string
 	namespaces, files              []string
 	fromCluster, dryRun, check     bool
@@ -116,20 +116,20 @@ func (m *migrateCommand) checkFlags(cmd *cobra.Command) error {
 		}
 	}
 	switch {
-	case len(m.namespaces) > 0 && m.All:
+	case len(m.namespaces) > 0 && m.AllNamespaces:
 		return errors.New("--namespaces and --all-namespaces exclude each other")
 	case strings.Contains(m.ingressName, ","):
 		return errors.New("--ingress-name takes one name; name several as arguments ingress/NAME")
-	case m.ingressName != "" && m.All:
+	case m.ingressName != "" && m.AllNamespaces:
 		return errors.New("--ingress-name and --all-namespaces exclude each other")
 	case m.ingressName != "" && len(m.namespaces) != 1:
 		return errors.New("--ingress-name needs the one namespace of the Ingress in --namespaces")
 	case m.outputFormat != "yaml" && m.outputFormat != "json":
 		return fmt.Errorf("--output-format %q is neither yaml nor json", m.outputFormat)
 	case m.split != "" && m.split != "namespace":
-		return fmt.Errorf("--split %q is not namespace", m.split)
-	case m.outputDir == "-" && m.form.Kind != "text" && !m.check:
-		return fmt.Errorf("--output %s and the manifests of --output-dir - would be one stream; write one of them elsewhere", m.form.Kind)
+		return fmt.Errorf("--split %q is not supported; use --split=namespace", m.split)
+	case m.outputDir == "-" && m.form.Name != "text" && !m.check:
+		return fmt.Errorf("--output %s and the manifests of --output-dir - would be one stream; write one of them elsewhere", m.form.Name)
 	case m.outputDir == "-" && m.split != "":
 		return errors.New("--split needs a directory in --output-dir")
 	}
@@ -188,8 +188,8 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case m.inPlace && !slices.ContainsFunc(doc.IngressGroups, func(g IngressGroup) bool { return g.Gateway != "" }):
-		return errors.New("--in-place: nothing is translated, so there is no Gateway that could take over a load balancer; correct what the notes name")
-	case !doc.hasLosses():
+		return errors.New("--in-place: no Ingress is translated, so there is no Gateway that could take over a load balancer; correct the problems in the notes")
+	case !doc.hasLossesOrDifferences():
 		return nil
 	case m.check:
 		return output.ErrChanges
@@ -199,11 +199,11 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 
 // showReport writes the report in the format of --output.
 func (m *migrateCommand) showReport(w io.Writer, doc Document) error {
-	switch m.form.Kind {
+	switch m.form.Name {
 	case "text":
 		showText(w, doc)
 		if len(doc.Files) > 0 {
-			fmt.Fprintln(w, m.commands.textAfterWrite(m.outputDir, m.inPlace))
+			fmt.Fprintln(w, m.commands.nextStepAfterWrite(m.outputDir, m.inPlace))
 		}
 	case "markdown":
 		showMarkdown(w, doc)
@@ -235,11 +235,11 @@ func copyTranslatedKinds(from *cluster.Memory) (*cluster.Memory, error) {
 func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Result, error) {
 	frontends := controller.Frontends(m.Config)
 	opt := migrate.Options{
-		Ingress: frontends[model.Ingress], Gateway: frontends[model.ALBGateway], Network: frontends[model.NLBGateway], DefaultTags: m.Config.Defaults.Tags,
+		Ingress: frontends[model.Ingress], ALBGateway: frontends[model.ALBGateway], NLBGateway: frontends[model.NLBGateway], DefaultTags: m.Config.Defaults.Tags,
 		DefaultSSLPolicy: m.Config.Defaults.SSLPolicy, WithoutDryRun: !m.dryRun, InPlace: m.inPlace, FromManifests: !m.fromCluster,
 	}
-	if opt.Gateway == nil {
-		return Document{}, migrate.Result{}, errors.New("feature gate ALBGatewayAPI is off, so that the controller would serve no Gateway; switch it on")
+	if opt.ALBGateway == nil {
+		return Document{}, migrate.Result{}, errors.New("feature gate ALBGatewayAPI is off, so the controller would serve no Gateway; set it to true")
 	}
 	if key, value, ok := m.Config.SecretsLabel(); ok {
 		opt.SecretLabels = map[string]string{key: value}
@@ -286,9 +286,9 @@ func (m *migrateCommand) selects(id model.StackID, members []finding.Ref) (bool,
 	case len(chosen) == 0:
 		return false, ""
 	case id.Namespace == "" && len(input.NamespaceOnlyKinds(&m.Source, cluster.KindIngress)) > 0:
-		return true, fmt.Sprintf("you may list the Ingresses of namespace %q alone, and the IngressGroup may have members in others, whose requests a part of it would take; let it be translated by a user who may list all, or bind the rules of config/rbac with the verbs get and list", m.Namespace)
+		return true, fmt.Sprintf("you may list Ingresses only in namespace %q, and the IngressGroup may have members in other namespaces; a Gateway for some of the members would receive the requests of all; let a user translate it who may list Ingresses in all namespaces, or bind the rules of config/rbac with the verbs get and list", m.Namespace)
 	case len(others) > 0:
-		return true, fmt.Sprintf("Ingresses %s share the load balancer and are not chosen, and a part of an IngressGroup would take the requests of the others; choose them too", output.JoinFirst(others))
+		return true, fmt.Sprintf("Ingresses %s share the load balancer and are not selected; a Gateway for some of the members would receive the requests of all; select them too", output.JoinFirst(others))
 	}
 	return true, ""
 }

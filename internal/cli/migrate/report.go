@@ -81,7 +81,7 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 	for _, ref := range r.ServedByOthers {
 		doc.NotOurs = append(doc.NotOurs, ref.Namespace+"/"+ref.Name)
 	}
-	for _, ref := range r.Deleted {
+	for _, ref := range r.Deleting {
 		doc.Deleted = append(doc.Deleted, ref.Namespace+"/"+ref.Name)
 	}
 	port := migrate.PortOf(store)
@@ -102,10 +102,10 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 		}
 		if !g.Gateway.IsZero() {
 			out.Gateway = g.Gateway.Namespace + "/" + g.Gateway.Name
-			if !g.Frontend.IsZero() {
-				out.FrontendGateway = g.Frontend.Namespace + "/" + g.Frontend.Name
+			if !g.FrontendGateway.IsZero() {
+				out.FrontendGateway = g.FrontendGateway.Namespace + "/" + g.FrontendGateway.Name
 			}
-			for _, f := range slices.Concat(found[g.Gateway], found[g.Frontend]) {
+			for _, f := range slices.Concat(found[g.Gateway], found[g.FrontendGateway]) {
 				if f.Severity == finding.Error {
 					out.Notes = append(out.Notes, Note{migrate.Lost.String(), f.Object.String(), f.Field, f.Message, f.Fix})
 				}
@@ -137,7 +137,7 @@ func (d *Document) addConfiguredServices(store *cluster.Memory, r migrate.Result
 				continue
 			}
 			note := Note{migrate.Lost.String(), fmt.Sprintf("Service %s/%s", translated.Namespace, translated.Spec.TargetReference.Name), "",
-				fmt.Sprintf("TargetGroupConfiguration %q already targets the Service; of two, the older one has effect", existing.Name), "add the settings of " + translated.Name + " to it"}
+				fmt.Sprintf("TargetGroupConfiguration %q already targets the Service; only the older of two TargetGroupConfigurations has effect", existing.Name), "add the settings of " + translated.Name + " to it"}
 			for i := range d.IngressGroups {
 				if slices.ContainsFunc(o.SharedBy, func(id model.StackID) bool { return id.String() == d.IngressGroups[i].ID }) {
 					d.IngressGroups[i].Notes = append(d.IngressGroups[i].Notes, note)
@@ -157,9 +157,9 @@ func (d *Document) addUnavailableKinds(unavailable []cluster.Kind) {
 	}
 }
 
-// hasLosses reports whether an IngressGroup is not translated, a setting is lost, a setting or an answer to a request
+// hasLossesOrDifferences reports whether an IngressGroup is not translated, a setting is lost, a setting or an answer to a request
 // differs, or not all requests were compared.
-func (d Document) hasLosses() bool {
+func (d Document) hasLossesOrDifferences() bool {
 	return slices.ContainsFunc(d.IngressGroups, func(g IngressGroup) bool {
 		return g.Gateway == "" || len(g.Differences)+len(g.Partial) > 0 || slices.ContainsFunc(g.Notes, func(n Note) bool { return n.Severity == migrate.Lost.String() })
 	})
@@ -202,11 +202,11 @@ func (g IngressGroup) title() string {
 	if !strings.Contains(g.ID, "/") {
 		name = fmt.Sprintf("IngressGroup %s (%s)", g.ID, strings.Join(g.Members, ", "))
 	}
-	return name + " -> " + cmp.Or(withPrefix("Gateway ", g.Gateway), "not translated") + withPrefix(", behind Gateway ", g.FrontendGateway)
+	return name + " -> " + cmp.Or(prefixUnlessEmpty("Gateway ", g.Gateway), "not translated") + prefixUnlessEmpty(", behind Gateway ", g.FrontendGateway)
 }
 
-// withPrefix returns s with a prefix, or "" if s is empty.
-func withPrefix(prefix, s string) string {
+// prefixUnlessEmpty returns s with a prefix, or "" if s is empty.
+func prefixUnlessEmpty(prefix, s string) string {
 	if s == "" {
 		return ""
 	}
@@ -244,9 +244,9 @@ func (g IngressGroup) summary() string {
 	}
 	switch settings := len(g.Differences) - countAnswers(g.Differences); {
 	case len(g.Differences) == 0:
-		out += fmt.Sprintf("%s compared, all are answered alike, and the settings are the same", output.CountWithNoun(g.Requests, "request"))
+		out += fmt.Sprintf("%s compared; all answers and settings are the same", output.CountWithNoun(g.Requests, "request"))
 	default:
-		out += fmt.Sprintf("%s compared, of which %d are answered otherwise; %s differ", output.CountWithNoun(g.Requests, "request"), answers, output.CountWithNoun(settings, "setting"))
+		out += fmt.Sprintf("%s compared, of which %d are answered differently; %s differ", output.CountWithNoun(g.Requests, "request"), answers, output.CountWithNoun(settings, "setting"))
 	}
 	for _, p := range g.Partial {
 		out += fmt.Sprintf("; port %d has more different requests than were compared", p)

@@ -58,8 +58,8 @@ type Status struct {
 	Back string `json:"back,omitempty"`
 
 	fromStack model.StackID
-	// keepsLoadBalancer reports whether the Gateway cannot give the load balancer back by its annotations.
-	keepsLoadBalancer bool
+	// cannotGiveBack reports whether the Gateway cannot give the load balancer back by its annotations.
+	cannotGiveBack bool
 	// cannotBeTakenOver reports whether no Gateway can take over the load balancer. Gateways get new load balancers instead.
 	cannotBeTakenOver bool
 }
@@ -69,23 +69,23 @@ func newStatusCommand(env output.Environment) *cobra.Command {
 	s := &statusCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "status [KIND/NAME ...]", Short: "Show how far load balancers have moved to Gateways, and what to do next",
-		Long: `status shows for each Ingress and IngressGroup, and for each Gateway with the annotation fulcrum.dev/adopt, who has
-the load balancer, what is in the way, and the next step as a command. It changes nothing.
+		Long: `status shows for each Ingress and IngressGroup, and for each Gateway with the annotation fulcrum.dev/adopt, which object owns
+the load balancer, the obstacles, and the next step as a command. It changes nothing.
 
-  ingress      no Gateway asks for the load balancer
-  shadow       a Gateway asks for it and is only planned (gateway.k8s.aws/dry-run)
-  refused      a Gateway asks for it, and something is in the way; nothing is changed
+  ingress      no Gateway requests the load balancer
+  shadow       a Gateway requests it and is only planned (gateway.k8s.aws/dry-run)
+  refused      a Gateway requests it, and there are obstacles; nothing is changed
   adopting     the Gateway takes it over
-  adopted      all of it is the Gateway's, and the Ingresses are still there: it can be given back
+  adopted      the Gateway owns all of it, and the Ingresses still exist: it can be given back
   giving-back  the Ingresses take it back
-  released     all of it is the Gateway's, and no Ingress is left
+  released     the Gateway owns all of it, and no Ingress exists
   unknown      the state cannot be determined, for the reason that is shown
 
-Tags in AWS decide how far a load balancer is. They are read with your rights and with the flags of the controller that
+Tags in AWS determine the state of a load balancer. They are read with your rights and with the flags of the controller that
 runs, or with those given here.
 
-Exit codes: 0 no Gateway asks for a load balancer or has taken one over, 2 some do: there is something to do or to wait for,
-1 the state of something is not known, or the command failed.`,
+Exit codes: 0 no Gateway requests a load balancer or has taken one over, 2 a Gateway does: there is a next step or a wait,
+1 the state of a load balancer is not known, or the command failed.`,
 		Example: `  fulcrum migrate status
   fulcrum migrate status -n shop
   fulcrum migrate status gateway/edge -n shop -o json`,
@@ -103,7 +103,7 @@ Exit codes: 0 no Gateway asks for a load balancer or has taken one over, 2 some 
 // statusCommand has the flags and the state of the command migrate status.
 type statusCommand struct {
 	input.Source
-	form      output.Form
+	form      output.Format
 	commands  commandLines
 	store     *cluster.Memory
 	frontends engine.Frontends
@@ -124,7 +124,7 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	for _, name := range []string{"filename", "files-only", "observed", "record"} {
 		if cmd.Flags().Changed(name) {
-			return output.NewUsageError(fmt.Errorf("--%s is not read by status, which is about what the cluster and AWS have; leave it out", name))
+			return output.NewUsageError(fmt.Errorf("status does not support --%s, because it shows what the cluster and AWS have; omit the flag", name))
 		}
 	}
 	if err := s.Parse(args, s.NamespaceOfObjects()); err != nil {
@@ -138,7 +138,7 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	if s.form.IsText() {
 		showStatus(cmd.OutOrStdout(), s.form.Out(), doc)
 		if len(doc.LoadBalancers) == 0 {
-			s.ReportUnserved(s.form.Out(), s.store)
+			s.ReportUnservedNamedObjects(s.form.Out(), s.store)
 		}
 	} else if err := s.form.PrintDocument(doc); err != nil {
 		return err

@@ -37,7 +37,7 @@ func (s *statusCommand) unreadableReason() string {
 		return "you may not list " + names(kinds) + fix
 	}
 	if kinds := input.NamespaceOnlyKinds(&s.Source, stateKinds...); len(kinds) > 0 {
-		return fmt.Sprintf("you may list %s in one namespace alone, and others may have a part in the load balancer%s", names(kinds), fix)
+		return fmt.Sprintf("you may list %s in one namespace only, and objects of other namespaces may share the load balancer%s", names(kinds), fix)
 	}
 	return ""
 }
@@ -48,10 +48,10 @@ func gateOffError(kind model.Kind) error {
 	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)
 }
 
-// contradictingObject returns a message about a member whose status names a load balancer that AWS does not show with the
+// contradictingStatusReason returns a message about a member whose status names a load balancer that AWS does not show with the
 // tags of the stack, or "" if there is none. In that case the flags or credentials may differ from those of the controller,
 // so that the observed state may be that of another cluster.
-func (s *statusCommand) contradictingObject(m move, members []model.Member, stacks ...observed.Stack) string {
+func (s *statusCommand) contradictingStatusReason(m move, members []model.Member, stacks ...observed.Stack) string {
 	var names []string
 	for _, have := range stacks {
 		lbs := have.LoadBalancers
@@ -79,7 +79,7 @@ func (s *statusCommand) contradictingObject(m move, members []model.Member, stac
 		if names = slices.DeleteFunc(names, func(n string) bool { return n == "" }); len(names) > 0 {
 			has = "has " + output.JoinFirst(slices.Compact(names))
 		}
-		return fmt.Sprintf("%s shows the load balancer %q, and AWS %s with the tags of cluster %q for %s in VPC %s; it was changed a moment ago, or these flags or credentials are not the controller's: check --cluster-name, --aws-region, --aws-vpc-id and AWS_PROFILE",
+		return fmt.Sprintf("%s shows the load balancer %q, and AWS %s with the tags of cluster %q for %s in VPC %s; the object has just changed, or these flags or credentials differ from those of the controller: check --cluster-name, --aws-region, --aws-vpc-id and AWS_PROFILE",
 			ref, finding.TruncateValue(shown), has, s.Config.ClusterName, m.fromStack.Title(), s.VPC)
 	}
 	return ""

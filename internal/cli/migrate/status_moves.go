@@ -93,7 +93,7 @@ func (s *statusCommand) previousStackOf(ctx context.Context, to model.StackID) (
 func (s *statusCommand) concernsMove(m move) bool {
 	chosen := input.SelectedStacks(&s.Source)
 	switch {
-	case s.All || s.Namespace == "" && len(s.Named) == 0:
+	case s.AllNamespaces || s.Namespace == "" && len(s.Named) == 0:
 		return true
 	case slices.Contains(chosen, m.fromStack) || slices.Contains(chosen, m.toStack):
 		return true

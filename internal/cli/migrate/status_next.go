@@ -51,7 +51,7 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 	giveBack := annotate(naming.DryRunAnnotation + "=true")
 	switch out.State {
 	case handover.StateNotRequested:
-		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", c.translateCommand(m.fromStack, !out.cannotBeTakenOver)
+		out.Next, out.Command = "translate the Ingresses, and apply the manifests: at first the controller only plans the Gateway", c.translateCommand(m.fromStack, !out.cannotBeTakenOver)
 	case handover.StateShadow:
 		out.Next, out.Command = "there is no obstacle: remove the dry-run annotation, so that the Gateway takes over the load balancer", annotate(naming.DryRunAnnotation+"-")
 		if len(out.Obstacles) > 0 {
@@ -60,20 +60,20 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 	case handover.StateRefused:
 		out.Next, out.Command = "remove the obstacles; nothing is changed until then", c.inspectCommand(out, m, plan)
 	case handover.StateAdopting:
-		out.Next, out.Command, out.Back = "wait until the controller has carried out the plan; the events of the Gateway have the reason for the wait", plan, giveBack
+		out.Next, out.Command, out.Back = "wait until the controller has carried out the plan; the events of the Gateway show why it waits", plan, giveBack
 	case handover.StateAdopted:
-		out.Next, out.Command, out.Back = "let DNS controllers and accelerators name the Gateway, then delete the Ingresses", c.releaseCommand(out), giveBack
+		out.Next, out.Command, out.Back = "make DNS controllers and accelerators refer to the Gateway, then delete the Ingresses", c.releaseCommand(out), giveBack
 		if m.fromStack.Kind == model.Service {
-			out.Next = "let DNS controllers and accelerators name the Gateway, then take the Services out of management; routes need them as backends"
+			out.Next = "make DNS controllers and accelerators refer to the Gateway, then take the Services out of management; routes need them as backends"
 		}
 		switch {
 		case len(out.Notes) > 0:
-			out.Next, out.Command = "correct what the notes name, before anything is deleted", plan
+			out.Next, out.Command = "correct the problems in the notes before you delete anything", plan
 		case out.Steps > 0:
-			out.Next, out.Command = "wait until the controller has carried out the rest of the plan, before anything is deleted", plan
+			out.Next, out.Command = "wait until the controller has carried out the rest of the plan before you delete anything", plan
 		}
 	case handover.StateGivingBack:
-		out.Next, out.Command = "wait until the load balancer is given back; the events of the objects have the reason for the wait", plan
+		out.Next, out.Command = "wait until the load balancer is given back; the events of the objects show why it waits", plan
 		if len(out.Members) > 0 {
 			member := out.Members[0]
 			out.Command = c.fulcrumLine("plan", strings.ToLower(member.Kind)+"/"+member.Name, "-n", member.Namespace) // the plan of the member has the steps
@@ -83,7 +83,7 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 	case handover.StateIndeterminate:
 		out.Next, out.Command = "see the reason", c.fulcrumLine("doctor")
 	}
-	if out.keepsLoadBalancer {
+	if out.cannotGiveBack {
 		out.Back = ""
 	}
 }
@@ -110,8 +110,8 @@ func (c commandLines) translateCommand(from model.StackID, inPlace bool) string 
 	return c.fulcrumLine(append(args, "--namespaces="+from.Namespace, "--ingress-name="+from.Name)...)
 }
 
-// textAfterWrite returns the next step for the user after manifests were written to the directory dir.
-func (c commandLines) textAfterWrite(dir string, inPlace bool) string {
+// nextStepAfterWrite returns the next step for the user after manifests were written to the directory dir.
+func (c commandLines) nextStepAfterWrite(dir string, inPlace bool) string {
 	out := "next: read them, then " + c.kubectlLine("apply", "-R", "-f", dir)
 	if inPlace {
 		out += "; " + c.fulcrumLine("migrate", "status") + " shows what follows"

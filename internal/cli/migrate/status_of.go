@@ -57,7 +57,7 @@ func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out
 	case s.frontends[m.fromStack.Kind.AdopterKind()] == nil:
 		out.Notes = append(out.Notes, gateOffError(m.fromStack.Kind.AdopterKind()).Error())
 	}
-	return s.contradictingObject(m, d.TranslatedStack.Members, d.Have)
+	return s.contradictingStatusReason(m, d.TranslatedStack.Members, d.Have)
 }
 
 // setStatusWithGateway sets the status of a load balancer that a Gateway requests or has taken over. unknown is the reason
@@ -92,7 +92,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 		return other.err.Error()
 	}
 	out.Members = output.MembersOf(append(slices.Clone(other.TranslatedStack.Members), other.TranslatedStack.Leaving...))
-	if why := s.contradictingObject(m, slices.Concat(other.TranslatedStack.Members, gateway.TranslatedStack.Members), gateway.Have, other.Have); why != "" {
+	if why := s.contradictingStatusReason(m, slices.Concat(other.TranslatedStack.Members, gateway.TranslatedStack.Members), gateway.Have, other.Have); why != "" {
 		return why
 	}
 	out.State = handover.StateOf(handover.StateFacts{Gateway: gateway.TranslatedStack, Other: other.TranslatedStack, Have: gateway.Have, Findings: gateway.Findings})
@@ -110,7 +110,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 		out.Obstacles = output.Findings(obstacles)
 	case handover.StateAdopted, handover.StateReleased:
 		if ref, ok := s.abandonedObject(m.fromStack, other.TranslatedStack); ok {
-			return fmt.Sprintf("%s has the finalizer of the controller, and with these flags no class of the controller serves it; it was taken out of management a moment ago, its class is missing, or the flags are not the controller's", ref)
+			return fmt.Sprintf("%s has the finalizer of the controller, and with these flags no class of the controller serves it; it has just been taken out of management, its class is missing, or these flags differ from those of the controller", ref)
 		}
 	}
 	if out.State == handover.StateReleased && len(gateway.TranslatedStack.Leaving) > 0 {
@@ -125,7 +125,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 		if why := input.UnservedReason(s.store, s.Config, m.gateway); len(out.Notes) == 0 && why != "" {
 			out.Notes = append(out.Notes, why)
 		}
-		out.Notes, out.keepsLoadBalancer = append(out.Notes, "nothing of the Gateway can be built; until that is corrected the load balancer is not given back either"), true
+		out.Notes, out.cannotGiveBack = append(out.Notes, "no resource of the Gateway can be planned; until this is corrected, the load balancer is not given back either"), true
 	}
 	return ""
 }

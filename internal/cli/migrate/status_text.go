@@ -17,7 +17,7 @@ const maxObstaclesShown = 20
 // them.
 func showStatus(plain, w io.Writer, doc StatusDocument) {
 	if len(doc.LoadBalancers) == 0 {
-		fmt.Fprintln(w, "no Ingress of this controller has a load balancer, and no Gateway asks for one")
+		fmt.Fprintln(w, "no Ingress of this controller has a load balancer, and no Gateway requests one")
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
@@ -30,7 +30,7 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 	for _, s := range doc.LoadBalancers {
 		fmt.Fprintf(w, "\n%s: %s\n", s.title(), s.State)
 		if s.Reason != "" {
-			fmt.Fprintf(w, "# not known: %s\n", s.Reason)
+			fmt.Fprintf(w, "# state not known: %s\n", s.Reason)
 		}
 		output.ShowFirst(s.Obstacles, maxObstaclesShown,
 			func(f output.Finding) { fmt.Fprintf(w, "# obstacle: %s\n", f.Message) },

@@ -27,7 +27,7 @@ import (
 func New(env output.Environment) *cobra.Command {
 	o := &orphansCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
-		Use: "orphans", Short: "List AWS resources with the tags of the cluster that no object asks for", Args: output.NoArguments,
+		Use: "orphans", Short: "List AWS resources with the tags of the cluster that no object needs", Args: output.NoArguments,
 	}
 	o.Bind(cmd)
 	o.form.Bind(cmd, env)
@@ -38,7 +38,7 @@ func New(env output.Environment) *cobra.Command {
 // orphansCommand has the flags of the command orphans.
 type orphansCommand struct {
 	input.Source
-	form output.Form
+	form output.Format
 }
 
 // Document is the output of "fulcrum orphans" as JSON or YAML.
@@ -64,13 +64,13 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 		return err
 	}
 	if len(o.Files) > 0 || o.FilesOnly || o.ObservedFile != "" {
-		return errors.New("--filename, --files-only and --observed show a part of the cluster or of AWS, and the rest would seem to be orphans; leave them out to compare the cluster with AWS")
+		return errors.New("--filename, --files-only and --observed show only a part of the cluster or of AWS, so other resources would look like orphans; omit these flags to compare the cluster with AWS")
 	}
 	store, err := o.Objects(cmd.Context(), cmd.InOrStdin(), o.form.NotesWriter())
 	if err != nil {
 		return err
 	}
-	if kinds := input.UnavailableOwners(&o.Source); len(kinds) > 0 {
+	if kinds := input.UnavailableOwnerKinds(&o.Source); len(kinds) > 0 {
 		return fmt.Errorf("you may not list objects of kind %s in namespace %q, whose load balancers would seem to be orphans; bind the rules of config/rbac with the verbs get and list to whoever runs this", kinds[0], o.Namespace)
 	}
 	if err := o.Validate(); err != nil {
@@ -97,7 +97,7 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 	doc := Document{Cluster: d.Config.ClusterName, Namespace: cmp.Or(d.Namespace, d.Config.Kubernetes.WatchNamespace), Orphans: []Orphan{}}
 	lister, ok := aws.(controller.OwnedLister)
 	if !ok {
-		return doc, errors.New("AWS cannot be listed")
+		return doc, errors.New("this AWS client cannot list resources")
 	}
 	counted := &countingLister{OwnedLister: lister}
 	view := kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{}).View
@@ -119,7 +119,7 @@ func (d Document) NoOrphansText() string {
 	if d.Namespace == "" {
 		return fmt.Sprintf("every AWS resource with the tags of cluster %q belongs to an object", d.Cluster)
 	}
-	return fmt.Sprintf("every AWS resource with the tags of cluster %q and of namespace %q belongs to an object; those of other namespaces and of IngressGroups were not looked at", d.Cluster, d.Namespace)
+	return fmt.Sprintf("every AWS resource with the tags of cluster %q and of namespace %q belongs to an object; resources of other namespaces and of IngressGroups were not checked", d.Cluster, d.Namespace)
 }
 
 // showOrphans prints the orphans, and commands that delete their certificates.
@@ -140,7 +140,7 @@ func showOrphans(w io.Writer, doc Document) {
 	case len(doc.Orphans) == 0:
 		fmt.Fprintln(w, doc.NoOrphansText())
 	default:
-		fmt.Fprintf(w, "no object asks for these resources; they are not deleted; %s\n", controller.OrphanFix)
+		fmt.Fprintf(w, "no object needs these resources; they are not deleted; %s\n", controller.OrphanFix)
 	}
 	if len(certificates) > 0 {
 		fmt.Fprintln(w, "to delete the certificates:")

@@ -12,7 +12,7 @@ func TestOrphansWarnsAboutUnknownCluster(t *testing.T) {
 	orphan := Orphan{Kind: "Ingress", ID: "shop/web", Resources: []string{"load balancer k8s-shop-web"}}
 	for want, found := range map[string][]Orphan{
 		"no resource in AWS has the tags of cluster \"prdo\"; check --cluster-name": nil,
-		"Ingress shop/web\n  load balancer k8s-shop-web\nno object asks for":        {orphan},
+		"Ingress shop/web\n  load balancer k8s-shop-web\nno object needs":           {orphan},
 	} {
 		var out strings.Builder
 		showOrphans(&out, Document{Cluster: "prdo", Stacks: len(found), Orphans: found})
@@ -27,7 +27,7 @@ func TestOrphansWarnsAboutUnknownCluster(t *testing.T) {
 	}
 	out.Reset()
 	showOrphans(&out, Document{Cluster: "prod", Namespace: "shop", Stacks: 3})
-	if want := "every AWS resource with the tags of cluster \"prod\" and of namespace \"shop\" belongs to an object; those of other namespaces and of IngressGroups were not looked at\n"; out.String() != want {
+	if want := "every AWS resource with the tags of cluster \"prod\" and of namespace \"shop\" belongs to an object; resources of other namespaces and of IngressGroups were not checked\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestLinesAreWrappedUnderTheirText checks that the continuation lines of a wrapped line are indented, and that an ARN is
+// TestContinuationLinesAreIndented checks that the continuation lines of a wrapped line are indented, and that an ARN is
 // not broken.
-func TestLinesAreWrappedUnderTheirText(t *testing.T) {
+func TestContinuationLinesAreIndented(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
 		{"+ create rule/80:1   # from spec.rules[0].http.paths[0] of", "+ create rule/80:1   # from\n      spec.rules[0].http.paths[0] of"},
 		{"    tags: aaaaaaaaaaaaaa bbbbbbbbbbbbbbb cccccccccc ddd", "    tags: aaaaaaaaaaaaaa bbbbbbbbbbbbbbb\n        cccccccccc ddd"},

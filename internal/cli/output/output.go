@@ -15,39 +15,39 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Form is the output format of a command, which the flag --output selects.
-type Form struct {
-	Kind    string   // the value of --output
-	forms   []string // the values that the command accepts
+// Format is the output format of a command, which the flag --output selects.
+type Format struct {
+	Name    string   // the value of --output
+	formats []string // the values that the command accepts
 	command *cobra.Command
 	env     Environment
 }
 
 // Bind registers the flag --output. more are the formats that the command supports in addition to text, json and yaml. The
 // command writes them itself.
-func (o *Form) Bind(cmd *cobra.Command, env Environment, more ...string) {
-	o.forms, o.command, o.env = append([]string{"text", "json", "yaml"}, more...), cmd, env
-	cmd.Flags().StringVarP(&o.Kind, "output", "o", "text", strings.Join(o.forms, ", ")+"; docs/cli-json.md describes the documents")
-	Must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.forms, cobra.ShellCompDirectiveNoFileComp)))
+func (o *Format) Bind(cmd *cobra.Command, env Environment, more ...string) {
+	o.formats, o.command, o.env = append([]string{"text", "json", "yaml"}, more...), cmd, env
+	cmd.Flags().StringVarP(&o.Name, "output", "o", "text", strings.Join(o.formats, ", ")+"; docs/cli-json.md describes the documents")
+	Must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp)))
 }
 
 // Check returns an error if the command does not support the value of --output.
-func (o *Form) Check() error {
-	if slices.Contains(o.forms, o.Kind) {
+func (o *Format) Check() error {
+	if slices.Contains(o.formats, o.Name) {
 		return nil
 	}
-	last := len(o.forms) - 1
-	return NewUsageError(fmt.Errorf("--output %q is none of %s and %s; %s", o.Kind, strings.Join(o.forms[:last], ", "), o.forms[last], HelpHint(o.command)))
+	last := len(o.formats) - 1
+	return NewUsageError(fmt.Errorf("--output %q is not supported; use %s or %s; %s", o.Name, strings.Join(o.formats[:last], ", "), o.formats[last], HelpHint(o.command)))
 }
 
 // IsText reports whether the output is text for a person, and not a JSON or YAML document.
-func (o *Form) IsText() bool { return o.Kind == "text" }
+func (o *Format) IsText() bool { return o.Name == "text" }
 
 // Out returns the writer for the output of the command. Text for a terminal is coloured and wrapped.
-func (o *Form) Out() io.Writer { return o.WriterFor(o.command.OutOrStdout()) }
+func (o *Format) Out() io.Writer { return o.WriterFor(o.command.OutOrStdout()) }
 
 // WriterFor returns a writer to w that formats text as Out does.
-func (o *Form) WriterFor(w io.Writer) io.Writer {
+func (o *Format) WriterFor(w io.Writer) io.Writer {
 	if width := o.env.width(); o.IsText() && (o.env.hasColours() || width > 0) {
 		w = &terminalWriter{w: w, hasColours: o.env.hasColours(), width: width}
 	}
@@ -56,7 +56,7 @@ func (o *Form) WriterFor(w io.Writer) io.Writer {
 
 // NotesWriter returns the writer for notes: the output of the command if it is text, or else standard error, so that notes
 // are not part of a document.
-func (o *Form) NotesWriter() io.Writer {
+func (o *Format) NotesWriter() io.Writer {
 	if o.IsText() {
 		return o.Out()
 	}
@@ -83,7 +83,7 @@ func (p printableWriter) Write(b []byte) (int, error) {
 }
 
 // PrintDocument writes a value to the output of the command, as YAML if --output is "yaml", or else as JSON.
-func (o *Form) PrintDocument(v any) error { return WriteDocument(o.command.OutOrStdout(), o.Kind, v) }
+func (o *Format) PrintDocument(v any) error { return WriteDocument(o.command.OutOrStdout(), o.Name, v) }
 
 // WriteDocument writes a value to w, as YAML if form is "yaml", or else as JSON.
 func WriteDocument(w io.Writer, form string, v any) error {

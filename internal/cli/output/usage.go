@@ -38,7 +38,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	case cmd.HasParent():
 		return NewUsageError(fmt.Errorf("%q takes no argument, not %q; %s", cmd.CommandPath(), args[0], HelpHint(cmd)))
 	case args[0] == "true" || args[0] == "false":
-		return NewUsageError(fmt.Errorf("argument %q without a flag; write a boolean flag as --flag=%s", args[0], args[0]))
+		return NewUsageError(fmt.Errorf("argument %q belongs to no flag; write a boolean flag as --flag=%s", args[0], args[0]))
 	}
 	return NewUsageError(fmt.Errorf("unknown command %q; the controller is not started; %s%s", args[0], commandSuggestion(cmd, args[0]), HelpHint(cmd)))
 }
@@ -88,8 +88,8 @@ func flagSuggestion(cmd *cobra.Command, err error) string {
 	return fmt.Sprintf("did you mean %q? ", "--"+near)
 }
 
-// NewHelp returns the command help. Unlike the help command of cobra, it fails for an unknown command.
-func NewHelp(root *cobra.Command) *cobra.Command {
+// NewHelpCommand returns the command help. Unlike the help command of cobra, it fails for an unknown command.
+func NewHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Show the flags of a command",
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -17,7 +17,7 @@ func flagsPage() string {
 
 After reading this page you can look up every flag of the controller, every feature gate, and the environment variables that are read. Names and defaults of the flags that aws-load-balancer-controller v3.5.0 has are the same, so that a Deployment needs only another image.
 
-` + "`plan`, `tree`, `explain`, `doctor` and `orphans`" + ` take the same flags, because these decide what the controller would do. An unknown flag, or a value that is not admitted, stops the start with a message that names the flag and what is admitted.
+` + "`plan`, `tree`, `explain`, `doctor` and `orphans`" + ` take the same flags, because these decide what the controller would do. The controller does not start with an unknown flag or a value that is not permitted; a message names the flag and the permitted values.
 
 A list is separated by commas, and its flag may be repeated. A map is ` + "`key=value,key=value`" + `. A duration is a number with a unit, such as ` + "`90s`, `15m` or `10h`" + `.
 
@@ -37,7 +37,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 	b.WriteString(`
 ## Feature gates
 
-` + "`--feature-gates=Name=true,Name=false`" + `. A gate that is set explicitly is never changed by what is installed in the cluster: if it cannot be followed, the start stops.
+` + "`--feature-gates=Name=true,Name=false`" + `. A gate that is set explicitly does not depend on what is installed in the cluster: if it cannot have effect, the controller does not start.
 
 | Gate | Default | Meaning |
 |---|---|---|

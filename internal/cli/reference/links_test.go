@@ -39,16 +39,16 @@ func TestLinksWithinPagesHaveTargets(t *testing.T) {
 		for _, link := range regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllStringSubmatch(page, -1) {
 			within++
 			if !ids[link[1]] {
-				t.Errorf("%s: nothing has the id %q", file, link[1])
+				t.Errorf("%s: no heading or anchor has the ID %q", file, link[1])
 			}
 		}
 		for _, a := range regexp.MustCompile(`<a id="([^"]+)">`).FindAllStringSubmatch(page, -1) {
 			if !strings.Contains(page, "](#"+a[1]+")") || strings.Count(page, a[0]) != 1 {
-				t.Errorf("%s: id %q has no link, or is there twice", file, a[1])
+				t.Errorf("%s: anchor %q has no link, or exists twice", file, a[1])
 			}
 		}
 	}
 	if within < 30 {
-		t.Errorf("%d links were looked at", within)
+		t.Errorf("only %d links were checked, want at least 30", within)
 	}
 }

@@ -49,7 +49,7 @@ func TestLinksBetweenPagesHaveTargets(t *testing.T) {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join("..", "..", "..", filepath.Dir(page), filepath.FromSlash(target))); err != nil {
-				t.Errorf("%s links to %s, which is not there", page, m[1])
+				t.Errorf("%s links to %s, which does not exist", page, m[1])
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func TestPathsInPagesExist(t *testing.T) {
 			}
 			found++
 			if _, err := os.Stat(filepath.Join("..", "..", "..", filepath.FromSlash(m[1]))); err != nil {
-				t.Errorf("%s names %s, which is not there", page, m[1])
+				t.Errorf("%s names %s, which does not exist", page, m[1])
 			}
 		}
 	}

@@ -30,19 +30,19 @@ func findingsPage() string {
 	b.WriteString(generatedNotice)
 	b.WriteString(`# Findings
 
-A finding is what Fulcrum has to say about an object that a user wrote. Each becomes an event on the object to blame; its message begins with the reason and ends with how to fix it. What a finding blocks is held: it stays unchanged in AWS, and is not created where nothing is live.
+A finding is what Fulcrum reports about an object of a user. Each becomes an event on the object that has to be changed; its message begins with the reason and ends with how to fix it. What a finding blocks is held: it stays unchanged in AWS, and is not created if it does not exist.
 
-The reach is the usual one. *rule*: one rule of one listener, for which a 503 stands in where nothing is live. *listener*: one port. *member*: everything that one Ingress contributes. *stack*: the whole load balancer. *nothing*: advice, or a conflict that an earlier member of the group won.
+The column *Blocks* has what a finding usually blocks. *rule*: one rule of one listener, which answers 503 if it does not exist in AWS. *listener*: one port. *member*: everything that one Ingress contributes. *stack*: the whole load balancer. *nothing*: advice, or a conflict in which an earlier member of the stack has precedence.
 
-What lasts is repeated: the event is raised (count and last time) every 40 minutes, before the API server drops it, as long as the fault is there. About one object at most 32 warnings are written in an hour; ` + "`MoreFindings`" + ` stands for the rest.
+As long as the fault exists, the event is emitted again (count and last time) every 40 minutes, before the API server deletes it. About one object at most 32 warnings are written in an hour; ` + "`MoreFindings`" + ` stands for the rest.
 
-The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels kind, namespace, name, reason and severity. At most 200 series name an object, taken from all namespaces in turn, errors first; the others are counted with ` + "`_other`" + ` as namespace and name. The log has a line ` + "`reported fault`" + ` (error) or ` + "`reported warning`" + ` (info) for each new finding, and none when a run is repeated.
+The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels kind, namespace, name, reason and severity. At most 200 series name an object, taken from all namespaces in turn, errors first; other findings are counted with ` + "`_other`" + ` as namespace and name. The log has a line ` + "`reported fault`" + ` (error) or ` + "`reported warning`" + ` (info) for each new finding, and none when a run is repeated.
 
-| Reason | Blocks | Meaning | Way out |
+| Reason | Blocks | Meaning | Fix |
 |---|---|---|---|
 `)
 	for _, r := range finding.Reasons {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Reason, r.UsualReach, escapeCell(r.Means), escapeCell(r.WayOut))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Reason, r.UsualReach, escapeCell(r.Meaning), escapeCell(r.Remedy))
 	}
 	return b.String()
 }
@@ -51,9 +51,9 @@ The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels
 // the annotation. "%s" in a text is replaced by the kind of the members.
 var mergeTexts = map[string]string{
 	"one":   "all members that set it must agree; otherwise the value in AWS stays while one of them sets it",
-	"port":  "likewise, for each port",
+	"port":  "for each port, all members that set it must agree; otherwise the value in AWS stays while one of them sets it",
 	"key":   "merged by key; of several values the one in AWS stays while a member sets it",
-	"union": "united",
+	"union": "the values of all members are combined",
 	"own":   "affects only what this %s defines",
 	"first": "the value of the first member is used",
 	"":      "",
@@ -63,7 +63,7 @@ var mergeTexts = map[string]string{
 func ingressAnnotationsPage() string {
 	return generatedNotice + `# Ingress annotations
 
-All keys begin with ` + "`alb.ingress.kubernetes.io/`" + `. *Where*: I on the Ingress, S also on a Service, which then comes first. *Group*: what happens when several Ingresses share a load balancer.
+All keys begin with ` + "`alb.ingress.kubernetes.io/`" + `. *Where*: I on the Ingress, S also on a Service, whose value has precedence. *Group*: what happens when several Ingresses share a load balancer.
 ` + annotationTables("Ingress", settings.IngressAnnotations, func(r settings.Row) string {
 		if r.Service {
 			return "I, S"
@@ -78,7 +78,7 @@ func serviceAnnotationsPage() string {
 
 These are the annotations of a Service that gets a network load balancer of its own, or shares one. All keys begin with ` + "`service.beta.kubernetes.io/`" + `, unless they are written with another prefix. *Group*: what happens when several Services share a load balancer by ` + "`fulcrum.dev/load-balancer-group`" + `.
 
-A Service is served where its ` + "`spec.loadBalancerClass`" + ` is that of ` + "`--load-balancer-class`" + ` (default ` + "`service.k8s.aws/nlb`" + `), or where it has no class and is handed over by ` + "`aws-load-balancer-type`" + `. A Service behind an Ingress has the annotations that [annotations-ingress.md](annotations-ingress.md) marks with S.
+A Service is served where its ` + "`spec.loadBalancerClass`" + ` is that of ` + "`--load-balancer-class`" + ` (default ` + "`service.k8s.aws/nlb`" + `), or where it has no class and is selected by ` + "`aws-load-balancer-type`" + `. A Service behind an Ingress has the annotations that [annotations-ingress.md](annotations-ingress.md) marks with S.
 ` + annotationTables("Service", settings.ServiceAnnotations, nil)
 }
 

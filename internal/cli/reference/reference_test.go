@@ -16,17 +16,17 @@ import (
 
 func TestPagesAreUpToDate(t *testing.T) {
 	for name, want := range Pages() {
-		goldentest.Page(t, filepath.Join("..", "..", "..", "docs", name), want)
+		goldentest.CompareFile(t, filepath.Join("..", "..", "..", "docs", name), want)
 	}
 }
 
-func TestEveryRowSaysHowMembersAgree(t *testing.T) {
+func TestAnnotationRowsAreComplete(t *testing.T) {
 	for _, r := range append(settings.IngressRows(), settings.ServiceAnnotations.Rows()...) {
 		if _, ok := mergeTexts[r.Merge]; !ok {
 			t.Errorf("%s: merge rule %q has no description", r.Key, r.Merge)
 		}
 		if r.Doc == "" || r.Type == "" {
-			t.Errorf("%s: the description of the row is too short", r.Key)
+			t.Errorf("%s: the row has no type or no description", r.Key)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// threats and attackedBy are the threats, and the kinds of objects that an attacker may write, in the matrix of
+// threats and attackerKinds are the threats, and the kinds of objects that an attacker may write, in the matrix of
 // docs/security-model.md.
 var (
 	threats = []string{
@@ -18,16 +18,16 @@ var (
 		"Delete another's resources", "Starve others", "Crash the controller", "Spend the AWS budget", "Forge a status", "Poison names or tags",
 		"Escape the namespace by a reference", "Confuse the webhooks", "Mislead by texts in events",
 	}
-	attackedBy = []string{"Ingress", "Service", "EndpointSlice", "Pod", "TargetGroupBinding", "Secret", "IngressClassParams of a class owner", "GlobalAccelerator"}
+	attackerKinds = []string{"Ingress", "Service", "EndpointSlice", "Pod", "TargetGroupBinding", "Secret", "IngressClassParams of a class owner", "GlobalAccelerator"}
 )
 
 // testLink matches a link whose text is the name of a test.
 var testLink = regexp.MustCompile(`\[((?:Test|Fuzz)\w+)\]\(([^)]*)\)`)
 
-// matrixFaults returns the faults of the page docs/security-model.md: tests that are not in the file that their link names,
+// securityPageFaults returns the faults of the page docs/security-model.md: tests that are not in the file that their link names,
 // and entries of the matrix that are missing, empty, or name neither a test nor a reason why the threat cannot arise. read
 // returns the content of a linked file.
-func matrixFaults(page string, read func(path string) (string, error)) []string {
+func securityPageFaults(page string, read func(path string) (string, error)) []string {
 	var out []string
 	for _, l := range testLink.FindAllStringSubmatch(page, -1) {
 		source, err := read(l[2])
@@ -46,7 +46,7 @@ func matrixFaults(page string, read func(path string) (string, error)) []string 
 			continue
 		}
 		cells := strings.Split(strings.Trim(line, "|"), "|")
-		if !strings.HasPrefix(line, "|") || len(cells) != 2 || !slices.Contains(attackedBy, kind) {
+		if !strings.HasPrefix(line, "|") || len(cells) != 2 || !slices.Contains(attackerKinds, kind) {
 			continue
 		}
 		if found[kind] == nil {
@@ -54,7 +54,7 @@ func matrixFaults(page string, read func(path string) (string, error)) []string 
 		}
 		found[kind][strings.TrimSpace(cells[0])] = strings.TrimSpace(cells[1])
 	}
-	for _, kind := range attackedBy {
+	for _, kind := range attackerKinds {
 		for _, threat := range threats {
 			entry := found[kind][threat]
 			reason, cannot := strings.CutPrefix(entry, "Cannot arise: ")
@@ -84,17 +84,17 @@ func readSecurityPage(t *testing.T) (page string, read func(path string) (string
 	return page, read
 }
 
-func TestTestsNamedInSecurityModelExist(t *testing.T) {
+func TestSecurityModelIsComplete(t *testing.T) {
 	page, read := readSecurityPage(t)
-	for _, fault := range matrixFaults(page, read) {
+	for _, fault := range securityPageFaults(page, read) {
 		t.Error(fault)
 	}
-	if n := len(testLink.FindAllString(page, -1)); n < len(attackedBy)*len(threats)/2 {
+	if n := len(testLink.FindAllString(page, -1)); n < len(attackerKinds)*len(threats)/2 {
 		t.Errorf("the page links %d tests", n)
 	}
 }
 
-// TestFaultsInSecurityModelAreFound checks that matrixFaults finds each kind of fault in an edited copy of the page.
+// TestFaultsInSecurityModelAreFound checks that securityPageFaults finds each kind of fault in an edited copy of the page.
 func TestFaultsInSecurityModelAreFound(t *testing.T) {
 	page, read := readSecurityPage(t)
 	entry := "| Forge a status | Cannot arise: it has no status. |"
@@ -113,7 +113,7 @@ func TestFaultsInSecurityModelAreFound(t *testing.T) {
 		if broken == page {
 			t.Errorf("%s: nothing was changed", what)
 		}
-		if len(matrixFaults(broken, read)) == 0 {
+		if len(securityPageFaults(broken, read)) == 0 {
 			t.Errorf("%s is not found", what)
 		}
 	}

@@ -348,7 +348,7 @@ type OtherEndpointGroup struct {
 
 // Text returns the endpoint group as one line of text.
 func (o OtherEndpointGroup) Text() string {
-	return fmt.Sprintf("endpoint group %s of listener %s, traffic dial %d%%, %d of %d endpoints serving, %s, left alone", o.Region, o.Listener, o.Dial, o.Serving, o.Endpoints, OwnerText(o.Owner))
+	return fmt.Sprintf("endpoint group %s of listener %s, traffic dial %d%%, %d of %d endpoints serving, %s, not changed", o.Region, o.Listener, o.Dial, o.Serving, o.Endpoints, OwnerText(o.Owner))
 }
 
 // OtherEndpointGroupsOf returns the endpoint groups in the accelerators of a draft that the object of the stack does not
@@ -386,7 +386,7 @@ const maxOtherEndpointGroups = 50
 // ShowOtherEndpointGroups prints the endpoint groups of other owners. Each line begins with prefix.
 func ShowOtherEndpointGroups(w io.Writer, prefix string, groups []OtherEndpointGroup) {
 	output.ShowFirst(groups, maxOtherEndpointGroups, func(o OtherEndpointGroup) { fmt.Fprintf(w, "%s%s\n", prefix, o.Text()) },
-		func(n int) { fmt.Fprintf(w, "%s… and %d more endpoint groups of others\n", prefix, n) })
+		func(n int) { fmt.Fprintf(w, "%s… and %d more endpoint groups of other owners\n", prefix, n) })
 }
 
 // endpoints returns the endpoints of the accelerators of a stack.
@@ -401,9 +401,9 @@ func (s Stack) endpoints() (out []Endpoint) {
 	return out
 }
 
-// addEndpointsTo records for each endpoint of a stack that the GlobalAccelerator of the stack leads to it. The keys of
+// addAcceleratorTo records for each endpoint of a stack that the GlobalAccelerator of the stack leads to it. The keys of
 // accelerators are ARNs of load balancers.
-func (s Stack) addEndpointsTo(accelerators map[string][]output.Object) {
+func (s Stack) addAcceleratorTo(accelerators map[string][]output.Object) {
 	accelerator := output.Object{Kind: s.Kind, Namespace: s.stack.Namespace, Name: s.stack.Name}
 	for _, e := range s.endpoints() {
 		if !slices.Contains(accelerators[e.ID], accelerator) {

@@ -28,7 +28,7 @@ func (t TextWriter) WriteAccelerator(a Accelerator) {
 	}
 	t.writeComparedLine(a.comparison, 0, strings.Join(append([]string{text}, more...), ", "))
 	if a.Owner != "" {
-		t.writeLine(stateLive, 1, OwnerText(a.Owner)+"; only endpoint groups without an owner are those of this object")
+		t.writeLine(stateLive, 1, OwnerText(a.Owner)+"; this object owns only the endpoint groups that show no owner")
 	}
 	for _, l := range a.Listeners {
 		t.writeAcceleratorListener(l)
@@ -55,7 +55,7 @@ func (t TextWriter) writeAcceleratorListener(l AcceleratorListener) {
 			text += ", port overrides " + g.PortOverrides
 		}
 		if g.Owner != "" {
-			text += ", " + OwnerText(g.Owner) + ", left alone"
+			text += ", " + OwnerText(g.Owner) + ", not changed"
 		}
 		t.writeComparedLine(g.comparison, 2, withOrigin(text, g.From))
 		output.ShowFirst(g.Endpoints, maxEndpoints, t.writeEndpoint, func(n int) { t.writeLine(stateLive, 3, fmt.Sprintf("… and %d more endpoints", n)) })

@@ -11,14 +11,14 @@ import (
 
 // ActionsText returns actions as text. It names the target groups of the stack by ID.
 func (c *Comparer) ActionsText(actions []model.Action) string {
-	return finding.Printable(plan.ActionsText(c.withGroupIDs(actions)))
+	return finding.Printable(plan.ActionsText(c.withTargetGroupIDs(actions)))
 }
 
 // SameActions reports whether two lists of actions have the same effect. It ignores the order of target groups, which AWS
 // does not preserve.
 func (c *Comparer) SameActions(x, y []model.Action) bool {
 	ordered := func(actions []model.Action) string {
-		out := c.withGroupIDs(actions)
+		out := c.withTargetGroupIDs(actions)
 		for _, a := range out {
 			if f, ok := a.(model.Forward); ok {
 				slices.SortFunc(f.Groups, func(x, y model.WeightedGroup) int {
@@ -31,10 +31,10 @@ func (c *Comparer) SameActions(x, y []model.Action) bool {
 	return ordered(x) == ordered(y)
 }
 
-// withGroupIDs returns a deep copy of actions that names the target groups of the stack by ID instead of ARN.
-func (c *Comparer) withGroupIDs(actions []model.Action) []model.Action {
-	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
-		if id := c.groupIDs[g.ARN]; id != "" {
+// withTargetGroupIDs returns a deep copy of actions that names the target groups of the stack by ID instead of ARN.
+func (c *Comparer) withTargetGroupIDs(actions []model.Action) []model.Action {
+	return model.WithReplacedTargetGroups(actions, func(g model.GroupRef) model.GroupRef {
+		if id := c.targetGroupIDs[g.ARN]; id != "" {
 			return model.GroupRef{ID: id}
 		}
 		return g
@@ -48,7 +48,7 @@ func (c *Comparer) TargetGroupsOf(actions []model.Action) []string {
 	for _, a := range actions {
 		if f, ok := a.(model.Forward); ok {
 			for _, g := range f.Groups {
-				out = append(out, cmp.Or(c.groupIDs[g.Group.ARN], g.Group.ID, g.Group.ARN, g.Group.Name))
+				out = append(out, cmp.Or(c.targetGroupIDs[g.Group.ARN], g.Group.ID, g.Group.ARN, g.Group.Name))
 			}
 		}
 	}

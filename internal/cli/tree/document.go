@@ -81,7 +81,7 @@ type (
 		// Accelerators are the GlobalAccelerators that have an endpoint with this load balancer.
 		Accelerators []output.Object `json:"accelerators,omitempty"`
 
-		forwardedGroups map[string]bool // ARNs of the target groups that listeners and rules forward to in AWS
+		forwardedTargetGroups map[string]bool // ARNs of the target groups that listeners and rules forward to in AWS
 	}
 	// Listener is a listener with its certificates and rules.
 	Listener struct {

@@ -23,13 +23,13 @@ func NewGet(env output.Environment) *cobra.Command {
 	g := &getCommand{treeCommand{Source: input.Source{Env: env}}}
 	cmd := &cobra.Command{
 		Use: "get [KIND/NAME ...]", Short: "List load balancers and accelerators, one line for each",
-		Long: `get lists the load balancers and accelerators of the objects, one line for each: the object or group that it is
-of, its DNS name, its state in AWS, how many of its targets are healthy, the errors and warnings about its
+		Long: `get lists the load balancers and accelerators of the objects, one line for each: the object or IngressGroup that it
+belongs to, its DNS name, its state in AWS, how many of its targets are healthy, the errors and warnings about its
 objects, and the age of its oldest object. Targets of an accelerator are its endpoints. It changes nothing.
 "fulcrum tree" shows what is in them.
 
-States are AWS's own (provisioning, active, active_impaired, failed; IN_PROGRESS and DEPLOYED of accelerators),
-missing for one that is not created yet, and surplus for one that the controller deletes.`,
+The state is that of AWS (provisioning, active, active_impaired, failed; IN_PROGRESS or DEPLOYED for accelerators),
+"missing" if the load balancer is not created yet, or "surplus" if the controller deletes it.`,
 		ValidArgsFunction: g.CompleteObjects,
 	}
 	g.Bind(cmd)
@@ -46,11 +46,11 @@ type getCommand struct{ treeCommand }
 type GetDocument struct {
 	Cluster string `json:"cluster"`
 	// LoadBalancers are the load balancers and accelerators. A stack that has neither has one entry without a name.
-	LoadBalancers []getLoadBalancer `json:"loadBalancers"`
+	LoadBalancers []getDocumentEntry `json:"loadBalancers"`
 }
 
-// getLoadBalancer is a load balancer or an accelerator with its stack.
-type getLoadBalancer struct {
+// getDocumentEntry is a load balancer or an accelerator with its stack.
+type getDocumentEntry struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	// Name is the name of the load balancer or accelerator. It is missing if none exists or is desired.
@@ -85,18 +85,18 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	doc := GetDocument{Cluster: tree.Cluster, LoadBalancers: []getLoadBalancer{}}
+	doc := GetDocument{Cluster: tree.Cluster, LoadBalancers: []getDocumentEntry{}}
 	for _, s := range tree.Stacks {
 		doc.LoadBalancers = append(doc.LoadBalancers, g.entries(s)...)
 	}
 	if !g.form.IsText() {
-		input.ShowUnserved(g.form.NotesWriter(), &g.Source, g.store)
+		input.ShowUnservedFileObjects(g.form.NotesWriter(), &g.Source, g.store)
 		return g.form.PrintDocument(doc)
 	}
-	defer input.ShowUnserved(g.form.Out(), &g.Source, g.store)
+	defer input.ShowUnservedFileObjects(g.form.Out(), &g.Source, g.store)
 	if len(doc.LoadBalancers) == 0 {
-		fmt.Fprintln(g.form.Out(), NoStacks)
-		g.ReportUnserved(g.form.Out(), g.store)
+		fmt.Fprintln(g.form.Out(), NoStacksText)
+		g.ReportUnservedNamedObjects(g.form.Out(), g.store)
 		return nil
 	}
 	return doc.writeTable(g.form.Out(), g.Env.Time())
@@ -104,8 +104,8 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 
 // entries returns an entry for each load balancer and accelerator of a stack. If the stack has neither, it returns one entry
 // without a name.
-func (g *getCommand) entries(s Stack) []getLoadBalancer {
-	base := getLoadBalancer{Kind: s.Kind, ID: s.ID, Created: g.oldestCreation(s)}
+func (g *getCommand) entries(s Stack) []getDocumentEntry {
+	base := getDocumentEntry{Kind: s.Kind, ID: s.ID, Created: g.oldestCreation(s)}
 	for _, f := range s.Findings {
 		if f.Severity == "error" {
 			base.Errors++
@@ -113,9 +113,9 @@ func (g *getCommand) entries(s Stack) []getLoadBalancer {
 			base.Warnings++
 		}
 	}
-	var out []getLoadBalancer
+	var out []getDocumentEntry
 	for _, lb := range s.LoadBalancers {
-		entry := base.withTargetsOf(s.TargetGroups, lb.forwardedGroups)
+		entry := base.withTargetsOf(s.TargetGroups, lb.forwardedTargetGroups)
 		entry.Name, entry.Type, entry.DNSName, entry.State = lb.Name, lb.Type, lb.DNSName, lb.Status
 		if lb.State == stateMissing || lb.State == stateSurplus {
 			entry.State = string(lb.State)
@@ -132,7 +132,7 @@ func (g *getCommand) entries(s Stack) []getLoadBalancer {
 }
 
 // withTargetsOf returns the entry with the number of targets in those target groups whose ARN is in arns.
-func (lb getLoadBalancer) withTargetsOf(groups []TargetGroup, arns map[string]bool) getLoadBalancer {
+func (lb getDocumentEntry) withTargetsOf(groups []TargetGroup, arns map[string]bool) getDocumentEntry {
 	if healthy, targets, known := countTargets(groups, arns); known {
 		lb.Healthy, lb.Targets = &healthy, &targets
 	}

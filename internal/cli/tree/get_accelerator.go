@@ -1,11 +1,11 @@
 package tree
 
-// acceleratorType is the value of getLoadBalancer.Type for accelerators. It is not a type of load balancer in AWS.
+// acceleratorType is the value of getDocumentEntry.Type for accelerators. It is not a type of load balancer in AWS.
 const acceleratorType = "accelerator"
 
 // getEntry returns the entry of an accelerator in the document of the command get. base has the values of the stack. The
 // targets of the entry are the endpoints in the endpoint groups that the object owns.
-func (a Accelerator) getEntry(base getLoadBalancer) getLoadBalancer {
+func (a Accelerator) getEntry(base getDocumentEntry) getDocumentEntry {
 	out := base
 	out.Name, out.Type, out.DNSName, out.State = a.Name, acceleratorType, a.DNSName, a.Status
 	if a.State == stateMissing || a.State == stateSurplus {

@@ -24,13 +24,13 @@ func (l LeavingMember) String() string {
 	if l.Until == "" {
 		return fmt.Sprintf("%s is moving to another load balancer; this load balancer serves it until the other one serves it", finding.Ref(l.Object))
 	}
-	return fmt.Sprintf("%s has moved to another load balancer; this load balancer serves clients that still have its addresses until %s, and deletes its part of it then", finding.Ref(l.Object), l.Until)
+	return fmt.Sprintf("%s has moved to another load balancer; this load balancer serves clients that still have its addresses until %s; then its rules and target groups for the object are deleted", finding.Ref(l.Object), l.Until)
 }
 
 // ShowLeavingMembers prints the members that leave a load balancer.
 func ShowLeavingMembers(w io.Writer, leaving []LeavingMember) {
 	output.ShowFirst(leaving, output.MaxShownMembers, func(l LeavingMember) { fmt.Fprintf(w, "# %s\n", finding.Printable(l.String())) },
-		func(n int) { fmt.Fprintf(w, "# … and %d more that are moving\n", n) })
+		func(n int) { fmt.Fprintf(w, "# … and %d more members that are moving\n", n) })
 }
 
 // LeavingMembersOf returns the members of a stack that move to another stack, while this stack still serves them. It omits

@@ -18,11 +18,11 @@ import (
 // the plan.
 type Comparer struct {
 	engine.Draft
-	desired   model.Stack                  // the desired state from which the plan was made
-	Facts     observed.Facts               // with the answers to ExtraQuestions
-	addresses map[string][]plan.Address    // addresses of a resource in the plan, by ARN
-	steps     map[plan.Address][]plan.Step // by address of the resource
-	groupIDs  map[string]string            // IDs of the target groups of the stack, by ARN
+	desired        model.Stack                  // the desired state from which the plan was made
+	Facts          observed.Facts               // with the answers to ExtraQuestions
+	addresses      map[string][]plan.Address    // addresses of a resource in the plan, by ARN
+	steps          map[plan.Address][]plan.Step // by address of the resource
+	targetGroupIDs map[string]string            // IDs of the target groups of the stack, by ARN
 	ClusterTargets
 }
 
@@ -39,7 +39,7 @@ func Compare(d engine.Draft, facts observed.Facts, targets ClusterTargets) Stack
 
 // NewComparer returns a Comparer for the stack of a draft. facts must also have the answers to ExtraQuestions.
 func NewComparer(d engine.Draft, facts observed.Facts, targets ClusterTargets) *Comparer {
-	c := &Comparer{Draft: d, desired: d.Choices().Desired, Facts: facts, ClusterTargets: targets, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groupIDs: map[string]string{}}
+	c := &Comparer{Draft: d, desired: d.Choices().Desired, Facts: facts, ClusterTargets: targets, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, targetGroupIDs: map[string]string{}}
 	for a, arn := range d.Plan.KnownIDs {
 		c.addresses[arn] = append(c.addresses[arn], a)
 	}
@@ -47,7 +47,7 @@ func NewComparer(d engine.Draft, facts observed.Facts, targets ClusterTargets) *
 		c.steps[s.Address] = append(c.steps[s.Address], s)
 	}
 	for _, g := range d.Have.TargetGroups {
-		c.groupIDs[g.ARN] = g.ResourceID
+		c.targetGroupIDs[g.ARN] = g.ResourceID
 	}
 	return c
 }
@@ -56,7 +56,7 @@ func NewComparer(d engine.Draft, facts observed.Facts, targets ClusterTargets) *
 func (c *Comparer) stepsOf(arn string) []plan.Step {
 	var out []plan.Step
 	for _, s := range c.Plan.Steps {
-		if slices.Contains(c.addresses[arn], s.Address) || s.Address.ID == arn && plan.IsAcceleratorPart(s.Address.Kind) {
+		if slices.Contains(c.addresses[arn], s.Address) || s.Address.ID == arn && plan.IsAcceleratorKind(s.Address.Kind) {
 			out = append(out, s)
 		}
 	}
@@ -112,7 +112,7 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 	for _, lb := range c.Have.LoadBalancers {
 		loadBalancer := LoadBalancer{
 			comparison: c.comparisonOf(lb.ARN), Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, Status: lb.State, DNSName: lb.DNSName,
-			Listeners: c.listeners(lb.ResourceID, c.addresses[lb.ARN], &lb), forwardedGroups: forwardedGroups(lb),
+			Listeners: c.listeners(lb.ResourceID, c.addresses[lb.ARN], &lb), forwardedTargetGroups: forwardedTargetGroups(lb),
 		}
 		if loadBalancer.State != stateSurplus {
 			listed[lb.ResourceID] = true
@@ -142,10 +142,10 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 	return out
 }
 
-// forwardedGroups returns the ARNs of the target groups to which the listeners and rules of a load balancer forward in AWS.
+// forwardedTargetGroups returns the ARNs of the target groups to which the listeners and rules of a load balancer forward in AWS.
 // A stack may have other target groups, because two load balancers have different target groups while one replaces the
 // other.
-func forwardedGroups(lb observed.LoadBalancer) map[string]bool {
+func forwardedTargetGroups(lb observed.LoadBalancer) map[string]bool {
 	out := map[string]bool{}
 	add := func(actions []model.Action) {
 		for _, a := range actions {

@@ -31,7 +31,7 @@ func EndpointsByTargetGroup(store *cluster.Memory, c config.Config) map[string][
 		v := cluster.NewView(store)
 		resolved := targets.Resolve(v, b, opt.Targets)
 		endpoints := resolved.Endpoints()
-		tooMany := opt.MaxTargets > 0 && len(endpoints) > opt.MaxTargets
+		tooMany := opt.MaxTargetsPerTargetGroup > 0 && len(endpoints) > opt.MaxTargetsPerTargetGroup
 		if v.Err() == nil && !resolved.BackendMissing && !resolved.SourceMissing && !resolved.Faulty && !resolved.ViewInconsistent && !tooMany {
 			out[arn] = endpoints
 		}

@@ -28,11 +28,11 @@ func New(env output.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tree [KIND/NAME ...]", Short: "Show load balancers as they are in AWS, and what is missing there or surplus",
 		Long: `tree shows what AWS has for the objects: load balancers, listeners, certificates, rules, target groups and
-the health of their targets, and accelerators, their endpoint groups, and the load balancers that they lead
-to; where each comes from; and how it compares with the desired state. It changes nothing. -o dot and -o mermaid draw it as a graph: object, load balancer, listener, rule, target
+the health of their targets, and accelerators, their endpoint groups, and the load balancers behind them;
+which object each resource comes from; and how it differs from the desired state. It changes nothing. -o dot and -o mermaid draw a graph: object, load balancer, listener, rule, target
 group, target.
 
-Signs: + missing in AWS, ~ differs from the desired state, - surplus. Without a sign it is as desired, or
+Signs: + missing in AWS, ~ differs from the desired state, - surplus. A line without a sign is as desired, or
 held. A line that begins with # is a finding about an object or a note. "fulcrum plan" shows the steps.`,
 		ValidArgsFunction: t.CompleteObjects,
 	}
@@ -48,7 +48,7 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 // treeCommand has the flags and the state of the command tree.
 type treeCommand struct {
 	input.Source
-	form     output.Form
+	form     output.Format
 	watch    bool          // the value of --watch
 	interval time.Duration // the value of --interval
 	// store has the objects that were read last.
@@ -56,9 +56,9 @@ type treeCommand struct {
 	// showEndpointLoadBalancers reports whether to show the load balancers that are endpoints of a GlobalAccelerator on
 	// the command line.
 	showEndpointLoadBalancers bool
-	// unchangedAge is the maximum age of cached facts about a stack whose plan has no steps and no findings. It has no
+	// unchangedMaxAge is the maximum age of cached facts about a stack whose plan has no steps and no findings. It has no
 	// effect if it is shorter than the maximum age for other stacks.
-	unchangedAge time.Duration
+	unchangedMaxAge time.Duration
 	// bypassCache reports whether all facts are read from AWS again.
 	bypassCache bool
 }
@@ -120,11 +120,11 @@ func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, target
 	}
 	accelerators := map[string][]output.Object{} // by ARN of the load balancer
 	for _, s := range doc.Stacks {
-		s.addEndpointsTo(accelerators)
+		s.addAcceleratorTo(accelerators)
 	}
 	if slices.ContainsFunc(doc.Stacks, func(s Stack) bool { return len(s.LoadBalancers) > 0 }) {
 		err := input.EachDraftOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind.HasAccelerator() }, func(d engine.Draft) error {
-			Compare(d, d.Have.Facts, targets).addEndpointsTo(accelerators)
+			Compare(d, d.Have.Facts, targets).addAcceleratorTo(accelerators)
 			return nil
 		})
 		if err != nil {
@@ -145,28 +145,28 @@ func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, target
 
 // showDocument writes a document in the format of --output.
 func (t *treeCommand) showDocument(w io.Writer, doc Document) error {
-	switch t.form.Kind {
+	switch t.form.Name {
 	case "dot":
 		return graphOf(doc).writeDot(w)
 	case "mermaid":
 		return graphOf(doc).writeMermaid(w)
 	case "text":
 		for _, s := range doc.Stacks {
-			showTree(w, s)
+			writeStack(w, s)
 		}
 		if len(doc.Stacks) == 0 {
-			fmt.Fprintln(w, NoStacks)
-			t.ReportUnserved(w, t.store)
+			fmt.Fprintln(w, NoStacksText)
+			t.ReportUnservedNamedObjects(w, t.store)
 		}
-		input.ShowUnserved(w, &t.Source, t.store)
+		input.ShowUnservedFileObjects(w, &t.Source, t.store)
 		return nil
 	}
-	input.ShowUnserved(t.form.NotesWriter(), &t.Source, t.store)
-	return output.WriteDocument(w, t.form.Kind, doc)
+	input.ShowUnservedFileObjects(t.form.NotesWriter(), &t.Source, t.store)
+	return output.WriteDocument(w, t.form.Name, doc)
 }
 
-// NoStacks is the output of commands if no object is a member of a stack.
-const NoStacks = "no object belongs to a load balancer of this controller"
+// NoStacksText is the output of commands if no object is a member of a stack.
+const NoStacksText = "no object belongs to a load balancer of this controller"
 
 // ExtraQuestions returns questions about facts that the command tree shows but a plan does not need: the health of targets,
 // and the certificates in ACM.
@@ -203,11 +203,11 @@ type TextWriter struct {
 	names plan.ResourceNames // readable names in place of ARNs and ids
 }
 
-// showTree writes a stack with all its resources as text.
-func showTree(w io.Writer, s Stack) {
+// writeStack writes a stack with all its resources as text.
+func writeStack(w io.Writer, s Stack) {
 	t := TextWriter{w, s.names}
 	fmt.Fprintf(w, "%s %s%s\n", model.Kind(s.Kind).ObjectKind(), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
-	if len(s.Members) > 0 && !s.isOnlyMember() {
+	if len(s.Members) > 0 && !s.isNamedAfterOnlyMember() {
 		var refs []string
 		for _, m := range s.Members {
 			refs = append(refs, finding.Ref(m).String())
@@ -230,8 +230,8 @@ func showTree(w io.Writer, s Stack) {
 	fmt.Fprintln(w)
 }
 
-// isOnlyMember reports whether the stack has a single member, and this member has the kind and name of the stack.
-func (s Stack) isOnlyMember() bool {
+// isNamedAfterOnlyMember reports whether the stack has a single member, and this member has the kind and name of the stack.
+func (s Stack) isNamedAfterOnlyMember() bool {
 	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == model.Kind(s.Kind).ObjectKind()+" "+s.ID
 }
 
@@ -266,7 +266,7 @@ func (t TextWriter) writeLoadBalancer(lb LoadBalancer) {
 		text += ", " + lb.Status + ", " + lb.DNSName
 	}
 	t.writeComparedLine(lb.comparison, 0, text)
-	output.ShowFirst(lb.Accelerators, output.MaxShownMembers, func(o output.Object) { t.writeLine(stateLive, 1, finding.Ref(o).String()+" leads to it") },
+	output.ShowFirst(lb.Accelerators, output.MaxShownMembers, func(o output.Object) { t.writeLine(stateLive, 1, finding.Ref(o).String()+" has it as an endpoint") },
 		func(n int) { t.writeLine(stateLive, 1, fmt.Sprintf("… and %d more GlobalAccelerators", n)) })
 	output.ShowFirst(lb.Listeners, MaxListeners, t.writeListener, func(n int) { t.writeLine(stateLive, 1, fmt.Sprintf("… and %d more listeners", n)) })
 }

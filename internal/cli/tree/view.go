@@ -27,14 +27,14 @@ type View struct {
 func NewView(cmd *cobra.Command, env output.Environment) *View {
 	v := &View{}
 	env.Stderr = &v.stderr
-	v.treeCommand = treeCommand{Source: input.Source{Env: env}, form: output.Form{Kind: "text"}}
+	v.treeCommand = treeCommand{Source: input.Source{Env: env}, form: output.Format{Name: "text"}}
 	v.Bind(cmd)
 	return v
 }
 
 // SetMaxCacheAgeWithoutSteps sets the maximum age of cached facts about a stack whose plan has no steps and no findings. It
 // has no effect if age is shorter than the maximum age for other stacks.
-func (v *View) SetMaxCacheAgeWithoutSteps(age time.Duration) { v.unchangedAge = age }
+func (v *View) SetMaxCacheAgeWithoutSteps(age time.Duration) { v.unchangedMaxAge = age }
 
 // Update reads the cluster and AWS. It returns the previous snapshot, which is empty at the first call, and the new one.
 func (v *View) Update(ctx context.Context) (previous, current Snapshot, err error) {

@@ -37,7 +37,7 @@ func (t *treeCommand) runWatch(cmd *cobra.Command) error {
 			return err
 		case err != nil:
 			current = previous
-			fmt.Fprintf(output.PrintableWriter(cmd.ErrOrStderr()), "# %v; looking again in %s\n", err, t.interval)
+			fmt.Fprintf(output.PrintableWriter(cmd.ErrOrStderr()), "# %v; trying again in %s\n", err, t.interval)
 		}
 		if current.Text != previous.Text {
 			out := cmd.OutOrStdout()
@@ -80,7 +80,7 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 			return 0
 		}
 		if unchanged[id] {
-			return max(durations.MinuteInterval, t.unchangedAge)
+			return max(durations.MinuteInterval, t.unchangedMaxAge)
 		}
 		return durations.MinuteInterval
 	}
@@ -152,7 +152,7 @@ func (t *treeCommand) changeText(first bool, previous, text string) string {
 	switch {
 	case first:
 		return text
-	case t.form.Kind == "yaml":
+	case t.form.Name == "yaml":
 		return "---\n" + text
 	case t.form.IsText():
 		return fmt.Sprintf("# %s\n%s\n", t.Env.Time().UTC().Format(time.RFC3339), DiffText(previous, text))

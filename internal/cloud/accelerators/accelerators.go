@@ -60,12 +60,12 @@ func (c *Accelerators) Reset() {
 
 // belongsToStack reports whether an accelerator with these tags belongs to a stack.
 func (c *Accelerators) belongsToStack(id model.StackID, tags map[string]string) bool {
-	return naming.BelongsToAccelerator(c.Config.Cluster, c.Config.Region, id, tags)
+	return naming.IsAcceleratorOfStack(c.Config.Cluster, c.Config.Region, id, tags)
 }
 
 // owns reports whether an accelerator with these tags belongs to the cluster.
 func (c *Accelerators) owns(tags map[string]string) bool {
-	return naming.OwnsAccelerator(c.Config.Cluster, c.Config.Region, tags)
+	return naming.IsAcceleratorOfCluster(c.Config.Cluster, c.Config.Region, tags)
 }
 
 // noteOutsideChange records a change of an accelerator that the controller did not make, for the stacks of the cluster that
@@ -120,9 +120,9 @@ func (c *Accelerators) enterOwnChange(arn string, change func(a *observed.Accele
 	})
 }
 
-// withPropagating returns a change that also sets the state of the accelerator to IN_PROGRESS, which AWS shows until the
+// withInProgressState returns a change that also sets the state of the accelerator to IN_PROGRESS, which AWS shows until the
 // change has propagated.
-func withPropagating(change func(a *observed.Accelerator)) func(a *observed.Accelerator) {
+func withInProgressState(change func(a *observed.Accelerator)) func(a *observed.Accelerator) {
 	return func(a *observed.Accelerator) {
 		change(a)
 		a.State = observed.AcceleratorInProgress
@@ -131,7 +131,7 @@ func withPropagating(change func(a *observed.Accelerator)) func(a *observed.Acce
 
 // endpointGroupChange returns a change of an accelerator that applies change to the endpoint group with the given ARN.
 func endpointGroupChange(arn string, change func(g *observed.EndpointGroup)) func(a *observed.Accelerator) {
-	return withPropagating(func(a *observed.Accelerator) {
+	return withInProgressState(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			for j := range a.Listeners[i].Groups {
 				if g := &a.Listeners[i].Groups[j]; g.ARN == arn {

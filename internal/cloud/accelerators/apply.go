@@ -238,7 +238,7 @@ func (w writer) createListener(ctx context.Context, do plan.CreateAcceleratorLis
 		return plan.StepResult{}, sdk.NewError(failure.Unknown, arn, "AWS returned no listener")
 	}
 	made := listenerFromAWS(*out.Listener)
-	w.enterOwnChange(arn, withPropagating(func(a *observed.Accelerator) {
+	w.enterOwnChange(arn, withInProgressState(func(a *observed.Accelerator) {
 		if !slices.ContainsFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == made.ARN }) {
 			a.Listeners = append(a.Listeners, made)
 		}
@@ -257,7 +257,7 @@ func (w writer) changeListener(ctx context.Context, do plan.ChangeAcceleratorLis
 	if err != nil {
 		return w.handleWriteError("change listener "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorARN(arn), withPropagating(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorARN(arn), withInProgressState(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			if l := &a.Listeners[i]; l.ARN == arn {
 				l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, slices.Clone(do.Settings.Ports), do.Settings.SourceIPAffinity
@@ -275,7 +275,7 @@ func (w writer) deleteListener(ctx context.Context, do plan.DeleteAcceleratorLis
 	if err != nil && !sdk.IsGone(err) {
 		return w.handleWriteError("delete listener "+do.ARN, do.ARN, err)
 	}
-	w.enterOwnChange(acceleratorARN(do.ARN), withPropagating(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorARN(do.ARN), withInProgressState(func(a *observed.Accelerator) {
 		a.Listeners = slices.DeleteFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == do.ARN })
 	}))
 	return nil

@@ -38,7 +38,7 @@ func (w writer) createEndpointGroup(ctx context.Context, do plan.CreateEndpointG
 		return plan.StepResult{}, sdk.NewError(failure.Unknown, listener, "AWS returned no endpoint group")
 	}
 	made := endpointGroupFromAWS(*out.EndpointGroup)
-	w.enterOwnChange(acceleratorARN(listener), withPropagating(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorARN(listener), withInProgressState(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			l := &a.Listeners[i]
 			if l.ARN != listener || slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.ARN == made.ARN }) {
@@ -86,7 +86,7 @@ func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointG
 	if err != nil && !sdk.IsGone(err) {
 		return w.handleWriteError("delete endpoint group "+do.ARN, do.ARN, err)
 	}
-	w.enterOwnChange(acceleratorARN(do.ARN), withPropagating(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorARN(do.ARN), withInProgressState(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			a.Listeners[i].Groups = slices.DeleteFunc(a.Listeners[i].Groups, func(g observed.EndpointGroup) bool { return g.ARN == do.ARN })
 		}
@@ -129,7 +129,7 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 		}))
 	})
 	if len(list) == 0 {
-		return sdk.NewError(failure.Conflict, arn, "the endpoints of the endpoint group are unknown")
+		return sdk.NewError(failure.Conflict, arn, "no endpoints of the endpoint group are known, so none is changed")
 	}
 	for _, e := range do.Endpoints {
 		if i := slices.IndexFunc(list, func(o plan.EndpointSettings) bool { return o.ID == e.ID }); i >= 0 {

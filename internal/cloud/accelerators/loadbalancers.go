@@ -23,20 +23,20 @@ type listenerPorts struct {
 	readAt time.Time
 }
 
-// stackOf returns the stack that is named in the tags of a resource. It returns false if the tags name no stack.
-func stackOf(tags map[string]string) (model.StackID, bool) {
+// stackFromTags returns the stack that is named in the tags of a resource. It returns false if the tags name no stack.
+func stackFromTags(tags map[string]string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if value := tags[naming.StackTag(k)]; value != "" && tags[naming.ResourceTag(k)] != "" {
-			return inventory.StackOf(k, value), true
+			return inventory.StackFromTagValue(k, value), true
 		}
 	}
 	return model.StackID{}, false
 }
 
-// LoadBalancers returns the load balancers that q selects as possible endpoints: by ARN, by the allocation ID of an Elastic
+// FindEndpointLoadBalancers returns the load balancers that q selects as possible endpoints: by ARN, by the allocation ID of an Elastic
 // IP address, by DNS name, or by stack. It finds them in the inventory, which contains all load balancers of the region. If
 // q asks for ports that are not in the inventory, it reads them from AWS.
-func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
+func (c *Accelerators) FindEndpointLoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
 	var out []observed.EndpointLoadBalancer
 	c.inv.WithReadLock(func() {
 		add := func(arn string, e *inventory.LoadBalancer) { out = append(out, c.endpointLoadBalancer(arn, e)) }
@@ -94,7 +94,7 @@ func (c *Accelerators) endpointLoadBalancer(arn string, e *inventory.LoadBalance
 	if !out.Cluster {
 		return out
 	}
-	id, ok := stackOf(e.Seen.Tags)
+	id, ok := stackFromTags(e.Seen.Tags)
 	if !ok {
 		return out
 	}

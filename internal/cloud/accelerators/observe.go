@@ -67,7 +67,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 		switch e := c.entries[recorded]; {
 		case recorded == "":
 		case e == nil:
-			out.Facts.RecordedAccelerator = observed.RecordedGone
+			out.Facts.RecordedAccelerator = observed.RecordedMissing
 		case c.belongsToStack(id, e.seen.Tags):
 			out.Facts.RecordedAccelerator = observed.RecordedOwn
 		default:
@@ -161,7 +161,7 @@ func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID
 		}
 		c.WithLock(func() {
 			if e := c.entries[arn]; e != nil && c.owns(e.seen.Tags) {
-				if id, ok := stackOf(e.seen.Tags); ok {
+				if id, ok := stackFromTags(e.seen.Tags); ok {
 					out[id] = append(out[id], arn)
 				}
 			}

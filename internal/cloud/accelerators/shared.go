@@ -114,10 +114,10 @@ func (w writer) checkRegionOwner(arn, region string) (err error) {
 			err = sdk.NewError(failure.Gone, arn, "the accelerator no longer exists")
 		case w.belongsToStack(w.id, e.seen.Tags):
 			if guest := naming.GuestsInTags(e.seen.Tags)[region]; guest != "" {
-				err = sdk.NewError(failure.Invalid, arn, "endpoint groups of %s belong to guest %s, so they are not changed", region, guest)
+				err = sdk.NewError(failure.Invalid, arn, "the endpoint groups in region %s belong to guest %s, so they are not changed", region, guest)
 			}
 		case region != w.Config.Region || !w.admitsGuest(w.id, e.seen.Tags):
-			err = sdk.NewError(failure.Invalid, arn, "the tags of the accelerator do not grant %s the endpoint groups of %s, so they are not changed", w.id, region)
+			err = sdk.NewError(failure.Invalid, arn, "the tags of the accelerator do not permit %s to change the endpoint groups in region %s, so they are not changed", w.id, region)
 		}
 	})
 	return err

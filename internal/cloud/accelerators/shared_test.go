@@ -45,7 +45,7 @@ func TestEndpointGroupsBelongToOwnerOrGuest(t *testing.T) {
 			all.entries["arn"] = &cachedAccelerator{seen: observed.Accelerator{ARN: "arn", Tags: c.tags}}
 			err := writer{Accelerators: all, id: id}.checkRegionOwner("arn/listener/1/endpoint-group/2", c.region)
 			if (err == nil) != c.has {
-				t.Errorf("%v, want that it has them: %t", err, c.has)
+				t.Errorf("checkRegionOwner returned %v, want success: %t", err, c.has)
 			}
 		})
 	}

@@ -25,9 +25,9 @@ type addOnWriter struct {
 	addOns *facts.AddOns
 }
 
-// associate calls write to change the association of a load balancer with an add-on service, and caches the association that
+// changeAssociation calls write to change the association of a load balancer with an add-on service, and caches the association that
 // write returns. After a failure it removes the association from the cache, so that the next run reads it again.
-func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
+func (w *addOnWriter) changeAssociation(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (w *addOnWriter) setWebACL(ctx context.Context, a plan.SetWebACL, known pla
 	if a.ARN == "" {
 		what = "dissociate the web ACL"
 	}
-	return w.associate(ctx, known, a.LoadBalancer, model.WAFv2, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+	return w.changeAssociation(ctx, known, a.LoadBalancer, model.WAFv2, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
 		var err error
 		if a.ARN == "" {
 			_, err = w.API.WAFv2.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
@@ -81,7 +81,7 @@ func (w *addOnWriter) setClassicACL(ctx context.Context, a plan.SetClassicACL, k
 	if a.ID == "" {
 		what = "dissociate the classic web ACL"
 	}
-	return w.associate(ctx, known, a.LoadBalancer, model.WAFClassic, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+	return w.changeAssociation(ctx, known, a.LoadBalancer, model.WAFClassic, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
 		var err error
 		if a.ID == "" {
 			_, err = w.API.WAF.DisassociateWebACL(ctx, &waf.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
@@ -92,9 +92,9 @@ func (w *addOnWriter) setClassicACL(ctx context.Context, a plan.SetClassicACL, k
 	})
 }
 
-func (w *addOnWriter) createShieldProtection(ctx context.Context, a plan.Protect, known plan.KnownIDs) (plan.StepResult, error) {
+func (w *addOnWriter) createShieldProtection(ctx context.Context, a plan.CreateProtection, known plan.KnownIDs) (plan.StepResult, error) {
 	var id string
-	err := w.associate(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
+	err := w.changeAssociation(ctx, known, a.LoadBalancer, model.ShieldAdvanced, "create the Shield protection of the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
 		out, err := w.API.Shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
 		if err != nil {
 			return observed.AddOn{}, err
@@ -107,8 +107,8 @@ func (w *addOnWriter) createShieldProtection(ctx context.Context, a plan.Protect
 
 // deleteShieldProtection deletes the Shield protection of a load balancer. It succeeds if the protection does not exist any
 // more.
-func (w *addOnWriter) deleteShieldProtection(ctx context.Context, a plan.Unprotect, known plan.KnownIDs) error {
-	return w.associate(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
+func (w *addOnWriter) deleteShieldProtection(ctx context.Context, a plan.DeleteProtection, known plan.KnownIDs) error {
+	return w.changeAssociation(ctx, known, a.LoadBalancer, model.ShieldAdvanced, "delete the Shield protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
 		_, err := w.API.Shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
 		return observed.AddOn{}, sdk.IgnoreGone(err)
 	})

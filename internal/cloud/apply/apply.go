@@ -122,12 +122,12 @@ func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known
 		return none(w.addOns.setWebACL(ctx, a, known))
 	case plan.SetClassicACL:
 		return none(w.addOns.setClassicACL(ctx, a, known))
-	case plan.Protect:
+	case plan.CreateProtection:
 		return w.addOns.createShieldProtection(ctx, a, known)
-	case plan.Unprotect:
+	case plan.DeleteProtection:
 		return none(w.addOns.deleteShieldProtection(ctx, a, known))
 	}
-	return none(sdk.NewError(failure.Unknown, string(s.ID), "steps of type %T do not change resources of AWS", s.Do))
+	return none(sdk.NewError(failure.Unknown, string(s.ID), "steps of type %T do not change AWS resources", s.Do))
 }
 
 // lookupID returns the ID of the resource that has address a in the plan. It returns an error if the resource did not exist
@@ -136,7 +136,7 @@ func lookupID(known plan.KnownIDs, a plan.Address) (string, error) {
 	if id := known[a]; id != "" {
 		return id, nil
 	}
-	return "", sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
+	return "", sdk.NewError(failure.Conflict, a.String(), "the ID of the resource is unknown, because the step that creates the resource was not carried out")
 }
 
 // targetGroupARNs returns a function that finds the ARN of a target group to which an action forwards.
@@ -186,15 +186,15 @@ func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.
 	case name == "":
 		return made, sdk.NewError(failure.Unknown, id, "a %s is not an AWS resource", kind)
 	case !known && isGroup: // the inventory has only the security groups of the cluster
-		return made, sdk.NewError(failure.Gone, id, "no security group of cluster %s has this id", cluster)
+		return made, sdk.NewError(failure.Gone, id, "cluster %s has no security group with this ID", cluster)
 	case !known:
 		return made, sdk.NewError(failure.Gone, id, "the %s no longer exists", name)
 	case isGroup, naming.BelongsToCluster(cluster, r.Tags):
 		return r.MadeAt, nil
 	case isPart:
-		return made, sdk.NewError(failure.Invalid, id, "the %[1]s's load balancer does not carry the tag of cluster %[2]s, so the %[1]s is not changed", name, cluster)
+		return made, sdk.NewError(failure.Invalid, id, "the load balancer of the %[1]s does not have the tag of cluster %[2]s, so the %[1]s is not changed", name, cluster)
 	}
-	return made, sdk.NewError(failure.Invalid, id, "the %s does not carry the tag of cluster %s, so it is not changed", name, cluster)
+	return made, sdk.NewError(failure.Invalid, id, "the %s does not have the tag of cluster %s, so it is not changed", name, cluster)
 }
 
 // lookupOwnedID returns the ID of the resource that has address a in the plan, as lookupID does, and checks it with

@@ -134,7 +134,7 @@ func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context,
 		return w.handleFailure(what, err, time.Time{}, forgetFunc(plan.LoadBalancer, ""))
 	}
 	if len(out.LoadBalancers) != 1 {
-		return sdk.NewError(failure.Conflict, what, "the name was in use during the call")
+		return sdk.NewError(failure.Conflict, what, "a resource with this name existed during the call, but was not found afterwards")
 	}
 	return w.handleNameConflict(ctx, id, plan.LoadBalancer, aws.ToString(out.LoadBalancers[0].LoadBalancerArn), what, "a load balancer of this name exists and belongs to %w")
 }
@@ -156,7 +156,7 @@ func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID,
 	}
 	if !known && naming.HasAllTags(tags[arn], stack) {
 		w.inv.WithWriteLock(func() { w.inv.Forget(kind, arn) })
-		return sdk.NewError(failure.Conflict, what, "the resource already exists")
+		return sdk.NewError(failure.Conflict, what, "the resource already exists; the next run uses it")
 	}
 	return nameTakenError(what, message, ownerError(tags[arn], id))
 }
@@ -186,7 +186,7 @@ func ownerError(tags map[string]string, id model.StackID) error {
 func describeOwner(tags map[string]string) string {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {
-		return "another owner (it carries no tag of a cluster)"
+		return "another owner (the resource has no cluster tag)"
 	}
 	for _, k := range model.Kinds {
 		if s := tags[naming.StackTag(k)]; s != "" {
@@ -271,7 +271,7 @@ func withoutIPv6(mappings []model.SubnetMapping) (out []model.SubnetMapping) {
 }
 
 func (w *loadBalancerWriter) setIPAMPool(ctx context.Context, a plan.SetIPAMPool, known plan.KnownIDs) error {
-	return w.changeLoadBalancer(known, a.LoadBalancer, "set the address pool", func(arn string) (func(*inventory.LoadBalancer), error) {
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the IPAM pool", func(arn string) (func(*inventory.LoadBalancer), error) {
 		in := &elb.ModifyIpPoolsInput{LoadBalancerArn: aws.String(arn)}
 		if a.Pool == "" {
 			in.RemoveIpamPools = []elbtypes.RemoveIpamPoolEnum{elbtypes.RemoveIpamPoolEnumIpv4}

@@ -55,7 +55,7 @@ func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Contex
 		return w.handleFailure(what, err, time.Time{}, forgetFunc(plan.SecurityGroup, ""))
 	}
 	if len(out.SecurityGroups) == 0 {
-		return sdk.NewError(failure.Conflict, what, "the name was in use during the call")
+		return sdk.NewError(failure.Conflict, what, "a resource with this name existed during the call, but was not found afterwards")
 	}
 	g := convert.SecurityGroupFromAWS(out.SecurityGroups[0])
 	known, fresh := false, false
@@ -70,7 +70,7 @@ func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Contex
 				w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, ReadAt: w.Config.Clock.Now(), WrittenAt: w.Config.Clock.Now()})
 			})
 		}
-		return sdk.NewError(failure.Conflict, what, "the resource already exists")
+		return sdk.NewError(failure.Conflict, what, "the resource already exists; the next run uses it")
 	}
 	return nameTakenError(what, "a security group of this name exists and belongs to %s", describeOwner(g.Tags))
 }
@@ -128,8 +128,8 @@ func resolveSources(rules []model.IngressRule, known plan.KnownIDs) ([]model.Ing
 		switch r.Group {
 		case model.ManagedGroupID:
 			a = plan.Address{Kind: plan.SecurityGroup, ID: model.ManagedGroupID}
-		case model.BackendGroupTag:
-			a = plan.Address{Kind: plan.BackendGroup, ID: model.BackendGroupTag}
+		case model.BackendGroupID:
+			a = plan.Address{Kind: plan.BackendGroup, ID: model.BackendGroupID}
 		default:
 			continue
 		}

@@ -113,7 +113,7 @@ func (w *targetGroupWriter) handleTargetGroupNameConflict(ctx context.Context, i
 		return w.handleFailure(what, err, time.Time{}, forgetFunc(plan.TargetGroup, ""))
 	}
 	if len(out.TargetGroups) != 1 {
-		return sdk.NewError(failure.Conflict, what, "the name was in use during the call")
+		return sdk.NewError(failure.Conflict, what, "a resource with this name existed during the call, but was not found afterwards")
 	}
 	return w.handleNameConflict(ctx, id, plan.TargetGroup, aws.ToString(out.TargetGroups[0].TargetGroupArn), what, "a target group of this name exists with other settings and belongs to %w")
 }

@@ -112,7 +112,7 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 			}
 		})
 		if !known {
-			return plan.StepResult{}, sdk.NewError(failure.Conflict, what, "certificate %s is not known as a certificate that cluster %s imported", a.ARN, c.Config.Cluster)
+			return plan.StepResult{}, sdk.NewError(failure.Conflict, what, "certificate %s is not one of the certificates that cluster %s imported", a.ARN, c.Config.Cluster)
 		}
 	}
 	// The call has only one attempt. ACM has no idempotency token for imports, so a second attempt could import a second

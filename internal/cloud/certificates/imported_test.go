@@ -36,6 +36,6 @@ func TestImportedCertificatesAreCountedPerOwner(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if got := c.CountImportedByOwner(model.StackID{Kind: model.Ingress, Name: "group"}); got.ByNamespace["shop"] != 1 || len(got.OtherTenants) != 2 {
-		t.Errorf("of the IngressGroup: %+v", got)
+		t.Errorf("counts for the IngressGroup: %+v", got)
 	}
 }

@@ -207,7 +207,7 @@ func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCerti
 		ours = slices.ContainsFunc(c.certs.ownCertificates, func(o ownCertificate) bool { return o.ARN == a.ARN })
 	})
 	if !ours {
-		return sdk.NewError(failure.Conflict, "delete certificate "+a.ARN, "it is not known as a certificate that cluster %s requested or imported", c.Config.Cluster)
+		return sdk.NewError(failure.Conflict, "delete certificate "+a.ARN, "the certificate is not one of those that cluster %s requested or imported", c.Config.Cluster)
 	}
 	_, err := c.API.ACM.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {

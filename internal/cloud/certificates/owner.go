@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// tagsOfCertificates is the key under which failed reads of certificate tags are recorded. All certificates share the key,
+// certificateTagsKey is the key under which failed reads of certificate tags are recorded. All certificates share the key,
 // because a missing permission affects all of them.
-const tagsOfCertificates = "tags of certificates"
+const certificateTagsKey = "tags of certificates"
 
 // certificateOwner returns the stack for which a controller requested or imported a certificate with these tags. The result
 // is zero if the tags name no stack.
@@ -34,7 +34,7 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 // certificate that is known not to be imported; otherwise AskCertificateOwner returns the error.
 func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
 	err := c.ReadShared(ctx, q.Key(), func() error {
-		return c.ReadOptionalPart(ctx, tagsOfCertificates, func() error {
+		return c.ReadOptionalPart(ctx, certificateTagsKey, func() error {
 			_, err := c.readCertificateTags(ctx, q.ARN)
 			return err
 		})

@@ -139,7 +139,7 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	own := false
 	c.WithLock(func() { own = c.certs.isValidationRecord(a) })
 	if !own {
-		return plan.StepResult{}, sdk.NewError(failure.Conflict, what, "it is not known as a validation record of a certificate that cluster %s requested", c.Config.Cluster)
+		return plan.StepResult{}, sdk.NewError(failure.Conflict, what, "the record does not validate a certificate that cluster %s requested", c.Config.Cluster)
 	}
 	// A stack that still needs the record creates it again.
 	c.Zones.forgetRecord(a.Name, a.Value)
@@ -148,7 +148,7 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	case err == nil, isRefusedBatch(err, "but it was not found"), isRefusedBatch(err, "do not match the current values"):
 		return plan.StepResult{}, nil
 	case sdk.ClassOf(err) == failure.Gone, sdk.ClassOf(err) == failure.Denied:
-		return plan.StepResult{Note: a.Name + " stays: " + err.Error()}, nil
+		return plan.StepResult{Note: a.Name + " was not removed: " + err.Error()}, nil
 	}
 	return plan.StepResult{}, err
 }

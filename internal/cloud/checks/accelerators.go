@@ -25,9 +25,9 @@ const (
 	maxPortOverrides  = 10
 )
 
-// Accelerators has the usage of the quotas of Global Accelerator, and the accelerators of the cluster whose changes
+// AcceleratorReport has the usage of the quotas of Global Accelerator, and the accelerators of the cluster whose changes
 // propagate slowly.
-type Accelerators struct {
+type AcceleratorReport struct {
 	Usage []Usage
 	// Slow are the accelerators of the cluster that are not deployed, although they were last changed before the time given
 	// to ReadAccelerators.
@@ -44,9 +44,9 @@ type SlowAccelerator struct {
 
 // ReadAccelerators lists all accelerators of the account, and reads the listeners and endpoint groups of those that the
 // cluster owns. An accelerator of the cluster is slow if it is not deployed and was last changed before the time before.
-func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (Accelerators, error) {
+func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (AcceleratorReport, error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
-	var out Accelerators
+	var out AcceleratorReport
 	all, err := c.listAccelerators(ctx)
 	if err != nil {
 		return out, err

@@ -20,13 +20,13 @@ func TestDoctorChecksAllReadPermissions(t *testing.T) {
 		for _, a := range s.Actions {
 			needed[a.Name] = true
 			if (s.Sid == "Read" || s.Sid == "ReadAccelerators") && tried[a.Name] == nil {
-				t.Errorf("%s is not tried", a.Name)
+				t.Errorf("%s is not checked", a.Name)
 			}
 		}
 	}
 	for name := range tried {
 		if !needed[name] {
-			t.Errorf("%s is tried and not needed", name)
+			t.Errorf("%s is checked, but the controller does not need it", name)
 		}
 	}
 }

@@ -23,8 +23,8 @@ type Simulation struct {
 	Keys map[string]string
 }
 
-// ErrNoPrincipal is the error of Simulate if IAM does not find the user or role of the caller.
-var ErrNoPrincipal = errors.New("IAM does not find the role by this ARN, as is the case for roles with a path")
+// ErrPrincipalNotFound is the error of Simulate if IAM does not find the user or role of the caller.
+var ErrPrincipalNotFound = errors.New("IAM finds no user or role with the ARN of the caller; the ARN of an assumed role does not contain the path of the role")
 
 // Simulate returns, by action, whether the policies of a caller permit it. It makes one call to IAM. It omits an action if
 // its permission depends on a condition key without a value in s.Keys.
@@ -41,7 +41,7 @@ func (c *Checker) Simulate(ctx context.Context, caller Identity, s Simulation) (
 	out, err := c.API.IAM.SimulatePrincipalPolicy(ctx, in)
 	switch {
 	case sdk.Code(err) == "NoSuchEntity":
-		return nil, ErrNoPrincipal
+		return nil, ErrPrincipalNotFound
 	case err != nil:
 		return nil, err
 	}

@@ -131,7 +131,7 @@ func TestConditionsAndTransformsSurviveARoundTrip(t *testing.T) {
 	}
 }
 
-func TestMutualAuthenticationModeOffIsNil(t *testing.T) {
+func TestMutualAuthenticationIsConverted(t *testing.T) {
 	cases := map[string]struct {
 		aws  *elbtypes.MutualAuthenticationAttributes
 		want *model.MutualAuth

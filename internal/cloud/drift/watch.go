@@ -77,7 +77,7 @@ func (w *Watch) RunNextCheck(ctx context.Context) time.Duration {
 	}
 	var calls atomic.Int64
 	if err := next.Read(context.WithValue(ctx, callCountKey{}, &calls)); err != nil && ctx.Err() == nil {
-		w.Log.V(1).Info("failed to look for drift", "check", next.Key, "err", err.Error())
+		w.Log.V(1).Info("drift check failed", "check", next.Key, "err", err.Error())
 	}
 	return time.Duration(float64(calls.Load()) / (CallShare * max(w.AWS.ReadRate(), minReadRate)) * float64(time.Second))
 }

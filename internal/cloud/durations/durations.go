@@ -23,9 +23,9 @@ const (
 	// NotFoundAge is for the answer that a resource does not exist, and for a denied read. It is short, because a user is
 	// likely to correct the cause soon.
 	NotFoundAge = 30 * time.Second
-	// NotFoundAgeEach, multiplied by the number of names that do not exist, is the time for which not-found answers are
+	// NotFoundAgePerName, multiplied by the number of names that do not exist, is the time for which not-found answers are
 	// cached if many names do not exist. Each of these names costs a call.
-	NotFoundAgeEach = 2 * time.Second
+	NotFoundAgePerName = 2 * time.Second
 	// EditableFactAge is for resources that users sometimes change and for whose change a plan waits, such as hosted zones,
 	// imported certificates and a shared VPC.
 	EditableFactAge = 5 * time.Minute

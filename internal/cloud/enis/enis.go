@@ -66,7 +66,7 @@ func newENICache() eniCache {
 func (p *ENIs) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
 	for _, l := range []eniLookup{{byInstance, q.Instances, q.ExpectedAddresses}, {byID, q.IDs, nil}, {byAddress, q.Addresses, nil}} {
 		if err := p.readMissing(ctx, l, p.EarliestReadTime(q.MaxAge)); err != nil {
-			return bindings.ENIs{}, fmt.Errorf("find network interfaces by %s: %w", l.keyKind, err)
+			return bindings.ENIs{}, fmt.Errorf("find ENIs by %s: %w", l.keyKind, err)
 		}
 	}
 	return p.enisFromCache(q), nil
@@ -77,7 +77,7 @@ type keyKind string
 
 const (
 	byInstance keyKind = "instances"
-	byID       keyKind = "interfaces"
+	byID       keyKind = "IDs"
 	byAddress  keyKind = "addresses"
 )
 
@@ -146,7 +146,7 @@ func (p *ENIs) readMissing(ctx context.Context, l eniLookup, since time.Time) er
 // haveAllAddresses reports whether each address belongs to one of the ENIs in list.
 func haveAllAddresses(list []network.ENI, addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool {
-		_, ok := network.ENIOf(a, list)
+		_, ok := network.ENIWithAddress(a, list)
 		return !ok
 	})
 }

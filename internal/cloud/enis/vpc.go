@@ -62,7 +62,7 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 		return nil, err
 	}
 	if f.invisible {
-		return nil, sdk.NewError(failure.Gone, "read VPC "+vpc, "it is not visible to this account")
+		return nil, sdk.NewError(failure.Gone, "read VPC "+vpc, "the VPC does not exist, or this account cannot see it")
 	}
 	return f.ranges, nil
 }

@@ -44,7 +44,7 @@ func (a *AddOns) reset() { a.WithLock(func() { a.cache = newAddOnCache() }) }
 type addOnCache struct {
 	associations       map[string]association // by key of the question
 	acls               aclList
-	trustStores        map[string]foundName   // by name
+	trustStores        map[string]cachedARN   // by name
 	subscription       *observed.Subscription // to Shield Advanced
 	subscriptionReadAt time.Time              // when subscription was read
 }
@@ -62,7 +62,7 @@ type aclList struct {
 }
 
 func newAddOnCache() addOnCache {
-	return addOnCache{associations: map[string]association{}, trustStores: map[string]foundName{}}
+	return addOnCache{associations: map[string]association{}, trustStores: map[string]cachedARN{}}
 }
 
 // askAddOn returns the association of a load balancer with the service q.Of. It reads it from AWS if the cached answer is
@@ -129,7 +129,7 @@ func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.
 			out.ID, out.Name = aws.ToString(res.WebACLSummary.WebACLId), aws.ToString(res.WebACLSummary.Name)
 		}
 		return out, err
-	case model.ShieldPlan:
+	case model.ShieldAdvanced:
 		res, err := a.API.Shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: aws.String(q.ARN)})
 		if sdk.IsGone(err) {
 			return out, nil
@@ -236,14 +236,14 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 	}
 	err := a.ReadOptional(ctx, "trust stores "+strings.Join(unknown, ","), func() error {
 		err := a.readTrustStores(ctx, unknown)
-		if isMissingStore(err) && len(unknown) == 1 {
+		if isMissingTrustStore(err) && len(unknown) == 1 {
 			return nil
 		}
-		if !isMissingStore(err) {
+		if !isMissingTrustStore(err) {
 			return err
 		}
 		for _, n := range unknown {
-			if err := a.readTrustStores(ctx, []string{n}); err != nil && !isMissingStore(err) {
+			if err := a.readTrustStores(ctx, []string{n}); err != nil && !isMissingTrustStore(err) {
 				return err
 			}
 		}
@@ -253,26 +253,26 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 	return out, err
 }
 
-// isMissingStore reports whether err means that no trust store has the name, or that AWS refuses the name as invalid.
-func isMissingStore(err error) bool { return err != nil && sdk.ClassOf(err) == failure.Invalid }
+// isMissingTrustStore reports whether err means that no trust store has the name, or that AWS refuses the name as invalid.
+func isMissingTrustStore(err error) bool { return err != nil && sdk.ClassOf(err) == failure.Invalid }
 
 func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 	start := a.Config.Clock.Now()
-	found := map[string]foundName{}
+	found := map[string]cachedARN{}
 	for _, n := range names {
-		found[n] = foundName{readAt: start}
+		found[n] = cachedARN{readAt: start}
 	}
 	pages := elb.NewDescribeTrustStoresPaginator(a.API.ELB, &elb.DescribeTrustStoresInput{Names: names})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
-			if isMissingStore(err) && len(names) == 1 {
+			if isMissingTrustStore(err) && len(names) == 1 {
 				a.WithLock(func() { cache.Put(a.cache.trustStores, names[0], found[names[0]], expiryCheck(a.Client)) })
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
 		for _, s := range page.TrustStores {
-			found[aws.ToString(s.Name)] = foundName{aws.ToString(s.TrustStoreArn), start}
+			found[aws.ToString(s.Name)] = cachedARN{aws.ToString(s.TrustStoreArn), start}
 		}
 	}
 	a.WithLock(func() {

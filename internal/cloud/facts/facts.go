@@ -59,7 +59,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 		if q.Discover != "" && hasLoadBalancerFor(*out, q) {
 			return nil // an existing load balancer keeps its subnets
 		}
-		return storeAnswer(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
+		return storeAnswer(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxNetworkFactAge(*out)))
 	case model.AskVPC:
 		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.VPC)
 	case model.AskNamedSecurityGroups:
@@ -70,7 +70,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskTargetGroup:
 		err = storeAnswer(facts.TargetGroups, q.Ref)(f.names.askTargetGroup(ctx, q.Ref))
 		arn := facts.TargetGroups[q.Ref]
-		if namespace, known := namespaceOf(f.inv, arn); known {
+		if namespace, known := namespaceOfTargetGroup(f.inv, arn); known {
 			facts.TargetGroupOwners[arn] = namespace
 		}
 		return err
@@ -135,9 +135,9 @@ func hasLoadBalancerFor(s observed.Stack, q model.AskSubnets) bool {
 	})
 }
 
-// maxAge returns the maximum age of facts about the network. If the load balancer exists, older facts suffice, because the
+// maxNetworkFactAge returns the maximum age of facts about the network. If the load balancer exists, older facts suffice, because the
 // plan only compares them with the load balancer.
-func (f *Facts) maxAge(s observed.Stack) time.Duration {
+func (f *Facts) maxNetworkFactAge(s observed.Stack) time.Duration {
 	if s.LiveLoadBalancer(model.LoadBalancerID) != nil {
 		return f.Config.Refresh
 	}

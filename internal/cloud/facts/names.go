@@ -27,27 +27,27 @@ import (
 // notFoundAge returns how long the answer that a name does not exist is cached. names is the number of names that do not
 // exist. Each of them is read with a separate call, and all of them together may cost at most one call every two seconds.
 func notFoundAge(names int) time.Duration {
-	return max(durations.NotFoundAge, time.Duration(names)*durations.NotFoundAgeEach)
+	return max(durations.NotFoundAge, time.Duration(names)*durations.NotFoundAgePerName)
 }
 
-// foundName is the cached result of searching a resource by name or ARN.
-type foundName struct {
+// cachedARN is the cached result of searching a resource by name or ARN.
+type cachedARN struct {
 	arn    string // "" if the resource does not exist
 	readAt time.Time
 }
 
 // maxAge returns how long the cached result may be used: ifFound if the resource exists, otherwise a time that grows with
 // the number of entries in all that were not found.
-func (f foundName) maxAge(all map[string]foundName, ifFound time.Duration) time.Duration {
+func (f cachedARN) maxAge(all map[string]cachedARN, ifFound time.Duration) time.Duration {
 	if f.arn != "" {
 		return ifFound
 	}
-	return notFoundAge(cache.Count(all, func(f foundName) bool { return f.arn == "" }))
+	return notFoundAge(cache.Count(all, func(f cachedARN) bool { return f.arn == "" }))
 }
 
 // expiryCheck returns a function that reports whether a cached result is old enough to be removed from the cache.
-func expiryCheck(c *sdk.Client) func(foundName) bool {
-	return func(f foundName) bool { return !c.IsYounger(f.readAt, durations.CacheRetention) }
+func expiryCheck(c *sdk.Client) func(cachedARN) bool {
+	return func(f cachedARN) bool { return !c.IsYounger(f.readAt, durations.CacheRetention) }
 }
 
 // nameFacts finds security groups and target groups of any owner by the names, IDs and ARNs in Kubernetes objects.
@@ -57,11 +57,11 @@ type nameFacts struct {
 
 	cache.Guard
 	securityGroups map[string]foundSecurityGroups // by key of the question
-	targetGroups   map[string]foundName           // by name or ARN
+	targetGroups   map[string]cachedARN           // by name or ARN
 }
 
 func (n *nameFacts) reset() {
-	n.WithLock(func() { n.securityGroups, n.targetGroups = map[string]foundSecurityGroups{}, map[string]foundName{} })
+	n.WithLock(func() { n.securityGroups, n.targetGroups = map[string]foundSecurityGroups{}, map[string]cachedARN{} })
 }
 
 type foundSecurityGroups struct {
@@ -164,9 +164,9 @@ func (n *nameFacts) forEachSecurityGroup(ctx context.Context, f []ec2types.Filte
 	return nil
 }
 
-// namespaceOf returns the namespace of the object for which the controller created a target group. known is false if the
+// namespaceOfTargetGroup returns the namespace of the object for which the controller created a target group. known is false if the
 // inventory does not contain the target group, or the cluster does not own it.
-func namespaceOf(v *inventory.Inventory, arn string) (namespace string, known bool) {
+func namespaceOfTargetGroup(v *inventory.Inventory, arn string) (namespace string, known bool) {
 	v.WithReadLock(func() {
 		e := v.TargetGroups.Get(arn)
 		if e == nil || !naming.BelongsToCluster(v.Cluster, e.Seen.Tags) {
@@ -212,7 +212,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		if err != nil && !sdk.IsGone(err) && sdk.ClassOf(err) != failure.Invalid {
 			return fmt.Errorf("find target group %s: %w", ref, err)
 		}
-		found := foundName{readAt: start}
+		found := cachedARN{readAt: start}
 		if err == nil && len(out.TargetGroups) == 1 {
 			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
 		}

@@ -86,7 +86,7 @@ func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all
 			role = map[string][]string{naming.SubnetRoleInternal: {"", "1"}}
 		}
 		pick(func(s observed.Subnet) bool { return hasTags(s.Tags, role) })
-		if len(out.Candidates) > 0 || !n.Config.Reachability {
+		if len(out.Candidates) > 0 || !n.Config.SubnetDiscoveryByReachability {
 			return out, nil
 		}
 		public, err := n.publicSubnets(ctx, all, maxAge)
@@ -309,7 +309,7 @@ func (n *networkFacts) readRoutes(ctx context.Context, all []observed.Subnet) (m
 		case hasMain:
 			out[s.ID] = main
 		default:
-			return nil, fmt.Errorf("VPC %s has no main route table, and subnet %s has none of its own", n.VPC, s.ID)
+			return nil, fmt.Errorf("VPC %s has no main route table, and no route table is associated with subnet %s", n.VPC, s.ID)
 		}
 	}
 	return out, nil

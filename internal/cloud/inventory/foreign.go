@@ -51,11 +51,11 @@ func (v *outsideChanges) Record(tags map[string]string, kind plan.ResourceKind, 
 
 // noteDeleted records that another process or user has deleted a resource with the given tags.
 func (v *outsideChanges) noteDeleted(tags map[string]string, kind plan.ResourceKind, id string) {
-	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id, DeletedResource: resourceOf(tags)})
+	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id, DeletedResource: resourceIDFromTags(tags)})
 }
 
-// resourceOf returns the ID of a resource in its stack, from the tags of the resource, or "" if the tags have none.
-func resourceOf(tags map[string]string) string {
+// resourceIDFromTags returns the ID of a resource in its stack, from the tags of the resource, or "" if the tags have none.
+func resourceIDFromTags(tags map[string]string) string {
 	for _, k := range model.Kinds {
 		if id := tags[naming.ResourceTag(k)]; id != "" {
 			return id
@@ -88,7 +88,7 @@ func (v *outsideChanges) addChange(tags map[string]string, f observed.OutsideCha
 		}
 		v.byStack[of] = append(list, f)
 		if v.Notifier != nil {
-			v.Notifier.ChangedOutside(StackOf(k, value))
+			v.Notifier.ChangedOutside(StackFromTagValue(k, value))
 		}
 	}
 }
@@ -112,8 +112,8 @@ func (v *outsideChanges) dropOld(now time.Time) {
 	}
 }
 
-// StackOf returns the stack that is named in the value of a stack tag.
-func StackOf(kind model.Kind, value string) model.StackID {
+// StackFromTagValue returns the stack that is named in the value of a stack tag.
+func StackFromTagValue(kind model.Kind, value string) model.StackID {
 	if namespace, name, ok := strings.Cut(value, "/"); ok {
 		return model.StackID{Kind: kind, Namespace: namespace, Name: name}
 	}
@@ -173,7 +173,7 @@ func (v *outsideChanges) CompareListeners(e *LoadBalancer, now map[string]*Liste
 
 // listenerID returns the ID, within the stack, of the listener on a port.
 func listenerID(lb observed.LoadBalancer, port int32) string {
-	if resourceOf(lb.Tags) == model.FrontendNLBID {
+	if resourceIDFromTags(lb.Tags) == model.FrontendNLBID {
 		return naming.FrontendListenerID(port)
 	}
 	return naming.ListenerID(port)

@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestForeignChangeHasTheTimeOfItsEntry checks that a change that a list shows has the time at which it is recorded, and not
+// TestOutsideChangeHasTheTimeOfItsRecording checks that a change that a list shows has the time at which it is recorded, and not
 // the time at which the listing began. A plan that is made while target groups are being listed does not contain the change,
 // and the next plan reports it as drift. Otherwise the change would be reverted in spite of --drift=report.
-func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
+func TestOutsideChangeHasTheTimeOfItsRecording(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
@@ -27,12 +27,12 @@ func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
 	now = planned.Add(time.Second)
 	v.EnterTargetGroups(map[string]FoundTargetGroup{"group": {Seen: observed.TargetGroup{ARN: "group", Name: "after"}}}, maps.Keys(map[string]bool{}), started)
 	if got := v.OutsideChanges.ChangesTo(id, now); len(got) != 1 || !got[0].ReadAt.After(planned) {
-		t.Errorf("%+v, a plan was made at %s", got, planned)
+		t.Errorf("recorded %+v, want one change after the plan at %s", got, planned)
 	}
 }
 
-// TestForeignChangesOfDeletedStacksAreRemoved checks that old outside changes are removed, such as those of deleted stacks.
-func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
+// TestOldOutsideChangesAreRemoved checks that old outside changes are removed, such as those of deleted stacks.
+func TestOldOutsideChangesAreRemoved(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
 	for n := range 100 {
@@ -41,13 +41,13 @@ func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
 		now = now.Add(10 * time.Minute)
 	}
 	if n := len(v.OutsideChanges.byStack); n > 15 {
-		t.Errorf("notes of %d stacks are kept, each younger than an hour", n)
+		t.Errorf("outside changes of %d stacks are kept, want at most 15", n)
 	}
 }
 
-// TestForeignChangesAreRecorded checks that outside changes are recorded. State that AWS changes, changes by this process,
+// TestOutsideChangesAreRecorded checks that outside changes are recorded. State that AWS changes, changes by this process,
 // and fields that were not read, are not recorded as outside changes.
-func TestForeignChangesAreRecorded(t *testing.T) {
+func TestOutsideChangesAreRecorded(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	tags := map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): model.LoadBalancerID}
 	at := time.Unix(1_000_000, 0)
@@ -62,7 +62,7 @@ func TestForeignChangesAreRecorded(t *testing.T) {
 		"another address type, written here": {func(k *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) {
 			k.WrittenAt, lb.AddressType = at, model.DualStack
 		}, ""},
-		"one that was being made": {func(k *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) {
+		"a load balancer that was being provisioned": {func(k *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) {
 			k.Seen.State, lb.Subnets = observed.LoadBalancerProvisioning, []string{"subnet-1"}
 		}, ""},
 		"another policy":      {func(_ *LoadBalancer, _ *observed.LoadBalancer, l *Listener) { l.Seen.Policy = "other" }, plan.Listener},

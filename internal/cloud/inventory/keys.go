@@ -29,8 +29,8 @@ type keys struct {
 	NextTagsDueAt time.Time
 }
 
-// stackKind returns the kind of the keys that identify stacks of kind k.
-func stackKind(k model.Kind) string { return byStack + " " + string(k) }
+// stackKeyKind returns the kind of the keys that identify stacks of kind k.
+func stackKeyKind(k model.Kind) string { return byStack + " " + string(k) }
 
 // keysOfStack returns one key for each stack that is named in the tags of a resource. It returns nil if the cluster does not
 // own the resource.
@@ -40,7 +40,7 @@ func (v *keys) keysOfStack(tags map[string]string) (out []Key) {
 	}
 	for _, k := range model.Kinds {
 		if value, ok := tags[naming.StackTag(k)]; ok {
-			out = append(out, Key{stackKind(k), value})
+			out = append(out, Key{stackKeyKind(k), value})
 		}
 	}
 	return out
@@ -70,7 +70,7 @@ func (v *keys) keysOfTargetGroup(arn string, e *TargetGroup) []Key {
 
 func (v *keys) keysOfSecurityGroup(_ string, e *SecurityGroup) []Key {
 	out := v.keysOfStack(e.Seen.Tags)
-	if naming.HasAllTags(e.Seen.Tags, map[string]string{naming.ClusterTag: v.Cluster, naming.BackendTag: model.BackendGroupTag}) {
+	if naming.HasAllTags(e.Seen.Tags, map[string]string{naming.ClusterTag: v.Cluster, naming.BackendTag: model.BackendGroupID}) {
 		out = append(out, Key{BackendKey, ""})
 	}
 	return out

@@ -37,7 +37,7 @@ func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 		}
 		for _, k := range model.Kinds {
 			value := e.Seen.Tags[naming.StackTag(k)]
-			if by := StackOf(k, value); value != "" && by != id && naming.BelongsToStack(v.Cluster, by, e.Seen.Tags) {
+			if by := StackFromTagValue(k, value); value != "" && by != id && naming.BelongsToStack(v.Cluster, by, e.Seen.Tags) {
 				out = &observed.Adopter{Stack: by, LoadBalancer: e.Seen}
 			}
 		}
@@ -47,8 +47,8 @@ func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 		return out
 	}
 	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
-		for _, e := range v.LoadBalancers.EntriesWithKey(ByName, naming.LoadBalancerName(v.Cluster, id, scheme)) {
-			by := StackOf(kind, e.Seen.Tags[naming.StackTag(kind)])
+		for _, e := range v.LoadBalancers.EntriesWithKey(ByName, naming.IngressLoadBalancerName(v.Cluster, id, scheme)) {
+			by := StackFromTagValue(kind, e.Seen.Tags[naming.StackTag(kind)])
 			if out == nil && by.Name != "" && e.Seen.VPC == v.VPC && naming.HasStackTags(by, e.Seen.Tags) && naming.BelongsToStack(v.Cluster, by, e.Seen.Tags) {
 				out = &observed.Adopter{Stack: by, LoadBalancer: e.Seen, NotTagged: true}
 			}
@@ -58,7 +58,7 @@ func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 }
 
 func entriesOfStack[E any](t *Table[E], id model.StackID) iter.Seq2[string, *E] {
-	return t.EntriesWithKey(stackKind(id.Kind), naming.StackTagValue(id))
+	return t.EntriesWithKey(stackKeyKind(id.Kind), naming.StackTagValue(id))
 }
 
 // Filter returns the entries of a sequence for which condition returns true.
@@ -72,8 +72,8 @@ func Filter[E any](entries iter.Seq2[string, *E], condition func(*E) bool) iter.
 	}
 }
 
-// LoadBalancersOf returns the ARNs of the load balancers of a stack, sorted.
-func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
+// StackLoadBalancerARNs returns the ARNs of the load balancers of a stack, sorted.
+func (v *Inventory) StackLoadBalancerARNs(id model.StackID) (out []string) {
 	v.WithReadLock(func() {
 		for arn := range v.StackLoadBalancers(id) {
 			out = append(out, arn)

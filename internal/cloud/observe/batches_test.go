@@ -60,7 +60,7 @@ func TestTheFirstBatchIsReadAlone(t *testing.T) {
 		read.Add(1)
 		return denied
 	}); !errors.Is(err, denied) || read.Load() != 1 {
-		t.Errorf("where AWS denies all, %d batches are tried, and the error is %v", read.Load(), err)
+		t.Errorf("AWS denies all batches: %d were read, and the error is %v", read.Load(), err)
 	}
 }
 

@@ -21,7 +21,7 @@ func (r *Reader) ObserveStack(ctx context.Context, id model.StackID, questions [
 		if err := r.refreshResources(ctx, of, bound, faults); err != nil {
 			return observed.Stack{}, err
 		}
-		for _, arn := range r.Inv.LoadBalancersOf(of) {
+		for _, arn := range r.Inv.StackLoadBalancerARNs(of) {
 			if err := r.listeners.refreshDetail(ctx, arn, bound); err != nil {
 				return observed.Stack{}, err
 			}

@@ -57,7 +57,7 @@ func (v *Verifier) Checks() []drift.Check {
 				out = append(out, v.attributesCheck(plan.TargetGroup, arn, e.AttributesAt))
 			}
 		}
-		resources = len(v.taggedResources())
+		resources = len(v.resourcesWithTagChecks())
 	})
 	if resources > 0 {
 		batches := (resources + maxTagBatch - 1) / maxTagBatch
@@ -147,9 +147,9 @@ func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn
 	return v.verifyDetail(ctx, lb)
 }
 
-// taggedResources returns the ARNs of the resources whose tags are verified, in no particular order. The caller holds the
+// resourcesWithTagChecks returns the ARNs of the resources whose tags are verified, in no particular order. The caller holds the
 // lock of the inventory.
-func (v *Verifier) taggedResources() (out []string) {
+func (v *Verifier) resourcesWithTagChecks() (out []string) {
 	for arn, e := range v.Inv.LoadBalancers.All() {
 		if e.TagsAt.IsZero() || !inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
 			continue
@@ -177,7 +177,7 @@ func (v *Verifier) taggedResources() (out []string) {
 // more, so one call also finds deletions.
 func (v *Verifier) verifyTags(ctx context.Context) error {
 	var all []string
-	v.Inv.WithReadLock(func() { all = v.taggedResources() })
+	v.Inv.WithReadLock(func() { all = v.resourcesWithTagChecks() })
 	slices.Sort(all)
 	var batch []string
 	v.WithLock(func() {
@@ -194,7 +194,7 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 		return err
 	}
 	v.Tags.enterTags(got, batch, start)
-	for _, lb := range v.enterPartTags(got, batch, start) {
+	for _, lb := range v.enterListenerAndRuleTags(got, batch, start) {
 		if err := v.verifyDetail(ctx, lb); err != nil {
 			return err
 		}
@@ -202,9 +202,9 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 	return nil
 }
 
-// enterPartTags stores the tags of listeners and rules, by ARN, and records outside changes. It returns the ARNs of load
+// enterListenerAndRuleTags stores the tags of listeners and rules, by ARN, and records outside changes. It returns the ARNs of load
 // balancers with listeners or rules that do not exist any more.
-func (v *Verifier) enterPartTags(read map[string]map[string]string, arns []string, start time.Time) (changed []string) {
+func (v *Verifier) enterListenerAndRuleTags(read map[string]map[string]string, arns []string, start time.Time) (changed []string) {
 	v.Inv.WithWriteLock(func() {
 		for _, arn := range arns {
 			kind := plan.Listener

@@ -281,8 +281,8 @@ func (p *permit) report(o Outcome) {
 	p.limiter.wakeWaitingCalls()
 }
 
-// Limit is the rate that a token bucket currently admits.
-type Limit struct {
+// CurrentRate is the rate that a token bucket currently admits.
+type CurrentRate struct {
 	// Service is the service ID, and Operations is the regular expression of the operations.
 	Service, Operations string
 	// Rate is in calls per second.
@@ -303,13 +303,13 @@ func (l *Limiter) Rate(service, operation string) (rate float64) {
 
 // Rates returns the rates that the token buckets currently admit, in the order of the throttle table. If several token
 // buckets have the same service and operations, it returns the lowest rate.
-func (l *Limiter) Rates() []Limit {
+func (l *Limiter) Rates() []CurrentRate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var out []Limit
+	var out []CurrentRate
 	for _, b := range l.buckets {
-		x := Limit{b.Service, b.Operation.String(), b.rate()}
-		i := slices.IndexFunc(out, func(o Limit) bool { return o.Service == x.Service && o.Operations == x.Operations })
+		x := CurrentRate{b.Service, b.Operation.String(), b.rate()}
+		i := slices.IndexFunc(out, func(o CurrentRate) bool { return o.Service == x.Service && o.Operations == x.Operations })
 		if i < 0 {
 			out = append(out, x)
 			continue

@@ -112,7 +112,7 @@ func (s *limitedAWS) checkBounds(t *testing.T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.queue) > 0 {
-		t.Errorf("%d calls wait though none is made", len(l.queue))
+		t.Errorf("%d calls wait, although no call is in flight", len(l.queue))
 	}
 	for _, b := range l.buckets {
 		if b.scale < minScale || b.scale > maxScale || b.tokens > b.burst() || b.trialsInFlight != 0 || b.trialLimit < 1 || b.trialLimit > maxTrials || b.nextPause > maxPauses*durations.ThrottlePause {
@@ -238,9 +238,9 @@ func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 	}
 }
 
-// TestCallsAreSentInOrderOfArrival checks that no completed call of thirty concurrent callers waits for more than a minute,
+// TestEachCallerWaitsForABoundedTime checks that no completed call of thirty concurrent callers waits for more than a minute,
 // also if AWS throttles calls.
-func TestCallsAreSentInOrderOfArrival(t *testing.T) {
+func TestEachCallerWaitsForABoundedTime(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.DocumentedLimits(0.5), DefaultTokenBuckets())
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -348,7 +348,7 @@ func TestALostAnswerDoesNotChangeTheRate(t *testing.T) {
 	})
 }
 
-func TestRateLimits(t *testing.T) {
+func TestCallsBeyondTheLimitArePostponed(t *testing.T) {
 	now := time.Unix(0, 0)
 	table, err := ParseTokenBuckets("EC2:^Describe=2:2")
 	if err != nil {
@@ -394,7 +394,7 @@ func TestParseTokenBuckets(t *testing.T) {
 	}
 	for _, bad := range []string{"EC2:^A=NaN:2", "EC2:^A=+Inf:2", "EC2:^A=1e-300:2", "x", "EC2:a", "EC2:a=1", "EC2:a=x:1", "EC2:a=1:0", "EC2:(=1:1", "Nobody:a=1:1", ":a=1:1"} {
 		if _, err := ParseTokenBuckets(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }

@@ -167,10 +167,10 @@ func TestAThrottledCallKeepsItsDeadline(t *testing.T) {
 		s.now = s.now.Add(20 * time.Second)
 		s.drainBucket("shop")
 		if _, err := s.reserveToken(call); err == nil {
-			t.Fatal("it has its turn although the bucket is empty")
+			t.Fatal("the call is admitted although the bucket is empty")
 		}
 		if got := s.waiting[call.key()].deadline.Equal(due); got != again {
-			t.Errorf("sent again %v: keeps its deadline: %v", again, got)
+			t.Errorf("made again: %v, deadline kept: %v", again, got)
 		}
 	}
 }

@@ -65,8 +65,8 @@ type Config struct {
 	// TaggingAPI reports whether the load balancers and target groups of the cluster are found with the Resource Groups
 	// Tagging API. Otherwise the tags of all load balancers and target groups of the VPC are read.
 	TaggingAPI bool
-	// Reachability reports whether subnets are chosen by their routes if no subnet has the role tag.
-	Reachability bool
+	// SubnetDiscoveryByReachability reports whether subnets are chosen by their routes if no subnet has the role tag.
+	SubnetDiscoveryByReachability bool
 	// ManagedCertificates reports whether the controller requests certificates. If it does, it reads the tags of
 	// certificates to find those of the cluster. This costs one call for each certificate.
 	ManagedCertificates bool
@@ -79,8 +79,8 @@ type Config struct {
 	// Fence is called before every attempt of a mutating call, and again when the request of the attempt is about to be
 	// sent. If it returns an error, the request is not sent. Nil disables fencing.
 	Fence interface{ Fence() error }
-	// Calls records the calls. It may be nil.
-	Calls CallRecorder
+	// CallRecorder records the calls. It may be nil.
+	CallRecorder CallRecorder
 }
 
 // CallRecorder records calls to AWS. Its methods may be called concurrently.
@@ -113,11 +113,11 @@ func UnknownServices(endpoints map[string]string) []string {
 // missing or an endpoint is not a URL.
 func (c Config) withDefaults() (Config, error) {
 	if c.Cluster == "" {
-		return c, fmt.Errorf("the cluster name is missing")
+		return c, fmt.Errorf("cluster name not set; set --cluster-name")
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		if u, err := url.Parse(c.Endpoints[id]); err != nil || u.Scheme == "" || u.Host == "" {
-			return c, fmt.Errorf("endpoint override: %q of %s is not a URL", c.Endpoints[id], id)
+			return c, fmt.Errorf("endpoint override: address %q of service %q is not a URL with a scheme and a host", c.Endpoints[id], id)
 		}
 	}
 	if c.MaxAttempts == 0 {

@@ -52,15 +52,15 @@ func TestDeadlinesFollowResponseTimes(t *testing.T) {
 		t.Errorf("the probe has %v, an attempt beside it %v", probe, beside)
 	}
 	if _, err := d.callDeadline("ELB", "Hangs", true); err == nil {
-		t.Error("a call that a run can do without is made beside the probe")
+		t.Error("an optional call is made while the probe is in flight")
 	}
 	endProbe(false, true)
 	endBeside(false, true)
 	if _, err := d.callDeadline("ELB", "Hangs", true); err == nil {
-		t.Error("a call that a run can do without is made right after the probe")
+		t.Error("an optional call is made right after the probe")
 	}
 	now = now.Add(2 * time.Minute)
 	if _, err := d.callDeadline("ELB", "Hangs", true); err != nil {
-		t.Errorf("after the rest: %v", err)
+		t.Errorf("an optional call is refused after the pause: %v", err)
 	}
 }

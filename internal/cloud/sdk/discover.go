@@ -55,7 +55,7 @@ func findRegion(ctx context.Context, c Config) (string, error) {
 	}
 	out, err := newMetadataClient(c).GetRegion(ctx, &imds.GetRegionInput{})
 	if err != nil {
-		return "", &notSetError{"AWS region not set; set --aws-region, AWS_DEFAULT_REGION or AWS_REGION, as the instance metadata does not have it either", err}
+		return "", &notSetError{"AWS region not set, and not found in the instance metadata; set --aws-region, AWS_DEFAULT_REGION or AWS_REGION", err}
 	}
 	return out.Region, nil
 }
@@ -79,7 +79,7 @@ func findVPC(ctx context.Context, c Config, cl *ec2.Client) (string, error) {
 			return vpc, nil
 		}
 	}
-	return "", &notSetError{"VPC not set; set --aws-vpc-id or --aws-vpc-tags, as the instance metadata does not have it either", errors.Join(errMeta, errNode)}
+	return "", &notSetError{"VPC not set, and not found in the instance metadata; set --aws-vpc-id or --aws-vpc-tags", errors.Join(errMeta, errNode)}
 }
 
 func findVPCByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) (string, error) {
@@ -93,11 +93,11 @@ func findVPCByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) 
 	}
 	switch len(out.Vpcs) {
 	case 0:
-		return "", fmt.Errorf("no VPC has the tags %v", tags)
+		return "", fmt.Errorf("no VPC has the tags %v; correct --aws-vpc-tags or set --aws-vpc-id", tags)
 	case 1:
 		return aws.ToString(out.Vpcs[0].VpcId), nil
 	}
-	return "", fmt.Errorf("%d VPCs have the tags %v", len(out.Vpcs), tags)
+	return "", fmt.Errorf("%d VPCs have the tags %v; set --aws-vpc-id", len(out.Vpcs), tags)
 }
 
 func findVPCByMetadata(ctx context.Context, c Config) (string, error) {

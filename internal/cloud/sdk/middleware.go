@@ -52,13 +52,13 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 			return meta, err
 		})
 		err = markUncertain(meta, err)
-		if c.Calls != nil {
+		if c.CallRecorder != nil {
 			r := recordOf(service, operation, start, c.Clock.Now(), meta, err)
 			r.Cause = ratelimit.CallerOf(ctx).Cause
 			if a, ok := retry.GetAttemptResults(meta); ok {
 				r.Attempts = len(a.Results)
 			}
-			c.Calls.RecordCall(r)
+			c.CallRecorder.RecordCall(r)
 		}
 		return out, meta, err
 	})
@@ -75,10 +75,10 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		})
 		answered(err)
 		err = call.RecordOutcome(err, outcomeOf(err))
-		if c.Calls != nil {
+		if c.CallRecorder != nil {
 			r := recordOf(service, operation, start, c.Clock.Now(), meta, err)
 			r.Attempts = 1
-			c.Calls.RecordAttempt(r)
+			c.CallRecorder.RecordAttempt(r)
 		}
 		return out, meta, err
 	})

@@ -9,8 +9,8 @@ import (
 
 // Texts that replace secrets in errors. AWS quotes values that it refuses in its messages.
 const (
-	hiddenText  = "[redacted]"
-	hiddenError = "the message of AWS is not shown, because it contains a secret"
+	hiddenText    = "[redacted]"
+	hiddenMessage = "the message of AWS is not shown, because it contains a secret"
 )
 
 // minRedactable is the minimum length, in bytes, of a secret that is replaced within a text. A shorter secret may be part of
@@ -28,7 +28,7 @@ func WithoutSecrets(err error, secrets []string) error {
 		switch {
 		case s == "" || !strings.Contains(hidden.text, s):
 		case len(s) < minRedactable:
-			hidden.text, hidden.message = hiddenError, hiddenError
+			hidden.text, hidden.message = hiddenMessage, hiddenMessage
 			return hidden.asAPIError()
 		default:
 			hidden.secrets = append(hidden.secrets, s, hiddenText)

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-type albTargetsEntry struct {
+type cachedALBTargets struct {
 	targets []observed.Target
 	readAt  time.Time
 }
@@ -46,7 +46,7 @@ func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 			targets = append(targets, observed.Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)})
 		}
 		slices.SortFunc(targets, func(a, b observed.Target) int { return compareTargets(&a, &b) })
-		t.WithLock(func() { t.albTargets[q.ARN] = albTargetsEntry{targets, start} })
+		t.WithLock(func() { t.albTargets[q.ARN] = cachedALBTargets{targets, start} })
 		return nil
 	})
 	var out []observed.Target
@@ -66,7 +66,7 @@ func (t *Targets) ChangeALBTargets(arn string, created bool, change func([]obser
 		if !ok {
 			e.readAt = t.Config.Clock.Now() // a new target group has no targets
 		}
-		t.albTargets[arn] = albTargetsEntry{change(slices.Clone(e.targets)), e.readAt}
+		t.albTargets[arn] = cachedALBTargets{change(slices.Clone(e.targets)), e.readAt}
 	})
 }
 

@@ -20,15 +20,15 @@ type accountLimits struct {
 // schedule returns the rate limiter for the account of a target group. It learns the account of the controller from arn.
 func (t TargetGroups) schedule(arn string) *ratelimit.Schedule {
 	if t.account.Role != "" {
-		return t.limitsOf(t.account)
+		return t.scheduleForRole(t.account)
 	}
 	// Without a role, the target group is in the account of the controller.
 	t.WithLock(func() { t.limits.ownAccount = cmp.Or(t.limits.ownAccount, accountOfARN(arn)) })
 	return t.limits.ownSchedule
 }
 
-// limitsOf returns the rate limiter for the account of role a.Role.
-func (t *Targets) limitsOf(a bindings.Account) (out *ratelimit.Schedule) {
+// scheduleForRole returns the rate limiter for the account of role a.Role.
+func (t *Targets) scheduleForRole(a bindings.Account) (out *ratelimit.Schedule) {
 	id := accountOfARN(a.Role)
 	t.WithLock(func() {
 		l := &t.limits
@@ -48,7 +48,7 @@ func (t *Targets) limitsOf(a bindings.Account) (out *ratelimit.Schedule) {
 // call must wait, the error is a ratelimit.PostponedError.
 func (t TargetGroups) Admit(operation, arn string, priority bindings.CallPriority, targets int) (ratelimit.Admission, error) {
 	return t.schedule(arn).Admit(ratelimit.TargetCall{
-		Operation: operation, TargetGroup: arn, Tenant: priority.Tenant, MaxDelay: priority.MaxDelay, IsFull: targets >= bindings.MaxTargets,
+		Operation: operation, TargetGroup: arn, Tenant: priority.Tenant, MaxDelay: priority.MaxDelay, IsFull: targets >= bindings.MaxTargetsPerCall,
 	})
 }
 

@@ -22,10 +22,10 @@ func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
 		return c.TargetGroupsOf(bindings.Account{Role: role}).schedule(arn)
 	}
 	if of("") != c.limits.ownSchedule || of("arn:aws:iam::111122223333:role/x") != c.limits.ownSchedule {
-		t.Error("a role of the controller's own account has a bucket of its own")
+		t.Error("a role in the account of the controller has a separate rate limiter")
 	}
 	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.limits.ownSchedule {
-		t.Error("another account does not have one bucket")
+		t.Error("the roles of another account do not share one separate rate limiter")
 	}
 }
 

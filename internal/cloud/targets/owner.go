@@ -65,7 +65,7 @@ func (t TargetGroups) OwnerStack(arn string) (id model.StackID, group string, ok
 		}
 		for _, k := range model.Kinds {
 			if value := e.Seen.Tags[naming.StackTag(k)]; value != "" && e.Seen.Tags[naming.ResourceTag(k)] != "" {
-				id, group, ok = inventory.StackOf(k, value), e.Seen.Tags[naming.ResourceTag(k)], true
+				id, group, ok = inventory.StackFromTagValue(k, value), e.Seen.Tags[naming.ResourceTag(k)], true
 			}
 		}
 	})

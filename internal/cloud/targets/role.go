@@ -32,8 +32,8 @@ type roleClient struct {
 	expiresAt time.Time
 }
 
-// putRole caches the client of a role, and removes expired clients from the cache.
-func (t *Targets) putRole(a bindings.Account, client roleClient) {
+// cacheRoleClient caches the client of a role, and removes expired clients from the cache.
+func (t *Targets) cacheRoleClient(a bindings.Account, client roleClient) {
 	now := t.Config.Clock.Now()
 	t.WithLock(func() {
 		cache.Put(t.roles, a, client, func(old roleClient) bool { return !now.Before(old.expiresAt) })
@@ -78,7 +78,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 		}
 		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
 		if isRefused(err) {
-			t.putRole(a, roleClient{err: err, expiresAt: t.Config.Clock.Now().Add(durations.Recent)})
+			t.cacheRoleClient(a, roleClient{err: err, expiresAt: t.Config.Clock.Now().Add(durations.Recent)})
 		}
 		return err
 	}
@@ -90,8 +90,8 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 		return sdk.NewError(failure.Unknown, what, "the credentials expire too soon")
 	}
 	api := t.ClientsWithCredentials(credentials.NewStaticCredentialsProvider(
-		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken)), t.limitsOf(a).Limiter).ELB
-	t.putRole(a, roleClient{elb: api, expiresAt: until})
+		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken)), t.scheduleForRole(a).Limiter).ELB
+	t.cacheRoleClient(a, roleClient{elb: api, expiresAt: until})
 	return nil
 }
 

@@ -32,7 +32,7 @@ type Targets struct {
 	descriptions map[string]describedTargetGroup // by TargetGroups.key
 	health       map[string]observed.Health      // by TargetGroups.key
 	recentWrites map[string]ownWrites            // by TargetGroups.key
-	albTargets   map[string]albTargetsEntry      // by ARN of the target group
+	albTargets   map[string]cachedALBTargets     // by ARN of the target group
 	owners       map[string]targetGroupOwner     // of target groups that are not in the inventory, by ARN
 	roles        map[bindings.Account]roleClient
 	limits       accountLimits
@@ -50,7 +50,7 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
 func (t *Targets) Reset() {
 	t.WithLock(func() {
 		t.descriptions, t.health, t.recentWrites = map[string]describedTargetGroup{}, map[string]observed.Health{}, map[string]ownWrites{}
-		t.albTargets = map[string]albTargetsEntry{}
+		t.albTargets = map[string]cachedALBTargets{}
 	})
 }
 
@@ -125,7 +125,7 @@ func (t TargetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 			ok = t.IsYounger(d.readAt, maxAge)
 			if d.err != nil {
 				refusals := cache.Count(t.descriptions, func(d describedTargetGroup) bool { return d.err != nil })
-				ok = t.IsYounger(d.readAt, max(durations.Recent, time.Duration(refusals)*durations.NotFoundAgeEach))
+				ok = t.IsYounger(d.readAt, max(durations.Recent, time.Duration(refusals)*durations.NotFoundAgePerName))
 			}
 		})
 		return d, ok
@@ -145,7 +145,7 @@ func (t TargetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 		case err != nil:
 			err = fmt.Errorf("find target group %s%s: %w", arn, name, err)
 		case len(out.TargetGroups) != 1:
-			err = sdk.NewError(failure.Gone, "find target group "+arn+name, "it does not exist")
+			err = sdk.NewError(failure.Gone, "find target group "+arn+name, "the target group does not exist")
 		}
 		if err != nil {
 			if isRefused(err) {

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// adoptingGateway returns the stack of the Gateway that may take over the load balancer of an object, as named by
+// adoptingGatewayStack returns the stack of the Gateway that may take over the load balancer of an object, as named by
 // naming.AdoptedByAnnotation of the object. kind is the kind of the stack of the object. The result is zero if the
 // annotation is empty, or if no Gateway can take over load balancers of this kind.
-func adoptingGateway(obj cluster.Object, kind model.Kind) model.StackID {
+func adoptingGatewayStack(obj cluster.Object, kind model.Kind) model.StackID {
 	value := obj.GetAnnotations()[naming.AdoptedByAnnotation]
 	id := model.StackID{Kind: kind.AdopterKind(), Namespace: obj.GetNamespace(), Name: value}
 	if id.Kind == "" || value == "" {

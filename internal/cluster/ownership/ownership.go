@@ -66,8 +66,8 @@ func ClaimOn(v *cluster.View, obj cluster.Object, id model.StackID) Claim {
 // NewMember returns an object as a member of a stack.
 func NewMember(v *cluster.View, obj cluster.Object, id model.StackID) model.Member {
 	return model.Member{
-		Ref: RefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).HasFinalizer, Deleting: obj.GetDeletionTimestamp() != nil,
-		Adopter: adoptingGateway(obj, id.Kind),
+		Ref: FindingRefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).HasFinalizer, Deleting: obj.GetDeletionTimestamp() != nil,
+		Adopter: adoptingGatewayStack(obj, id.Kind),
 	}
 }
 
@@ -101,10 +101,10 @@ func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 	return out
 }
 
-// HasOtherLiveObject reports whether an object that is not being deleted belongs to another stack, and may still need the
+// HasObjectOfOtherStack reports whether an object that is not being deleted belongs to another stack, and may still need the
 // shared backend security group. GlobalAccelerators are ignored: they do not need the security group, and the deletion of
 // the last of them would not delete it.
-func HasOtherLiveObject(v *cluster.View, id model.StackID) bool {
+func HasObjectOfOtherStack(v *cluster.View, id model.StackID) bool {
 	for _, kind := range model.Kinds {
 		if !kind.HasAccelerator() && slices.ContainsFunc(possibleClaimants(v, kind), func(obj cluster.Object) bool {
 			return obj.GetDeletionTimestamp() == nil && slices.ContainsFunc(ClaimedStacks(v, obj), func(o model.StackID) bool { return o != id })
@@ -139,8 +139,8 @@ func possibleClaimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	return out
 }
 
-// HasLiveMember reports whether an object of the namespace has the finalizer of the stack and is not being deleted.
-func HasLiveMember(v *cluster.View, id model.StackID, namespace string) bool {
+// HasMemberInNamespace reports whether an object of the namespace has the finalizer of the stack and is not being deleted.
+func HasMemberInNamespace(v *cluster.View, id model.StackID, namespace string) bool {
 	var all []cluster.Object
 	root := RootKind(id.Kind)
 	if _, known := cluster.TypeOf(root); !known {
@@ -158,5 +158,5 @@ func HasLiveMember(v *cluster.View, id model.StackID, namespace string) bool {
 	})
 }
 
-// RefOf returns the reference of an object for findings.
-func RefOf(obj cluster.Object) finding.Ref { return cluster.RefOf(obj).FindingRef() }
+// FindingRefOf returns the reference of an object for findings.
+func FindingRefOf(obj cluster.Object) finding.Ref { return cluster.RefOf(obj).FindingRef() }

@@ -51,7 +51,7 @@ func TestFinalizersClaimStacksOfTheirKind(t *testing.T) {
 	}
 }
 
-func TestLiveObjectsOfEveryKindRetainSharedResources(t *testing.T) {
+func TestObjectsOfOtherStacksRetainSharedResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		docs string
 		id   model.StackID
@@ -67,7 +67,7 @@ func TestLiveObjectsOfEveryKindRetainSharedResources(t *testing.T) {
 		"beside a GlobalAccelerator":           {ingressDoc + "---\n" + acceleratorDoc, webStackID, false},
 	} {
 		v := newView(t, c.docs)
-		if got := ownership.HasOtherLiveObject(v, c.id); got != c.want || v.Err() != nil {
+		if got := ownership.HasObjectOfOtherStack(v, c.id); got != c.want || v.Err() != nil {
 			t.Errorf("%s: %v (%v), want %v", name, got, v.Err(), c.want)
 		}
 	}
@@ -98,12 +98,12 @@ func TestServiceWithoutFinalizerRetainsSharedResources(t *testing.T) {
 	kept.RecordChange(nil, before)
 	kept.RecordChange(before, after)
 	v := cluster.NewView(stripped).WithMemberships(kept)
-	if !ownership.HasOtherLiveObject(v, webStackID) || v.Err() != nil {
+	if !ownership.HasObjectOfOtherStack(v, webStackID) || v.Err() != nil {
 		t.Errorf("nothing else needs what is shared (%v)", v.Err())
 	}
 }
 
-func TestStacksHaveLiveMembersOfTheirKind(t *testing.T) {
+func TestHasMemberInNamespace(t *testing.T) {
 	for name, c := range map[string]struct {
 		docs      string
 		id        model.StackID
@@ -120,7 +120,7 @@ func TestStacksHaveLiveMembersOfTheirKind(t *testing.T) {
 		"a kind that is not read yet": {serviceDoc, model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "mail"}, "shop", false},
 	} {
 		v := newView(t, c.docs)
-		if got := ownership.HasLiveMember(v, c.id, c.namespace); got != c.want || v.Err() != nil {
+		if got := ownership.HasMemberInNamespace(v, c.id, c.namespace); got != c.want || v.Err() != nil {
 			t.Errorf("%s: %v (%v), want %v", name, got, v.Err(), c.want)
 		}
 	}

@@ -9,9 +9,9 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = true
 	fs.StringVar(&c.ClusterName, "cluster-name", c.ClusterName, "name of the cluster, used in names and tags of AWS resources (required)")
 	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "info or debug; PUT /log-level at the address of the health probes changes it at run time")
-	fs.StringVar(&c.LogFormat, "log-format", c.LogFormat, "json (a line of JSON for each entry) or text (for people)")
+	fs.StringVar(&c.LogFormat, "log-format", c.LogFormat, "json (one JSON object per line) or text (readable in a terminal)")
 	fs.Var(&c.Gates, GatesFlag, c.Gates.helpText())
-	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag gives 3 or more Ingresses that were not edited to another controller, and accelerators when the definition of GlobalAccelerators is deleted")
+	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag selects another controller for 3 or more unedited Ingresses, and keeps accelerators when the CRD of GlobalAccelerators is deleted")
 	fs.StringSliceVar(&c.ImportTLSSecrets, "import-tls-secrets", c.ImportTLSSecrets, "kinds of objects whose TLS Secrets are imported into ACM: ingress (spec.tls), gateway (certificateRefs); none if empty")
 	fs.BoolVar(&c.Shadow.Enabled, "shadow", c.Shadow.Enabled, "make plans beside the controller that serves the cluster, but write nothing to Kubernetes or AWS; metrics and --shadow-report show the planned steps")
 	fs.StringVar(&c.Shadow.ReportFile, "shadow-report", c.Shadow.ReportFile, "file that --shadow writes its report to, as JSON; none if empty")
@@ -27,7 +27,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	a := &c.AWS
 	fs.StringVar(&a.Region, "aws-region", a.Region, "region; if empty, AWS_DEFAULT_REGION, AWS_REGION, then the instance metadata")
 	fs.StringVar(&a.VPC, "aws-vpc-id", a.VPC, "VPC of the cluster; discovered if empty")
-	fs.StringToStringVar(&a.VPCTags, "aws-vpc-tags", a.VPCTags, "tags of the VPC, to discover it")
+	fs.StringToStringVar(&a.VPCTags, "aws-vpc-tags", a.VPCTags, "tags by which the VPC is discovered")
 	fs.StringVar(&a.VPCTagKey, "aws-vpc-tag-key", a.VPCTagKey, "deprecated, no effect")
 	fs.IntVar(&a.MaxRetries, "aws-max-retries", a.MaxRetries, "attempts per AWS call")
 	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints; they take precedence over AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_SERVICE")
@@ -46,7 +46,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&i.TolerateMissingService, "tolerate-non-existent-backend-service", i.TolerateMissingService, "answer 503 for a missing Service instead of holding the rule")
 	fs.BoolVar(&i.TolerateMissingAction, "tolerate-non-existent-backend-action", i.TolerateMissingAction, "answer 503 for a missing action instead of holding the rule")
 	fs.StringSliceVar(&i.CertificateAuthorities, "allowed-certificate-authority-arns", i.CertificateAuthorities, "private CAs whose certificates may be discovered; all if empty")
-	fs.StringVar(&i.DefaultPCA, "default-pca-arn", i.DefaultPCA, "private CA of requested certificates; they are public if empty")
+	fs.StringVar(&i.DefaultPCA, "default-pca-arn", i.DefaultPCA, "ARN of the private CA that issues requested certificates; ACM issues public certificates if empty")
 	fs.StringVar(&i.Tenancy, "ingress-group-tenancy", i.Tenancy, "what members of an IngressGroup may do to each other: cooperative or isolated")
 	fs.IntVar(&i.MaxListeners, "max-listeners-per-ingress", i.MaxListeners, "maximum number of ports that one Ingress may listen on")
 	fs.IntVar(&i.MaxRules, "max-rules-per-namespace", i.MaxRules, "maximum number of rules that the Ingresses of a namespace may have in one IngressGroup")
@@ -70,10 +70,10 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&r.DeletionDelay, "replacement-deletion-delay", r.DeletionDelay, "how long a replaced load balancer is kept after the status shows the new one; choose a time longer than the TTL of cached DNS answers")
 
 	s := &c.Security
-	fs.BoolVar(&s.BackendSecurityGroup, "enable-backend-security-group", s.BackendSecurityGroup, "use a shared security group for traffic to targets")
+	fs.BoolVar(&s.BackendSecurityGroup, "enable-backend-security-group", s.BackendSecurityGroup, "use a shared security group as the source of traffic to targets")
 	fs.StringVar(&s.BackendSecurityGroupID, "backend-security-group", s.BackendSecurityGroupID, "id of the shared security group; created if empty")
 	fs.BoolVar(&s.ManageBackendRules, "enable-manage-backend-security-group-rules", s.ManageBackendRules, "manage security group rules of targets also if users set the security groups")
-	fs.BoolVar(&s.UnrestrictedRules, "disable-restricted-sg-rules", s.UnrestrictedRules, "open all ports of targets instead of the needed ones")
+	fs.BoolVar(&s.UnrestrictedRules, "disable-restricted-sg-rules", s.UnrestrictedRules, "admit traffic to all ports of targets, not only to the ports that are needed")
 	fs.StringToStringVar(&s.ENISecurityGroupTags, "service-target-eni-security-group-tags", s.ENISecurityGroupTags, "additional tags that select the security group of a target's ENI")
 
 	t := &c.Targets
@@ -82,7 +82,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&t.MaxBackoff, "targetgroupbinding-max-exponential-backoff-delay", t.MaxBackoff, "maximum back-off after failures")
 	fs.BoolVar(&t.EndpointSlices, "enable-endpoint-slices", t.EndpointSlices, "find pods by EndpointSlices; by Endpoints objects if false")
 	fs.DurationVar(&t.ComparisonDeferral, "targetgroupbinding-deferral-window", t.ComparisonDeferral, "time after startup before unchanged TargetGroupBindings are compared with AWS; a random part of up to 50% is added")
-	fs.StringVar(&t.QUICVariable, "quic-environment-variable-name", t.QUICVariable, "environment variable of pods with the QUIC server id")
+	fs.StringVar(&t.QUICVariable, "quic-environment-variable-name", t.QUICVariable, "name of the environment variable of containers with the QUIC server ID")
 
 	w := &c.Workers
 	fs.IntVar(&w.Ingress, "ingress-max-concurrent-reconciles", w.Ingress, "load balancers that are reconciled concurrently, added to those of the flags for Services and Gateways")
@@ -103,7 +103,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.Metrics, "metrics-bind-addr", v.Metrics, "address of the metrics endpoint; 0 disables it")
 	fs.StringVar(&v.Probes, "health-probe-bind-addr", v.Probes, "address of the health probes")
 	fs.StringVar(&v.Profiling, "profiling-bind-addr", v.Profiling, "address of the profiles of the Go runtime, such as 127.0.0.1:6060; none if empty. Every client that can connect to it sees the command line and code paths")
-	fs.StringVar(&v.Webhooks, "webhooks", v.Webhooks, "on, or off: no admission webhook is served, and only checks at admission are lost; delete the webhook configurations as well")
+	fs.StringVar(&v.Webhooks, "webhooks", v.Webhooks, "on or off; if off, no admission webhook is served, so objects are neither checked nor changed at admission; then delete the webhook configurations as well")
 	fs.IntVar(&v.WebhookPort, "webhook-bind-port", v.WebhookPort, "port of webhooks")
 	fs.StringVar(&v.WebhookCertDir, "webhook-cert-dir", v.WebhookCertDir, "directory of the webhooks' certificate")
 	fs.StringVar(&v.WebhookCertFile, "webhook-cert-file", v.WebhookCertFile, "file of the certificate; tls.crt if empty")

@@ -9,7 +9,7 @@ import (
 )
 
 // backOff returns BackOff, or an exponential back-off up to MaxDelay if BackOff is nil.
-func (l Line[K]) backOff() workqueue.TypedRateLimiter[K] {
+func (l Controller[K]) backOff() workqueue.TypedRateLimiter[K] {
 	if l.BackOff != nil {
 		return l.BackOff
 	}

@@ -18,11 +18,11 @@ var requestIDPattern = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 // failureText returns the text by which errors are compared: the beginning of the error without request IDs.
 func failureText(err error) string {
 	text := requestIDPattern.ReplaceAllString(err.Error(), "")
-	return text[:min(len(text), maxComparedText)]
+	return text[:min(len(text), maxComparedBytes)]
 }
 
-// maxComparedText is the maximum length in bytes of the result of failureText.
-const maxComparedText = 512
+// maxComparedBytes is the maximum length in bytes of the result of failureText.
+const maxComparedBytes = 512
 
 // runFailedMessage is the log message of controller-runtime about a run that returned an error.
 const runFailedMessage = "Reconciler error"

@@ -40,7 +40,7 @@ func TestStaleObjectsCauseNoFailure(t *testing.T) {
 		err   error
 		after time.Duration
 	}{{stale, time.Second}, {errors.New("other"), 0}} {
-		l := Line[string]{
+		l := Controller[string]{
 			Triggers:   NewTriggers(storedObjects{store}, nil, noItemChanges{}),
 			Reconciler: runFunc(func(context.Context, string) (NextRun, error) { return NextRun{}, want.err }),
 		}

@@ -8,7 +8,7 @@ import (
 // items has the state of the items of a queue: when each queued item is due, the open items of each tenant, and the last
 // failure of each item. One lock protects all of it.
 type items[K comparable] struct {
-	line Line[K]
+	controller Controller[K]
 
 	mu           sync.Mutex
 	queued       map[K]queuedItem
@@ -17,8 +17,8 @@ type items[K comparable] struct {
 	lastFailure  map[K]string   // text of the error of the last failed run
 }
 
-func newItems[K comparable](l Line[K]) *items[K] {
-	return &items[K]{line: l, queued: map[K]queuedItem{}, openItems: map[K]struct{}{}, openByTenant: map[string]int{}, lastFailure: map[K]string{}}
+func newItems[K comparable](l Controller[K]) *items[K] {
+	return &items[K]{controller: l, queued: map[K]queuedItem{}, openItems: map[K]struct{}{}, openByTenant: map[string]int{}, lastFailure: map[K]string{}}
 }
 
 // queuedItem is the record of an item in the queue.
@@ -52,8 +52,8 @@ func (s *items[K]) beginRun(k K) (since time.Time) {
 	x, queued := s.queued[k]
 	delete(s.queued, k)
 	s.mu.Unlock()
-	if m := s.line.Metrics; queued && m != nil {
-		m.RecordWait(s.line.Name, priorityName(x.priority), max(time.Since(x.dueAt), 0))
+	if m := s.controller.Metrics; queued && m != nil {
+		m.RecordWait(s.controller.Name, priorityName(x.priority), max(time.Since(x.dueAt), 0))
 	}
 	return x.changedAt
 }
@@ -81,7 +81,7 @@ const (
 func (s *items[K]) addOpenItem(k K, priority int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.line.Reconciler.Tenant(k)
+	t := s.controller.Reconciler.Tenant(k)
 	if _, ok := s.openItems[k]; !ok {
 		s.openItems[k] = struct{}{}
 		s.openByTenant[t]++
@@ -97,7 +97,7 @@ func (s *items[K]) removeOpenItem(k K) {
 		return
 	}
 	delete(s.openItems, k)
-	t := s.line.Reconciler.Tenant(k)
+	t := s.controller.Reconciler.Tenant(k)
 	if s.openByTenant[t]--; s.openByTenant[t] == 0 {
 		delete(s.openByTenant, t)
 	}

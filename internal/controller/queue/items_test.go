@@ -23,7 +23,7 @@ func (tenantReconciler) Tenant(k string) string {
 // TestATenantWithManyOpenItemsHasLowerPriority checks that each open item of a tenant lowers the priority of its next item,
 // and does not affect other tenants.
 func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
-	w := newItems(Line[string]{Reconciler: tenantReconciler{}})
+	w := newItems(Controller[string]{Reconciler: tenantReconciler{}})
 	var got []int
 	for _, k := range []string{"a/1", "a/2", "b/1", "a/3", "a/2", "b/1"} {
 		got = append(got, w.addOpenItem(k, priorityEdits)-priorityEdits)
@@ -63,7 +63,7 @@ func TestItemsAwaitingTheirResyncAreNotOpen(t *testing.T) {
 		{NextRun{After: time.Second, Idle: true}, false},
 		{NextRun{After: time.Hour, Postponed: true}, true},
 	} {
-		l := Line[string]{
+		l := Controller[string]{
 			Triggers:   NewTriggers(storedObjects{store}, nil, noItemChanges{}),
 			Reconciler: tenantReconciler{func(context.Context, string) (NextRun, error) { return c.next, nil }},
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Line is one controller: a work queue of items with its Reconciler.
-type Line[K comparable] struct {
+// Controller is one controller: a work queue of items with its Reconciler.
+type Controller[K comparable] struct {
 	// Name is the name of the controller in logs and metrics.
 	Name     string
 	Workers  int
@@ -92,7 +92,7 @@ type Source interface {
 }
 
 // Add registers the controller with the manager. Its workers run while this process leads.
-func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
+func (l Controller[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
 	l.items = newItems(l)
 	opts := l.options(log)
 	opts.DefaultFromConfig(mgr.GetControllerOptions())
@@ -105,7 +105,7 @@ func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log 
 
 // Start runs the controller without a manager, until ctx ends and the workers have stopped. The process may have other
 // controllers with the same name.
-func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
+func (l Controller[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
 	l.items = newItems(l)
 	opts, priorities := l.options(log), true
 	opts.SkipNameValidation, opts.UsePriorityQueue = &priorities, &priorities
@@ -117,7 +117,7 @@ func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, lo
 }
 
 // options returns the options for controller-runtime.
-func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
+func (l Controller[K]) options(log logr.Logger) controller.TypedOptions[K] {
 	return controller.TypedOptions[K]{
 		MaxConcurrentReconciles: max(l.Workers, 1),
 		RateLimiter:             l.backOff(),
@@ -127,7 +127,7 @@ func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
 }
 
 // Logger returns the logger of the runs of an item, or of the controller itself if k is nil.
-func (l Line[K]) Logger(log logr.Logger, k *K) logr.Logger {
+func (l Controller[K]) Logger(log logr.Logger, k *K) logr.Logger {
 	named := func(name string) logr.Logger { return log.WithName(name).WithValues("controller", name) }
 	if k == nil {
 		return named(l.Name)
@@ -140,12 +140,12 @@ func (l Line[K]) Logger(log logr.Logger, k *K) logr.Logger {
 }
 
 // controller returns a controller of controller-runtime with this queue.
-func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.TypedOptions[K], log logr.Logger) (controller.TypedController[K], error) {
+func (l Controller[K]) controller(src Source, kinds []cluster.Kind, opts controller.TypedOptions[K], log logr.Logger) (controller.TypedController[K], error) {
 	c, err := controller.NewTypedUnmanaged(l.Name, opts)
 	if err != nil {
 		return nil, fmt.Errorf("controller %s: %w", l.Name, err)
 	}
-	f := &eventSource[K]{line: l, source: src, kinds: kinds, log: log.WithName(l.Name), ready: make(chan error, 1)}
+	f := &eventSource[K]{controller: l, source: src, kinds: kinds, log: log.WithName(l.Name), ready: make(chan error, 1)}
 	if err := c.Watch(f); err != nil {
 		return nil, fmt.Errorf("controller %s: %w", l.Name, err)
 	}
@@ -153,7 +153,7 @@ func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.Ty
 }
 
 // reconcile reconciles an item once, and returns when and with which priority it runs again.
-func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
+func (l Controller[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	if l.ActiveRuns != nil {
 		l.ActiveRuns.Add(1)
 		defer l.ActiveRuns.Add(-1)
@@ -206,11 +206,11 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 
 // eventSource enqueues the items that events affect. It implements source.TypedSource of controller-runtime.
 type eventSource[K comparable] struct {
-	line   Line[K]
-	source Source
-	kinds  []cluster.Kind
-	log    logr.Logger
-	ready  chan error
+	controller Controller[K]
+	source     Source
+	kinds      []cluster.Kind
+	log        logr.Logger
+	ready      chan error
 }
 
 // String implements fmt.Stringer. Logs use the result as the name of the source.
@@ -221,19 +221,19 @@ func (f *eventSource[K]) String() string { return "cluster events" }
 func (f *eventSource[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[K]) error {
 	queue, ok := q.(priorityqueue.PriorityQueue[K])
 	if !ok {
-		return fmt.Errorf("the queue of %s has no priorities", f.line.Name)
+		return fmt.Errorf("the work queue of %s is not a priority queue", f.controller.Name)
 	}
-	if f.line.Enqueuer != nil {
-		f.line.Enqueuer.set(func(k K) {
+	if f.controller.Enqueuer != nil {
+		f.controller.Enqueuer.set(func(k K) {
 			priority := priorityDrift
-			f.line.items.noteQueued(k, priority, 0, true)
+			f.controller.items.noteQueued(k, priority, 0, true)
 			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 		})
 	}
 	go func() {
 		err := f.source.WaitForSync(ctx)
-		if err == nil && f.line.Preparer != nil {
-			queue.AddWithOpts(priorityqueue.AddOpts{}, f.line.Preparer.Prepare(ctx)...)
+		if err == nil && f.controller.Preparer != nil {
+			queue.AddWithOpts(priorityqueue.AddOpts{}, f.controller.Preparer.Prepare(ctx)...)
 		}
 		if err == nil {
 			err = f.source.Watch(ctx, f.kinds, func(e kube.Event) { f.enqueueAffected(queue, e) })
@@ -249,13 +249,13 @@ func (f *eventSource[K]) WaitForSync(ctx context.Context) error {
 	case err := <-f.ready:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("the cache of the cluster did not become complete: %w", ctx.Err())
+		return fmt.Errorf("the cache of Kubernetes objects is not complete: %w", ctx.Err())
 	}
 }
 
 // enqueueAffected enqueues the items that an event affects.
 func (f *eventSource[K]) enqueueAffected(queue priorityqueue.PriorityQueue[K], e kube.Event) {
-	keys, err := f.line.Triggers.AffectedItems(e.Old, e.New)
+	keys, err := f.controller.Triggers.AffectedItems(e.Old, e.New)
 	if err != nil {
 		f.log.Error(err, "could not resolve all objects affected by an event")
 	}
@@ -265,14 +265,14 @@ func (f *eventSource[K]) enqueueAffected(queue priorityqueue.PriorityQueue[K], e
 	at := priorityOf(e)
 	if at == priorityResync {
 		for _, k := range keys {
-			f.line.items.noteQueued(k, at, 0, false)
+			f.controller.items.noteQueued(k, at, 0, false)
 		}
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &at}, keys...)
 		return
 	}
 	for _, k := range keys {
-		priority := f.line.items.addOpenItem(k, at)
-		f.line.items.noteQueued(k, priority, 0, true)
+		priority := f.controller.items.addOpenItem(k, at)
+		f.controller.items.noteQueued(k, priority, 0, true)
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 	}
 }

@@ -18,7 +18,7 @@ import (
 func TestWaitsAreMeasuredFromTheDueTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got recordedWaits
-		w := newItems(Line[string]{Name: "line", Reconciler: runFunc(nil), Metrics: &got})
+		w := newItems(Controller[string]{Name: "line", Reconciler: runFunc(nil), Metrics: &got})
 		start := time.Now()
 		w.noteQueued("a", priorityResync, time.Hour, false)
 		time.Sleep(time.Minute)
@@ -60,7 +60,7 @@ func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
 	triggers := NewTriggers(storedObjects{store}, nil, noItemChanges{})
 	var since []time.Time
-	l := Line[string]{
+	l := Controller[string]{
 		Triggers: triggers,
 		Reconciler: runFunc(func(ctx context.Context, k string) (NextRun, error) {
 			since = append(since, ChangedAt(ctx))

@@ -420,7 +420,7 @@ func TestReimportReplacesCertificate(t *testing.T) {
 	}
 }
 
-func TestImportQuotaCountsTheLastYear(t *testing.T) {
+func TestImportQuotaCountsImportsOfLastYear(t *testing.T) {
 	r := newHarness(t)
 	r.em.Store().Config.Quotas["imported-certificates-per-year"] = 2
 	cert, key := r.selfSignedCertificate("a.example.com")

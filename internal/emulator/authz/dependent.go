@@ -31,13 +31,13 @@ func (c call) dependentActions(tags map[string]string) []iam.Request {
 	case "elasticloadbalancing:CreateTargetGroup":
 		return c.tagPermission("elasticloadbalancing:AddTags", tags, c.newTargetGroupARN())
 	case "elasticloadbalancing:CreateListener":
-		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.stringMember("LoadBalancerArn"), "listener", "loadbalancer")), c.actionPermissions()...)
+		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.stringMember("LoadBalancerArn"), "listener", "loadbalancer")), c.certificateAndActionPermissions()...)
 	case "elasticloadbalancing:CreateRule":
-		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.stringMember("ListenerArn"), "listener-rule", "listener")), c.actionPermissions()...)
+		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.stringMember("ListenerArn"), "listener-rule", "listener")), c.certificateAndActionPermissions()...)
 	case "elasticloadbalancing:ModifyListener", "elasticloadbalancing:ModifyRule", "elasticloadbalancing:AddListenerCertificates":
-		return c.actionPermissions()
+		return c.certificateAndActionPermissions()
 	case "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:ModifyIpPools":
-		return c.poolPermissions()
+		return c.securityGroupAndPoolPermissions()
 	case "elasticloadbalancing:RegisterTargets":
 		return c.peeringPermissions()
 	case "globalaccelerator:CreateAccelerator":
@@ -80,7 +80,7 @@ func (c call) networkPermissions() []iam.Request {
 			break
 		}
 	}
-	return append(out, c.poolPermissions()...)
+	return append(out, c.securityGroupAndPoolPermissions()...)
 }
 
 // serviceLinkedRolePermission returns the permission to create the service-linked role of a service, or nil if the account
@@ -96,8 +96,8 @@ func (c call) serviceLinkedRolePermission(service, role string) []iam.Request {
 	}}
 }
 
-// poolPermissions returns the permissions to read the security groups and the address pools that the call sets.
-func (c call) poolPermissions() []iam.Request {
+// securityGroupAndPoolPermissions returns the permissions to read the security groups and the address pools that the call sets.
+func (c call) securityGroupAndPoolPermissions() []iam.Request {
 	var out []iam.Request
 	if c.hasMember("SecurityGroups") {
 		out = append(out, iam.Request{Action: "ec2:GetSecurityGroupsForVpc"})
@@ -111,9 +111,9 @@ func (c call) poolPermissions() []iam.Request {
 	return out
 }
 
-// actionPermissions returns the permissions that the certificates and the default actions or actions of a listener or rule
+// certificateAndActionPermissions returns the permissions that the certificates and the default actions or actions of a listener or rule
 // need.
-func (c call) actionPermissions() []iam.Request {
+func (c call) certificateAndActionPermissions() []iam.Request {
 	var out []iam.Request
 	for _, x := range c.structureListMember("Certificates") {
 		if arn := x.stringMember("CertificateArn"); strings.Contains(arn, ":iam:") {

@@ -134,7 +134,7 @@ func withoutNumbers(path string) string {
 }
 
 func (s *service) checkRequest(op *operation, x emulator.Exchange, found reportFunc) {
-	w := &messageChecker{protocol: s.protocol, report: found, valuesAllowed: isRejected(x)}
+	w := &messageChecker{protocol: s.protocol, report: found, skipsValueChecks: isRejected(x)}
 	input := op.input
 	if input == nil {
 		input = &shape{kind: "structure", name: x.Operation + "Input"}
@@ -203,7 +203,7 @@ func (s *service) checkAnswer(op *operation, x emulator.Exchange, found reportFu
 	switch {
 	case x.Answer.Status == 0: // no answer was sent
 		return
-	case x.Own && x.Answer.Status >= 500:
+	case x.IsEmulatorError && x.Answer.Status >= 500:
 		found("", x.Message, "internal error of the emulator")
 		return
 	case x.Answer.Status >= 300:
@@ -263,7 +263,7 @@ func (s *service) answerBody(op *operation, x emulator.Exchange) (*node, error) 
 		}
 		result := tree.child(want)
 		if result == nil || len(tree.children) != 2 {
-			return nil, fmt.Errorf("no %q beside the metadata", want)
+			return nil, fmt.Errorf("the response does not consist of ResponseMetadata and %q", want)
 		}
 		tree = result
 	}
@@ -278,8 +278,8 @@ func (s *service) checkErrorCode(op *operation, x emulator.Exchange, found repor
 	case err != nil:
 		found("", string(x.Answer.Body), err.Error())
 	case code != x.Code:
-		found("Code", code, "the call failed with "+x.Code)
-	case x.Own || op.errors == nil || op.errors[code] || s.isCommonError(code):
+		found("Code", code, "the emulator logged the code "+x.Code)
+	case x.IsEmulatorError || op.errors == nil || op.errors[code] || s.isCommonError(code):
 	default:
 		found("Code", code, "not an error of the operation")
 	}

@@ -133,7 +133,7 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"CreateTargetGroup", "request", "Name=group", "Name=group&Colour=red", `value "Colour": not a member of CreateTargetGroupInput`},
 		{"CreateTargetGroup", "request", "Tags.member.1.Key=a", "Tags.member.1.Key=%3C", `does not match the pattern of TagKey`},
 		{"CreateTargetGroup", "request", "Tags.member.2.Key=b&Tags.member.2.Value=2", "Tags.member.3.Key=b&Tags.member.3.Value=2", `item 2 of the list is numbered "3"`},
-		{"CreateTargetGroup", "request", "Tags.member.1.Key=a&Tags.member.1.Value=1&Tags.member.2.Key=b&Tags.member.2.Value=2", "Tags.1.Key=a", `member "Tags", value "1": not member, which the list has`},
+		{"CreateTargetGroup", "request", "Tags.member.1.Key=a&Tags.member.1.Value=1&Tags.member.2.Key=b&Tags.member.2.Value=2", "Tags.1.Key=a", `member "Tags", value "1": not "member", the only member that a list has in a form`},
 		{"CreateTargetGroup", "answer", "<Protocol>HTTP<", "<Protocol>http<", `CreateTargetGroup, answer, member "TargetGroups.Protocol", value "http": not a value of ProtocolEnum`},
 		{"CreateTargetGroup", "answer", "<HealthCheckIntervalSeconds>10<", "<HealthCheckIntervalSeconds>1<", `value "1": less than 5`},
 		{"CreateTargetGroup", "answer", "<HealthCheckPath>/a&lt;b<", "<HealthCheckPath>" + long + "<", `2000 characters, not 1 to 1024`},
@@ -217,9 +217,9 @@ func TestCallsWithoutModelAreDeviations(t *testing.T) {
 	}
 }
 
-// TestRejectedValuesAreNoDeviations checks that an invalid value in a request that the emulator refuses is not a deviation,
+// TestInvalidValuesInRefusedRequestsAreAccepted checks that an invalid value in a request that the emulator refuses is not a deviation,
 // because users can set such values. An unknown member is a deviation even then.
-func TestRejectedValuesAreNoDeviations(t *testing.T) {
+func TestInvalidValuesInRefusedRequestsAreAccepted(t *testing.T) {
 	x := recordExchanges(t)["CreateTargetGroup"]
 	x = replaceInExchange(t, x, "request", "Protocol=HTTP", "Protocol=GOPHER&Colour=red")
 	x.Answer.Status, x.Code = 400, "ValidationError"
@@ -243,7 +243,7 @@ func TestEachCheckerReportsDeviations(t *testing.T) {
 	unlisted.Code = "Nonsense"
 	unlisted.Answer.Body = []byte(`<ErrorResponse><Error><Code>Nonsense</Code></Error></ErrorResponse>`)
 	own := unlisted
-	own.Own = true
+	own.IsEmulatorError = true
 	for _, x := range []emulator.Exchange{refused, own} {
 		c := &Checker{}
 		c.Observe(x)

@@ -50,7 +50,7 @@ func (m *digestCache) requestDigest(x emulator.Exchange) uint64 {
 func (m *digestCache) answerDigest(x emulator.Exchange) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
-	fmt.Fprintf(&h, "answer %s %s %d %t %s ", x.Service, x.Operation, x.Answer.Status, x.Own, x.Code)
+	fmt.Fprintf(&h, "answer %s %s %d %t %s ", x.Service, x.Operation, x.Answer.Status, x.IsEmulatorError, x.Code)
 	before, after, _ := bytes.Cut(x.Answer.Body, []byte(x.RequestID))
 	h.Write(before)
 	h.WriteByte(0)

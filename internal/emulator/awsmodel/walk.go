@@ -15,8 +15,8 @@ type messageChecker struct {
 	isAnswer bool
 	path     []string
 	report   reportFunc
-	// valuesAllowed turns off the checks of enumerations, lengths, ranges and patterns. It is set for a refused request.
-	valuesAllowed bool
+	// skipsValueChecks turns off the checks of enumerations, lengths, ranges and patterns. It is set for a refused request.
+	skipsValueChecks bool
 }
 
 // isForm reports whether the message is a request in form encoding.
@@ -30,7 +30,7 @@ func (w *messageChecker) reportDeviation(value, format string, args ...any) {
 
 // reportInvalid reports a value of the right type that the model does not allow. For a refused request, it reports nothing.
 func (w *messageChecker) reportInvalid(value, format string, args ...any) {
-	if !w.valuesAllowed {
+	if !w.skipsValueChecks {
 		w.reportDeviation(value, format, args...)
 	}
 }
@@ -52,7 +52,7 @@ func (w *messageChecker) checkValue(s *shape, n *node) {
 		w.checkMap(s, n)
 	default:
 		if len(n.children) > 0 {
-			w.reportDeviation(n.children[0].name, "a member of a %s", s.kind)
+			w.reportDeviation(n.children[0].name, "a value of type %s has no members", s.kind)
 			return
 		}
 		w.checkScalar(s, n)
@@ -146,7 +146,7 @@ func (w *messageChecker) checkList(s *shape, n *node) {
 // least one child.
 func (w *messageChecker) onlyChild(s *shape, n *node, name string) *node {
 	if len(n.children) != 1 || n.children[0].name != name {
-		w.reportDeviation(n.children[0].name, "not %s, which the %s has", name, s.kind)
+		w.reportDeviation(n.children[0].name, "not %q, the only member that a %s has in a form", name, s.kind)
 		return nil
 	}
 	return &n.children[0]

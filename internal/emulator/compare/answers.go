@@ -264,7 +264,7 @@ func (x *comparison) findMostSimilar(a *recording.Node, in []*recording.Node) in
 	best, index := 0, -1
 	values := x.textsByPath(a, true)
 	for i, e := range in {
-		if idKind(itemIdentity(e)) != idKind(itemIdentity(a)) || x.isReplacementID(itemIdentity(e)) {
+		if idKind(itemIdentity(e)) != idKind(itemIdentity(a)) || x.isPairedID(itemIdentity(e)) {
 			continue
 		}
 		if n := 1 + countCommon(values, x.textsByPath(e, false)); n > best {
@@ -274,8 +274,8 @@ func (x *comparison) findMostSimilar(a *recording.Node, in []*recording.Node) in
 	return index
 }
 
-// isReplacementID reports whether an ID of the emulator is already paired with a recorded ID.
-func (x *comparison) isReplacementID(id string) bool {
+// isPairedID reports whether an ID of the emulator is already paired with a recorded ID.
+func (x *comparison) isPairedID(id string) bool {
 	for _, e := range x.ids {
 		if e == id {
 			return true

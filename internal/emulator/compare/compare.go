@@ -91,7 +91,7 @@ func createdNames(r *recording.Recording) []string {
 			continue
 		}
 		// The error is ignored here, because replayCall returns an error for a body that cannot be read.
-		_, _ = recording.EachText(c.Body, func(name, value string) string {
+		_, _ = recording.ReplaceValues(c.Body, func(name, value string) string {
 			if (strings.HasSuffix(name, "Name") || strings.HasSuffix(name, "GroupName")) && len(value) > 5 {
 				out = append(out, value)
 			}
@@ -207,7 +207,7 @@ func (p *player) readsUnknownResource(c recording.Call) bool {
 	}
 	unknown := false
 	// The error is ignored here, because requestBody returns an error for a body that cannot be read.
-	_, _ = recording.EachText(c.Body, func(_, value string) string {
+	_, _ = recording.ReplaceValues(c.Body, func(_, value string) string {
 		unknown = unknown || idKind(value) != "" && p.ids[value] == ""
 		return value
 	})
@@ -219,7 +219,7 @@ func (p *player) requestBody(c recording.Call) (string, error) {
 	if c.Operation == "ImportCertificate" {
 		return withNewCertificate(c.Body, p.replaceIDs)
 	}
-	return recording.EachText(c.Body, func(_, value string) string { return p.replaceIDs(value) })
+	return recording.ReplaceValues(c.Body, func(_, value string) string { return p.replaceIDs(value) })
 }
 
 // replaceIDs replaces recorded IDs in text with IDs of the emulator.
@@ -284,7 +284,7 @@ func (r *Result) Text() string {
 			}
 			out.WriteString(")")
 			if timing {
-				out.WriteString(", a state that may be reached earlier or later")
+				out.WriteString(", may be due to timing")
 			}
 			out.WriteByte('\n')
 		}
@@ -293,7 +293,7 @@ func (r *Result) Text() string {
 	case differ+timing == 0:
 		out.WriteString("no differences\n")
 	default:
-		fmt.Fprintf(&out, "%d differences, and %d in states that may be reached earlier or later\n", differ, timing)
+		fmt.Fprintf(&out, "%d differences, and %d that may be due to timing\n", differ, timing)
 	}
 	return out.String()
 }

@@ -18,7 +18,7 @@ func newTestAccelerator(arn, public, local string, ports ...PortRange) Accelerat
 		Listeners: []AcceleratorListener{{ARN: arn + "/l", Ports: ports}}}
 }
 
-func TestApplyReportsSocketsThatCannotBeOpened(t *testing.T) {
+func TestApplyReportsUnservedAcceleratorPorts(t *testing.T) {
 	p := startPlane(t)
 	wide := newTestAccelerator("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000}, PortRange{2000, 9000})
 	same := newTestAccelerator("same", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000})

@@ -12,10 +12,10 @@ import (
 
 // Limits on requests of clients and responses of targets, in bytes, and on the duration of TLS handshakes.
 const (
-	maxHeaderBytes         = 64 << 10
-	maxHeaderLine          = 16 << 10
-	maxTargetHeaderBytes   = 32 << 10
-	targetHandshakeTimeout = 10 * time.Second
+	maxHeaderBytes       = 64 << 10
+	maxHeaderLine        = 16 << 10
+	maxTargetHeaderBytes = 32 << 10
+	tlsHandshakeTimeout  = 10 * time.Second
 )
 
 // nodeTransport manages the connections of one load balancer node to the targets of one target group.
@@ -37,7 +37,7 @@ func (g *targetGroup) nodeTransport(p *Plane, node netip.Addr, v *targetGroupVie
 	c := &nodeTransport{idleTimeout: idle, Transport: &http.Transport{
 		Protocols:              transportProtocols(v.cfg.Protocol, v.cfg.ProtocolVersion),
 		TLSClientConfig:        targetTLSConfig(),
-		TLSHandshakeTimeout:    targetHandshakeTimeout,
+		TLSHandshakeTimeout:    tlsHandshakeTimeout,
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    64,
 		IdleConnTimeout:        idle,

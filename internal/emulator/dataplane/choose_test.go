@@ -236,7 +236,7 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-func TestApplyReportsUnknownAttributeValue(t *testing.T) {
+func TestApplyReportsInvalidAttributeValue(t *testing.T) {
 	p := startPlane(t)
 	g := targetGroupOf("g")
 	g.Attributes = map[string]string{"slow_start.duration_seconds": "soon"}

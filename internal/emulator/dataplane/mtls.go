@@ -31,9 +31,9 @@ var clientCertHeaders = []string{
 // maxChainDepth is the maximum number of certificates in the chain of a client certificate.
 const maxChainDepth = 4
 
-// requireClientCertificates configures TLS handshakes to request a client certificate. In mode Verify, a handshake fails
+// requestClientCertificates configures TLS handshakes to request a client certificate. In mode Verify, a handshake fails
 // without a valid certificate. Sessions are not resumed, so each connection presents a certificate.
-func requireClientCertificates(cfg *tls.Config, m MutualTLS) error {
+func requestClientCertificates(cfg *tls.Config, m MutualTLS) error {
 	cfg.SessionTicketsDisabled = true
 	switch m.Mode {
 	case Passthrough:
@@ -106,7 +106,7 @@ func (s *trustStore) verify(sent []*x509.Certificate, now time.Time) error {
 			return nil
 		}
 	}
-	return errors.New("the client certificate is revoked or its chain too long")
+	return errors.New("the client certificate is revoked, or its chain has more than 4 certificates")
 }
 
 func (s *trustStore) hasRevokedCertificate(chain []*x509.Certificate) bool {

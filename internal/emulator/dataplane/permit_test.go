@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestPermitDropsPackets(t *testing.T) {
+func TestForbiddenPacketsAreDropped(t *testing.T) {
 	b := startBackend(t, "b")
 	node := netip.MustParseAddr("10.250.1.5")
 	var got healthResults

@@ -162,7 +162,7 @@ func (f *listenerSocket) close(work *sync.WaitGroup) {
 func (f *listenerSocket) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	cfg := f.route.Load().listener.tls
 	if cfg == nil {
-		return nil, errors.New("this listener no longer has TLS")
+		return nil, errors.New("the listener does not use TLS any more")
 	}
 	return cfg, nil
 }

@@ -145,7 +145,7 @@ func TestDNSNameOmitsUnhealthyZones(t *testing.T) {
 	resolves("127.250.1.5", "127.250.2.5")
 }
 
-func TestTargetGroupWithWeightZeroMakesNoZoneUnhealthy(t *testing.T) {
+func TestZoneHealthIgnoresTargetGroupsOfWeightZero(t *testing.T) {
 	g := streamTargetGroup("g", TCP, startTCPTarget(t, "b", "127.0.0.1"))
 	g.Targets[0].Zone = "b"
 	next := streamTargetGroup("next", TCP, startTCPTarget(t, "c", "127.0.0.1"))

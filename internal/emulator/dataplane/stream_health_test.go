@@ -117,13 +117,13 @@ func TestZonesOfNetworkLoadBalancers(t *testing.T) {
 	lb.Attributes = nil
 	cfg.TargetGroups[0].Targets = cfg.TargetGroups[0].Targets[1:]
 	apply(t, p, cfg)
-	checkRefused(t, firstListenerAddress(t, p))
+	checkNewConnectionIsReset(t, firstListenerAddress(t, p))
 	if got := resolve("net-1.elb.us-west-2.amazonaws.com"); got != "[127.250.2.5]" {
 		t.Errorf("with targets in zone b alone the name is %s", got)
 	}
 }
 
-func TestMinimumHealthyTargetsPercentage(t *testing.T) {
+func TestFlowCandidatesDependOnHealthAndZone(t *testing.T) {
 	at := receivingNode{zone: "a"}
 	one := func(zone string, s TargetState) member {
 		return member{target: &target{state: s}, zone: zone, configuredState: s}

@@ -116,7 +116,7 @@ func (f *flow) prepareTargetConn(ctx context.Context, conn *net.TCPConn, client 
 
 // handshake performs a TLS handshake with a client or target. It fails after a time limit.
 func handshake(ctx context.Context, conn *tls.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, targetHandshakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, tlsHandshakeTimeout)
 	defer cancel()
 	return conn.HandshakeContext(ctx)
 }

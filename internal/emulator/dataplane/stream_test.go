@@ -129,8 +129,8 @@ func (l testConn) checkReset(t *testing.T) {
 	}
 }
 
-// checkRefused checks that the load balancer resets a new connection, possibly during connect.
-func checkRefused(t *testing.T, at string) {
+// checkNewConnectionIsReset checks that the load balancer resets a new connection, possibly during connect.
+func checkNewConnectionIsReset(t *testing.T, at string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
 	if errors.Is(err, syscall.ECONNRESET) {
@@ -196,11 +196,11 @@ func TestListenerWithoutTargetsResets(t *testing.T) {
 	for name, g := range groups {
 		t.Run(name, func(t *testing.T) {
 			apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
-			checkRefused(t, firstListenerAddress(t, p))
+			checkNewConnectionIsReset(t, firstListenerAddress(t, p))
 		})
 	}
 	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{"g", 0}, {"h", 0}}}}}, streamTargetGroup("g", TCP, gone), streamTargetGroup("h", TCP, gone)))
-	checkRefused(t, firstListenerAddress(t, p))
+	checkNewConnectionIsReset(t, firstListenerAddress(t, p))
 }
 
 func TestRefusedTargetConnectionResetsTheClient(t *testing.T) {
@@ -212,7 +212,7 @@ func TestRefusedTargetConnectionResetsTheClient(t *testing.T) {
 	_ = ln.Close()
 	p := startPlane(t)
 	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", TCP, dead)))
-	checkRefused(t, firstListenerAddress(t, p))
+	checkNewConnectionIsReset(t, firstListenerAddress(t, p))
 }
 
 // countByTarget opens n connections and returns the number of connections by name of the target.

@@ -127,17 +127,17 @@ func (p *Plane) applyTargetGroups(cfg Config) []error {
 	for arn, g := range p.targetGroups {
 		if !wanted[arn] {
 			g.close()
-			p.closeFlows(g)
+			p.closeUDPFlows(g)
 			delete(p.targetGroups, arn)
 		}
 	}
 	return errs
 }
 
-// closeFlows removes the UDP flows to a target group that is not in the configuration any more, if the target group ends the
+// closeUDPFlows removes the UDP flows to a target group that is not in the configuration any more, if the target group ends the
 // flows of deregistered targets. The next datagram of a client then starts a new flow. AWS does not document this. Without
 // it, a client that never pauses would continue to send to a target without health checks. TCP connections continue.
-func (p *Plane) closeFlows(g *targetGroup) {
+func (p *Plane) closeUDPFlows(g *targetGroup) {
 	v := g.view.Load()
 	if !v.cfg.Protocol.hasDatagrams() || !v.attr.resetDeregistered {
 		return

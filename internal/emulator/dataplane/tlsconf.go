@@ -33,7 +33,7 @@ func tlsConfig(l Listener, lb lbAttributes) (*tls.Config, error) {
 		cfg.NextProtos = []string{"h2", "http/1.1"}
 	}
 	if l.MutualTLS != nil {
-		if err := requireClientCertificates(cfg, *l.MutualTLS); err != nil {
+		if err := requestClientCertificates(cfg, *l.MutualTLS); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +53,7 @@ type servingCertificate struct {
 
 func newCertificateSelector(all []Certificate) (*certificateSelector, error) {
 	if len(all) == 0 {
-		return nil, errors.New("an HTTPS listener needs a certificate")
+		return nil, errors.New("the listener has no certificate")
 	}
 	c := &certificateSelector{}
 	for _, one := range all {

@@ -30,7 +30,7 @@ func (x *exchange) validateToken(j JWTValidation) (pass bool) {
 	}
 	keys, err := x.plane.keys.get(x.r.Context(), j.JWKSEndpoint, t.header.KeyID)
 	if err != nil {
-		x.plane.opt.Log.Debug("keys of a token issuer", "endpoint", j.JWKSEndpoint, "error", err)
+		x.plane.opt.Log.Debug("JWKS fetch failed", "endpoint", j.JWKSEndpoint, "error", err)
 		x.answer(http.StatusInternalServerError)
 		return false
 	}

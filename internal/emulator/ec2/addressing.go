@@ -26,7 +26,7 @@ type eniRequest struct {
 
 // newENI creates an ENI in a subnet. After an error the state is unchanged.
 func (s *instances) newENI(p *store.Partition, sub *store.Subnet, want eniRequest) (*store.NetworkInterface, *store.Error) {
-	groups, err := s.checkSecurityGroups(p, sub.VPCID, want.securityGroups)
+	groups, err := s.resolveSecurityGroups(p, sub.VPCID, want.securityGroups)
 	if err != nil {
 		return nil, err
 	}

@@ -54,9 +54,9 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: new(s.describeENI(p, eni)), ClientToken: in.ClientToken}, nil
 }
 
-// checkSecurityGroups checks the security groups for an ENI in a VPC, and returns their IDs. If ids is empty, it returns the
+// resolveSecurityGroups checks the security groups for an ENI in a VPC, and returns their IDs. If ids is empty, it returns the
 // default security group of the VPC.
-func (s *instances) checkSecurityGroups(p *store.Partition, vpcID string, ids []string) ([]string, *store.Error) {
+func (s *instances) resolveSecurityGroups(p *store.Partition, vpcID string, ids []string) ([]string, *store.Error) {
 	if len(ids) == 0 {
 		if g := p.DefaultSecurityGroup(vpcID); g != nil {
 			return []string{g.ID}, nil
@@ -186,7 +186,7 @@ func (s *instances) ModifyNetworkInterfaceAttribute(c *store.Call, in *ec2.Modif
 		return nil, managedByServiceError(eni)
 	}
 	if len(in.Groups) > 0 {
-		if eni.Groups, err = s.checkSecurityGroups(c.Partition, eni.VPCID, in.Groups); err != nil {
+		if eni.Groups, err = s.resolveSecurityGroups(c.Partition, eni.VPCID, in.Groups); err != nil {
 			return nil, err
 		}
 	}

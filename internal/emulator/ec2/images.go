@@ -12,7 +12,7 @@ import (
 
 // machineImage is the only machine image that DescribeImages returns.
 var machineImage = types.Image{
-	ImageId: aws.String("ami-0123456789abcdef0"), Name: aws.String("fulcrum-node"), Description: aws.String("A node that runs nothing"),
+	ImageId: aws.String("ami-0123456789abcdef0"), Name: aws.String("fulcrum-node"), Description: aws.String("Image for instances that run no programs"),
 	State: types.ImageStateAvailable, Architecture: types.ArchitectureValuesX8664, OwnerId: aws.String("amazon"),
 	ImageOwnerAlias: aws.String("amazon"), ImageType: types.ImageTypeValuesMachine, Public: aws.Bool(true),
 	RootDeviceType: types.DeviceTypeEbs, RootDeviceName: aws.String("/dev/xvda"), VirtualizationType: types.VirtualizationTypeHvm,

@@ -197,8 +197,8 @@ func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstances
 	return &ec2.TerminateInstancesOutput{TerminatingInstances: changes}, nil
 }
 
-// startTransition moves instances from state from through the temporary state through to state to. If from is empty, it
-// accepts instances in any state. Instances in one of the last two states do not change.
+// startTransition changes the state of instances to the temporary state through, and later to the state to. Instances must
+// be in the state from, or in any state if from is empty. Instances that are already in state through or to do not change.
 func (s *instances) startTransition(c *store.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *store.Error) {
 	p := c.Partition
 	if len(ids) == 0 {

@@ -38,7 +38,7 @@ func TestInstanceLifecycle(t *testing.T) {
 			}
 		}
 		if i.State.Name != types.InstanceStateNamePending || *i.State.Code != 0 {
-			t.Errorf("launched as %s", i.State.Name)
+			t.Errorf("a new instance is %s, want pending", i.State.Name)
 		}
 		step("pending", 9*time.Second)
 		step("running", time.Second)
@@ -103,7 +103,7 @@ func TestInstanceNetwork(t *testing.T) {
 	}
 	subnets, err := c.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{subnet}})
 	if n := *must(t, subnets, err).Subnets[0].AvailableIpAddressCount; n != 249 {
-		t.Errorf("want 256-5-2 free addresses, got %d", n)
+		t.Errorf("want 249 free addresses (256 - 5 reserved - 2 in use), got %d", n)
 	}
 }
 
@@ -121,18 +121,18 @@ func TestRunInstancesRefusals(t *testing.T) {
 		change func(*ec2.RunInstancesInput)
 		want   string
 	}{
-		"more than the subnet holds": {func(in *ec2.RunInstancesInput) { in.MinCount, in.MaxCount = aws.Int32(12), aws.Int32(12) }, "InsufficientFreeAddressesInSubnet"},
-		"group of another VPC":       {func(in *ec2.RunInstancesInput) { in.SecurityGroupIds = []string{far} }, "InvalidGroup.NotFound"},
-		"unknown subnet":             {func(in *ec2.RunInstancesInput) { in.SubnetId = aws.String("subnet-0123456789abcdef0") }, "InvalidSubnetID.NotFound"},
-		"reserved address":           {func(in *ec2.RunInstancesInput) { in.PrivateIpAddress = aws.String("10.0.0.1") }, "InvalidParameterValue"},
-		"counts backwards":           {func(in *ec2.RunInstancesInput) { in.MinCount = aws.Int32(2) }, "InvalidParameterValue"},
+		"more instances than free addresses": {func(in *ec2.RunInstancesInput) { in.MinCount, in.MaxCount = aws.Int32(12), aws.Int32(12) }, "InsufficientFreeAddressesInSubnet"},
+		"security group of another VPC":      {func(in *ec2.RunInstancesInput) { in.SecurityGroupIds = []string{far} }, "InvalidGroup.NotFound"},
+		"unknown subnet":                     {func(in *ec2.RunInstancesInput) { in.SubnetId = aws.String("subnet-0123456789abcdef0") }, "InvalidSubnetID.NotFound"},
+		"reserved address":                   {func(in *ec2.RunInstancesInput) { in.PrivateIpAddress = aws.String("10.0.0.1") }, "InvalidParameterValue"},
+		"MinCount above MaxCount":            {func(in *ec2.RunInstancesInput) { in.MinCount = aws.Int32(2) }, "InvalidParameterValue"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			checkCode(t, tc.want, run(tc.change))
 			c.withPartition(func(p *store.Partition) {
 				if len(p.Instances) != 0 || len(p.NetworkInterfaces) != 0 {
-					t.Errorf("not deleted: %d instances, %d ENIs", len(p.Instances), len(p.NetworkInterfaces))
+					t.Errorf("a rejected launch left %d instances and %d ENIs", len(p.Instances), len(p.NetworkInterfaces))
 				}
 			})
 		})
@@ -148,7 +148,7 @@ func TestRunInstancesRefusals(t *testing.T) {
 	checkCode(t, "", run(func(in *ec2.RunInstancesInput) { in.MaxCount = aws.Int32(50) }))
 	c.withPartition(func(p *store.Partition) {
 		if len(p.Instances) != 11 {
-			t.Errorf("want as many as the subnet holds, got %d instances", len(p.Instances))
+			t.Errorf("want 11 instances (as many as the subnet has addresses), got %d", len(p.Instances))
 		}
 	})
 	images, err := c.DescribeImages(ctx, &ec2.DescribeImagesInput{Owners: []string{"amazon"}})
@@ -159,7 +159,7 @@ func TestRunInstancesRefusals(t *testing.T) {
 	checkCode(t, "InvalidAMIID.NotFound", err)
 }
 
-func TestInterfaces(t *testing.T) {
+func TestENILifecycle(t *testing.T) {
 	c, ctx := newHarness(t), t.Context()
 	vpc := c.createVPC("10.0.0.0/16")
 	subnet, g := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a"), c.createSecurityGroup(vpc, "pods")
@@ -170,7 +170,7 @@ func TestInterfaces(t *testing.T) {
 	})
 	eni := *must(t, created, err).NetworkInterface.NetworkInterfaceId
 	if s := created.NetworkInterface.Status; s != types.NetworkInterfaceStatusAvailable {
-		t.Errorf("status %s", s)
+		t.Errorf("a new ENI has status %s, want available", s)
 	}
 	attached, err := c.AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: &eni, InstanceId: &node, DeviceIndex: aws.Int32(1)})
 	attachment := must(t, attached, err).AttachmentId
@@ -217,7 +217,7 @@ func TestInterfaces(t *testing.T) {
 		}
 	}
 	if got := read(newFilter("attachment.instance-id", node), newFilter("attachment.device-index", "1"), newFilter("status", "in-use")); len(got) != len(want) {
-		t.Errorf("by attachment: %v", got)
+		t.Errorf("ENIs found by attachment: %v", got)
 	}
 
 	_, err = c.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.0.5"}})
@@ -256,7 +256,7 @@ func TestSecurityGroupQuotaOfENI(t *testing.T) {
 	checkCode(t, "SecurityGroupsPerInterfaceLimitExceeded", err)
 }
 
-func TestENIsOfServicesCannotBeChangedByUsers(t *testing.T) {
+func TestUsersCannotDeleteENIsOfServices(t *testing.T) {
 	c, ctx := newHarness(t), t.Context()
 	vpc := c.createVPC("10.0.0.0/16")
 	subnet, g := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a"), c.createSecurityGroup(vpc, "lb")

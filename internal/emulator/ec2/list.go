@@ -59,8 +59,8 @@ func (k resourceKind) checkID(id string) *store.Error {
 	return nil
 }
 
-// findResource returns the resource with an identifier. It returns the error code of kind k if the identifier is malformed
-// or no resource has it.
+// findResource returns the resource with an identifier. It returns an error if the identifier is missing or malformed, or if
+// no resource has it.
 func findResource[T any](k resourceKind, all map[string]*T, id *string) (*T, *store.Error) {
 	if aws.ToString(id) == "" {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.displayName, " ", ""))

@@ -17,7 +17,7 @@ func TestNewAccountHasADefaultVPC(t *testing.T) {
 	vpcs, err := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{newFilter("is-default", "true")}})
 	vpc := must(t, vpcs, err).Vpcs[0]
 	if *vpc.CidrBlock != "172.31.0.0/16" {
-		t.Errorf("block %s", *vpc.CidrBlock)
+		t.Errorf("CIDR block %s of the default VPC", *vpc.CidrBlock)
 	}
 	subnets, err := c.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{Filters: []types.Filter{newFilter("default-for-az", "true")}})
 	zones := map[string]bool{}
@@ -100,7 +100,7 @@ func TestVPCAndSubnets(t *testing.T) {
 	checkCode(t, "", err)
 }
 
-func TestIdentifiers(t *testing.T) {
+func TestRequestErrorCodes(t *testing.T) {
 	c, ctx := newHarness(t), t.Context()
 	ghost := "0123456789abcdef0"
 	cases := map[string]struct {
@@ -151,15 +151,15 @@ func TestIdentifiers(t *testing.T) {
 			_, err := c.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{AllocationIds: []string{"eipalloc-" + ghost}})
 			return err
 		}, "InvalidAllocationID.NotFound"},
-		"pages of identifiers": {func() error {
+		"MaxResults with identifiers": {func() error {
 			_, err := c.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-" + ghost}, MaxResults: aws.Int32(5)})
 			return err
 		}, "InvalidParameterCombination"},
-		"pages too small": {func() error {
+		"MaxResults too small": {func() error {
 			_, err := c.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{MaxResults: aws.Int32(4)})
 			return err
 		}, "InvalidParameterValue"},
-		"bad token": {func() error {
+		"invalid token": {func() error {
 			_, err := c.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{MaxResults: aws.Int32(5), NextToken: aws.String("%")})
 			return err
 		}, "InvalidNextToken"},
@@ -216,7 +216,7 @@ func TestDescribeIsPaginated(t *testing.T) {
 	}
 }
 
-func TestZones(t *testing.T) {
+func TestDescribeZonesAndRegions(t *testing.T) {
 	c, ctx := newHarness(t), t.Context()
 	c.withPartition(func(p *store.Partition) {
 		p.Zones = append(p.Zones, &store.Zone{
@@ -229,13 +229,13 @@ func TestZones(t *testing.T) {
 		want []string
 		code string
 	}{
-		"opted in":   {ec2.DescribeAvailabilityZonesInput{}, []string{"us-west-2a", "us-west-2b", "us-west-2c"}, ""},
-		"all":        {ec2.DescribeAvailabilityZonesInput{AllAvailabilityZones: aws.Bool(true)}, []string{"us-west-2-lax-1a", "us-west-2a", "us-west-2b", "us-west-2c"}, ""},
-		"by id":      {ec2.DescribeAvailabilityZonesInput{ZoneIds: []string{"usw2-az2"}}, []string{"us-west-2b"}, ""},
-		"by name":    {ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-west-2c"}}, []string{"us-west-2c"}, ""},
-		"by type":    {ec2.DescribeAvailabilityZonesInput{AllAvailabilityZones: aws.Bool(true), Filters: []types.Filter{newFilter("zone-type", "local-zone")}}, []string{"us-west-2-lax-1a"}, ""},
-		"no such":    {ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-west-2x"}}, nil, "InvalidParameterValue"},
-		"hidden one": {ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-west-2-lax-1a"}}, nil, "InvalidParameterValue"},
+		"opted in":                  {ec2.DescribeAvailabilityZonesInput{}, []string{"us-west-2a", "us-west-2b", "us-west-2c"}, ""},
+		"all":                       {ec2.DescribeAvailabilityZonesInput{AllAvailabilityZones: aws.Bool(true)}, []string{"us-west-2-lax-1a", "us-west-2a", "us-west-2b", "us-west-2c"}, ""},
+		"by id":                     {ec2.DescribeAvailabilityZonesInput{ZoneIds: []string{"usw2-az2"}}, []string{"us-west-2b"}, ""},
+		"by name":                   {ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-west-2c"}}, []string{"us-west-2c"}, ""},
+		"by type":                   {ec2.DescribeAvailabilityZonesInput{AllAvailabilityZones: aws.Bool(true), Filters: []types.Filter{newFilter("zone-type", "local-zone")}}, []string{"us-west-2-lax-1a"}, ""},
+		"unknown zone":              {ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-west-2x"}}, nil, "InvalidParameterValue"},
+		"zone that is not opted in": {ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-west-2-lax-1a"}}, nil, "InvalidParameterValue"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestZones(t *testing.T) {
 	}
 }
 
-func TestRouting(t *testing.T) {
+func TestRouteTablesAndInternetGateways(t *testing.T) {
 	c, ctx := newHarness(t), t.Context()
 	vpc := c.createVPC("10.0.0.0/16")
 	subnet := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a")
@@ -283,7 +283,7 @@ func TestRouting(t *testing.T) {
 	bySubnet := []types.Filter{newFilter("association.subnet-id", subnet)}
 	out, err := c.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: bySubnet})
 	if n := len(must(t, out, err).RouteTables); n != 0 {
-		t.Errorf("a subnet of the main table shows up in %d tables", n)
+		t.Errorf("a subnet without an explicit association is associated with %d route tables", n)
 	}
 	assoc, err := c.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: &rtb, SubnetId: &subnet})
 	association := must(t, assoc, err).AssociationId
@@ -326,7 +326,7 @@ func TestPrefixListsAndAddresses(t *testing.T) {
 	}
 	found, err := c.DescribeManagedPrefixLists(ctx, &ec2.DescribeManagedPrefixListsInput{Filters: []types.Filter{newFilter("prefix-list-name", "off*")}})
 	if n := len(must(t, found, err).PrefixLists); n != 1 {
-		t.Errorf("found %d", n)
+		t.Errorf("found %d prefix lists, want 1", n)
 	}
 
 	a, err := c.AllocateAddress(ctx, &ec2.AllocateAddressInput{Domain: types.DomainTypeVpc})

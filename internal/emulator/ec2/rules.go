@@ -143,16 +143,16 @@ func (s *securityGroups) RevokeSecurityGroupEgress(c *store.Call, in *ec2.Revoke
 	return &ec2.RevokeSecurityGroupEgressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revokedRules, UnknownIpPermissions: r.unknownPermissions}, nil
 }
 
-// revocation is the result of a revoke request.
-type revocation struct {
+// revokeResult is the result of a revoke request.
+type revokeResult struct {
 	revokedRules       []types.RevokedSecurityGroupRule
 	unknownPermissions []types.IpPermission
 }
 
 // revoke removes rules from have, which is a list of rules of security group g. It removes the rules for the permissions in
 // list and the rules with the IDs. It removes none if it returns an error.
-func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]store.SecurityGroupRule, list []types.IpPermission, ids []string, egress bool) (revocation, *store.Error) {
-	var out revocation
+func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]store.SecurityGroupRule, list []types.IpPermission, ids []string, egress bool) (revokeResult, *store.Error) {
+	var out revokeResult
 	drop := map[string]bool{}
 	for _, id := range ids {
 		if err := kindSecurityGroupRule.checkID(id); err != nil {

@@ -24,16 +24,16 @@ func TestCreateSecurityGroup(t *testing.T) {
 		in   ec2.CreateSecurityGroupInput
 		want string
 	}{
-		"good":               {ec2.CreateSecurityGroupInput{GroupName: aws.String("web"), Description: aws.String("[k8s] (a) b:c")}, ""},
-		"taken, other case":  {ec2.CreateSecurityGroupInput{GroupName: aws.String("TAKEN"), Description: aws.String("x")}, "InvalidGroup.Duplicate"},
-		"default":            {ec2.CreateSecurityGroupInput{GroupName: aws.String("default"), Description: aws.String("x")}, "InvalidGroup.Reserved"},
-		"looks like an id":   {ec2.CreateSecurityGroupInput{GroupName: aws.String("sg-web"), Description: aws.String("x")}, "InvalidParameterValue"},
-		"long name":          {ec2.CreateSecurityGroupInput{GroupName: aws.String(strings.Repeat("a", 256)), Description: aws.String("x")}, "InvalidParameterValue"},
-		"odd description":    {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("naïve")}, "InvalidParameterValue"},
-		"empty description":  {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("")}, "MissingParameter"},
-		"tag of another use": {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), TagSpecifications: tagSpecifications(types.ResourceTypeVpc, "a", "b")}, "InvalidParameterValue"},
-		"reserved tag":       {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), TagSpecifications: tagSpecifications(types.ResourceTypeSecurityGroup, "aws:x", "b")}, "InvalidParameterValue"},
-		"no such VPC":        {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), VpcId: aws.String("vpc-0123456789abcdef0")}, "InvalidVpcID.NotFound"},
+		"good":                             {ec2.CreateSecurityGroupInput{GroupName: aws.String("web"), Description: aws.String("[k8s] (a) b:c")}, ""},
+		"name in use, in other case":       {ec2.CreateSecurityGroupInput{GroupName: aws.String("TAKEN"), Description: aws.String("x")}, "InvalidGroup.Duplicate"},
+		"default":                          {ec2.CreateSecurityGroupInput{GroupName: aws.String("default"), Description: aws.String("x")}, "InvalidGroup.Reserved"},
+		"looks like an id":                 {ec2.CreateSecurityGroupInput{GroupName: aws.String("sg-web"), Description: aws.String("x")}, "InvalidParameterValue"},
+		"long name":                        {ec2.CreateSecurityGroupInput{GroupName: aws.String(strings.Repeat("a", 256)), Description: aws.String("x")}, "InvalidParameterValue"},
+		"invalid character in description": {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("naïve")}, "InvalidParameterValue"},
+		"empty description":                {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("")}, "MissingParameter"},
+		"tag for another resource type":    {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), TagSpecifications: tagSpecifications(types.ResourceTypeVpc, "a", "b")}, "InvalidParameterValue"},
+		"reserved tag":                     {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), TagSpecifications: tagSpecifications(types.ResourceTypeSecurityGroup, "aws:x", "b")}, "InvalidParameterValue"},
+		"no such VPC":                      {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), VpcId: aws.String("vpc-0123456789abcdef0")}, "InvalidVpcID.NotFound"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -149,20 +149,20 @@ func TestAuthorizeRefusals(t *testing.T) {
 		perms []types.IpPermission
 		want  string
 	}{
-		"exists":                     {[]types.IpPermission{tcpPermission(80, "10.0.0.0/8")}, "InvalidPermission.Duplicate"},
-		"exists, other description":  {[]types.IpPermission{described}, "InvalidPermission.Duplicate"},
-		"exists after clearing bits": {[]types.IpPermission{tcpPermission(80, "10.1.2.3/8")}, "InvalidPermission.Duplicate"},
-		"twice in one call":          {[]types.IpPermission{tcpPermission(81, "10.0.0.0/8"), tcpPermission(81, "10.9.9.9/8")}, "InvalidParameterValue"},
-		"one of two exists":          {[]types.IpPermission{tcpPermission(81, "10.0.0.0/8"), tcpPermission(80, "10.0.0.0/8")}, "InvalidPermission.Duplicate"},
-		"malformed block":            {[]types.IpPermission{tcpPermission(81, "10.0.0/8")}, "InvalidParameterValue"},
-		"ports missing":              {[]types.IpPermission{noPorts}, "InvalidParameterValue"},
-		"ports backwards":            {[]types.IpPermission{backwards}, "InvalidParameterValue"},
-		"unknown protocol":           {[]types.IpPermission{{IpProtocol: aws.String("xyz"), IpRanges: []types.IpRange{{CidrIp: aws.String("10.0.0.0/8")}}}}, "InvalidParameterValue"},
-		"no peer":                    {[]types.IpPermission{tcpPermission(81)}, "MissingParameter"},
-		"unknown group":              {[]types.IpPermission{securityGroupPermission(81, "sg-0123456789abcdef0")}, "InvalidGroup.NotFound"},
-		"group of another VPC":       {[]types.IpPermission{securityGroupPermission(81, stranger)}, "InvalidGroup.NotFound"},
-		"long description":           {[]types.IpPermission{long}, "InvalidParameterValue"},
-		"unknown prefix list":        {[]types.IpPermission{{IpProtocol: aws.String("-1"), PrefixListIds: []types.PrefixListId{{PrefixListId: aws.String("pl-0123456789abcdef0")}}}}, "InvalidPrefixListID.NotFound"},
+		"exists":                        {[]types.IpPermission{tcpPermission(80, "10.0.0.0/8")}, "InvalidPermission.Duplicate"},
+		"exists, other description":     {[]types.IpPermission{described}, "InvalidPermission.Duplicate"},
+		"exists, with host bits set":    {[]types.IpPermission{tcpPermission(80, "10.1.2.3/8")}, "InvalidPermission.Duplicate"},
+		"twice in one call":             {[]types.IpPermission{tcpPermission(81, "10.0.0.0/8"), tcpPermission(81, "10.9.9.9/8")}, "InvalidParameterValue"},
+		"one of two exists":             {[]types.IpPermission{tcpPermission(81, "10.0.0.0/8"), tcpPermission(80, "10.0.0.0/8")}, "InvalidPermission.Duplicate"},
+		"malformed block":               {[]types.IpPermission{tcpPermission(81, "10.0.0/8")}, "InvalidParameterValue"},
+		"ports missing":                 {[]types.IpPermission{noPorts}, "InvalidParameterValue"},
+		"first port above last port":    {[]types.IpPermission{backwards}, "InvalidParameterValue"},
+		"unknown protocol":              {[]types.IpPermission{{IpProtocol: aws.String("xyz"), IpRanges: []types.IpRange{{CidrIp: aws.String("10.0.0.0/8")}}}}, "InvalidParameterValue"},
+		"no peer":                       {[]types.IpPermission{tcpPermission(81)}, "MissingParameter"},
+		"unknown security group":        {[]types.IpPermission{securityGroupPermission(81, "sg-0123456789abcdef0")}, "InvalidGroup.NotFound"},
+		"security group of another VPC": {[]types.IpPermission{securityGroupPermission(81, stranger)}, "InvalidGroup.NotFound"},
+		"long description":              {[]types.IpPermission{long}, "InvalidParameterValue"},
+		"unknown prefix list":           {[]types.IpPermission{{IpProtocol: aws.String("-1"), PrefixListIds: []types.PrefixListId{{PrefixListId: aws.String("pl-0123456789abcdef0")}}}}, "InvalidPrefixListID.NotFound"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestRevoke(t *testing.T) {
 	checkCode(t, "", c.allowIngress(g, tcpPermission(80, "10.0.0.0/8", "11.0.0.0/8"), tcpPermission(81, "10.0.0.0/8")))
 	checkCode(t, "InvalidPermission.NotFound", c.revokeIngress(g, tcpPermission(80, "10.0.0.0/8"), tcpPermission(82, "10.0.0.0/8")))
 	if n := len(c.ingressRules(g)); n != 3 {
-		t.Errorf("a rejected call left %d rules of 3", n)
+		t.Errorf("want 3 rules after a rejected call, got %d", n)
 	}
 	checkCode(t, "", c.revokeIngress(g, tcpPermission(80, "10.1.1.1/8")))
 	if diff := cmp.Diff([]string{"tcp 80-80 11.0.0.0/8", "tcp 81-81 10.0.0.0/8"}, c.ingressRules(g)); diff != "" {
@@ -222,7 +222,7 @@ func TestRevoke(t *testing.T) {
 	}
 	revoked, err := c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &g, SecurityGroupRuleIds: ids})
 	if n := len(must(t, revoked, err).RevokedSecurityGroupRules); n != 2 || len(c.ingressRules(g)) != 0 {
-		t.Errorf("%d revoked, left %v", n, c.ingressRules(g))
+		t.Errorf("%d rules revoked, want 2; remaining rules: %v", n, c.ingressRules(g))
 	}
 	_, err = c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &g, SecurityGroupRuleIds: ids})
 	checkCode(t, "InvalidSecurityGroupRuleId.NotFound", err)
@@ -234,7 +234,7 @@ func TestRevoke(t *testing.T) {
 	checkCode(t, "", c.allowIngress(d, tcpPermission(80, "10.0.0.0/8")))
 	out, err := c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &d, IpPermissions: []types.IpPermission{tcpPermission(80, "10.0.0.0/8"), tcpPermission(82, "10.0.0.0/8")}})
 	if n := len(must(t, out, err).UnknownIpPermissions); n != 1 || len(c.ingressRules(d)) != 0 {
-		t.Errorf("%d unknown, left %v", n, c.ingressRules(d))
+		t.Errorf("%d unknown permissions, want 1; remaining rules: %v", n, c.ingressRules(d))
 	}
 
 	all := types.IpPermission{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}}}
@@ -320,19 +320,19 @@ func TestSecurityGroupFilters(t *testing.T) {
 		filters []types.Filter
 		want    []string
 	}{
-		"name with wildcard":  {[]types.Filter{newFilter("group-name", "web-*")}, []string{a, b}},
-		"tag":                 {[]types.Filter{newFilter("tag:team", "x")}, []string{a}},
-		"tag, either value":   {[]types.Filter{newFilter("tag:team", "x", "y")}, []string{a, b}},
-		"tag, case matters":   {[]types.Filter{newFilter("tag:Team", "x")}, nil},
-		"key":                 {[]types.Filter{newFilter("tag-key", "env")}, []string{a}},
-		"both":                {[]types.Filter{newFilter("tag:team", "*"), newFilter("tag:env", "test")}, []string{a}},
-		"peer block":          {[]types.Filter{newFilter("ip-permission.cidr", "10.0.0.0/8")}, []string{a}},
-		"peer group":          {[]types.Filter{newFilter("ip-permission.group-id", b)}, []string{a}},
-		"escaped character":   {[]types.Filter{newFilter("group-name", `\web-?`)}, []string{a, b}},
-		"escaped wildcard":    {[]types.Filter{newFilter("group-name", `web-\*`)}, nil},
-		"many wildcards":      {[]types.Filter{newFilter("group-name", strings.Repeat("*", 100)+strings.Repeat("?*", 6)+"x")}, nil},
-		"one character":       {[]types.Filter{newFilter("group-name", "web-?")}, []string{a, b}},
-		"group of all owners": {[]types.Filter{newFilter("vpc-id", vpc), newFilter("group-id", a, b)}, []string{a, b}},
+		"name with wildcard":         {[]types.Filter{newFilter("group-name", "web-*")}, []string{a, b}},
+		"tag":                        {[]types.Filter{newFilter("tag:team", "x")}, []string{a}},
+		"tag, either value":          {[]types.Filter{newFilter("tag:team", "x", "y")}, []string{a, b}},
+		"tag, case matters":          {[]types.Filter{newFilter("tag:Team", "x")}, nil},
+		"key":                        {[]types.Filter{newFilter("tag-key", "env")}, []string{a}},
+		"both":                       {[]types.Filter{newFilter("tag:team", "*"), newFilter("tag:env", "test")}, []string{a}},
+		"peer block":                 {[]types.Filter{newFilter("ip-permission.cidr", "10.0.0.0/8")}, []string{a}},
+		"peer security group":        {[]types.Filter{newFilter("ip-permission.group-id", b)}, []string{a}},
+		"escaped character":          {[]types.Filter{newFilter("group-name", `\web-?`)}, []string{a, b}},
+		"escaped wildcard":           {[]types.Filter{newFilter("group-name", `web-\*`)}, nil},
+		"many wildcards":             {[]types.Filter{newFilter("group-name", strings.Repeat("*", 100)+strings.Repeat("?*", 6)+"x")}, nil},
+		"one character":              {[]types.Filter{newFilter("group-name", "web-?")}, []string{a, b}},
+		"VPC and security group IDs": {[]types.Filter{newFilter("vpc-id", vpc), newFilter("group-id", a, b)}, []string{a, b}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

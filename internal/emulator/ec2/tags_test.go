@@ -24,7 +24,7 @@ func (c harness) tagLines(id string) []string {
 	return lines
 }
 
-func TestTags(t *testing.T) {
+func TestCreateTags(t *testing.T) {
 	c, ctx := newHarness(t), t.Context()
 	vpc := c.createVPC("10.0.0.0/16")
 	a, b := c.createSecurityGroup(vpc, "a", "k", "v"), c.createSecurityGroup(vpc, "b")
@@ -61,13 +61,13 @@ func TestDeleteTags(t *testing.T) {
 		del  []types.Tag
 		want []string
 	}{
-		"by key":            {[]types.Tag{{Key: aws.String("a")}}, []string{"b=", "c=3"}},
-		"equal value":       {[]types.Tag{{Key: aws.String("a"), Value: aws.String("1")}}, []string{"b=", "c=3"}},
-		"another value":     {[]types.Tag{{Key: aws.String("a"), Value: aws.String("2")}}, []string{"a=1", "b=", "c=3"}},
-		"empty value":       {[]types.Tag{{Key: aws.String("b"), Value: aws.String("")}}, []string{"a=1", "c=3"}},
-		"empty, has value":  {[]types.Tag{{Key: aws.String("a"), Value: aws.String("")}}, []string{"a=1", "b=", "c=3"}},
-		"unknown key":       {[]types.Tag{{Key: aws.String("x")}}, []string{"a=1", "b=", "c=3"}},
-		"no tags: all gone": {nil, nil},
+		"by key":                               {[]types.Tag{{Key: aws.String("a")}}, []string{"b=", "c=3"}},
+		"equal value":                          {[]types.Tag{{Key: aws.String("a"), Value: aws.String("1")}}, []string{"b=", "c=3"}},
+		"another value":                        {[]types.Tag{{Key: aws.String("a"), Value: aws.String("2")}}, []string{"a=1", "b=", "c=3"}},
+		"empty value":                          {[]types.Tag{{Key: aws.String("b"), Value: aws.String("")}}, []string{"a=1", "c=3"}},
+		"empty value, but the tag has a value": {[]types.Tag{{Key: aws.String("a"), Value: aws.String("")}}, []string{"a=1", "b=", "c=3"}},
+		"unknown key":                          {[]types.Tag{{Key: aws.String("x")}}, []string{"a=1", "b=", "c=3"}},
+		"no tags: all tags are deleted":        {nil, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

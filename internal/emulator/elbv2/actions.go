@@ -16,18 +16,20 @@ var (
 	protocolPattern = regexp.MustCompile(`^(HTTPS?|#\{protocol\})$`)
 )
 
-// actionScope identifies the load balancer, the listener protocol and the rule to which actions belong.
+// actionScope contains the load balancer, the listener protocol and the rule for which actions are checked.
 type actionScope struct {
 	partition *store.Partition
 	lb        *store.LoadBalancer
 	protocol  types.ProtocolEnum // protocol of the listener
-	// replacedRule is the rule whose actions are replaced, nil for a new rule. The new actions may use its client secret.
+	// replacedRule is the rule whose actions the new actions replace, or nil for a new rule. The new actions may use the
+	// client secret of this rule.
 	replacedRule *store.Rule
-	// isDefault is set if these are the default actions of a listener.
+	// isDefault is set for the default actions of a listener.
 	isDefault bool
 }
 
-// validateActions checks the constraints of the API model on the actions in the request member with this name.
+// validateActions checks that actions satisfy the constraints of the API model. member is the name of the request member
+// that contains them.
 func (s *validation) validateActions(member string, actions []types.Action) {
 	for i, a := range actions {
 		at := fmt.Sprintf("%s.%d.member.", member, i+1)
@@ -51,8 +53,8 @@ func (s *validation) validateActions(member string, actions []types.Action) {
 	}
 }
 
-// checkActions checks the actions of a rule or listener and returns them in the form in which AWS returns them, except that
-// they include the client secret.
+// checkActions checks the actions of a rule or listener. It returns them in the form in which AWS returns them, but with the
+// client secret.
 func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
 	if len(in) == 0 {
 		return nil, validationError(store.Unproven, "An action must be specified")
@@ -85,7 +87,8 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 	return out, s.checkForwardTargetGroups(sc, out)
 }
 
-// orderActions returns the actions sorted by the member Order, which is required if there are several actions.
+// orderActions returns the actions sorted by the member Order. If there are several actions, each must have a different
+// order.
 func orderActions(in []types.Action) ([]types.Action, error) {
 	if len(in) == 1 {
 		return in, nil
@@ -109,8 +112,8 @@ func isRouting(t types.ActionTypeEnum) bool {
 	return t == types.ActionTypeEnumForward || t == types.ActionTypeEnumRedirect || t == types.ActionTypeEnumFixedResponse
 }
 
-// checkActionTypes requires exactly one routing action, at the end, and at most one
-// authentication and one validation before it.
+// checkActionTypes returns an error unless the last action is the only routing action (forward, redirect or fixed response).
+// Before it, there may be one authentication action and one JWT validation action.
 func checkActionTypes(actions []types.Action) error {
 	routing, auth, jwt := 0, 0, 0
 	for _, a := range actions {
@@ -161,7 +164,7 @@ func checkActionConfig(a types.Action) error {
 	return nil
 }
 
-// checkAction checks one action and fills in its stored form.
+// checkAction checks one action, and adds its configuration to stored in the form in which AWS returns it.
 func (s *listeners) checkAction(sc actionScope, a types.Action, stored *types.Action) (err error) {
 	if !isRouting(a.Type) && sc.protocol != types.ProtocolEnumHttps {
 		return store.Errorf(store.Unproven, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)

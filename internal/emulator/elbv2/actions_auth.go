@@ -17,7 +17,7 @@ const (
 	// Defaults of authentication actions.
 	defaultSessionCookie     = "AWSELBAuthSessionCookie"
 	defaultScope             = "openid"
-	defaultSessionTimeout    = 604800 // seconds, which is also the maximum
+	defaultSessionTimeout    = 604800 // in seconds; also the maximum
 	defaultOnUnauthenticated = "authenticate"
 
 	maxExtraParams       = 10
@@ -26,9 +26,9 @@ const (
 	maxJWTValuesPerClaim = 10
 )
 
-var userPoolPattern = regexp.MustCompile(`^arn:aws[a-z-]*:cognito-idp:([a-z0-9-]+):\d{12}:userpool/[\w-]+$`)
+var userPoolARNPattern = regexp.MustCompile(`^arn:aws[a-z-]*:cognito-idp:([a-z0-9-]+):\d{12}:userpool/[\w-]+$`)
 
-func checkSession(timeout *int64, params map[string]string) error {
+func checkAuthenticationSettings(timeout *int64, params map[string]string) error {
 	if timeout != nil && (*timeout < 1 || *timeout > defaultSessionTimeout) {
 		return validationError(store.Unproven, "The session timeout '%d' must be between '1-%d' inclusive", *timeout, defaultSessionTimeout)
 	}
@@ -68,7 +68,7 @@ func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.Aut
 	if store.Value(o.ClientId) == "" {
 		return nil, validationError(store.Unproven, "A client ID must be specified")
 	}
-	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
+	if err := checkAuthenticationSettings(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
 		return nil, err
 	}
 	secret := o.ClientSecret
@@ -100,7 +100,7 @@ func timeoutOrDefault(t *int64) *int64 {
 	return new(*t)
 }
 
-// existingClientSecret returns the client secret of the rule whose actions are replaced, or nil if it has none.
+// existingClientSecret returns the OIDC client secret of the rule whose actions are replaced, or nil if there is none.
 func existingClientSecret(sc actionScope) *string {
 	if sc.replacedRule == nil {
 		return nil
@@ -114,7 +114,7 @@ func existingClientSecret(sc actionScope) *string {
 }
 
 func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*types.AuthenticateCognitoActionConfig, error) {
-	m := userPoolPattern.FindStringSubmatch(store.Value(o.UserPoolArn))
+	m := userPoolARNPattern.FindStringSubmatch(store.Value(o.UserPoolArn))
 	if m == nil {
 		return nil, store.Errorf(store.Unproven, codeAction, "The user pool ARN '%s' is not valid", store.Value(o.UserPoolArn))
 	}
@@ -124,7 +124,7 @@ func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*typ
 	if store.Value(o.UserPoolClientId) == "" || store.Value(o.UserPoolDomain) == "" {
 		return nil, validationError(store.Unproven, "A user pool client ID and a user pool domain must be specified")
 	}
-	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
+	if err := checkAuthenticationSettings(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
 		return nil, err
 	}
 	return &types.AuthenticateCognitoActionConfig{

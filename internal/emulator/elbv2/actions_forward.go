@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// checkForward checks a forward action and its target groups, and fills in its stored form.
+// checkForward checks a forward action and its target groups, and adds its configuration to stored in the form in which AWS
+// returns it.
 func (s *listeners) checkForward(sc actionScope, a types.Action, stored *types.Action) error {
 	tuples, sticky, err := targetGroupTuples(a)
 	if err != nil {
@@ -60,8 +61,8 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, stored *types.A
 	return nil
 }
 
-// targetGroupTuples returns the target groups of an action, from the forward config or the
-// top-level target group.
+// targetGroupTuples returns the target groups and the target group stickiness of a forward action. They come from the member
+// ForwardConfig, or else from the member TargetGroupArn, which has no stickiness.
 func targetGroupTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetGroupStickinessConfig, error) {
 	if a.ForwardConfig == nil {
 		return []types.TargetGroupTuple{{TargetGroupArn: a.TargetGroupArn}}, nil, nil
@@ -115,8 +116,8 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 	return nil
 }
 
-// checkTargetGroupStickiness checks the target group stickiness of an action. On a Network Load Balancer, the stickiness has
-// no duration.
+// checkTargetGroupStickiness checks the target group stickiness of an action that forwards to groups. sticky is nil if the
+// action does not set it. Only an ALB requires a duration.
 func checkTargetGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
 	on := sticky != nil && store.Value(sticky.Enabled)
 	if on && sticky.DurationSeconds == nil && sc.lb.IsALB() {
@@ -142,8 +143,8 @@ func checkTargetGroupStickiness(sc actionScope, sticky *types.TargetGroupStickin
 	return nil
 }
 
-// checkTargetGroupCompatibility checks that VPC, address type and protocols of the target groups are compatible with the
-// listener.
+// checkTargetGroupCompatibility checks that the VPC, the IP address type and the protocol of each target group are
+// compatible with the listener.
 func checkTargetGroupCompatibility(sc actionScope, groups []*store.TargetGroup) error {
 	var foreign, unfit []string
 	for _, g := range groups {
@@ -172,7 +173,7 @@ func checkTargetGroupCompatibility(sc actionScope, groups []*store.TargetGroup) 
 	return nil
 }
 
-// canForward reports whether a listener may forward to a target group.
+// canForward reports whether a listener can forward to a target group with the protocol and the target type of g.
 func canForward(sc actionScope, g *store.TargetGroup) bool {
 	if g.Type == types.TargetTypeEnumLambda {
 		return isHTTP(sc.protocol)
@@ -194,13 +195,15 @@ func canForward(sc actionScope, g *store.TargetGroup) bool {
 	return slices.Contains(allowed[sc.protocol], g.Protocol)
 }
 
-// checkForwardTargetGroups checks the target groups that the actions would attach to the load balancer.
+// checkForwardTargetGroups checks the target groups to which the actions of a rule forward. A target group can be attached
+// to only one load balancer, and the load balancer has quotas of target groups and targets. A rule with target groups of
+// protocol version HTTP2 or GRPC can have no other action.
 func (s *listeners) checkForwardTargetGroups(sc actionScope, actions []types.Action) error {
 	st := sc.partition.ELB
 	var taken, versioned []string
 	var joining []*store.TargetGroup
 	unique := map[string]bool{}
-	st.EachRuleOf(sc.lb.ARN, func(r *store.Rule) {
+	st.EachRuleOfLoadBalancer(sc.lb.ARN, func(r *store.Rule) {
 		if r != sc.replacedRule {
 			store.EachForwardedTargetGroup(r.Actions, func(arn string) { unique[arn] = true })
 		}
@@ -234,8 +237,8 @@ func (s *listeners) checkForwardTargetGroups(sc actionScope, actions []types.Act
 	return s.checkLoadBalancerTargets(st, sc.lb, joining, 0, nil)
 }
 
-// describeActions returns actions in the form in which AWS returns them: without secrets, and with target groups in no
-// particular order.
+// describeActions returns actions in the form in which AWS returns them, without client secrets. The target groups are in
+// random order.
 func (s *listeners) describeActions(in []types.Action) []types.Action {
 	out := make([]types.Action, 0, len(in))
 	for _, a := range in {

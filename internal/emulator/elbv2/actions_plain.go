@@ -18,8 +18,8 @@ const (
 	placeholderQuery    = "#{query}"
 )
 
-// checkRedirect checks a redirect, and fills in placeholders for missing fields. A redirect
-// must change protocol, host, port or path.
+// checkRedirect checks a redirect action, and returns it with placeholders for missing members. A redirect must change the
+// protocol, host, port or path.
 func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.RedirectActionConfig, error) {
 	out := &types.RedirectActionConfig{StatusCode: r.StatusCode}
 	for _, f := range []struct {
@@ -52,7 +52,7 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 	return out, nil
 }
 
-// isValidRedirectPath reports whether a path begins with a slash and has each placeholder at most once.
+// isValidRedirectPath reports whether a path begins with a slash and contains each placeholder at most once.
 func isValidRedirectPath(path string) bool {
 	for _, placeholder := range []string{"#{path}", placeholderHost, placeholderPort} {
 		if strings.Count(path, placeholder) > 1 {

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// TestEmptyAnswersAreEmptyLists checks that responses have an element for each empty list. The SDK decodes an empty
+// TestResponsesContainEmptyLists checks that responses contain an element for each empty list. The SDK decodes an empty
 // element as an empty list, but a missing element as nil.
-func TestEmptyAnswersAreEmptyLists(t *testing.T) {
+func TestResponsesContainEmptyLists(t *testing.T) {
 	r := newHarness(t)
 	checkEmpty(t, "LoadBalancers", must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers)
 	checkEmpty(t, "TargetGroups", must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(t).TargetGroups)
@@ -56,21 +56,21 @@ func TestHealthCheckPortOfUnregisteredTarget(t *testing.T) {
 func TestOnlyDescribeTargetGroupsHasLoadBalancerARNs(t *testing.T) {
 	r := newHarness(t)
 	if g := r.createTargetGroup("web"); g.LoadBalancerArns != nil {
-		t.Errorf("a new target group has load balancers %q", g.LoadBalancerArns)
+		t.Errorf("CreateTargetGroup returns LoadBalancerArns %q", g.LoadBalancerArns)
 	}
 	g := r.createTargetGroup("web") // returns the existing target group
 	if g.LoadBalancerArns != nil {
-		t.Errorf("an existing target group has load balancers %q in the answer of a create operation", g.LoadBalancerArns)
+		t.Errorf("CreateTargetGroup returns LoadBalancerArns %q for an existing target group", g.LoadBalancerArns)
 	}
 	changed := must(r.elb.ModifyTargetGroup(r.ctx, &elb.ModifyTargetGroupInput{TargetGroupArn: g.TargetGroupArn, HealthCheckPath: aws.String("/ok")}))(t)
 	if got := changed.TargetGroups[0].LoadBalancerArns; got != nil {
-		t.Errorf("a modified target group has load balancers %q", got)
+		t.Errorf("ModifyTargetGroup returns LoadBalancerArns %q", got)
 	}
 	listed := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{Names: []string{"web"}}))(t)
 	checkEmpty(t, "LoadBalancerArns", listed.TargetGroups[0].LoadBalancerArns)
 }
 
-func TestTargetGroupsThatDoNotExist(t *testing.T) {
+func TestDescribeMissingTargetGroups(t *testing.T) {
 	r := newHarness(t)
 	lb, g := r.createALB("web"), r.createTargetGroup("web")
 	_, err := r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{LoadBalancerArn: lb.LoadBalancerArn})
@@ -157,7 +157,7 @@ func TestProtocolVersionNeedsHTTPS(t *testing.T) {
 	}
 }
 
-func TestARNsOfAnotherRegion(t *testing.T) {
+func TestARNsOfAnotherRegionAreRejected(t *testing.T) {
 	r := newHarness(t)
 	lb, g := r.createALB("web"), r.createTargetGroup("web")
 	l := r.createListener(lb.LoadBalancerArn, 80, forwardActions(g.TargetGroupArn))
@@ -248,7 +248,7 @@ func TestErrorMessages(t *testing.T) {
 			rule(l.ListenerArn, redirectActions(types.RedirectActionConfig{StatusCode: "HTTP_301"})),
 			"InvalidLoadBalancerAction", "The redirect configuration is not valid because it creates a loop.",
 		},
-		"two client secrets": {
+		"new and existing client secret": {
 			rule(secure.ListenerArn, append(twice, ordered(fixedResponseActions("404"), 2)...)),
 			"InvalidLoadBalancerAction", "You cannot both specify a client secret and set UseExistingClientSecret to true",
 		},
@@ -257,7 +257,7 @@ func TestErrorMessages(t *testing.T) {
 			"ValidationError", "at 'actions.1.member.redirectConfig.path' failed to satisfy constraint: Member must have length less than or equal to 128",
 		},
 		"security group of another VPC": {groups(lb.LoadBalancerArn, group), "InvalidConfigurationRequest", "Security group '" + group + "' does not belong to VPC '" + r.vpc + "'"},
-		"security groups of a Network Load Balancer without": {
+		"security groups of an NLB created without security groups": {
 			groups(net.LoadBalancerArn, r.securityGroupID), "InvalidConfigurationRequest",
 			"You cannot set security groups on a Network Load Balancer which was created without any security groups.",
 		},
@@ -267,7 +267,7 @@ func TestErrorMessages(t *testing.T) {
 				return err
 			}(), "InvalidConfigurationRequest", "All subnets must belong to the same VPC: '" + r.vpc + "'",
 		},
-		"stickiness of Gateway Load Balancers": {
+		"stickiness type of Gateway Load Balancers": {
 			func() error {
 				_, err := r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{
 					TargetGroupArn: g.TargetGroupArn, Attributes: []types.TargetGroupAttribute{{Key: aws.String("stickiness.type"), Value: aws.String("source_ip_dest_ip")}},

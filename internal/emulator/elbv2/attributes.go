@@ -11,8 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// attribute is an attribute of a load balancer, target group or listener, with its initial value and the validation
-// of new values.
+// attribute is an attribute of load balancers, target groups or listeners. check returns an error if a new value is invalid.
 type attribute struct {
 	key          string
 	initialValue string
@@ -21,12 +20,14 @@ type attribute struct {
 
 var attributeKeyPattern = regexp.MustCompile(`^[a-zA-Z0-9._]+$`)
 
-// attributeSetting is a key and a value in the request of a modify operation.
+// attributeSetting is an attribute in a request to modify attributes. key and value are nil if the request does not contain
+// them.
 type attributeSetting struct {
 	key, value *string
 }
 
-// validateAttributes checks the constraints of the API model on a list of attributes.
+// validateAttributes checks that a list of attributes satisfies the constraints of the API model. limit is the maximum
+// number of attributes.
 func (s *validation) validateAttributes(in []attributeSetting, limit int) {
 	s.checkCount("attributes", len(in), 1, limit)
 	for i, a := range in {
@@ -37,16 +38,17 @@ func (s *validation) validateAttributes(in []attributeSetting, limit int) {
 	}
 }
 
-// attributeSchema lists the attributes of a type of resource, and determines the subset that applies to one resource.
+// attributeSchema contains the attributes of a type of resource. isSupported reports whether one particular resource has an
+// attribute.
 type attributeSchema struct {
-	title       string // name of the type of resource at the beginning of messages: "Load balancer", "Target group", "Listener"
+	title       string // type of resource at the beginning of error messages, such as "Load balancer"
 	attributes  []attribute
 	isSupported func(key string) bool
-	// unsupportedError returns the error for a key that exists but does not apply to the resource.
+	// unsupportedError returns the error for an attribute that the resource does not have.
 	unsupportedError func(key string) error
 }
 
-// find returns the attribute with a key.
+// find returns the attribute with a key, and whether it exists.
 func (sp attributeSchema) find(key string) (attribute, bool) {
 	for _, a := range sp.attributes {
 		if a.key == key {
@@ -56,8 +58,7 @@ func (sp attributeSchema) find(key string) (attribute, bool) {
 	return attribute{}, false
 }
 
-// merge returns a copy of the attributes with the settings applied, or the error of the first
-// invalid setting.
+// merge returns a copy of have with the attributes in a request applied, or the error for the first invalid attribute.
 func (sp attributeSchema) merge(have map[string]string, in []attributeSetting) (map[string]string, error) {
 	next := map[string]string{}
 	maps.Copy(next, have)
@@ -83,7 +84,7 @@ func (sp attributeSchema) merge(have map[string]string, in []attributeSetting) (
 	return next, nil
 }
 
-// initialValues returns the attributes of a new resource.
+// initialValues returns the initial values of the attributes that the resource has.
 func (sp attributeSchema) initialValues() map[string]string {
 	out := map[string]string{}
 	for _, a := range sp.attributes {

@@ -17,11 +17,10 @@ var (
 	iamARNPattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):server-certificate/.+$`)
 )
 
-// hasQualifiedName reports whether a certificate is for a fully-qualified domain name, which AWS requires: "such as
-// www.example.com or an apex domain name such as example.com", or such a name with an asterisk as its leftmost
-// label. So a name needs a dot, and "default" and "*" are not valid. AWS does not document which names of a
-// certificate it checks; here one qualified name is enough, because clients ignore the common name if there are
-// alternative names.
+// hasQualifiedName reports whether a certificate is for a fully qualified domain name, which AWS requires. Such a name
+// contains a dot, and its leftmost label may be an asterisk: "www.example.com", "example.com" and "*.example.com", but not
+// "default" or "*". AWS does not document which names of a certificate it checks. Here one fully qualified name is enough,
+// because clients ignore the common name if there are alternative names.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/https-listener-certificates.html
 func hasQualifiedName(cert *store.Certificate) bool {
 	return slices.ContainsFunc(append([]string{cert.Domain}, cert.Names...), func(name string) bool {
@@ -30,8 +29,8 @@ func hasQualifiedName(cert *store.Certificate) bool {
 	})
 }
 
-// checkCertificate returns an error unless a listener may use a certificate. Server certificates of
-// IAM are not checked, because the emulator does not have them.
+// checkCertificate returns an error unless a listener can use the certificate with an ARN. It accepts all ARNs of IAM server
+// certificates, because the emulator does not have these certificates.
 func checkCertificate(p *store.Partition, c *store.Call, arn string) error {
 	if iamARNPattern.MatchString(arn) {
 		return nil
@@ -57,8 +56,8 @@ func isSupportedKey(k acmtypes.KeyAlgorithm) bool {
 	}, k)
 }
 
-// certificateOfRequest returns the ARN of the certificate in a request. given reports whether the request has a certificate.
-// Several certificates are an error.
+// certificateOfRequest returns the ARN of the certificate in a request. given is false if the request contains no
+// certificate. More than one certificate is an error.
 func certificateOfRequest(in []types.Certificate) (arn string, given bool, err error) {
 	for _, c := range in {
 		if c.IsDefault != nil {
@@ -74,7 +73,7 @@ func certificateOfRequest(in []types.Certificate) (arn string, given bool, err e
 	return store.Value(in[0].CertificateArn), true, nil
 }
 
-// AddListenerCertificates adds a certificate to the list for SNI, unless it is already in the list.
+// AddListenerCertificates adds a certificate to the SNI list of a listener, unless the list contains it.
 func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCertificatesInput) (*elb.AddListenerCertificatesOutput, error) {
 	var sh validation
 	sh.checkPresent("listenerArn", in.ListenerArn != nil)
@@ -87,7 +86,7 @@ func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCe
 	if err != nil {
 		return nil, err
 	}
-	if !isSecure(l.Protocol) {
+	if !usesCertificates(l.Protocol) {
 		return nil, validationError(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
 	}
 	arn, given, err := certificateOfRequest(in.Certificates)
@@ -118,7 +117,7 @@ func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCe
 	return &elb.AddListenerCertificatesOutput{Certificates: []types.Certificate{{CertificateArn: new(arn), IsDefault: new(false)}}}, nil
 }
 
-// RemoveListenerCertificates removes certificates from the list for SNI.
+// RemoveListenerCertificates removes certificates from the SNI list of a listener.
 func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveListenerCertificatesInput) (*elb.RemoveListenerCertificatesOutput, error) {
 	var sh validation
 	sh.checkPresent("listenerArn", in.ListenerArn != nil)
@@ -142,8 +141,8 @@ func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveList
 	return &elb.RemoveListenerCertificatesOutput{}, nil
 }
 
-// DescribeListenerCertificates lists the default certificate and the list for SNI. A certificate in both lists is
-// returned twice.
+// DescribeListenerCertificates lists the default certificate and the SNI list of a listener. A default certificate that is
+// also in the SNI list is returned twice.
 func (s *listeners) DescribeListenerCertificates(c *store.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
 	if err := requiredError("listenerArn", in.ListenerArn != nil); err != nil {
 		return nil, err

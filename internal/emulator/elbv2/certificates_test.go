@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// TestCertificateNeedsFullyQualifiedDomainName checks that a listener accepts only certificates for a fully
-// qualified domain name, which may begin with an asterisk.
+// TestCertificateNeedsFullyQualifiedDomainName checks which certificates have a fully qualified domain name. The name may
+// begin with an asterisk.
 func TestCertificateNeedsFullyQualifiedDomainName(t *testing.T) {
 	for _, c := range []struct {
 		domain string

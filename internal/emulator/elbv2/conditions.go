@@ -33,12 +33,12 @@ var (
 	valuePattern      = regexp.MustCompile(`^[\x20-\x7e]*$`)
 )
 
-// conditionFields returns the condition fields in the order in which AWS's error message lists them.
+// conditionFields returns the condition fields in the order in which AWS lists them in an error message.
 func conditionFields() []string {
 	return []string{fieldPath, fieldHost, fieldHeader, fieldMethod, fieldQuery, fieldSource}
 }
 
-// conditionConfigName returns the name of the request member with the values of a condition field.
+// conditionConfigName returns the name of the request member that contains the values of a condition field.
 func conditionConfigName(field string) string {
 	switch field {
 	case fieldHost:
@@ -55,12 +55,12 @@ func conditionConfigName(field string) string {
 	return "SourceIpConfig"
 }
 
-// conditionsBudget counts values and wildcards, because AWS limits their number in all conditions of a rule together.
-type conditionsBudget struct {
+// conditionCounts contains the number of values and wildcards in all conditions of a rule, because AWS limits these totals.
+type conditionCounts struct {
 	valueCount, wildcardCount int
 }
 
-// checkConditions checks the conditions of a rule on an ALB and returns them in the form in which AWS returns them.
+// checkConditions checks the conditions of an ALB rule, and returns them in the form in which AWS returns them.
 func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondition, error) {
 	var sh validation
 	for i, c := range in {
@@ -72,7 +72,7 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 	if len(in) == 0 {
 		return nil, validationError(store.Unproven, "A condition must be specified")
 	}
-	var budget conditionsBudget
+	var budget conditionCounts
 	seen := map[string]bool{}
 	out := make([]types.RuleCondition, 0, len(in))
 	for _, c := range in {
@@ -102,7 +102,7 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 	return out, nil
 }
 
-// checkConditionMembers checks that a condition has the request members for its field, and no others.
+// checkConditionMembers checks that a condition has exactly the request members for its field.
 func checkConditionMembers(c types.RuleCondition, field string) error {
 	configs := map[string]bool{
 		fieldHost: c.HostHeaderConfig != nil, fieldPath: c.PathPatternConfig != nil, fieldHeader: c.HttpHeaderConfig != nil,
@@ -140,7 +140,9 @@ func exactlyOneError(field string) error {
 	return validationError(store.Unproven, "You must provide exactly one of the following: ['Values' 'RegexValues'] for config of type '%s'", conditionConfigName(field))
 }
 
-func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (types.RuleCondition, error) {
+// checkCondition checks the values of a condition and returns it in the form in which AWS returns it. It adds the number of
+// values and wildcards to b.
+func checkCondition(c types.RuleCondition, field string, b *conditionCounts) (types.RuleCondition, error) {
 	out := types.RuleCondition{Field: new(field), Values: []string{}}
 	values, regexes := c.Values, c.RegexValues
 	switch field {
@@ -193,11 +195,12 @@ func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (t
 	return out, nil
 }
 
-// cloneNonNil copies a list. The copy of nil is an empty list, as in AWS's answers.
+// cloneNonNil returns a copy of a list. The copy of nil is an empty list, as in AWS's responses.
 func cloneNonNil(in []string) []string { return append([]string{}, in...) }
 
-// checkPatterns checks the values or regular expressions of a field that supports both.
-func checkPatterns(field string, values, regexes []string, b *conditionsBudget, check func(string) error) error {
+// checkPatterns checks the values or the regular expressions of a condition field that supports both. check checks one
+// value. The function adds the number of values and wildcards to b.
+func checkPatterns(field string, values, regexes []string, b *conditionCounts, check func(string) error) error {
 	if len(values) > 0 && len(regexes) > 0 || values == nil && regexes == nil {
 		return exactlyOneError(field)
 	}
@@ -228,8 +231,7 @@ func checkPatterns(field string, values, regexes []string, b *conditionsBudget, 
 	return nil
 }
 
-// checkRegex checks a regular expression. AWS supports the syntax of RE2
-// without Unicode classes.
+// checkRegex returns an error unless AWS supports the regular expression v: the RE2 syntax without Unicode classes.
 func checkRegex(v string) error {
 	if _, err := regexp.Compile(v); err != nil || strings.Contains(v, `\p`) || strings.Contains(v, `\P`) {
 		return validationError(store.Unproven, "The regular expression '%s' is not valid", v)
@@ -237,7 +239,7 @@ func checkRegex(v string) error {
 	return nil
 }
 
-// checkValueLength returns an error for a condition value that is longer than the limit.
+// checkValueLength returns an error if a condition value has more than limit bytes.
 func checkValueLength(field, v string, limit int) error {
 	if len(v) > limit {
 		return validationError(store.Unproven, "Condition value for '%s' cannot contain more than %d characters", field, limit)
@@ -249,8 +251,8 @@ func badCharacterError(v string) error {
 	return validationError(store.Unproven, "Condition value '%s' contains a character that is not valid", v)
 }
 
-// checkHostValue checks a value of a host condition. It must have at least one dot, and only letters or wildcards after
-// the last dot.
+// checkHostValue checks a value of a host-header condition. It must contain a dot, and only letters or wildcards after the
+// last dot.
 func checkHostValue(v string) error {
 	if !hostPattern.MatchString(v) || !hostSuffixPattern.MatchString(v) {
 		return badCharacterError(v)
@@ -282,7 +284,7 @@ func checkHeaderName(name string) error {
 	return nil
 }
 
-func checkMethods(values []string, b *conditionsBudget) error {
+func checkMethods(values []string, b *conditionCounts) error {
 	if len(values) == 0 {
 		return validationError(store.Unproven, "A condition value must be specified")
 	}
@@ -298,7 +300,7 @@ func checkMethods(values []string, b *conditionsBudget) error {
 	return nil
 }
 
-func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionsBudget) ([]types.QueryStringKeyValuePair, error) {
+func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionCounts) ([]types.QueryStringKeyValuePair, error) {
 	if len(pairs) == 0 {
 		return nil, validationError(store.Unproven, "A condition value must be specified")
 	}
@@ -322,7 +324,7 @@ func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionsBudget) ([]t
 	return out, nil
 }
 
-// countQueryWildcards counts the wildcards of a value that no backslash escapes.
+// countQueryWildcards counts the wildcards in a value, except wildcards after a backslash.
 func countQueryWildcards(v string) int {
 	n := 0
 	for i := 0; i < len(v); i++ {
@@ -336,7 +338,7 @@ func countQueryWildcards(v string) int {
 	return n
 }
 
-func checkSourceIPs(c *types.SourceIpConditionConfig, b *conditionsBudget) error {
+func checkSourceIPs(c *types.SourceIpConditionConfig, b *conditionCounts) error {
 	if c.IpAddressType != "" {
 		return validationError(store.Unproven, "The 'IpAddressType' field of 'SourceIpConfig' is only supported for listeners of Network Load Balancers")
 	}

@@ -2,7 +2,7 @@ package elbv2
 
 import "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 
-// Error codes of several operations. Other codes are in the functions that return them.
+// Error codes that several operations return. Other codes are in the functions that return them.
 const (
 	codeValidation    = "ValidationError"
 	codeConfiguration = "InvalidConfigurationRequest"

@@ -31,7 +31,7 @@ import (
 
 const region = "us-west-2"
 
-// harness is an emulator with a VPC, which tests call with the SDK in memory.
+// harness is an emulator in memory with a VPC, and SDK clients that call it.
 type harness struct {
 	t     *testing.T
 	ctx   context.Context
@@ -44,13 +44,13 @@ type harness struct {
 	acm *acm.Client
 
 	vpc             string
-	subnets         []string // public, zones a, b, c
+	subnets         []string // public subnets in the availability zones a, b and c
 	securityGroupID string
-	instances       []string // one in each subnet
+	instances       []string // IDs; one instance in each subnet
 }
 
-// newHarness creates a VPC with an internet gateway and an IPv6 block, three subnets, a security group, and an
-// instance in each subnet.
+// newHarness starts an emulator and creates a VPC with an internet gateway and an IPv6 block, three subnets, a security
+// group, and an instance in each subnet.
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -95,13 +95,14 @@ func (r *harness) createSecurityGroup(name string) string {
 	return *out.GroupId
 }
 
-// createALB creates an internet-facing ALB.
+// createALB creates an internet-facing ALB in the first two subnets, with the harness's security group.
 func (r *harness) createALB(name string) types.LoadBalancer {
 	r.t.Helper()
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.subnets[:2], SecurityGroups: []string{r.securityGroupID}}))(r.t)
 	return out.LoadBalancers[0]
 }
 
+// createNLB creates an internet-facing NLB in the first two subnets. groups are the IDs of its security groups.
 func (r *harness) createNLB(name string, groups ...string) types.LoadBalancer {
 	r.t.Helper()
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
@@ -110,7 +111,8 @@ func (r *harness) createNLB(name string, groups ...string) types.LoadBalancer {
 	return out.LoadBalancers[0]
 }
 
-// createTargetGroup creates a target group of type ip and protocol HTTP. edit changes the request.
+// createTargetGroup creates a target group with target type "ip", protocol HTTP and port 80. The functions in edit change
+// the request.
 func (r *harness) createTargetGroup(name string, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
 	r.t.Helper()
 	return must(r.elb.CreateTargetGroup(r.ctx, r.targetGroupInput(name, edit...)))(r.t).TargetGroups[0]
@@ -163,7 +165,8 @@ func (r *harness) createRule(listener *string, priority int32, path string, acti
 	return out.Rules[0]
 }
 
-// importCertificate imports a self-signed certificate.
+// importCertificate imports a self-signed certificate and returns its ARN. The key is an EC key if ec is set, else an RSA
+// key.
 func (r *harness) importCertificate(ec bool, names ...string) string {
 	r.t.Helper()
 	var key any
@@ -201,7 +204,7 @@ func (r *harness) importCertificate(ec bool, names ...string) string {
 	return *out.CertificateArn
 }
 
-// must returns a function that returns the result, or fails the test if there is an error.
+// must returns a function that returns v. If err is not nil, this function fails the test.
 func must[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -212,7 +215,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// checkError checks the code of an error and that its message contains a text.
+// checkError fails the test unless err has an AWS error code and its message contains a text.
 func checkError(t *testing.T, err error, code, message string) {
 	t.Helper()
 	var api smithy.APIError
@@ -224,7 +227,7 @@ func checkError(t *testing.T, err error, code, message string) {
 	}
 }
 
-// checkState checks the invariants of the emulator state at the end of a test.
+// checkState fails the test if the emulator state violates an invariant.
 func (r *harness) checkState() {
 	r.t.Helper()
 	r.em.Store().Lock()

@@ -18,7 +18,7 @@ const (
 	attrSecondaryIPs       = "secondary_ips.auto_assigned.per_subnet"
 )
 
-// loadBalancerAttributes lists the attributes of both types of load balancers.
+// loadBalancerAttributes returns the attributes of ALBs and NLBs.
 func loadBalancerAttributes() []attribute {
 	return []attribute{
 		{attrDeletionProtection, "false", checkBoolean},
@@ -52,7 +52,7 @@ func loadBalancerAttributes() []attribute {
 	}
 }
 
-// loadBalancerAttributeSchema returns the attribute schema with the attributes that the type of a load balancer supports.
+// loadBalancerAttributeSchema returns the schema with the attributes that load balancers of lb's type have.
 func loadBalancerAttributeSchema(lb *store.LoadBalancer) attributeSchema {
 	common := []string{
 		attrDeletionProtection, "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix",
@@ -87,7 +87,7 @@ func initialLoadBalancerAttributes(lb *store.LoadBalancer) map[string]string {
 }
 
 // loadBalancerAttributeList returns the attributes of a load balancer in the form of the API. It omits the attribute
-// ipv6.deny_all_igw_traffic if the load balancer has no IPv6 addresses.
+// ipv6.deny_all_igw_traffic if the IP address type of the load balancer is IPv4.
 func (s *loadBalancers) loadBalancerAttributeList(lb *store.LoadBalancer) []types.LoadBalancerAttribute {
 	var out []types.LoadBalancerAttribute
 	for _, k := range store.SortedKeys(lb.Attributes) {
@@ -99,7 +99,7 @@ func (s *loadBalancers) loadBalancerAttributeList(lb *store.LoadBalancer) []type
 	return store.Shuffle(s.store, out)
 }
 
-// DescribeLoadBalancerAttributes returns all attributes.
+// DescribeLoadBalancerAttributes returns all attributes of a load balancer.
 func (s *loadBalancers) DescribeLoadBalancerAttributes(c *store.Call, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 	if err := requiredError("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s *loadBalancers) DescribeLoadBalancerAttributes(c *store.Call, in *elb.De
 	return &elb.DescribeLoadBalancerAttributesOutput{Attributes: s.loadBalancerAttributeList(lb)}, nil
 }
 
-// ModifyLoadBalancerAttributes sets attributes. After an error none is set.
+// ModifyLoadBalancerAttributes sets attributes of a load balancer. It sets none if it returns an error.
 func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
 	settings := make([]attributeSetting, len(in.Attributes))
 	for i, a := range in.Attributes {
@@ -144,7 +144,8 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 	return &elb.ModifyLoadBalancerAttributesOutput{Attributes: s.loadBalancerAttributeList(lb)}, nil
 }
 
-// checkLoadBalancerAttributes checks conditions that involve several attributes, or old and new values.
+// checkLoadBalancerAttributes checks rules that involve several attributes, or the current and the new value of an
+// attribute. next contains all attributes with their new values.
 func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next map[string]string) error {
 	if lb.IsALB() && next[attrCrossZone] != "true" {
 		return configurationError(store.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
@@ -167,7 +168,7 @@ func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next
 	return nil
 }
 
-// atoi reads a number that was checked when it was stored.
+// atoi returns the number in s, or 0 if s is not a number. Attribute values are checked before they are stored.
 func atoi(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

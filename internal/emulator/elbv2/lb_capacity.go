@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxDecreasesPerDay is the maximum number of decreases of a reservation in a day.
+// maxDecreasesPerDay is how often a capacity reservation can be decreased in one day (UTC).
 const maxDecreasesPerDay = 2
 
-// capacityView contains the members that are returned by both DescribeCapacityReservation and ModifyCapacityReservation.
+// capacityView contains the response members that DescribeCapacityReservation and ModifyCapacityReservation have in common.
 type capacityView struct {
 	zones              []types.ZonalCapacityReservationState
 	remainingDecreases *int32
@@ -49,7 +49,7 @@ func (s *loadBalancers) newCapacityView(c *store.Call, lb *store.LoadBalancer) c
 
 func utcDate(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// DescribeCapacityReservation returns the reserved minimum, if any.
+// DescribeCapacityReservation returns the capacity reservation of a load balancer.
 func (s *loadBalancers) DescribeCapacityReservation(c *store.Call, in *elb.DescribeCapacityReservationInput) (*elb.DescribeCapacityReservationOutput, error) {
 	if err := requiredError("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (s *loadBalancers) DescribeCapacityReservation(c *store.Call, in *elb.Descr
 	}, nil
 }
 
-// ModifyCapacityReservation sets or resets the reserved minimum.
+// ModifyCapacityReservation sets or removes the minimum capacity of a load balancer.
 func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyCapacityReservationInput) (*elb.ModifyCapacityReservationOutput, error) {
 	if err := requiredError("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
@@ -86,10 +86,10 @@ func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyC
 			return nil, validationError(store.Unproven, "The capacity units must be at least '1'")
 		}
 	}
-	if most := s.quota(quotaCapacity); int(units) > most {
+	if most := s.quota(quotaReservedCapacityUnits); int(units) > most {
 		return nil, store.Errorf(store.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
 	}
-	// It is not confirmed that AWS returns this error, but clients have to handle it.
+	// There is no proof that AWS returns this error, but clients must be able to handle it.
 	if state, _ := lb.State(c.Now); s.store.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
 		return nil, store.Errorf(store.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
 	}

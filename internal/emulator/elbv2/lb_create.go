@@ -20,7 +20,8 @@ var (
 	coipPoolPattern = regexp.MustCompile(`^(ipv4pool-coip-)[a-zA-Z0-9]+$`)
 )
 
-// CreateLoadBalancer creates an ALB or NLB. It returns an existing load balancer with the same name and settings.
+// CreateLoadBalancer creates an ALB or NLB. If a load balancer with the same name and settings exists, it returns this load
+// balancer.
 func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
 	if err := s.validateCreateLoadBalancer(in); err != nil {
 		return nil, err
@@ -92,8 +93,8 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		return nil, err
 	}
 	assignSourceNAT(p, lb)
-	lb.BornWithGroups = len(lb.SecurityGroups) > 0
-	if !lb.IsALB() && lb.BornWithGroups {
+	lb.CreatedWithSecurityGroups = len(lb.SecurityGroups) > 0
+	if !lb.IsALB() && lb.CreatedWithSecurityGroups {
 		lb.EnforcePrivateLink = "on"
 	}
 	lb.Attributes = initialLoadBalancerAttributes(lb)
@@ -133,7 +134,7 @@ func checkLoadBalancerName(name string) error {
 	return nil
 }
 
-// isSameLoadBalancer reports whether an existing load balancer has the settings of a create operation.
+// isSameLoadBalancer reports whether an existing load balancer (have) has the settings in a create request (want).
 func isSameLoadBalancer(have, want *store.LoadBalancer) bool {
 	requestedZones := func(lb *store.LoadBalancer) []store.LoadBalancerZone {
 		out := slices.Clone(lb.Zones)
@@ -153,7 +154,8 @@ func isSameLoadBalancer(have, want *store.LoadBalancer) bool {
 		maps.Equal(have.Tags, want.Tags)
 }
 
-// checkLoadBalancerQuota checks the quota of load balancers of a type.
+// checkLoadBalancerQuota returns an error if a new load balancer would exceed the quota of load balancers of its type, or
+// the quota of ENIs.
 func (s *loadBalancers) checkLoadBalancerQuota(st *store.ELBState, lb *store.LoadBalancer) error {
 	n := 0
 	for _, other := range st.LoadBalancers {
@@ -171,7 +173,8 @@ func (s *loadBalancers) checkLoadBalancerQuota(st *store.ELBState, lb *store.Loa
 	return s.checkENIQuota(st, lb, len(lb.Zones))
 }
 
-// checkENIQuota checks the quota of ENIs of NLBs in a VPC. more is the number of additional ENIs.
+// checkENIQuota returns an error if an NLB would exceed the quota of NLB ENIs in its VPC. more is the number of ENIs that it
+// needs in addition to existing ones. For an ALB it returns nil.
 func (s *loadBalancers) checkENIQuota(st *store.ELBState, lb *store.LoadBalancer, more int) error {
 	if lb.IsALB() {
 		return nil
@@ -188,7 +191,7 @@ func (s *loadBalancers) checkENIQuota(st *store.ELBState, lb *store.LoadBalancer
 	return nil
 }
 
-// setLoadBalancerNames sets the ARN, the DNS name and the hosted zone.
+// setLoadBalancerNames sets the ID, the ARN, the DNS name and the hosted zone of a new load balancer.
 func (s *loadBalancers) setLoadBalancerNames(p *store.Partition, lb *store.LoadBalancer) {
 	lb.ID = s.store.RandomHex(16)
 	lb.ARN = newARN(p, fmt.Sprintf("loadbalancer/%s/%s/%s", shortType(lb), lb.Name, lb.ID))
@@ -200,10 +203,10 @@ func (s *loadBalancers) setLoadBalancerNames(p *store.Partition, lb *store.LoadB
 	} else {
 		lb.DNSName = fmt.Sprintf("%s-%s.elb.%s.%s", lb.Name, lb.ID, p.Region, p.AWSPartition().Suffix)
 	}
-	lb.HostedZone = hostedZone(p.Region, lb.IsALB())
+	lb.HostedZone = hostedZoneID(p.Region, lb.IsALB())
 }
 
-// shortType returns the type's abbreviation in ARNs.
+// shortType returns the abbreviation of a load balancer type in ARNs.
 func shortType(lb *store.LoadBalancer) string {
 	if lb.IsALB() {
 		return "app"
@@ -211,9 +214,9 @@ func shortType(lb *store.LoadBalancer) string {
 	return "net"
 }
 
-// hostedZone returns the Route 53 zone of load balancer names: the published zone of the region, or else a zone ID
-// derived from the region's name.
-func hostedZone(region string, alb bool) string {
+// hostedZoneID returns the ID of the Route 53 hosted zone for the DNS names of load balancers in a region. For regions that it
+// does not list, it derives an ID from the region's name.
+func hostedZoneID(region string, alb bool) string {
 	known := map[string][2]string{
 		"us-east-1": {"Z35SXDOTRQ7X7K", "Z26RNL4JYFTOTI"},
 		"us-east-2": {"Z3AADJGX6KTTL2", "ZLMOA37VPKANP"},
@@ -232,7 +235,7 @@ func hostedZone(region string, alb bool) string {
 	return pair[1]
 }
 
-// withoutDuplicates returns the texts without repetitions, in their order.
+// withoutDuplicates returns the strings in their order, without repetitions.
 func withoutDuplicates(in []string) []string {
 	var out []string
 	for _, v := range in {

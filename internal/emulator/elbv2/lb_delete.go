@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DeleteLoadBalancer deletes a load balancer with its listeners, rules and associations, but not its target groups.
-// It also succeeds if no load balancer has the ARN. The ENIs are deleted after a configured delay.
+// DeleteLoadBalancer deletes a load balancer with its listeners, rules and web ACL associations, but not its target groups.
+// It also succeeds if no load balancer has the ARN. The ENIs are deleted after the delay Config.Delays.InterfaceLinger.
 func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
 	if err := requiredError("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err

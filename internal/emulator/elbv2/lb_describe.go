@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxNamesPerCall is the maximum number of names or ARNs in a request.
+// maxNamesPerCall is the maximum number of load balancer names or ARNs in a request.
 const maxNamesPerCall = 20
 
-// DescribeLoadBalancers lists load balancers: all, by ARN or by name.
+// DescribeLoadBalancers lists the load balancers with the ARNs or names in the request, or all load balancers.
 func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
 	st := c.Partition.ELB
 	if len(in.LoadBalancerArns) > 0 && len(in.Names) > 0 {
@@ -62,7 +62,7 @@ func loadBalancerByName(st *store.ELBState, name string) *store.LoadBalancer {
 	return nil
 }
 
-// describeLoadBalancer returns a load balancer in the form of a response of DescribeLoadBalancers.
+// describeLoadBalancer returns a load balancer in the form in which DescribeLoadBalancers returns it.
 func (s *loadBalancers) describeLoadBalancer(c *store.Call, lb *store.LoadBalancer) types.LoadBalancer {
 	state, reason := lb.State(c.Now)
 	out := types.LoadBalancer{

@@ -11,7 +11,8 @@ import (
 
 const eniRequester = "amazon-elb"
 
-// createNodes creates an ENI in each of the zones. After an error it has created none.
+// createNodes creates the ENI of a node in each zone, and stores its ID and addresses in zones. It creates no ENI if it
+// returns an error.
 func (s *loadBalancers) createNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	for i := range zones {
 		if err := s.createNode(p, lb, &zones[i]); err != nil {
@@ -24,6 +25,8 @@ func (s *loadBalancers) createNodes(p *store.Partition, lb *store.LoadBalancer, 
 	return nil
 }
 
+// createNode creates the ENI of a node in zone z. If a requested address is in use, the state of the load balancer becomes
+// "failed".
 func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z *store.LoadBalancerZone) error {
 	want := store.ServiceENIOptions{
 		Description: fmt.Sprintf("ELB %s/%s/%s", shortType(lb), lb.Name, lb.ID),
@@ -34,9 +37,9 @@ func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z
 		want.Type, want.InstanceOwner = "network_load_balancer", "amazon-aws"
 	}
 	if z.PrivateIPv4 != "" {
-		want.Address, _ = netip.ParseAddr(z.PrivateIPv4) // checked before
+		want.Address, _ = netip.ParseAddr(z.PrivateIPv4) // checkAddresses has checked the address
 		if p.CheckFreeIPv4(p.Subnets[z.Subnet], want.Address) != nil {
-			// AWS only checks this during provisioning.
+			// AWS checks this only during provisioning.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.PrivateIPv4)
 			want.Address = netip.Addr{}
@@ -50,9 +53,9 @@ func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z
 	if len(eni.Private) > 0 {
 		z.Address = eni.Private[0].Addr.String()
 	}
-	if a, err := netip.ParseAddr(z.IPv6); err == nil { // checked before, if there is one
+	if a, err := netip.ParseAddr(z.IPv6); err == nil { // checkAddresses has checked an address that is not empty
 		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && holder != eni.ID {
-			// AWS checks this only during provisioning, as for private IPv4 addresses.
+			// AWS checks this only during provisioning, as it does for private IPv4 addresses.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.IPv6)
 		} else {
@@ -70,7 +73,7 @@ func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z
 	return nil
 }
 
-// replaceNodes moves a load balancer to other zones. Nodes whose subnet does not change remain.
+// replaceNodes changes the zones of a load balancer. It keeps the nodes whose subnet does not change.
 func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	kept := map[string]store.LoadBalancerZone{}
 	for _, z := range lb.Zones {
@@ -113,9 +116,9 @@ func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer,
 	return nil
 }
 
-// assignAddresses assigns to the nodes the addresses that the load balancer's settings require: IPv6 addresses for
-// dual-stack, and secondary private addresses on an NLB with automatic assignment. After an error nothing has
-// changed.
+// assignAddresses gives the nodes the addresses that the settings of the load balancer require: IPv6 addresses for a
+// dual-stack load balancer, and secondary private addresses for an NLB with automatic assignment. It changes nothing if it
+// returns an error.
 func (s *loadBalancers) assignAddresses(p *store.Partition, lb *store.LoadBalancer) error {
 	var changes []func()
 	for i := range lb.Zones {

@@ -9,10 +9,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxSecurityGroups is the maximum number of security groups.
+// maxSecurityGroups is the maximum number of security groups of a load balancer.
 const maxSecurityGroups = 5
 
-// checkSecurityGroups returns an error unless a load balancer in the VPC can have the security groups.
+// checkSecurityGroups returns an error unless a load balancer in the VPC can have the security groups with the IDs in
+// groups.
 func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error {
 	for _, id := range groups {
 		sg := p.SecurityGroups[id]
@@ -44,7 +45,7 @@ func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGrou
 	if err != nil {
 		return nil, err
 	}
-	if !lb.IsALB() && !lb.BornWithGroups {
+	if !lb.IsALB() && !lb.CreatedWithSecurityGroups {
 		return nil, configurationError(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
 	}
 	if lb.IsALB() && enforce != "" {
@@ -70,7 +71,7 @@ func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGrou
 	}, nil
 }
 
-// SetIpAddressType changes the IP address type to IPv4 or one of the dual-stack types.
+// SetIpAddressType changes the IP address type of a load balancer.
 func (s *loadBalancers) SetIpAddressType(c *store.Call, in *elb.SetIpAddressTypeInput) (*elb.SetIpAddressTypeOutput, error) {
 	var sh validation
 	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)
@@ -97,7 +98,8 @@ func (s *loadBalancers) SetIpAddressType(c *store.Call, in *elb.SetIpAddressType
 	return &elb.SetIpAddressTypeOutput{IpAddressType: lb.Addressing}, nil
 }
 
-// checkNewAddressing checks a change of the IP address type.
+// checkNewAddressing returns an error if the load balancer cannot change its IP address type to want. zones and prefix are
+// the zones and the setting EnablePrefixForIpv6SourceNat after the change.
 func (s *loadBalancers) checkNewAddressing(p *store.Partition, st *store.ELBState, lb *store.LoadBalancer, want types.IpAddressType, zones []store.LoadBalancerZone, prefix types.EnablePrefixForIpv6SourceNatEnum) error {
 	if err := checkAddressing(p, lb, want, zones); err != nil {
 		return err
@@ -123,7 +125,7 @@ func isQUIC(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumQuic || p == types.ProtocolEnumTcpQuic
 }
 
-// ModifyIpPools sets or removes the pool of public IPv4 addresses of an ALB.
+// ModifyIpPools sets or removes the IPAM pool from which an ALB gets its public IPv4 addresses.
 func (s *loadBalancers) ModifyIpPools(c *store.Call, in *elb.ModifyIpPoolsInput) (*elb.ModifyIpPoolsOutput, error) {
 	var sh validation
 	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)

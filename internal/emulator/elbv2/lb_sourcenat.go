@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// autoAssigned is the value that requests any prefix of the subnet.
+	// autoAssigned is the value in a request for any free prefix of the subnet.
 	autoAssigned = "auto_assigned"
-	// natPrefixBits is the length of a prefix for source NAT.
+	// natPrefixBits is the length of a source NAT prefix in bits.
 	natPrefixBits = 80
 )
 
-// checkSourceNAT checks the IPv6 prefixes for source NAT of an NLB.
+// checkSourceNAT checks the source NAT prefixes in a request for a load balancer.
 func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalancerZone) error {
 	if want.sourceNATPrefix != "" && want.lb.IsALB() {
 		return configurationError(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
@@ -48,7 +48,7 @@ func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalanc
 	return nil
 }
 
-// usedNATPrefixes returns the prefixes for source NAT that other load balancers use.
+// usedNATPrefixes returns the source NAT prefixes of all load balancers other than the one in the parameter but.
 func usedNATPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]bool {
 	taken := map[netip.Prefix]bool{}
 	for _, lb := range p.ELB.LoadBalancers {
@@ -64,8 +64,8 @@ func usedNATPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Pref
 	return taken
 }
 
-// assignSourceNAT assigns to each zone of a dual-stack NLB with source NAT its prefix: the requested prefix, else
-// the current prefix, else a free prefix of the subnet. Without source NAT it removes the prefixes.
+// assignSourceNAT sets the source NAT prefix of each zone. If the NLB is dual-stack and uses source NAT prefixes, this is
+// the requested prefix, else the current prefix, else a free prefix of the subnet. Otherwise the prefixes are removed.
 func assignSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
 	on := lb.PrefixForSourceNAT == types.EnablePrefixForIpv6SourceNatEnumOn && lb.Addressing == types.IpAddressTypeDualstack
 	taken := usedNATPrefixes(p, lb)
@@ -76,14 +76,15 @@ func assignSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
 		case !on || sub == nil || len(sub.IPv6) == 0:
 			z.SourceNATIPv6Prefix, z.NATPrefix = "", ""
 		case z.SourceNATIPv6Prefix != "" && z.SourceNATIPv6Prefix != autoAssigned:
-			z.NATPrefix = netip.MustParsePrefix(z.SourceNATIPv6Prefix).Masked().String() // checked before
+			z.NATPrefix = netip.MustParsePrefix(z.SourceNATIPv6Prefix).Masked().String() // checkSourceNAT has checked the prefix
 		case z.NATPrefix == "":
 			z.NATPrefix = freePrefix(sub.IPv6[0].Block, taken).String()
 		}
 	}
 }
 
-// freePrefix returns the first free /80 of a subnet's /64. It skips the very first /80, from which ENIs get their addresses.
+// freePrefix returns the first free /80 of a subnet's /64 block that is not in taken. It skips the first /80 of the block,
+// from which ENIs get their addresses.
 func freePrefix(block netip.Prefix, taken map[netip.Prefix]bool) netip.Prefix {
 	for n := uint16(1); ; n++ {
 		a := block.Masked().Addr().As16()
@@ -94,8 +95,8 @@ func freePrefix(block netip.Prefix, taken map[netip.Prefix]bool) netip.Prefix {
 	}
 }
 
-// checkIPv6Free returns an error if another ENI has the IPv6 address of a new or changed zone. CreateLoadBalancer
-// does not call it: there the load balancer fails later.
+// checkIPv6Free returns an error if an ENI of another resource has the IPv6 address of a zone. CreateLoadBalancer does not
+// call it: there, the state of the load balancer becomes "failed".
 func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	for _, z := range zones {
 		a, err := netip.ParseAddr(z.IPv6)

@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// minFreeAddresses is the minimum number of free IPv4 addresses in a subnet.
+// minFreeAddresses is the number of free IPv4 addresses that a load balancer needs in a new subnet.
 const minFreeAddresses = 8
 
 const zoneTypeAvailability = "availability-zone"
 
-// placement contains the subnets and the address settings in a request for a new or existing load balancer.
+// placement contains the subnets and the IP address settings in a request. lb is the new or existing load balancer.
 type placement struct {
 	lb              *store.LoadBalancer
 	subnets         []string
@@ -26,8 +26,8 @@ type placement struct {
 	sourceNATPrefix types.EnablePrefixForIpv6SourceNatEnum
 }
 
-// chooseSubnets returns the zones of the subnets in a request, sorted by zone.
-// It checks the number of subnets and that they exist.
+// chooseSubnets returns the zones of the subnets in a request, sorted by zone. It returns an error if a subnet does not
+// exist, if the number of subnets is wrong, or if two subnets are in the same zone.
 func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]store.LoadBalancerZone, error) {
 	if (len(want.subnets) == 0) == (len(want.mappings) == 0) {
 		return nil, validationError(store.Unproven, "You must specify either subnets or subnet mappings")
@@ -38,7 +38,7 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 	}
 	var zones []store.LoadBalancerZone
 	var unknown []string
-	ordinary := true // all subnets are in availability zones: no Outpost, Local or Wavelength Zone
+	ordinary := true // no subnet is in an Outpost, a Local Zone or a Wavelength Zone
 	for _, m := range mappings {
 		sub := p.Subnets[store.Value(m.SubnetId)]
 		if sub == nil {
@@ -72,7 +72,7 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 }
 
 // checkPlacement checks that a load balancer can have nodes in the zones. A zone needs no free addresses if the load
-// balancer already has a node in the same subnet.
+// balancer already has a node in its subnet.
 func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc string, zones []store.LoadBalancerZone) error {
 	lb := want.lb
 	for _, z := range zones {
@@ -105,7 +105,7 @@ func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc s
 	return s.checkNLBZones(p, lb, zones)
 }
 
-// checkAddresses checks elastic IPs, private IPv4 addresses and IPv6 addresses.
+// checkAddresses checks the Elastic IP addresses, private IPv4 addresses and IPv6 addresses that a request assigns to zones.
 func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types.IpAddressType, zones []store.LoadBalancerZone) error {
 	internal := lb.Scheme == types.LoadBalancerSchemeEnumInternal
 	elastic, private := 0, 0
@@ -164,7 +164,7 @@ func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types
 	return nil
 }
 
-// checkAddressing checks that subnets and load balancer support an IP address type.
+// checkAddressing checks that the subnets of the zones and the load balancer support the IP address type want.
 func checkAddressing(p *store.Partition, lb *store.LoadBalancer, want types.IpAddressType, zones []store.LoadBalancerZone) error {
 	if want == types.IpAddressTypeIpv4 {
 		return nil
@@ -180,7 +180,7 @@ func checkAddressing(p *store.Partition, lb *store.LoadBalancer, want types.IpAd
 	return nil
 }
 
-// checkNLBZones rejects zones that do not support NLBs.
+// checkNLBZones returns an error if lb is an NLB and a zone does not support NLBs.
 func (s *loadBalancers) checkNLBZones(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil
@@ -194,7 +194,7 @@ func (s *loadBalancers) checkNLBZones(p *store.Partition, lb *store.LoadBalancer
 	return nil
 }
 
-// SetSubnets replaces the subnets, and with them the nodes of changed zones.
+// SetSubnets replaces the subnets of a load balancer. It creates nodes in new subnets and deletes those in removed subnets.
 func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, error) {
 	var sh validation
 	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)
@@ -275,7 +275,8 @@ func (s *loadBalancers) checkZoneChanges(lb *store.LoadBalancer, zones []store.L
 	return nil
 }
 
-// inheritAddresses copies the addresses in the current zones of an NLB to zones in a request that have no addresses.
+// inheritAddresses copies the allocation IDs and private IPv4 addresses of an NLB's current zones to the zones in a request
+// with the same subnets. The request cannot change them, see checkZoneChanges.
 func inheritAddresses(lb *store.LoadBalancer, zones []store.LoadBalancerZone) {
 	if lb.IsALB() {
 		return

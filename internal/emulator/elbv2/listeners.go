@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// listenersOf returns the listeners of a load balancer, sorted by port.
+// listenersOf returns the listeners of the load balancer with the ARN lb, sorted by port.
 func listenersOf(st *store.ELBState, lb string) []*store.Listener {
 	var out []*store.Listener
 	for _, l := range st.Listeners {
@@ -23,7 +23,7 @@ func listenersOf(st *store.ELBState, lb string) []*store.Listener {
 	return out
 }
 
-// removeListener removes a listener with its rules. The caller must then call Reattach.
+// removeListener removes a listener with its rules. The caller must then call Reattach for the load balancer.
 func removeListener(st *store.ELBState, l *store.Listener) {
 	for _, r := range rulesOf(st, l.ARN) {
 		st.RemoveRule(r)
@@ -31,8 +31,8 @@ func removeListener(st *store.ELBState, l *store.Listener) {
 	delete(st.Listeners, l.ARN)
 }
 
-// CreateListener creates a listener with its default rule. It returns an existing listener with the same port and
-// settings.
+// CreateListener creates a listener with its default rule. If a listener with the same port and settings exists, it returns
+// this listener.
 func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
 	sh := s.newValidation()
 	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)
@@ -56,7 +56,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 		return nil, validationError(store.Unproven, "A listener protocol must be specified")
 	}
 	l := &store.Listener{LoadBalancer: lb.ARN, Port: *in.Port, Protocol: in.Protocol}
-	if err := s.setSecurity(c, p, lb, l, securitySettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
+	if err := s.setTLSSettings(c, p, lb, l, tlsSettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
 		return nil, err
 	}
 	if l.Tags, err = newTags(in.Tags); err != nil {
@@ -90,7 +90,8 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 	return &elb.CreateListenerOutput{Listeners: []types.Listener{s.describeListener(st, l)}}, nil
 }
 
-// isSameListener reports whether an existing listener has the settings of a create operation.
+// isSameListener reports whether an existing listener (have) has the settings in a create request (want), and the default
+// actions in actions.
 func isSameListener(st *store.ELBState, have, want *store.Listener, actions []types.Action) bool {
 	mutual := func(l *store.Listener) types.MutualAuthenticationAttributes {
 		if l.Mutual == nil {
@@ -103,7 +104,7 @@ func isSameListener(st *store.ELBState, have, want *store.Listener, actions []ty
 		equalJSON(st.Rules[have.DefaultRule].Actions, actions)
 }
 
-// checkListenerQuota checks the quota of listeners of a load balancer.
+// checkListenerQuota returns an error if the load balancer already has the maximum number of listeners.
 func (s *listeners) checkListenerQuota(st *store.ELBState, lb *store.LoadBalancer, l *store.Listener) error {
 	name := quotaListenersALB
 	if !lb.IsALB() {
@@ -115,7 +116,7 @@ func (s *listeners) checkListenerQuota(st *store.ELBState, lb *store.LoadBalance
 	return nil
 }
 
-// ModifyListener changes the settings in the request and keeps all others.
+// ModifyListener changes the settings of a listener that are in the request, and keeps all others.
 func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (*elb.ModifyListenerOutput, error) {
 	var sh validation
 	sh.checkPresent("listenerArn", in.ListenerArn != nil)
@@ -142,10 +143,10 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 			return nil, store.Errorf(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
 	}
-	if !isSecure(next.Protocol) {
+	if !usesCertificates(next.Protocol) {
 		next.SSLPolicy, next.Certificate, next.SNI, next.ALPN, next.Mutual = "", "", nil, nil, nil
 	}
-	if err := s.setSecurity(c, p, lb, &next, securitySettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
+	if err := s.setTLSSettings(c, p, lb, &next, tlsSettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
 		return nil, err
 	}
 	if next.Protocol != l.Protocol {
@@ -167,7 +168,8 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	return &elb.ModifyListenerOutput{Listeners: []types.Listener{s.describeListener(st, l)}}, nil
 }
 
-// recheckRules checks the actions of all rules that remain when the protocol of the listener changes.
+// recheckRules checks that the existing actions of all rules are valid with the new protocol of listener l. If newDefault is
+// set, the request replaces the default actions, and the existing ones are not checked.
 func (s *listeners) recheckRules(p *store.Partition, lb *store.LoadBalancer, l *store.Listener, newDefault bool) error {
 	for _, r := range rulesOf(p.ELB, l.ARN) {
 		if r.IsDefault() && newDefault {
@@ -232,7 +234,7 @@ func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersIn
 	return out, nil
 }
 
-// describeListener returns a listener in the form of a response of DescribeListeners.
+// describeListener returns a listener in the form in which DescribeListeners returns it.
 func (s *listeners) describeListener(st *store.ELBState, l *store.Listener) types.Listener {
 	out := types.Listener{
 		ListenerArn: new(l.ARN), LoadBalancerArn: new(l.LoadBalancer), Port: new(l.Port), Protocol: l.Protocol,

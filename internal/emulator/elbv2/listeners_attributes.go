@@ -21,7 +21,7 @@ func requestHeaderKey(name string) string {
 	return "routing.http.request." + name + ".header_name"
 }
 
-// requestHeaderAttributes returns the attributes with which a listener renames headers about TLS.
+// requestHeaderAttributes returns the attributes that set the names of request headers with TLS information.
 func requestHeaderAttributes() []attribute {
 	var out []attribute
 	for _, n := range []string{
@@ -34,7 +34,7 @@ func requestHeaderAttributes() []attribute {
 	return out
 }
 
-// listenerAttributes lists the attributes of listeners of all protocols.
+// listenerAttributes returns the attributes of listeners of all protocols.
 func listenerAttributes() []attribute {
 	return append([]attribute{
 		{attrTCPIdle, "350", checkNumberIn(60, 6000)},
@@ -71,7 +71,7 @@ func checkMaxAge(key, value string) error {
 	return nil
 }
 
-// checkFrameOptions checks a value of X-Frame-Options, which may be ALLOW-FROM with an origin.
+// checkFrameOptions checks a value of the header X-Frame-Options, which may be "ALLOW-FROM" and an origin.
 func checkFrameOptions(key, value string) error {
 	if strings.HasPrefix(value, "ALLOW-FROM ") {
 		return nil
@@ -79,7 +79,7 @@ func checkFrameOptions(key, value string) error {
 	return checkOneOf("", "DENY", "SAMEORIGIN")(key, value)
 }
 
-// listenerAttributeSchema returns the attribute schema with the attributes that a listener supports.
+// listenerAttributeSchema returns the schema with the attributes that listener l of load balancer lb has.
 func listenerAttributeSchema(lb *store.LoadBalancer, l *store.Listener) attributeSchema {
 	return attributeSchema{
 		title:      "Listener",
@@ -100,8 +100,8 @@ func listenerAttributeSchema(lb *store.LoadBalancer, l *store.Listener) attribut
 	}
 }
 
-// retainAttributes returns the attributes that a schema supports, with their initial values. Attributes that the resource
-// already has keep their values.
+// retainAttributes returns the attributes that a schema supports. Attributes in have keep their values, others get their
+// initial values.
 func retainAttributes(sp attributeSchema, have map[string]string) map[string]string {
 	out := sp.initialValues()
 	for k := range out {
@@ -120,7 +120,7 @@ func (s *listeners) listenerAttributeList(l *store.Listener) []types.ListenerAtt
 	return store.Shuffle(s.store, out)
 }
 
-// DescribeListenerAttributes returns all attributes.
+// DescribeListenerAttributes returns all attributes of a listener.
 func (s *listeners) DescribeListenerAttributes(c *store.Call, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
 	if err := requiredError("listenerArn", in.ListenerArn != nil); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *listeners) DescribeListenerAttributes(c *store.Call, in *elb.DescribeLi
 	return &elb.DescribeListenerAttributesOutput{Attributes: s.listenerAttributeList(l)}, nil
 }
 
-// ModifyListenerAttributes sets attributes. After an error none is set.
+// ModifyListenerAttributes sets attributes of a listener. It sets none if it returns an error.
 func (s *listeners) ModifyListenerAttributes(c *store.Call, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
 	settings := make([]attributeSetting, len(in.Attributes))
 	for i, a := range in.Attributes {

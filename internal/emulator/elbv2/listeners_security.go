@@ -15,26 +15,25 @@ const (
 	mutualTLSVerify      = "verify"
 )
 
-// isSecure reports whether a protocol uses certificates.
-func isSecure(p types.ProtocolEnum) bool {
+// usesCertificates reports whether listeners with a protocol have certificates (HTTPS and TLS).
+func usesCertificates(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumHttps || p == types.ProtocolEnumTls
 }
 
-// securitySettings are the members of a request that concern TLS.
-type securitySettings struct {
+// tlsSettings contains the members of a listener request that concern TLS.
+type tlsSettings struct {
 	policy               *string
 	alpn                 []string
 	certificates         []types.Certificate
 	mutualAuthentication *types.MutualAuthenticationAttributes
 }
 
-// setSecurity checks the protocol of a listener and the TLS settings of a request, and
-// sets them.
-func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in securitySettings) error {
+// setTLSSettings checks the protocol of listener l and the TLS settings in a request, and stores these settings in l.
+func (s *listeners) setTLSSettings(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in tlsSettings) error {
 	if err := checkListenerProtocol(lb, l.Protocol); err != nil {
 		return err
 	}
-	if !isSecure(l.Protocol) {
+	if !usesCertificates(l.Protocol) {
 		switch {
 		case len(in.certificates) > 0:
 			return validationError(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
@@ -52,7 +51,7 @@ func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.Loa
 		}
 		l.Certificate = arn
 	}
-	if isSecure(l.Protocol) {
+	if usesCertificates(l.Protocol) {
 		if l.Certificate == "" {
 			return validationError(store.Quoted("pulumi/pulumi-awsx#1242"), "A certificate must be specified for %s listeners", l.Protocol)
 		}
@@ -113,8 +112,8 @@ func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 	return nil
 }
 
-// setMutualAuthentication checks and sets mutual authentication. An HTTPS listener without mutual authentication
-// gets mode off, as in AWS.
+// setMutualAuthentication checks the settings of mutual authentication in a request, and stores them in l. If in is nil, a
+// new HTTPS listener gets the mode "off", as in AWS.
 func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in *types.MutualAuthenticationAttributes) error {
 	if l.Protocol != types.ProtocolEnumHttps {
 		if in != nil {
@@ -157,7 +156,7 @@ func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, l
 				n++
 			}
 		}
-		if most := s.quota(quotaVerifyListeners); n >= most {
+		if most := s.quota(quotaMTLSVerifyListeners); n >= most {
 			return configurationError(store.Unproven, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// ignoreUnexportedFields makes cmp ignore the unexported fields of the SDK's types.
+// ignoreUnexportedFields returns an option that makes cmp ignore the unexported fields of SDK types.
 func ignoreUnexportedFields() cmp.Option {
 	return cmpopts.IgnoreUnexported(
 		types.Action{}, types.ForwardActionConfig{}, types.TargetGroupTuple{}, types.TargetGroupStickinessConfig{}, types.RedirectActionConfig{},
@@ -71,35 +71,35 @@ func TestCreateListenerRefusals(t *testing.T) {
 		"certificate of another region": {func(in *elb.CreateListenerInput) {
 			in.Protocol, in.Certificates = "HTTPS", []types.Certificate{{CertificateArn: aws.String("arn:aws:acm:us-east-1:123456789012:certificate/none")}}
 		}, "ValidationError", "is not valid"},
-		"policy on HTTP": {func(in *elb.CreateListenerInput) { in.SslPolicy = aws.String("ELBSecurityPolicy-2016-08") }, "ValidationError", "An SSL policy cannot be specified for HTTP listeners."},
-		"unknown policy": {func(in *elb.CreateListenerInput) { secure(in); in.SslPolicy = aws.String("mine") }, "SSLPolicyNotFound", "SSL policy 'mine' not found"},
-		"ALPN on HTTPS":  {func(in *elb.CreateListenerInput) { secure(in); in.AlpnPolicy = []string{"HTTP2Only"} }, "ValidationError", "You cannot set ALPN policy"},
+		"SSL policy on HTTP": {func(in *elb.CreateListenerInput) { in.SslPolicy = aws.String("ELBSecurityPolicy-2016-08") }, "ValidationError", "An SSL policy cannot be specified for HTTP listeners."},
+		"unknown SSL policy": {func(in *elb.CreateListenerInput) { secure(in); in.SslPolicy = aws.String("mine") }, "SSLPolicyNotFound", "SSL policy 'mine' not found"},
+		"ALPN on HTTPS":      {func(in *elb.CreateListenerInput) { secure(in); in.AlpnPolicy = []string{"HTTP2Only"} }, "ValidationError", "You cannot set ALPN policy"},
 		"mTLS on HTTP": {func(in *elb.CreateListenerInput) {
 			in.MutualAuthentication = &types.MutualAuthenticationAttributes{Mode: aws.String("off")}
 		}, "ValidationError", ""},
-		"verify without store": {func(in *elb.CreateListenerInput) {
+		"verify without trust store": {func(in *elb.CreateListenerInput) {
 			secure(in)
 			in.MutualAuthentication = &types.MutualAuthenticationAttributes{Mode: aws.String("verify")}
 		}, "ValidationError", "trust store"},
-		"fixed response on an NLB": {func(in *elb.CreateListenerInput) { in.LoadBalancerArn, in.Protocol = net.LoadBalancerArn, "TCP" }, "InvalidLoadBalancerAction", ""},
-		"TCP group":                {func(in *elb.CreateListenerInput) { in.DefaultActions = forwardActions(tcp.TargetGroupArn) }, "IncompatibleProtocols", *tcp.TargetGroupArn},
-		"gRPC group on HTTP":       {func(in *elb.CreateListenerInput) { in.DefaultActions = forwardActions(grpc.TargetGroupArn) }, "InvalidLoadBalancerAction", "protocol-version 'GRPC'"},
-		"group of another load balancer": {func(in *elb.CreateListenerInput) { in.DefaultActions = forwardActions(taken.TargetGroupArn) },
+		"fixed response on an NLB":  {func(in *elb.CreateListenerInput) { in.LoadBalancerArn, in.Protocol = net.LoadBalancerArn, "TCP" }, "InvalidLoadBalancerAction", ""},
+		"TCP target group":          {func(in *elb.CreateListenerInput) { in.DefaultActions = forwardActions(tcp.TargetGroupArn) }, "IncompatibleProtocols", *tcp.TargetGroupArn},
+		"gRPC target group on HTTP": {func(in *elb.CreateListenerInput) { in.DefaultActions = forwardActions(grpc.TargetGroupArn) }, "InvalidLoadBalancerAction", "protocol-version 'GRPC'"},
+		"target group of another load balancer": {func(in *elb.CreateListenerInput) { in.DefaultActions = forwardActions(taken.TargetGroupArn) },
 			"TargetGroupAssociationLimit", "cannot be associated with more than one load balancer: " + *taken.TargetGroupArn},
 		"unknown load balancer": {func(in *elb.CreateListenerInput) {
 			in.LoadBalancerArn = aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/app/x/0123456789abcdef")
 		}, "LoadBalancerNotFound", "One or more load balancers not found"},
-		"unknown group": {func(in *elb.CreateListenerInput) {
+		"unknown target group": {func(in *elb.CreateListenerInput) {
 			in.DefaultActions = forwardActions(aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef"))
 		}, "TargetGroupNotFound", "Target groups 'arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef' not found"},
-		"login on HTTP": {func(in *elb.CreateListenerInput) {
+		"authentication on HTTP": {func(in *elb.CreateListenerInput) {
 			in.DefaultActions = append(oidcActions(1, nil), ordered(fixedResponseActions("404"), 2)...)
 		},
 			"InvalidLoadBalancerAction", "Actions of type 'authenticate-oidc' are supported only on HTTPS listeners"},
-		"loop": {func(in *elb.CreateListenerInput) {
+		"redirect loop": {func(in *elb.CreateListenerInput) {
 			in.DefaultActions = redirectActions(types.RedirectActionConfig{Query: aws.String("a=b"), StatusCode: "HTTP_302"})
 		}, "InvalidLoadBalancerAction", "creates a loop"},
-		"status of fixed response": {func(in *elb.CreateListenerInput) { in.DefaultActions = fixedResponseActions("302") }, "ValidationError", "'defaultActions.1.member.fixedResponseConfig.statusCode'"},
+		"invalid status of fixed response": {func(in *elb.CreateListenerInput) { in.DefaultActions = fixedResponseActions("302") }, "ValidationError", "'defaultActions.1.member.fixedResponseConfig.statusCode'"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func oidcActions(order int32, secret *string) []types.Action {
 	}}}
 }
 
-func TestListenerReadsBack(t *testing.T) {
+func TestCreateAndDescribeListener(t *testing.T) {
 	r := newHarness(t)
 	lb, g := r.createALB("app"), r.createTargetGroup("web")
 	cert := r.importCertificate(false, "example.com", "*.example.com")
@@ -155,7 +155,7 @@ func TestListenerReadsBack(t *testing.T) {
 	}
 	again := r.createHTTPSListener(lb.LoadBalancerArn, 443, cert, forwardActions(g.TargetGroupArn))
 	if *again.ListenerArn != *l.ListenerArn {
-		t.Error("the same listener was made twice")
+		t.Error("a repeated CreateListener created a second listener")
 	}
 	r.checkState()
 }
@@ -184,11 +184,11 @@ func TestModifyListener(t *testing.T) {
 	}
 	got = must(modify(elb.ModifyListenerInput{Protocol: "HTTP", DefaultActions: fixedResponseActions("503")}))(t)
 	if got.SslPolicy != nil || len(got.Certificates) != 0 || got.MutualAuthentication != nil {
-		t.Errorf("HTTP listener kept TLS: %+v", got)
+		t.Errorf("HTTP listener still has TLS settings: %+v", got)
 	}
 	certs := must(r.elb.DescribeListenerCertificates(r.ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn}))(t)
 	if len(certs.Certificates) != 0 {
-		t.Errorf("certificates left: %+v", certs.Certificates)
+		t.Errorf("HTTP listener still has certificates: %+v", certs.Certificates)
 	}
 	rules := must(r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn}))(t).Rules
 	if len(rules) != 2 || *rules[0].RuleArn != *rule.RuleArn || *rules[1].Actions[0].FixedResponseConfig.StatusCode != "503" {

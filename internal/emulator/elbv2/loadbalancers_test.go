@@ -53,9 +53,9 @@ func TestCreateLoadBalancerRefusals(t *testing.T) {
 			"SubnetNotFound", "subnet-1"},
 		"subnets of two VPCs": {func(in *elb.CreateLoadBalancerInput) { in.Subnets = []string{r.subnets[0], *foreign.Subnet.SubnetId} },
 			"InvalidConfigurationRequest", "same VPC"},
-		"no room": {func(in *elb.CreateLoadBalancerInput) { in.Subnets = []string{r.subnets[0], tiny} },
+		"too few free addresses": {func(in *elb.CreateLoadBalancerInput) { in.Subnets = []string{r.subnets[0], tiny} },
 			"InvalidSubnet", "ELB requires at least 8 free IP addresses"},
-		"unknown group": {func(in *elb.CreateLoadBalancerInput) { in.SecurityGroups = []string{"sg-0123456789abcdef0"} },
+		"unknown security group": {func(in *elb.CreateLoadBalancerInput) { in.SecurityGroups = []string{"sg-0123456789abcdef0"} },
 			"InvalidSecurityGroup", "does not exist"},
 		"elastic IP on an ALB": {func(in *elb.CreateLoadBalancerInput) {
 			in.Subnets = nil
@@ -78,13 +78,13 @@ func TestCreateLoadBalancerRefusals(t *testing.T) {
 		"prefix for source NAT on an ALB": {func(in *elb.CreateLoadBalancerInput) {
 			in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
 		}, "InvalidConfigurationRequest", "LoadBalancer type 'network'"},
-		"a tag twice": {func(in *elb.CreateLoadBalancerInput) {
+		"duplicate tag key": {func(in *elb.CreateLoadBalancerInput) {
 			in.Tags = []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("a"), Value: aws.String("2")}}
 		}, "DuplicateTagKeys", ""},
 		"reserved tag": {func(in *elb.CreateLoadBalancerInput) {
 			in.Tags = []types.Tag{{Key: aws.String("aws:a"), Value: aws.String("1")}}
 		}, "ValidationError", "reserved"},
-		"gateway": {func(in *elb.CreateLoadBalancerInput) { in.Type = types.LoadBalancerTypeEnumGateway },
+		"Gateway Load Balancer": {func(in *elb.CreateLoadBalancerInput) { in.Type = types.LoadBalancerTypeEnumGateway },
 			"ValidationError", "not supported by this emulator"},
 	}
 	for name, tt := range tests {
@@ -97,12 +97,12 @@ func TestCreateLoadBalancerRefusals(t *testing.T) {
 	}
 	all := must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t)
 	if len(all.LoadBalancers) != 0 {
-		t.Errorf("rejected load balancers exist: %d", len(all.LoadBalancers))
+		t.Errorf("%d load balancers exist after rejected requests, want 0", len(all.LoadBalancers))
 	}
 	r.checkState()
 }
 
-func TestLoadBalancerReadsBack(t *testing.T) {
+func TestCreateAndDescribeALB(t *testing.T) {
 	r := newHarness(t)
 	lb := r.createALB("Web")
 	if lb.State.Code != types.LoadBalancerStateEnumProvisioning {
@@ -126,7 +126,7 @@ func TestLoadBalancerReadsBack(t *testing.T) {
 	}
 	again := r.createALB("Web")
 	if *again.LoadBalancerArn != *lb.LoadBalancerArn {
-		t.Error("creating it again made another one")
+		t.Error("a repeated CreateLoadBalancer created a second load balancer")
 	}
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("Web"), Subnets: r.subnets, SecurityGroups: []string{r.securityGroupID}})
 	checkError(t, err, "DuplicateLoadBalancerName", "exists, but with different settings")
@@ -143,7 +143,7 @@ func TestLoadBalancerGetsDefaultSecurityGroup(t *testing.T) {
 		Name: aws.String("plain"), Subnets: r.subnets[:2], Scheme: types.LoadBalancerSchemeEnumInternal,
 	}))(t).LoadBalancers[0]
 	if len(out.SecurityGroups) != 1 || out.SecurityGroups[0] == r.securityGroupID {
-		t.Errorf("groups %v", out.SecurityGroups)
+		t.Errorf("security groups %v", out.SecurityGroups)
 	}
 	if !strings.HasPrefix(*out.DNSName, "internal-plain-") {
 		t.Errorf("DNS name %s", *out.DNSName)
@@ -187,7 +187,7 @@ func TestENIsOutliveDeletedLoadBalancer(t *testing.T) {
 	checkError(t, err, "DependencyViolation", "")
 	r.clock.Advance(30 * time.Second)
 	must(r.ec2.DeleteSecurityGroup(r.ctx, drop))(t)
-	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn}))(t) // an unknown ARN is no error
+	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn}))(t) // no load balancer with this ARN exists
 	r.checkState()
 }
 
@@ -240,14 +240,14 @@ func TestLoadBalancerAttributes(t *testing.T) {
 		set           []string
 		code, message string
 	}{
-		"unknown key":       {app.LoadBalancerArn, []string{"foo", "1"}, "ValidationError", "Load balancer attribute key 'foo' is not recognized"},
-		"key of the others": {app.LoadBalancerArn, []string{"dns_record.client_routing_policy", "any_availability_zone"}, "InvalidConfigurationRequest", "type 'application'"},
-		"not a bool":        {app.LoadBalancerArn, []string{"routing.http2.enabled", "yes"}, "ValidationError", "must be 'true' or 'false', but was 'yes'"},
-		"out of range":      {app.LoadBalancerArn, []string{"idle_timeout.timeout_seconds", "4001"}, "ValidationError", "'idle_timeout.timeout_seconds' value '4001' must be between '1-4000' inclusive"},
-		"twice":             {app.LoadBalancerArn, []string{"routing.http2.enabled", "true", "routing.http2.enabled", "true"}, "ValidationError", "has been specified more than once"},
-		"logs to nowhere":   {app.LoadBalancerArn, []string{"access_logs.s3.enabled", "true"}, "InvalidConfigurationRequest", "access_logs.s3.bucket"},
-		"ALB zones":         {app.LoadBalancerArn, []string{"load_balancing.cross_zone.enabled", "false"}, "InvalidConfigurationRequest", "Cross-zone"},
-		"good and bad":      {app.LoadBalancerArn, []string{"idle_timeout.timeout_seconds", "70", "foo", "1"}, "ValidationError", "foo"},
+		"unknown key":                {app.LoadBalancerArn, []string{"foo", "1"}, "ValidationError", "Load balancer attribute key 'foo' is not recognized"},
+		"key for NLBs":               {app.LoadBalancerArn, []string{"dns_record.client_routing_policy", "any_availability_zone"}, "InvalidConfigurationRequest", "type 'application'"},
+		"not a bool":                 {app.LoadBalancerArn, []string{"routing.http2.enabled", "yes"}, "ValidationError", "must be 'true' or 'false', but was 'yes'"},
+		"out of range":               {app.LoadBalancerArn, []string{"idle_timeout.timeout_seconds", "4001"}, "ValidationError", "'idle_timeout.timeout_seconds' value '4001' must be between '1-4000' inclusive"},
+		"duplicate key":              {app.LoadBalancerArn, []string{"routing.http2.enabled", "true", "routing.http2.enabled", "true"}, "ValidationError", "has been specified more than once"},
+		"access logs without bucket": {app.LoadBalancerArn, []string{"access_logs.s3.enabled", "true"}, "InvalidConfigurationRequest", "access_logs.s3.bucket"},
+		"cross-zone off":             {app.LoadBalancerArn, []string{"load_balancing.cross_zone.enabled", "false"}, "InvalidConfigurationRequest", "Cross-zone"},
+		"valid and unknown key":      {app.LoadBalancerArn, []string{"idle_timeout.timeout_seconds", "70", "foo", "1"}, "ValidationError", "foo"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestLoadBalancerAttributes(t *testing.T) {
 		})
 	}
 	if d := cmp.Diff(have, list(app.LoadBalancerArn)); d != "" {
-		t.Errorf("rejected changes left traces (-before +after):\n%s", d)
+		t.Errorf("rejected requests changed attributes (-before +after):\n%s", d)
 	}
 }
 
@@ -280,7 +280,7 @@ func TestSetSecurityGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &r.securityGroupID}))(t) // no ENI has this security group any more
+	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &r.securityGroupID}))(t) // no ENI has this security group now
 	_, err := r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &second})
 	checkError(t, err, "DependencyViolation", "")
 	r.checkState()

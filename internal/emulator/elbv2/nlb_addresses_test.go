@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// associateIPv6Blocks associates an IPv6 block with each subnet and returns the blocks.
+// associateIPv6Blocks associates an IPv6 CIDR block with each subnet, and returns these blocks.
 func (r *harness) associateIPv6Blocks() []netip.Prefix {
 	r.t.Helper()
 	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(r.t).Vpcs[0]
@@ -71,7 +71,7 @@ func TestSourceNATPrefixes(t *testing.T) {
 	}
 	again := must(create("free", types.SubnetMapping{SourceNatIpv6Prefix: aws.String("auto_assigned")}, types.SubnetMapping{}))(t)
 	if *again.LoadBalancerArn != *free.LoadBalancerArn {
-		t.Error("creating it again made another one")
+		t.Error("a repeated CreateLoadBalancer created a second load balancer")
 	}
 	_, err := create("taken", types.SubnetMapping{SourceNatIpv6Prefix: &got[0]})
 	checkError(t, err, "InvalidConfigurationRequest", "in use by another load balancer")
@@ -99,7 +99,7 @@ func TestSourceNATPrefixes(t *testing.T) {
 	checkError(t, err, "InvalidConfigurationRequest", "UDP listeners")
 	must(r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: must(r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{LoadBalancerArn: free.LoadBalancerArn}))(t).Listeners[0].ListenerArn}))(t)
 	if left := must(set(elb.SetSubnetsInput{Subnets: r.subnets[:2], EnablePrefixForIpv6SourceNat: "off"}))(t); len(left) != 0 {
-		t.Errorf("prefixes %v are left", left)
+		t.Errorf("source NAT prefixes %v remain", left)
 	}
 	_, err = set(elb.SetSubnetsInput{SubnetMappings: mapped})
 	checkError(t, err, "InvalidConfigurationRequest", "'EnablePrefixForIpv6SourceNat' is 'on'")
@@ -121,7 +121,7 @@ func TestIPv6AddressInUse(t *testing.T) {
 		t.Errorf("address %s, want %s", got, address)
 	}
 	if got := create("clash", "dualstack", &address); got.State.Code != types.LoadBalancerStateEnumFailed {
-		t.Errorf("an address in use gives %s", got.State.Code)
+		t.Errorf("a load balancer with an address in use has state %s, want failed", got.State.Code)
 	}
 	later := create("later", "ipv4", nil)
 	_, err := r.elb.SetSubnets(r.ctx, &elb.SetSubnetsInput{
@@ -132,7 +132,7 @@ func TestIPv6AddressInUse(t *testing.T) {
 	r.checkState()
 }
 
-func TestTargetGroupHasOneNetworkLoadBalancer(t *testing.T) {
+func TestTargetGroupIsAttachedToOnlyOneNLB(t *testing.T) {
 	r := newHarness(t)
 	one, two, g := r.createNLB("one"), r.createNLB("two"), r.createTargetGroup("tcp", withProtocol("TCP"))
 	must(r.createNLBListener(one, 80, "TCP", g))(t)

@@ -33,7 +33,7 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkError(t, r.registerTargets(g, targetWithID(*second.LoadBalancerArn)), "TooManyTargets", "Up to '1'")
-	// An ALB may be registered with the port of a listener that differs from the port of the target group.
+	// The ALB can be registered with another port than that of the target group, if the ALB has a listener on this port.
 	secure := r.createListener(app.LoadBalancerArn, 8080, fixedResponseActions("404"))
 	mapped := r.createTargetGroup("mapped", withProtocol("TCP"), withTargetType("alb"))
 	must(r.createNLBListener(front, 81, "TCP", mapped))(t)
@@ -49,7 +49,7 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 	r.checkHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "healthy "})
 	got := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{*g.TargetGroupArn}}))(t).TargetGroups[0]
 	if d := cmp.Diff([]string{*front.LoadBalancerArn}, got.LoadBalancerArns); d != "" {
-		t.Errorf("load balancers of the group (-want +got):\n%s", d)
+		t.Errorf("load balancers of the target group (-want +got):\n%s", d)
 	}
 	_, err := r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{
 		TargetGroupArn: g.TargetGroupArn, Attributes: []types.TargetGroupAttribute{{Key: aws.String("deregistration_delay.timeout_seconds"), Value: aws.String("5")}},
@@ -155,18 +155,18 @@ func TestNetworkTargetGroupAttributes(t *testing.T) {
 	tests := map[string]struct {
 		group, key, value, code string
 	}{
-		"stickiness":                {"tcp", "stickiness.enabled", "true", ""},
-		"stickiness of TLS":         {"tls", "stickiness.enabled", "true", "InvalidConfigurationRequest"},
-		"another kind":              {"tcp", "stickiness.type", "app_cookie", "InvalidConfigurationRequest"},
-		"proxy protocol":            {"tcp", "proxy_protocol_v2.enabled", "true", ""},
-		"client address":            {"tls", "preserve_client_ip.enabled", "true", ""},
-		"client address of QUIC":    {"quic", "preserve_client_ip.enabled", "false", "InvalidConfigurationRequest"},
-		"termination of UDP":        {"udp", "deregistration_delay.connection_termination.enabled", "false", ""},
-		"unhealthy UDP":             {"udp", "target_health_state.unhealthy.connection_termination.enabled", "true", "InvalidConfigurationRequest"},
-		"unhealthy QUIC":            {"quic", "target_health_state.unhealthy.connection_termination.enabled", "true", "InvalidConfigurationRequest"},
-		"draining of unhealthy UDP": {"udp", "target_health_state.unhealthy.draining_interval_seconds", "5", "InvalidConfigurationRequest"},
-		"zones":                     {"tcp", "load_balancing.cross_zone.enabled", "true", ""},
-		"slow start":                {"tcp", "slow_start.duration_seconds", "30", "InvalidConfigurationRequest"},
+		"stickiness":                     {"tcp", "stickiness.enabled", "true", ""},
+		"stickiness of TLS":              {"tls", "stickiness.enabled", "true", "InvalidConfigurationRequest"},
+		"stickiness type of ALBs":        {"tcp", "stickiness.type", "app_cookie", "InvalidConfigurationRequest"},
+		"proxy protocol":                 {"tcp", "proxy_protocol_v2.enabled", "true", ""},
+		"client IP preservation":         {"tls", "preserve_client_ip.enabled", "true", ""},
+		"client IP preservation of QUIC": {"quic", "preserve_client_ip.enabled", "false", "InvalidConfigurationRequest"},
+		"termination of UDP":             {"udp", "deregistration_delay.connection_termination.enabled", "false", ""},
+		"unhealthy UDP":                  {"udp", "target_health_state.unhealthy.connection_termination.enabled", "true", "InvalidConfigurationRequest"},
+		"unhealthy QUIC":                 {"quic", "target_health_state.unhealthy.connection_termination.enabled", "true", "InvalidConfigurationRequest"},
+		"draining of unhealthy UDP":      {"udp", "target_health_state.unhealthy.draining_interval_seconds", "5", "InvalidConfigurationRequest"},
+		"cross-zone":                     {"tcp", "load_balancing.cross_zone.enabled", "true", ""},
+		"slow start":                     {"tcp", "slow_start.duration_seconds", "30", "InvalidConfigurationRequest"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

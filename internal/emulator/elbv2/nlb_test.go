@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// createNLBListener creates a listener of an NLB.
+// createNLBListener creates a listener of an NLB that forwards to target groups. Several target groups get the weights 10,
+// 20, and so on. A TLS listener gets a new certificate.
 func (r *harness) createNLBListener(lb types.LoadBalancer, port int32, p types.ProtocolEnum, groups ...types.TargetGroup) (types.Listener, error) {
 	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: &port, Protocol: p}
 	if len(groups) == 1 {
@@ -41,7 +42,7 @@ func weightedForwardActions(groups ...types.TargetGroup) []types.Action {
 	return []types.Action{{Type: types.ActionTypeEnumForward, ForwardConfig: config}}
 }
 
-func TestNetworkLoadBalancerReadsBack(t *testing.T) {
+func TestCreateNLB(t *testing.T) {
 	r := newHarness(t)
 	lb := r.createNLB("Net", r.securityGroupID)
 	hex := (*lb.LoadBalancerArn)[strings.LastIndex(*lb.LoadBalancerArn, "/")+1:]
@@ -55,7 +56,7 @@ func TestNetworkLoadBalancerReadsBack(t *testing.T) {
 		t.Errorf("an NLB without security groups reads back %+v", bare)
 	}
 	if again := r.createNLB("Net", r.securityGroupID); *again.LoadBalancerArn != *lb.LoadBalancerArn {
-		t.Error("creating it again made another one")
+		t.Error("a repeated CreateLoadBalancer created a second load balancer")
 	}
 	single := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("single"), Type: "network", Subnets: r.subnets[:1]}))(t).LoadBalancers[0]
 	if len(single.AvailabilityZones) != 1 {
@@ -63,13 +64,13 @@ func TestNetworkLoadBalancerReadsBack(t *testing.T) {
 	}
 	for _, e := range r.loadBalancerENIs("net/Net/") {
 		if e.InterfaceType != ec2types.NetworkInterfaceTypeNetworkLoadBalancer || len(e.Groups) != 1 || !aws.ToBool(e.RequesterManaged) {
-			t.Errorf("interface %+v", e)
+			t.Errorf("ENI %+v", e)
 		}
 	}
 	r.checkState()
 }
 
-// loadBalancerENIs returns the ENIs whose description is "ELB " and this text.
+// loadBalancerENIs returns the ENIs whose description begins with "ELB " and the parameter, such as "ELB net/web/".
 func (r *harness) loadBalancerENIs(description string) []ec2types.NetworkInterface {
 	r.t.Helper()
 	var out []ec2types.NetworkInterface
@@ -100,23 +101,23 @@ func TestCreateNetworkLoadBalancerRefusals(t *testing.T) {
 		edit          func(in *elb.CreateLoadBalancerInput)
 		code, message string
 	}{
-		"elastic IPs for one of two": {at(types.SubnetMapping{AllocationId: eip.AllocationId}, types.SubnetMapping{}), "InvalidConfigurationRequest", "for all subnets or for none"},
-		"one elastic IP twice":       {at(types.SubnetMapping{AllocationId: eip.AllocationId}, types.SubnetMapping{AllocationId: eip.AllocationId}), "ResourceInUse", "not available for use"},
-		"elastic and private": {at(types.SubnetMapping{AllocationId: eip.AllocationId, PrivateIPv4Address: aws.String("10.0.0.9")}),
+		"Elastic IP address for one of two subnets": {at(types.SubnetMapping{AllocationId: eip.AllocationId}, types.SubnetMapping{}), "InvalidConfigurationRequest", "for all subnets or for none"},
+		"same Elastic IP address twice":             {at(types.SubnetMapping{AllocationId: eip.AllocationId}, types.SubnetMapping{AllocationId: eip.AllocationId}), "ResourceInUse", "not available for use"},
+		"Elastic IP and private address": {at(types.SubnetMapping{AllocationId: eip.AllocationId, PrivateIPv4Address: aws.String("10.0.0.9")}),
 			"InvalidConfigurationRequest", "both"},
-		"private for one of two": {internal(at(types.SubnetMapping{PrivateIPv4Address: aws.String("10.0.0.9")}, types.SubnetMapping{})),
+		"private address for one of two subnets": {internal(at(types.SubnetMapping{PrivateIPv4Address: aws.String("10.0.0.9")}, types.SubnetMapping{})),
 			"InvalidConfigurationRequest", "for all subnets or for none"},
-		"private of another subnet": {internal(at(types.SubnetMapping{PrivateIPv4Address: aws.String("10.0.16.9")})), "InvalidConfigurationRequest", "not in the range"},
-		"IPv6 address without IPv6": {at(types.SubnetMapping{IPv6Address: aws.String("fd00::1")}), "InvalidConfigurationRequest", "IPv6"},
-		"zone without NLBs":         {func(in *elb.CreateLoadBalancerInput) { in.Subnets = r.subnets }, "AvailabilityZoneNotSupported", "not supported in us-west-2c"},
-		"no public IPv4": {func(in *elb.CreateLoadBalancerInput) { in.IpAddressType = "dualstack-without-public-ipv4" },
+		"private address of another subnet": {internal(at(types.SubnetMapping{PrivateIPv4Address: aws.String("10.0.16.9")})), "InvalidConfigurationRequest", "not in the range"},
+		"IPv6 address without IPv6":         {at(types.SubnetMapping{IPv6Address: aws.String("fd00::1")}), "InvalidConfigurationRequest", "IPv6"},
+		"zone without NLBs":                 {func(in *elb.CreateLoadBalancerInput) { in.Subnets = r.subnets }, "AvailabilityZoneNotSupported", "not supported in us-west-2c"},
+		"dual-stack without public IPv4": {func(in *elb.CreateLoadBalancerInput) { in.IpAddressType = "dualstack-without-public-ipv4" },
 			"InvalidSubnet", "IPv6"},
 		"prefix without dual stack": {func(in *elb.CreateLoadBalancerInput) { in.EnablePrefixForIpv6SourceNat = "on" },
 			"InvalidConfigurationRequest", "IpAddressType 'dualstack'"},
-		"pool": {func(in *elb.CreateLoadBalancerInput) {
+		"IPAM pool": {func(in *elb.CreateLoadBalancerInput) {
 			in.IpamPools = &types.IpamPools{Ipv4IpamPoolId: aws.String("ipam-pool-0123456789abcdef0")}
 		}, "InvalidConfigurationRequest", "network"},
-		"unknown group": {func(in *elb.CreateLoadBalancerInput) { in.SecurityGroups = []string{"sg-0123456789abcdef0"} }, "InvalidSecurityGroup", ""},
+		"unknown security group": {func(in *elb.CreateLoadBalancerInput) { in.SecurityGroups = []string{"sg-0123456789abcdef0"} }, "InvalidSecurityGroup", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +159,7 @@ func TestNetworkLoadBalancerSubnets(t *testing.T) {
 		t.Errorf("zones %+v", out.AvailabilityZones)
 	}
 	must(set(types.SubnetMapping{SubnetId: &r.subnets[1], AllocationId: second.AllocationId}))(t)
-	must(r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: first.AllocationId}))(t) // the NLB does not use the address any more
+	must(r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: first.AllocationId}))(t) // the NLB has released the address
 	must(r.elb.SetSubnets(r.ctx, &elb.SetSubnetsInput{LoadBalancerArn: lb.LoadBalancerArn, Subnets: r.subnets[1:2]}))(t)
 	_, err = r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: second.AllocationId})
 	if err == nil {
@@ -213,7 +214,7 @@ func TestNetworkListenerProtocols(t *testing.T) {
 			must(r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: l.ListenerArn}))(t)
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("groups for a %s listener (-want +got):\n%s", p, d)
+			t.Errorf("compatible target groups of a %s listener (-want +got):\n%s", p, d)
 		}
 	}
 	if _, err := r.createNLBListener(lb, 53, "TCP", groups["TCP_UDP"]); err != nil {
@@ -229,7 +230,7 @@ func TestNetworkListenerProtocols(t *testing.T) {
 	r.checkState()
 }
 
-func TestNetworkListenerReadsBack(t *testing.T) {
+func TestCreateAndModifyNLBListener(t *testing.T) {
 	r := newHarness(t)
 	lb := r.createNLB("net")
 	tcp, more, secure := r.createTargetGroup("tcp", withProtocol("TCP")), r.createTargetGroup("more", withProtocol("TCP")), r.createTargetGroup("tls", withProtocol("TLS"))
@@ -247,7 +248,7 @@ func TestNetworkListenerReadsBack(t *testing.T) {
 		t.Errorf("ARN %s", *plain.ListenerArn)
 	}
 	if again := must(r.createNLBListener(lb, 80, "TCP", tcp))(t); *again.ListenerArn != *plain.ListenerArn {
-		t.Error("creating it again made another one")
+		t.Error("a repeated CreateListener created a second listener")
 	}
 	shared := must(r.createNLBListener(lb, 81, "TCP", tcp, more))(t)
 	weights := map[string]int32{}
@@ -285,7 +286,7 @@ func TestNetworkListenerReadsBack(t *testing.T) {
 	checkError(t, err, "IncompatibleProtocols", *secure.TargetGroupArn)
 	tls = must(modify(tls, elb.ModifyListenerInput{Protocol: "TCP", DefaultActions: forwardActions(more.TargetGroupArn)}))(t)
 	if tls.SslPolicy != nil || len(tls.Certificates) != 0 || len(tls.AlpnPolicy) != 0 {
-		t.Errorf("TCP listener kept TLS: %+v", tls)
+		t.Errorf("TCP listener still has TLS settings: %+v", tls)
 	}
 	r.em.Store().Config.Quotas["listeners-per-network-load-balancer"] = 3
 	_, err = r.createNLBListener(lb, 82, "TCP", tcp)

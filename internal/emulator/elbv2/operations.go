@@ -5,13 +5,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Members of every paginated operation.
+// Request members of every paginated operation.
 const (
 	memberMarker   = "Marker"
 	memberPageSize = "PageSize"
 )
 
-// Operations lists the operations of the service.
+// Operations returns the operations of the service, with the request members that each operation supports.
 func (s *Service) Operations() []wire.Operation {
 	h := wire.HandledMembers
 	return []wire.Operation{
@@ -78,8 +78,8 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// TaggedResources lists load balancers, target groups, listeners, rules and
-// trust stores for the tagging service.
+// TaggedResources returns the load balancers, target groups, listeners, rules and trust stores for the Resource Groups
+// Tagging API.
 func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
 	var out []store.TaggedResource
 	add := func(kind, arn string, tags map[string]string) {

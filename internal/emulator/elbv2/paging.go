@@ -11,18 +11,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxPageSize is the maximum and the default size of a page.
+// maxPageSize is the maximum number of items on a page, and the number if a request does not set PageSize.
 const maxPageSize = 400
 
-// Values of the parameter inOrder of page. An unordered list gets a random order, because AWS does not document an order; it
-// is the same for all pages of a listing. An ordered list keeps its order.
+// Values of the parameter inOrder of page. An unordered list gets a random order, because AWS does not document the order.
+// All pages of one listing have the same random order. An ordered list keeps its order.
 const (
 	unordered = false
 	ordered   = true
 )
 
-// page returns a page of a list and the next marker. key returns the identifier of an item. The marker contains the random
-// order and the last key, so that the creation or deletion of an item between pages does not repeat or omit other items.
+// page returns one page of a list, and the marker of the next page, which is nil after the last page. key returns the
+// identifier of an item. A marker contains the seed of the random order and the last key of its page, so no item is repeated
+// or skipped if items are created or deleted between two calls.
 func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
 	var sh validation
 	sh.checkRange("pageSize", size, 1, maxPageSize)
@@ -68,8 +69,7 @@ func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, ma
 	return items, &next, nil
 }
 
-// positionAfter returns the index of the first item after the one with a key, even if that item
-// was deleted meanwhile.
+// positionAfter returns the index of the first item after the item with the key after. This item may have been deleted.
 func positionAfter[T any](items []T, key func(T) string, salt uint64, after string) int {
 	for i, it := range items {
 		if key(it) == after {

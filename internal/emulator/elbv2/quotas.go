@@ -9,14 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Names of quotas, as in DescribeAccountLimits. Store.Config.Quotas overrides
-// values by these names.
+// Names of quotas in DescribeAccountLimits. Config.Quotas can override the value of each of them.
 const (
 	quotaALBs                     = "application-load-balancers"
 	quotaNLBs                     = "network-load-balancers"
 	quotaListenersALB             = "listeners-per-application-load-balancer"
 	quotaListenersNLB             = "listeners-per-network-load-balancer"
-	quotaRules                    = "rules-per-application-load-balancer"
+	quotaRulesPerALB              = "rules-per-application-load-balancer"
 	quotaTargetGroups             = "target-groups"
 	quotaTargetGroupsPerALB       = "target-groups-per-application-load-balancer"
 	quotaTargetGroupsPerActionALB = "target-groups-per-action-on-application-load-balancer"
@@ -25,20 +24,20 @@ const (
 	quotaTargetsNLB               = "targets-per-network-load-balancer"
 	quotaTargetsPerZoneNLB        = "targets-per-availability-zone-per-network-load-balancer"
 	quotaTargetsPerTargetGroup    = "targets-per-target-group"
-	quotaRegistrations            = "target-id-registrations-per-application-load-balancer"
+	quotaRegistrationsPerTargetID = "target-id-registrations-per-application-load-balancer"
 	quotaCertificatesALB          = "certificates-per-application-load-balancer"
 	quotaCertificatesNLB          = "certificates-per-network-load-balancer"
 	quotaConditionValues          = "condition-values-per-alb-rule"
 	quotaConditionWildcards       = "condition-wildcards-per-alb-rule"
 	quotaTrustStores              = "trust-stores-per-account"
-	quotaVerifyListeners          = "mtls-verify-listeners-per-application-load-balancer"
+	quotaMTLSVerifyListeners      = "mtls-verify-listeners-per-application-load-balancer"
 	quotaENIsNLB                  = "network-load-balancer-enis-per-vpc"
 	quotaNLBsPerALB               = "network-load-balancers-per-application-load-balancer"
 	quotaRevocationEntries        = "revocation-entries-per-trust-store"
-	quotaCapacity                 = "reserved-capacity-units-per-application-load-balancer"
+	quotaReservedCapacityUnits    = "reserved-capacity-units-per-application-load-balancer"
 )
 
-// quotaDefaults lists the quotas with the values of a new account.
+// quotaDefaults returns the quotas with their values in a new AWS account.
 func quotaDefaults() []struct {
 	name  string
 	value int
@@ -49,20 +48,20 @@ func quotaDefaults() []struct {
 	}{
 		{quotaALBs, 50}, {quotaNLBs, 50},
 		{quotaListenersALB, 50}, {quotaListenersNLB, 50},
-		{quotaRules, 100},
+		{quotaRulesPerALB, 100},
 		{quotaTargetGroups, 3000}, {quotaTargetGroupsPerALB, 100},
 		{quotaTargetGroupsPerActionALB, 5}, {quotaTargetGroupsPerActionNLB, 5},
 		{quotaTargetsALB, 1000}, {quotaTargetsNLB, 3000}, {quotaTargetsPerZoneNLB, 500},
-		{quotaTargetsPerTargetGroup, 1000}, {quotaRegistrations, 1000},
+		{quotaTargetsPerTargetGroup, 1000}, {quotaRegistrationsPerTargetID, 1000},
 		{quotaCertificatesALB, 25}, {quotaCertificatesNLB, 25},
 		{quotaENIsNLB, 1200}, {quotaNLBsPerALB, 2},
 		{quotaConditionValues, 5}, {quotaConditionWildcards, 5},
-		{quotaTrustStores, 20}, {quotaVerifyListeners, 2}, {quotaRevocationEntries, 500000},
-		{quotaCapacity, 15000},
+		{quotaTrustStores, 20}, {quotaMTLSVerifyListeners, 2}, {quotaRevocationEntries, 500000},
+		{quotaReservedCapacityUnits, 15000},
 	}
 }
 
-// quota returns the current value of a quota.
+// quota returns the value of a quota: that in Config.Quotas, or else its default.
 func (s *core) quota(name string) int {
 	for _, q := range quotaDefaults() {
 		if q.name == name {
@@ -72,7 +71,7 @@ func (s *core) quota(name string) int {
 	return s.store.Quota(name, 0)
 }
 
-// DescribeAccountLimits lists the quotas.
+// DescribeAccountLimits lists the quotas with their values.
 func (s *Service) DescribeAccountLimits(c *store.Call, in *elb.DescribeAccountLimitsInput) (*elb.DescribeAccountLimitsOutput, error) {
 	var all []types.Limit
 	for _, q := range quotaDefaults() {

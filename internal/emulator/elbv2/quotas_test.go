@@ -65,11 +65,11 @@ func TestQuotas(t *testing.T) {
 		})
 	}
 	if err := attach(); err != nil {
-		t.Error("nothing is left of the quotas, but", err)
+		t.Error("CreateRule fails with the default quotas:", err)
 	}
 }
 
-func TestAddressingAndPools(t *testing.T) {
+func TestIPAddressTypesAndIPAMPools(t *testing.T) {
 	r := newHarness(t)
 	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(t).Vpcs[0]
 	block := *vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
@@ -138,7 +138,7 @@ func TestNetworkLoadBalancerAddresses(t *testing.T) {
 		t.Errorf("zones %+v", got.AvailabilityZones)
 	}
 	if got := private("clash"); got.State.Code != types.LoadBalancerStateEnumFailed {
-		t.Errorf("an address in use gives %s", got.State.Code)
+		t.Errorf("a load balancer with an address in use has state %s, want failed", got.State.Code)
 	}
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: out.LoadBalancerArn}))(t)
 	must(r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: eip.AllocationId}))(t)

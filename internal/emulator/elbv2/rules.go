@@ -23,30 +23,30 @@ func (s *listeners) newRuleARN(p *store.Partition, lb *store.LoadBalancer, l *st
 // rulesOf returns the rules of a listener, sorted by priority, with the default rule last.
 func rulesOf(st *store.ELBState, listener string) []*store.Rule {
 	var out []*store.Rule
-	for _, r := range st.RulesOf(listener) {
+	for _, r := range st.RulesOfListener(listener) {
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b *store.Rule) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortFunc(out, func(a, b *store.Rule) int { return cmp.Compare(ruleSortKey(a), ruleSortKey(b)) })
 	return out
 }
 
-// rank returns the number by which the rules of a listener are sorted: the priority, with the default rule last.
-func rank(r *store.Rule) int32 {
+// ruleSortKey returns the sort key of a rule among the rules of its listener. It is the priority, or a higher number for the
+// default rule.
+func ruleSortKey(r *store.Rule) int32 {
 	if r.IsDefault() {
 		return maxPriority + 1
 	}
 	return r.Priority
 }
 
-// equalJSON reports whether two values are equal as JSON, for types of the SDK, which have
-// unexported fields.
+// equalJSON reports whether a and b have the same JSON encoding. It compares types of the SDK, which have unexported fields.
 func equalJSON(a, b any) bool {
 	left, errA := json.Marshal(a)
 	right, errB := json.Marshal(b)
 	return errA == nil && errB == nil && string(left) == string(right)
 }
 
-// CreateRule creates a rule with a free priority.
+// CreateRule creates a rule with a priority that no other rule of the listener has.
 func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
 	sh := s.newValidation()
 	sh.checkPresent("listenerArn", in.ListenerArn != nil)
@@ -95,22 +95,22 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	return &elb.CreateRuleOutput{Rules: []types.Rule{s.describeRule(r)}}, nil
 }
 
-// checkRuleQuota checks the quota of rules of a load balancer, which includes the rules of all listeners except
-// default rules.
+// checkRuleQuota returns an error if the load balancer already has the maximum number of rules. The rules of all listeners
+// count, but not default rules.
 func (s *listeners) checkRuleQuota(st *store.ELBState, lb *store.LoadBalancer) error {
 	n := 0
-	st.EachRuleOf(lb.ARN, func(r *store.Rule) {
+	st.EachRuleOfLoadBalancer(lb.ARN, func(r *store.Rule) {
 		if !r.IsDefault() {
 			n++
 		}
 	})
-	if most := s.quota(quotaRules); n >= most {
+	if most := s.quota(quotaRulesPerALB); n >= most {
 		return store.Errorf(store.Unproven, "TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	return nil
 }
 
-// ModifyRule replaces all conditions, all actions or all transforms of a rule.
+// ModifyRule replaces all conditions, actions or transforms of a rule, if the request contains them.
 func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.ModifyRuleOutput, error) {
 	var sh validation
 	sh.checkPresent("ruleArn", in.RuleArn != nil)
@@ -156,7 +156,7 @@ func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.Mod
 	return &elb.ModifyRuleOutput{Rules: []types.Rule{s.describeRule(r)}}, nil
 }
 
-// DeleteRule deletes a rule other than a default rule.
+// DeleteRule deletes a rule that is not a default rule.
 func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) {
 	if err := requiredError("ruleArn", in.RuleArn != nil); err != nil {
 		return nil, err
@@ -174,8 +174,8 @@ func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.Del
 	return &elb.DeleteRuleOutput{}, nil
 }
 
-// SetRulePriorities changes priorities of rules atomically: only the resulting priorities must
-// be free of conflicts.
+// SetRulePriorities changes the priorities of rules in one step. Only the resulting priorities must be different from each
+// other, so rules can exchange their priorities.
 func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesInput) (*elb.SetRulePrioritiesOutput, error) {
 	var sh validation
 	sh.checkPresent("rulePriorities", in.RulePriorities != nil)
@@ -228,7 +228,7 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 	return out, nil
 }
 
-// DescribeRules lists the rules of a listener in the order of priority, or the rules with the ARNs in the request.
+// DescribeRules lists the rules of a listener, sorted by priority, or the rules with the ARNs in the request.
 func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
 	st := c.Partition.ELB
 	if in.ListenerArn == nil && len(in.RuleArns) == 0 {
@@ -246,7 +246,7 @@ func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*e
 			return nil, err
 		}
 		found, inOrder = rulesOf(st, l.ARN), ordered
-		key = func(r *store.Rule) string { return fmt.Sprintf("%05d", rank(r)) }
+		key = func(r *store.Rule) string { return fmt.Sprintf("%05d", ruleSortKey(r)) }
 	} else {
 		var err error
 		if found, err = findAll(st, kindRule, st.Rules, in.RuleArns); err != nil {
@@ -264,7 +264,7 @@ func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*e
 	return out, nil
 }
 
-// describeRule returns a rule in the form of a response of DescribeRules.
+// describeRule returns a rule in the form in which DescribeRules returns it.
 func (s *listeners) describeRule(r *store.Rule) types.Rule {
 	priority := "default"
 	if !r.IsDefault() {

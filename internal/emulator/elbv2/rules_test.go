@@ -93,19 +93,19 @@ func TestConditionRefusals(t *testing.T) {
 		"no config":     {[]types.RuleCondition{field("host-header")}, "For conditions of type 'host-header', you must specify the following fields: 'Values or RegexValues or HostHeaderConfig'"},
 		"values and config": {[]types.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/a"}, PathPatternConfig: &types.PathPatternConditionConfig{Values: []string{"/a"}}}},
 			"You cannot provide both Values and 'PathPatternConfig'"},
-		"values of a header": {[]types.RuleCondition{{Field: aws.String("http-header"), Values: []string{"a"}}}, "The 'Values' field is not compatible with 'http-header'"},
-		"legacy two values":  {[]types.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/a", "/b"}}}, "The 'path-pattern' field contains too many values; the limit is '1'"},
-		"regex of source":    {[]types.RuleCondition{{Field: aws.String("source-ip"), RegexValues: []string{"a"}}}, "'RegexValues' is not supported for a condition of type 'source-ip'"},
-		"long path":          {pathConditions("/" + long), "Condition value for 'path-pattern' cannot contain more than 128 characters"},
-		"path character":     {pathConditions("/a b"), "Condition value '/a b' contains a character that is not valid"},
-		"host without dot":   {hostConditions("localhost"), "not valid"},
-		"host with digits":   {hostConditions("10.0.0.1"), "not valid"},
-		"host header": {[]types.RuleCondition{{Field: aws.String("http-header"), HttpHeaderConfig: &types.HttpHeaderConditionConfig{HttpHeaderName: aws.String("Host"), Values: []string{"a"}}}},
+		"values of a header":              {[]types.RuleCondition{{Field: aws.String("http-header"), Values: []string{"a"}}}, "The 'Values' field is not compatible with 'http-header'"},
+		"legacy two values":               {[]types.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/a", "/b"}}}, "The 'path-pattern' field contains too many values; the limit is '1'"},
+		"regular expression of source-ip": {[]types.RuleCondition{{Field: aws.String("source-ip"), RegexValues: []string{"a"}}}, "'RegexValues' is not supported for a condition of type 'source-ip'"},
+		"long path":                       {pathConditions("/" + long), "Condition value for 'path-pattern' cannot contain more than 128 characters"},
+		"path character":                  {pathConditions("/a b"), "Condition value '/a b' contains a character that is not valid"},
+		"host without dot":                {hostConditions("localhost"), "not valid"},
+		"host with digits":                {hostConditions("10.0.0.1"), "not valid"},
+		"header Host": {[]types.RuleCondition{{Field: aws.String("http-header"), HttpHeaderConfig: &types.HttpHeaderConditionConfig{HttpHeaderName: aws.String("Host"), Values: []string{"a"}}}},
 			"'Host' is not valid"},
 		"long header name": {[]types.RuleCondition{{Field: aws.String("http-header"), HttpHeaderConfig: &types.HttpHeaderConditionConfig{HttpHeaderName: &long, Values: []string{"a"}}}},
 			"Condition value for 'http-header' cannot contain more than 40 characters"},
-		"method": {[]types.RuleCondition{{Field: aws.String("http-request-method"), HttpRequestMethodConfig: &types.HttpRequestMethodConditionConfig{Values: []string{"get"}}}}, "'get' contains a character"},
-		"cidr":   {[]types.RuleCondition{{Field: aws.String("source-ip"), SourceIpConfig: &types.SourceIpConditionConfig{Values: []string{"10.0.0.1"}}}}, "The specified value '10.0.0.1' is not a valid CIDR block"},
+		"method":                        {[]types.RuleCondition{{Field: aws.String("http-request-method"), HttpRequestMethodConfig: &types.HttpRequestMethodConditionConfig{Values: []string{"get"}}}}, "'get' contains a character"},
+		"address without prefix length": {[]types.RuleCondition{{Field: aws.String("source-ip"), SourceIpConfig: &types.SourceIpConditionConfig{Values: []string{"10.0.0.1"}}}}, "The specified value '10.0.0.1' is not a valid CIDR block"},
 		"look-ahead": {[]types.RuleCondition{{Field: aws.String("path-pattern"), PathPatternConfig: &types.PathPatternConditionConfig{RegexValues: []string{"^/(?=a)"}}}},
 			"regular expression"},
 	}
@@ -117,7 +117,7 @@ func TestConditionRefusals(t *testing.T) {
 	}
 }
 
-func TestConditionsReadBack(t *testing.T) {
+func TestCreateAndDescribeRule(t *testing.T) {
 	r := newHarness(t)
 	l := r.createListener(r.createALB("app").LoadBalancerArn, 80, fixedResponseActions("404"))
 	sent := []types.RuleCondition{
@@ -163,7 +163,7 @@ func TestConditionsReadBack(t *testing.T) {
 	checkError(t, err, "RuleNotFound", "One or more rules not found")
 }
 
-func TestForwardRefusals(t *testing.T) {
+func TestRuleActionRefusals(t *testing.T) {
 	r := newHarness(t)
 	l := r.createListener(r.createALB("app").LoadBalancerArn, 80, fixedResponseActions("404"))
 	a, b := r.createTargetGroup("a"), r.createTargetGroup("b")
@@ -187,21 +187,21 @@ func TestForwardRefusals(t *testing.T) {
 		actions       []types.Action
 		code, message string
 	}{
-		"no group":         {[]types.Action{{Type: "forward"}}, "ValidationError", ""},
-		"weight":           {weighted(nil, tuple(a, 1000)), "ValidationError", "The weight for each target group must be between 0 and 999, inclusive"},
-		"missing weight":   {weighted(nil, tuple(a, 1), types.TargetGroupTuple{TargetGroupArn: b.TargetGroupArn}), "ValidationError", "weight"},
-		"twice":            {weighted(nil, tuple(a, 1), tuple(a, 1)), "ValidationError", "more than once"},
-		"no duration":      {weighted(&types.TargetGroupStickinessConfig{Enabled: aws.Bool(true)}, tuple(a, 1)), "ValidationError", "duration"},
-		"app cookie":       {weighted(nil, tuple(a, 1), tuple(app, 1)), "InvalidLoadBalancerAction", "none of them can have stickiness of type 'app_cookie' enabled"},
-		"group stickiness": {weighted(nil, tuple(a, 1), tuple(sticky, 1)), "InvalidLoadBalancerAction", "must enable target group stickiness"},
-		"two forwards":     {append(ordered(forwardActions(a.TargetGroupArn), 1), ordered(forwardActions(b.TargetGroupArn), 2)...), "TooManyActions", ""},
-		"no order":         {append(forwardActions(a.TargetGroupArn), fixedResponseActions("200")...), "ValidationError", "order"},
-		"path of redirect": {redirectActions(types.RedirectActionConfig{Path: aws.String("a"), StatusCode: "HTTP_301"}), "InvalidLoadBalancerAction", "should start with a '/'"},
-		"port of redirect": {redirectActions(types.RedirectActionConfig{Port: aws.String("x"), StatusCode: "HTTP_301"}), "ValidationError", "'x'"},
+		"no target group":         {[]types.Action{{Type: "forward"}}, "ValidationError", ""},
+		"weight":                  {weighted(nil, tuple(a, 1000)), "ValidationError", "The weight for each target group must be between 0 and 999, inclusive"},
+		"missing weight":          {weighted(nil, tuple(a, 1), types.TargetGroupTuple{TargetGroupArn: b.TargetGroupArn}), "ValidationError", "weight"},
+		"same target group twice": {weighted(nil, tuple(a, 1), tuple(a, 1)), "ValidationError", "more than once"},
+		"no duration":             {weighted(&types.TargetGroupStickinessConfig{Enabled: aws.Bool(true)}, tuple(a, 1)), "ValidationError", "duration"},
+		"app cookie":              {weighted(nil, tuple(a, 1), tuple(app, 1)), "InvalidLoadBalancerAction", "none of them can have stickiness of type 'app_cookie' enabled"},
+		"group stickiness":        {weighted(nil, tuple(a, 1), tuple(sticky, 1)), "InvalidLoadBalancerAction", "must enable target group stickiness"},
+		"two forwards":            {append(ordered(forwardActions(a.TargetGroupArn), 1), ordered(forwardActions(b.TargetGroupArn), 2)...), "TooManyActions", ""},
+		"no order":                {append(forwardActions(a.TargetGroupArn), fixedResponseActions("200")...), "ValidationError", "order"},
+		"path of redirect":        {redirectActions(types.RedirectActionConfig{Path: aws.String("a"), StatusCode: "HTTP_301"}), "InvalidLoadBalancerAction", "should start with a '/'"},
+		"port of redirect":        {redirectActions(types.RedirectActionConfig{Port: aws.String("x"), StatusCode: "HTTP_301"}), "ValidationError", "'x'"},
 		"content type": {[]types.Action{{Type: "fixed-response", FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: aws.String("200"), ContentType: aws.String("image/png")}}},
 			"InvalidLoadBalancerAction", "The ContentType must be one of:'text/html'"},
 		"unknown type": {[]types.Action{{Type: "teapot"}}, "ValidationError", "'actions.1.member.type' failed to satisfy constraint: Member must satisfy enum value set: ["},
-		"unknown group": {forwardActions(aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")),
+		"unknown target group": {forwardActions(aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")),
 			"TargetGroupNotFound", "Target groups 'arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef' not found"},
 	}
 	for name, tt := range tests {
@@ -214,7 +214,7 @@ func TestForwardRefusals(t *testing.T) {
 	made := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathConditions("/a"), Actions: weighted(on, tuple(a, 0), tuple(sticky, 9))}))(t).Rules[0]
 	action := made.Actions[0]
 	if action.TargetGroupArn != nil || len(action.ForwardConfig.TargetGroups) != 2 {
-		t.Errorf("two target groups read back as %+v", action)
+		t.Errorf("action with two target groups: %+v", action)
 	}
 	if d := cmp.Diff(on, action.ForwardConfig.TargetGroupStickinessConfig, ignoreUnexportedFields()); d != "" {
 		t.Errorf("stickiness (-want +got):\n%s", d)
@@ -250,7 +250,7 @@ func TestAuthenticateActions(t *testing.T) {
 	want.SessionCookieName, want.Scope, want.SessionTimeout = aws.String("AWSELBAuthSessionCookie"), aws.String("openid"), aws.Int64(604800)
 	want.OnUnauthenticatedRequest = "authenticate"
 	if d := cmp.Diff(&want, made.Actions[0].AuthenticateOidcConfig, ignoreUnexportedFields()); d != "" {
-		t.Errorf("login reads back (-want +got):\n%s", d)
+		t.Errorf("OIDC configuration (-want +got):\n%s", d)
 	}
 	again := oidcActions(1, nil)
 	again[0].AuthenticateOidcConfig.UseExistingClientSecret = aws.Bool(true)

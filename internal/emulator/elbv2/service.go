@@ -20,10 +20,11 @@ func New(w *store.Store) *Service {
 	return &Service{c, loadBalancers{c}, listeners{c}, targetGroups{c}, trustStores{c}}
 }
 
-// core gives the operations of all resource types access to the emulator state.
+// core contains the emulator state, which the operations of all resource types use.
 type core struct{ store *store.Store }
 
-// These types group the operations by subject. Rules and certificates belong to listeners, targets to target groups.
+// These types group the operations by resource type. Operations on rules and certificates are methods of listeners, those on
+// targets are methods of targetGroups.
 type (
 	loadBalancers struct{ *core }
 	listeners     struct{ *core }
@@ -31,7 +32,7 @@ type (
 	trustStores   struct{ *core }
 )
 
-// newARN returns the ARN of a new resource of this service.
+// newARN returns an ARN of this service in the account and region of p. resource is the part after the account.
 func newARN(p *store.Partition, resource string) string {
 	return p.ARN("elasticloadbalancing", resource)
 }

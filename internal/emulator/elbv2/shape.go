@@ -10,17 +10,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// validation collects violations of the service model's constraints. AWS checks all constraints before any other
-// condition, and reports all violations together. The texts of constraints are quoted in
+// validation collects the members of a request that violate constraints of the service model. AWS checks all constraints
+// before any other condition, and reports all violations in one error. The texts of the violations are quoted in
 // kubernetes-sigs/aws-load-balancer-controller#2396 ("must have length less than or equal to") and
 // aws-cloudformation/cfn-lint#807 ("must have value less than or equal to").
 type validation struct {
 	violations []string
-	// anyTagCharacters disables the check of the characters in tags.
+	// anyTagCharacters makes validateTags accept any characters in tags.
 	anyTagCharacters bool
 }
 
-// newValidation returns a validation for a request with tags.
+// newValidation returns an empty validation for a request with tags.
 func (s *core) newValidation() validation {
 	return validation{anyTagCharacters: s.store.Config.ELB.AnyTagCharacters}
 }
@@ -29,14 +29,14 @@ func (s *validation) addViolation(value any, path, constraint string) {
 	s.violations = append(s.violations, fmt.Sprintf("Value '%v' at '%s' failed to satisfy constraint: Member must %s", value, path, constraint))
 }
 
-// checkPresent reports a member that is null.
+// checkPresent adds a violation if the member at path is not present.
 func (s *validation) checkPresent(path string, present bool) {
 	if !present {
 		s.violations = append(s.violations, fmt.Sprintf("Value null at '%s' failed to satisfy constraint: Member must not be null", path))
 	}
 }
 
-// checkRange checks the bounds of a number. It accepts null.
+// checkRange adds a violation if a number is out of range. It accepts nil.
 func (s *validation) checkRange(path string, v *int32, low, high int32) {
 	switch {
 	case v == nil:
@@ -47,7 +47,7 @@ func (s *validation) checkRange(path string, v *int32, low, high int32) {
 	}
 }
 
-// checkLength checks the number of characters of a text. It accepts null.
+// checkLength adds a violation if a string has too few or too many characters. It accepts nil.
 func (s *validation) checkLength(path string, v *string, low, high int) {
 	if v == nil {
 		return
@@ -61,14 +61,14 @@ func (s *validation) checkLength(path string, v *string, low, high int) {
 	}
 }
 
-// checkPattern checks that a text matches a pattern. It accepts null.
+// checkPattern adds a violation if a string does not match re. It accepts nil.
 func (s *validation) checkPattern(path string, v *string, re *regexp.Regexp) {
 	if v != nil && !re.MatchString(*v) {
 		s.addViolation(*v, path, "satisfy regular expression pattern: "+re.String())
 	}
 }
 
-// checkCount checks the length of a list that is present.
+// checkCount adds a violation if a list has too few or too many items (n).
 func (s *validation) checkCount(path string, n, low, high int) {
 	switch {
 	case n < low:
@@ -78,7 +78,8 @@ func (s *validation) checkCount(path string, n, low, high int) {
 	}
 }
 
-// checkEnum checks a value of an enumeration. It accepts the empty value, which means null.
+// checkEnum adds a violation if a value is not in the enumeration. It accepts the empty value, which means that the member
+// is not present.
 func checkEnum[E ~string](s *validation, path string, v E, allowed []E) {
 	if v == "" || slices.Contains(allowed, v) {
 		return
@@ -90,14 +91,14 @@ func checkEnum[E ~string](s *validation, path string, v E, allowed []E) {
 	s.addViolation(v, path, "satisfy enum value set: ["+strings.Join(names, ", ")+"]")
 }
 
-// requiredError returns the error of a member that is null, for a request without other constraints.
+// requiredError returns an error if the member at path is not present. It is for requests that have no other constraint.
 func requiredError(path string, present bool) error {
 	var s validation
 	s.checkPresent(path, present)
 	return s.err()
 }
 
-// err returns the violations as one error, nil if there are none.
+// err returns all violations as one error, or nil if there are none.
 func (s *validation) err() error {
 	switch n := len(s.violations); n {
 	case 0:

@@ -15,7 +15,7 @@ const (
 	sslPolicyDefault = sslPolicyPrefix + "2016-08"
 )
 
-// sslPolicies lists the names of the predefined policies without prefix.
+// sslPolicies returns the names of the predefined SSL policies, without sslPolicyPrefix.
 func sslPolicies() []string {
 	return []string{
 		"TLS13-1-3-2021-06", "TLS13-1-2-2021-06", "TLS13-1-2-Res-2021-06", "TLS13-1-2-Ext1-2021-06", "TLS13-1-2-Ext2-2021-06",
@@ -36,7 +36,7 @@ func isSSLPolicy(name string) bool {
 	return ok && slices.Contains(sslPolicies(), bare)
 }
 
-// policyProtocols returns the TLS versions of a policy, newest first.
+// policyProtocols returns the TLS versions of an SSL policy, newest first. bare is its name without sslPolicyPrefix.
 func policyProtocols(bare string) []string {
 	all := []string{"TLSv1.3", "TLSv1.2", "TLSv1.1", "TLSv1"}
 	if rest, ok := strings.CutPrefix(bare, "TLS13-1-"); ok {
@@ -59,7 +59,8 @@ func policyProtocols(bare string) []string {
 	return all[1:]
 }
 
-// policyCiphers returns the ciphers of a policy: the modern suites first, then the suites that parts of its name add.
+// policyCiphers returns the ciphers of an SSL policy, newest first. It derives them from bare, the name without
+// sslPolicyPrefix.
 func policyCiphers(bare string) []string {
 	var out []string
 	tls13 := strings.HasPrefix(bare, "TLS13-")
@@ -90,7 +91,7 @@ func policyCiphers(bare string) []string {
 	return out
 }
 
-// DescribeSSLPolicies lists the predefined policies: all or by name.
+// DescribeSSLPolicies lists the predefined SSL policies with the names in the request, or all of them.
 func (s *listeners) DescribeSSLPolicies(c *store.Call, in *elb.DescribeSSLPoliciesInput) (*elb.DescribeSSLPoliciesOutput, error) {
 	names := withoutDuplicates(in.Names)
 	for _, n := range names {

@@ -20,7 +20,7 @@ const (
 
 var tagPattern = regexp.MustCompile(`^([\p{L}\p{Z}\p{N}_.:/=+\-@]*)$`)
 
-// validateTags checks the constraints of the API model on a list of tags. It accepts an absent list.
+// validateTags checks that a list of tags satisfies the constraints of the API model. It accepts nil.
 func (s *validation) validateTags(tags []types.Tag) {
 	if tags == nil {
 		return
@@ -38,12 +38,13 @@ func (s *validation) validateTags(tags []types.Tag) {
 	}
 }
 
-// newTags checks the tags of a create operation and returns them as a map.
+// newTags returns the tags of a create request as a map, or an error if they are invalid.
 func newTags(tags []types.Tag) (map[string]string, error) {
 	return addTags(map[string]string{}, tags)
 }
 
-// addTags returns have with the tags added, or an error if a tag is invalid or there are too many.
+// addTags returns a copy of have with tags added. It returns an error if a tag is invalid, or if there would be too many
+// tags.
 func addTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
 	out := maps.Clone(have)
 	if out == nil {
@@ -67,7 +68,7 @@ func addTags(have map[string]string, tags []types.Tag) (map[string]string, error
 	return out, nil
 }
 
-// tagList returns tags in no particular order.
+// tagList returns tags in the form of the API, in random order.
 func (s *core) tagList(tags map[string]string) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
 	for _, k := range store.SortedKeys(tags) {
@@ -76,7 +77,7 @@ func (s *core) tagList(tags map[string]string) []types.Tag {
 	return store.Shuffle(s.store, out)
 }
 
-// findTags finds the tags of any taggable resource.
+// findTags returns a pointer to the tags of the resource with an ARN.
 func findTags(st *store.ELBState, arn string) (*map[string]string, error) {
 	for _, k := range []struct {
 		kind resourceKind
@@ -103,7 +104,8 @@ func findTags(st *store.ELBState, arn string) (*map[string]string, error) {
 	return nil, validationError(store.Unproven, "'%s' is not a valid ARN", arn)
 }
 
-// tagsByARN returns the tags of the resource with an ARN, or nil if there is no such resource.
+// tagsByARN returns a pointer to the tags of the resource with an ARN, or nil if there is no such resource. tags returns
+// this pointer for a resource.
 func tagsByARN[T any](all map[string]*T, arn string, tags func(*T) *map[string]string) *map[string]string {
 	if r := all[arn]; r != nil {
 		return tags(r)
@@ -111,7 +113,7 @@ func tagsByARN[T any](all map[string]*T, arn string, tags func(*T) *map[string]s
 	return nil
 }
 
-// tagMaps finds the tags of the resources in one call.
+// tagMaps returns pointers to the tags of the resources with the ARNs, in the order of the ARNs.
 func tagMaps(st *store.ELBState, arns []string) ([]*map[string]string, error) {
 	if len(arns) > maxARNsPerTagsCall {
 		return nil, validationError(store.Unproven, "Cannot have more than %d resources described", maxARNsPerTagsCall)
@@ -127,7 +129,7 @@ func tagMaps(st *store.ELBState, arns []string) ([]*map[string]string, error) {
 	return out, nil
 }
 
-// AddTags adds or replaces tags on one or several resources. After an error no resource is changed.
+// AddTags adds or replaces tags of resources. It changes no resource if it returns an error.
 func (s *Service) AddTags(c *store.Call, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {
 	sh := s.newValidation()
 	sh.checkPresent("resourceArns", in.ResourceArns != nil)
@@ -152,7 +154,7 @@ func (s *Service) AddTags(c *store.Call, in *elb.AddTagsInput) (*elb.AddTagsOutp
 	return &elb.AddTagsOutput{}, nil
 }
 
-// RemoveTags removes tags; keys that do not exist are ignored.
+// RemoveTags removes tags from resources. It ignores keys that a resource does not have.
 func (s *Service) RemoveTags(c *store.Call, in *elb.RemoveTagsInput) (*elb.RemoveTagsOutput, error) {
 	var sh validation
 	sh.checkPresent("resourceArns", in.ResourceArns != nil)

@@ -61,7 +61,7 @@ func TestTags(t *testing.T) {
 	checkError(t, err, "TargetGroupNotFound", "")
 }
 
-func TestAccountsHaveSeparateResources(t *testing.T) {
+func TestRegionsHaveSeparateResources(t *testing.T) {
 	r := newHarness(t)
 	lb := r.createALB("app")
 	cfg := r.cfg.Copy()

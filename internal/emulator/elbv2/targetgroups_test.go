@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// asLambda changes a request of createTargetGroup to a target group for a Lambda function.
+// asLambda changes a request of createTargetGroup so that it creates a target group for a Lambda function.
 func asLambda(in *elb.CreateTargetGroupInput) {
 	in.TargetType, in.Protocol, in.Port, in.VpcId = types.TargetTypeEnumLambda, "", nil, nil
 }
@@ -80,18 +80,18 @@ func TestCreateTargetGroupRefusals(t *testing.T) {
 		edit          func(in *elb.CreateTargetGroupInput)
 		code, message string
 	}{
-		"long name":       {func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("a234567890123456789012345678901234") }, "ValidationError", "cannot be longer than '32' characters"},
-		"name characters": {func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("a.b") }, "ValidationError", "alphanumeric characters or hyphens(-)"},
-		"name ends badly": {func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("a-") }, "ValidationError", "cannot begin or end with '-'"},
-		"no port":         {func(in *elb.CreateTargetGroupInput) { in.Port = nil }, "ValidationError", "must have a protocol and a port"},
-		"no VPC":          {func(in *elb.CreateTargetGroupInput) { in.VpcId = nil }, "ValidationError", "A VPC ID must be specified"},
-		"unknown VPC":     {func(in *elb.CreateTargetGroupInput) { in.VpcId = aws.String("vpc-1") }, "ValidationError", "The VPC ID 'vpc-1' is not found"},
-		"lambda and port": {func(in *elb.CreateTargetGroupInput) { asLambda(in); in.Port = aws.Int32(1) }, "ValidationError", "Port cannot be specified"},
-		"version on TCP":  {func(in *elb.CreateTargetGroupInput) { in.Protocol = "TCP"; in.ProtocolVersion = aws.String("HTTP2") }, "ValidationError", ""},
-		"TCP check":       {withHealthCheckProtocol("TCP"), "InvalidConfigurationRequest", ""},
-		"UDP check":       {func(in *elb.CreateTargetGroupInput) { in.Protocol = "UDP"; in.HealthCheckProtocol = "UDP" }, "InvalidConfigurationRequest", ""},
-		"not enabled":     {func(in *elb.CreateTargetGroupInput) { in.HealthCheckEnabled = aws.Bool(false) }, "InvalidConfigurationRequest", ""},
-		"slow check": {func(in *elb.CreateTargetGroupInput) {
+		"long name":               {func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("a234567890123456789012345678901234") }, "ValidationError", "cannot be longer than '32' characters"},
+		"name characters":         {func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("a.b") }, "ValidationError", "alphanumeric characters or hyphens(-)"},
+		"name ends with a hyphen": {func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("a-") }, "ValidationError", "cannot begin or end with '-'"},
+		"no port":                 {func(in *elb.CreateTargetGroupInput) { in.Port = nil }, "ValidationError", "must have a protocol and a port"},
+		"no VPC":                  {func(in *elb.CreateTargetGroupInput) { in.VpcId = nil }, "ValidationError", "A VPC ID must be specified"},
+		"unknown VPC":             {func(in *elb.CreateTargetGroupInput) { in.VpcId = aws.String("vpc-1") }, "ValidationError", "The VPC ID 'vpc-1' is not found"},
+		"lambda and port":         {func(in *elb.CreateTargetGroupInput) { asLambda(in); in.Port = aws.Int32(1) }, "ValidationError", "Port cannot be specified"},
+		"version on TCP":          {func(in *elb.CreateTargetGroupInput) { in.Protocol = "TCP"; in.ProtocolVersion = aws.String("HTTP2") }, "ValidationError", ""},
+		"TCP check":               {withHealthCheckProtocol("TCP"), "InvalidConfigurationRequest", ""},
+		"UDP check":               {func(in *elb.CreateTargetGroupInput) { in.Protocol = "UDP"; in.HealthCheckProtocol = "UDP" }, "InvalidConfigurationRequest", ""},
+		"health checks disabled":  {func(in *elb.CreateTargetGroupInput) { in.HealthCheckEnabled = aws.Bool(false) }, "InvalidConfigurationRequest", ""},
+		"timeout not below interval": {func(in *elb.CreateTargetGroupInput) {
 			in.HealthCheckIntervalSeconds, in.HealthCheckTimeoutSeconds = aws.Int32(10), aws.Int32(10)
 		}, "ValidationError", "Health check timeout '10' must be smaller than the interval '10'"},
 		"matcher on TCP": {func(in *elb.CreateTargetGroupInput) {
@@ -100,7 +100,7 @@ func TestCreateTargetGroupRefusals(t *testing.T) {
 		"matcher range": {func(in *elb.CreateTargetGroupInput) { in.Matcher = &types.Matcher{HttpCode: aws.String("200-599")} }, "ValidationError", "'200-499'"},
 		"check path":    {func(in *elb.CreateTargetGroupInput) { in.HealthCheckPath = aws.String("x") }, "ValidationError", "must begin with a '/'"},
 		"check port":    {func(in *elb.CreateTargetGroupInput) { in.HealthCheckPort = aws.String("99999") }, "ValidationError", "traffic-port"},
-		"two faults of form": {func(in *elb.CreateTargetGroupInput) {
+		"two violated constraints": {func(in *elb.CreateTargetGroupInput) {
 			in.HealthCheckIntervalSeconds, in.HealthyThresholdCount = aws.Int32(4), aws.Int32(11)
 		}, "ValidationError", "2 validation errors detected: Value '4' at 'healthCheckIntervalSeconds' failed to satisfy constraint: Member must have value greater than or equal to 5; Value '11'"},
 	}
@@ -116,7 +116,7 @@ func TestCreateTargetGroupTwice(t *testing.T) {
 	r := newHarness(t)
 	first, second := r.createTargetGroup("web"), r.createTargetGroup("web")
 	if *first.TargetGroupArn != *second.TargetGroupArn {
-		t.Error("the same settings made another target group")
+		t.Error("a repeated CreateTargetGroup created a second target group")
 	}
 	_, err := r.elb.CreateTargetGroup(r.ctx, r.targetGroupInput("web", func(in *elb.CreateTargetGroupInput) { in.HealthCheckPath = aws.String("/ok") }))
 	checkError(t, err, "DuplicateTargetGroupName", "exists, but with different settings")
@@ -164,7 +164,7 @@ func TestDeleteTargetGroupInUse(t *testing.T) {
 	checkError(t, err, "ResourceInUse", "")
 	r.clock.Advance(time.Second)
 	must(r.elb.DeleteTargetGroup(r.ctx, drop))(t)
-	must(r.elb.DeleteTargetGroup(r.ctx, drop))(t) // an unknown ARN is no error
+	must(r.elb.DeleteTargetGroup(r.ctx, drop))(t) // no target group with this ARN exists
 	_, err = r.elb.DescribeTargetGroupAttributes(r.ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: g.TargetGroupArn})
 	checkError(t, err, "TargetGroupNotFound", "")
 	r.checkState()
@@ -234,21 +234,21 @@ func TestTargetGroupAttributeRefusals(t *testing.T) {
 		set           []string
 		code, message string
 	}{
-		"range":            {http, []string{"deregistration_delay.timeout_seconds", "3601"}, "ValidationError", "'deregistration_delay.timeout_seconds' value '3601' must be between '0-3600' inclusive"},
-		"unknown":          {http, []string{"x", "1"}, "ValidationError", "Target group attribute key 'x' is not recognized"},
-		"not for lambda":   {fn, []string{"stickiness.enabled", "true"}, "InvalidConfigurationRequest", "does not support the attribute stickiness.enabled"},
-		"not for HTTP":     {http, []string{"proxy_protocol_v2.enabled", "true"}, "InvalidConfigurationRequest", "not supported"},
-		"cookie on TCP":    {tcp, []string{"stickiness.type", "lb_cookie"}, "InvalidConfigurationRequest", "Stickiness type 'lb_cookie' is not supported for target groups with the TCP protocol"},
-		"source on HTTP":   {http, []string{"stickiness.type", "source_ip"}, "InvalidConfigurationRequest", "with the HTTP protocol"},
-		"sticky TLS":       {tls, []string{"stickiness.enabled", "true"}, "InvalidConfigurationRequest", "TLS protocol"},
-		"app cookie":       {http, []string{"stickiness.enabled", "true", "stickiness.type", "app_cookie"}, "InvalidConfigurationRequest", "You must set an application cookie name"},
-		"reserved cookie":  {http, []string{"stickiness.app_cookie.cookie_name", "AWSALBX"}, "ValidationError", "AWSALB"},
-		"slow and fair":    {http, []string{"slow_start.duration_seconds", "30", "load_balancing.algorithm.type", "least_outstanding_requests"}, "InvalidConfigurationRequest", "Slow start"},
-		"slow start range": {http, []string{"slow_start.duration_seconds", "20"}, "ValidationError", "'30-900'"},
-		"anomaly":          {http, []string{"load_balancing.algorithm.anomaly_mitigation", "on"}, "InvalidConfigurationRequest", "weighted_random"},
-		"client IP of UDP": {udp, []string{"preserve_client_ip.enabled", "false"}, "InvalidConfigurationRequest", ""},
-		"thresholds":       {http, []string{"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count", "3"}, "InvalidConfigurationRequest", "greater than or equal"},
-		"sticky one zone":  {http, []string{"stickiness.enabled", "true", "load_balancing.cross_zone.enabled", "false"}, "InvalidConfigurationRequest", "cross-zone"},
+		"range":           {http, []string{"deregistration_delay.timeout_seconds", "3601"}, "ValidationError", "'deregistration_delay.timeout_seconds' value '3601' must be between '0-3600' inclusive"},
+		"unknown":         {http, []string{"x", "1"}, "ValidationError", "Target group attribute key 'x' is not recognized"},
+		"not for lambda":  {fn, []string{"stickiness.enabled", "true"}, "InvalidConfigurationRequest", "does not support the attribute stickiness.enabled"},
+		"not for HTTP":    {http, []string{"proxy_protocol_v2.enabled", "true"}, "InvalidConfigurationRequest", "not supported"},
+		"cookie on TCP":   {tcp, []string{"stickiness.type", "lb_cookie"}, "InvalidConfigurationRequest", "Stickiness type 'lb_cookie' is not supported for target groups with the TCP protocol"},
+		"source on HTTP":  {http, []string{"stickiness.type", "source_ip"}, "InvalidConfigurationRequest", "with the HTTP protocol"},
+		"sticky TLS":      {tls, []string{"stickiness.enabled", "true"}, "InvalidConfigurationRequest", "TLS protocol"},
+		"app cookie":      {http, []string{"stickiness.enabled", "true", "stickiness.type", "app_cookie"}, "InvalidConfigurationRequest", "You must set an application cookie name"},
+		"reserved cookie": {http, []string{"stickiness.app_cookie.cookie_name", "AWSALBX"}, "ValidationError", "AWSALB"},
+		"slow start with least outstanding requests": {http, []string{"slow_start.duration_seconds", "30", "load_balancing.algorithm.type", "least_outstanding_requests"}, "InvalidConfigurationRequest", "Slow start"},
+		"slow start range":                           {http, []string{"slow_start.duration_seconds", "20"}, "ValidationError", "'30-900'"},
+		"anomaly":                                    {http, []string{"load_balancing.algorithm.anomaly_mitigation", "on"}, "InvalidConfigurationRequest", "weighted_random"},
+		"client IP of UDP":                           {udp, []string{"preserve_client_ip.enabled", "false"}, "InvalidConfigurationRequest", ""},
+		"thresholds":                                 {http, []string{"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count", "3"}, "InvalidConfigurationRequest", "greater than or equal"},
+		"stickiness without cross-zone":              {http, []string{"stickiness.enabled", "true", "load_balancing.cross_zone.enabled", "false"}, "InvalidConfigurationRequest", "cross-zone"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,13 +16,13 @@ import (
 const zoneAll = store.ZoneAll
 
 var (
-	instancePattern     = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
-	lambdaPattern       = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:.+$`)
+	instanceIDPattern   = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
+	lambdaARNPattern    = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:.+$`)
 	quicServerIDPattern = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
 )
 
-// RegisterTargets registers targets. After an error no target is registered. Registered targets do not change; a
-// draining target is registered again.
+// RegisterTargets registers targets, and registers draining targets again. Targets that are already registered do not
+// change. It registers none if it returns an error.
 func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
 	var sh validation
 	sh.checkPresent("targetGroupArn", in.TargetGroupArn != nil)
@@ -65,7 +65,7 @@ func (s *validation) validateTargets(targets []types.TargetDescription) {
 	}
 }
 
-// checkTargets checks the targets of a request and returns their registrations.
+// checkTargets checks the targets in a request. It returns them without duplicates, in the form in which they are stored.
 func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.TargetGroup, targets []types.TargetDescription) ([]store.Target, error) {
 	var out []store.Target
 	var foreign, stopped []string
@@ -83,7 +83,7 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 		var err error
 		switch g.Type {
 		case types.TargetTypeEnumInstance:
-			if !instancePattern.MatchString(t.ID) {
+			if !instanceIDPattern.MatchString(t.ID) {
 				return nil, validationError(store.Unproven, "Instance ID '%s' is not valid", t.ID)
 			}
 			i := p.Instances[t.ID]
@@ -109,7 +109,7 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 		if slices.ContainsFunc(out, same) {
 			continue
 		}
-		if isQUIC(g.Protocol) && isServerIDTaken(p.ELB, g, t, out) {
+		if isQUIC(g.Protocol) && isQUICServerIDTaken(p.ELB, g, t, out) {
 			return nil, validationError(store.Unproven, "The QUIC server ID '%s' is used by another target", t.QUICServerID)
 		}
 		out = append(out, t)
@@ -133,9 +133,9 @@ func checkQUICServerID(g *store.TargetGroup, id string) error {
 	return nil
 }
 
-// isServerIDTaken reports whether another target of the load balancer, or of the same
-// call, has the QUIC server ID already.
-func isServerIDTaken(st *store.ELBState, g *store.TargetGroup, t store.Target, added []store.Target) bool {
+// isQUICServerIDTaken reports whether another target has the QUIC server ID of t. It looks at the targets in added, in g, and in
+// the other target groups of the same load balancer.
+func isQUICServerIDTaken(st *store.ELBState, g *store.TargetGroup, t store.Target, added []store.Target) bool {
 	same := func(other store.Target) bool {
 		return other.QUICServerID == t.QUICServerID && (other.ID != t.ID || other.Port != t.Port)
 	}
@@ -153,7 +153,8 @@ func isServerIDTaken(st *store.ELBState, g *store.TargetGroup, t store.Target, a
 	return false
 }
 
-// checkIPTarget checks an IP target and returns its canonical address and zone.
+// checkIPTarget checks a target with an IP address. It returns the address in canonical form and the zone of the target.
+// zone is the zone in the request.
 func checkIPTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (address, detected string, err error) {
 	v6 := g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6
 	a, parse := netip.ParseAddr(id)
@@ -168,7 +169,7 @@ func checkIPTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (a
 	if vpc != nil && vpc.Contains(netip.PrefixFrom(a, a.BitLen())) {
 		return a.String(), zoneOfAddress(p, g.VPC, a), nil
 	}
-	if !isPrivateAddress(a) {
+	if !isAllowedOutsideVPC(a) {
 		return "", "", validationError(store.Unproven, "The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
 	}
 	http := isHTTP(g.Protocol)
@@ -185,7 +186,7 @@ func checkIPTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (a
 	return a.String(), zone, nil
 }
 
-// zoneOfAddress returns the zone of the subnet that has the address.
+// zoneOfAddress returns the zone of the subnet that contains an address, or "" if there is none.
 func zoneOfAddress(p *store.Partition, vpc string, a netip.Addr) string {
 	for _, id := range store.SortedKeys(p.Subnets) {
 		sub := p.Subnets[id]
@@ -204,14 +205,14 @@ func zoneOfAddress(p *store.Partition, vpc string, a netip.Addr) string {
 	return ""
 }
 
-// isPrivateAddress reports whether an address may be a target outside of the VPC.
-func isPrivateAddress(a netip.Addr) bool {
+// isAllowedOutsideVPC reports whether an address outside the VPC can be a target. All IPv6 global unicast addresses can.
+func isAllowedOutsideVPC(a netip.Addr) bool {
 	shared := netip.MustParsePrefix("100.64.0.0/10")
 	return a.Is6() && a.IsGlobalUnicast() || a.Is4() && (a.IsPrivate() || shared.Contains(a))
 }
 
 func checkLambdaTarget(g *store.TargetGroup, id string, port bool) error {
-	if !lambdaPattern.MatchString(id) {
+	if !lambdaARNPattern.MatchString(id) {
 		return validationError(store.Unproven, "Lambda function ARN '%s' is not valid", id)
 	}
 	if port {
@@ -220,7 +221,8 @@ func checkLambdaTarget(g *store.TargetGroup, id string, port bool) error {
 	return nil
 }
 
-// checkALBTarget checks an ALB as the target of an NLB. Its port may differ from the port of the target group.
+// checkALBTarget checks an ALB as the target of an NLB. The ALB must have a listener on the port of the target, which may
+// differ from the port of the target group.
 func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, t store.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
@@ -245,8 +247,8 @@ func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, 
 	return store.Errorf(store.Unproven, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
 }
 
-// DeregisterTargets deregisters targets. It ignores targets that are not registered. A target
-// that may have connections drains first.
+// DeregisterTargets deregisters targets. It ignores targets that are not registered. Targets that may have connections
+// become draining first.
 func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTargetsInput) (*elb.DeregisterTargetsOutput, error) {
 	var sh validation
 	sh.checkPresent("targetGroupArn", in.TargetGroupArn != nil)
@@ -261,7 +263,7 @@ func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTarget
 		return nil, err
 	}
 	for _, d := range in.Targets {
-		if g.Type == types.TargetTypeEnumInstance && !instancePattern.MatchString(*d.Id) {
+		if g.Type == types.TargetTypeEnumInstance && !instanceIDPattern.MatchString(*d.Id) {
 			return nil, validationError(store.Unproven, "Instance ID '%s' is not valid", *d.Id)
 		}
 		if _, err := netip.ParseAddr(*d.Id); g.Type == types.TargetTypeEnumIp && err != nil {
@@ -271,14 +273,14 @@ func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTarget
 	p.RemoveEndedTargets(g, c.Now)
 	for _, d := range in.Targets {
 		if t := g.Target(targetKey(g, d)); t != nil && !t.IsDraining() {
-			t.DrainUntil = c.Now.Add(drainTime(p, g, t, c))
+			t.DrainUntil = c.Now.Add(drainDuration(p, g, t, c))
 		}
 	}
 	p.RemoveEndedTargets(g, c.Now)
 	return &elb.DeregisterTargetsOutput{}, nil
 }
 
-// targetKey returns the id and port that identify a registration.
+// targetKey returns the ID and the port of the registered target to which a request refers.
 func targetKey(g *store.TargetGroup, d types.TargetDescription) (id string, port int32) {
 	id, port = store.Value(d.Id), g.Port
 	if d.Port != nil {

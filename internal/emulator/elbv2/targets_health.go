@@ -33,7 +33,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	if len(in.Targets) == 0 {
 		for _, t := range g.Targets {
 			if t.Terminated {
-				continue // returned only if it is in the request
+				continue // AWS returns it only if the request contains it
 			}
 			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.describeHealth(c, p, g, t, anomaly))
 		}
@@ -61,7 +61,8 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	return out, nil
 }
 
-// describeHealth returns the health of a target in the form of a response of DescribeTargetHealth.
+// describeHealth returns the health of a target in the form in which DescribeTargetHealth returns it. If anomaly is set, it
+// includes the result of anomaly detection.
 func (s *targetGroups) describeHealth(c *store.Call, p *store.Partition, g *store.TargetGroup, t *store.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{
@@ -88,8 +89,8 @@ func (s *targetGroups) describeHealth(c *store.Call, p *store.Partition, g *stor
 	return out
 }
 
-// healthCheckPort returns the health check port for a target, which need not be registered; nil for a Lambda function,
-// which has no port.
+// healthCheckPort returns the health check port of a target with a port, which need not be registered. It returns nil for a
+// Lambda function, which has no port.
 func healthCheckPort(g *store.TargetGroup, port int32) *string {
 	switch {
 	case g.Check.Port != trafficPort:

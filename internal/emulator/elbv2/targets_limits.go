@@ -8,8 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// drainTime returns how long a target stays draining: 0 for a target that gets no traffic or has not had any.
-func drainTime(p *store.Partition, g *store.TargetGroup, t *store.Target, c *store.Call) time.Duration {
+// drainDuration returns how long a target is draining after its deregistration. It returns 0 for a target in the state unused,
+// initial or unavailable.
+func drainDuration(p *store.Partition, g *store.TargetGroup, t *store.Target, c *store.Call) time.Duration {
 	switch p.TargetHealth(g, t, c.Now).State {
 	case types.TargetHealthStateEnumUnused, types.TargetHealthStateEnumInitial, types.TargetHealthStateEnumUnavailable:
 		return 0
@@ -17,7 +18,7 @@ func drainTime(p *store.Partition, g *store.TargetGroup, t *store.Target, c *sto
 	return time.Duration(atoi(g.Attributes[attrDeregistrationDelay])) * time.Second
 }
 
-// checkTargetQuotas checks the quotas of targets of a target group and of its load balancer.
+// checkTargetQuotas returns an error if requested targets would exceed the quotas of target group g or its load balancer.
 func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGroup, requested []store.Target) error {
 	var added []store.Target
 	for _, t := range requested {
@@ -50,7 +51,7 @@ func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGrou
 	return s.checkLoadBalancerTargets(st, lb, nil, extra, added)
 }
 
-// registeredCount counts the targets of a target group that are not draining.
+// registeredCount returns the number of targets of a target group that are not draining.
 func registeredCount(g *store.TargetGroup) int {
 	n := 0
 	for _, t := range g.Targets {
@@ -61,7 +62,7 @@ func registeredCount(g *store.TargetGroup) int {
 	return n
 }
 
-// albTargetCost returns the number of targets by which an ALB that is the target of the NLB lb counts against quotas.
+// albTargetCost returns for how many targets an ALB counts in the quotas of an NLB (lb) whose target it is.
 func albTargetCost(lb *store.LoadBalancer) int {
 	if lb.Attributes[attrCrossZone] == "true" {
 		return 100
@@ -69,8 +70,9 @@ func albTargetCost(lb *store.LoadBalancer) int {
 	return 50
 }
 
-// checkLoadBalancerTargets checks the quotas of targets of a load balancer, including target groups to attach and
-// targets to add.
+// checkLoadBalancerTargets returns an error if a load balancer would exceed its quotas of targets. joining are target groups
+// to be attached to it. added are targets to be added to its target groups, and extra is the number of targets for which
+// they count.
 func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalancer, joining []*store.TargetGroup, extra int, added []store.Target) error {
 	total := extra
 	byID := map[string]int{}
@@ -105,7 +107,7 @@ func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalanc
 	if !lb.IsALB() {
 		return s.checkZoneTargets(lb, groups, added)
 	}
-	most := s.quota(quotaRegistrations)
+	most := s.quota(quotaRegistrationsPerTargetID)
 	for _, id := range store.SortedKeys(byID) {
 		if byID[id] > most {
 			return store.Errorf(store.Unproven, "TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
@@ -114,8 +116,8 @@ func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalanc
 	return nil
 }
 
-// checkZoneTargets checks the quota of targets of an NLB in each zone. With cross-zone load
-// balancing each target counts in every zone.
+// checkZoneTargets returns an error if an NLB would have too many targets in a zone. With cross-zone load balancing, each
+// target counts in every zone. A target without a zone, or with the zone "all", always counts in every zone.
 func (s *core) checkZoneTargets(lb *store.LoadBalancer, groups []*store.TargetGroup, added []store.Target) error {
 	crossZone := lb.Attributes[attrCrossZone] == "true"
 	byZone := map[string]int{}

@@ -30,7 +30,8 @@ func targetAt(id string, port int32) types.TargetDescription {
 	return types.TargetDescription{Id: &id, Port: &port}
 }
 
-// targetHealth returns "state reason" of each target, by "id:port".
+// targetHealth maps "id:port" of each target to "state reason". asked are the targets in the request; without them, all
+// targets are returned.
 func (r *harness) targetHealth(g types.TargetGroup, asked ...types.TargetDescription) map[string]string {
 	r.t.Helper()
 	out := map[string]string{}
@@ -40,6 +41,7 @@ func (r *harness) targetHealth(g types.TargetGroup, asked ...types.TargetDescrip
 	return out
 }
 
+// checkHealth checks the health of all registered targets of a target group. want is a result of targetHealth.
 func (r *harness) checkHealth(g types.TargetGroup, want map[string]string) {
 	r.t.Helper()
 	if d := cmp.Diff(want, r.targetHealth(g)); d != "" {
@@ -81,7 +83,7 @@ func TestTargetLifecycle(t *testing.T) {
 	r.checkHealth(g, map[string]string{})
 	got := r.targetHealth(g, targetWithID("10.0.0.50"))
 	if d := cmp.Diff(map[string]string{"10.0.0.50:80": "unused Target.NotRegistered"}, got); d != "" {
-		t.Errorf("asked for by name (-want +got):\n%s", d)
+		t.Errorf("target in the request (-want +got):\n%s", d)
 	}
 	must(r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: l.ListenerArn}))(t)
 	r.checkState()
@@ -89,7 +91,7 @@ func TestTargetLifecycle(t *testing.T) {
 
 func TestTargetsOutsideOfEnabledZones(t *testing.T) {
 	r := newHarness(t)
-	lb, g := r.createALB("app"), r.createTargetGroup("web", withTargetType("instance")) // zones a and b
+	lb, g := r.createALB("app"), r.createTargetGroup("web", withTargetType("instance")) // the ALB is in zones a and b
 	r.createListener(lb.LoadBalancerArn, 80, forwardActions(g.TargetGroupArn))
 	if err := r.registerTargets(g, targetWithID(r.instances[0]), targetAt(r.instances[0], 81), targetWithID(r.instances[2])); err != nil {
 		t.Fatal(err)
@@ -121,19 +123,19 @@ func TestRegisterTargetsRefusals(t *testing.T) {
 		targets       []types.TargetDescription
 		code, message string
 	}{
-		"malformed instance": {instance, []types.TargetDescription{targetWithID("x")}, "ValidationError", "Instance ID 'x' is not valid"},
-		"unknown instance":   {instance, []types.TargetDescription{targetWithID("i-0123456789abcdef0")}, "InvalidTarget", "The following targets are not in the target group VPC"},
-		"stopped instance":   {instance, []types.TargetDescription{targetWithID(r.instances[2])}, "InvalidTarget", "not in a running state and cannot be registered: '" + r.instances[2] + "'"},
-		"zone of instance":   {instance, []types.TargetDescription{in(r.instances[0], "all")}, "ValidationError", "Availability Zone"},
-		"not an address":     {ip, []types.TargetDescription{targetWithID("x")}, "ValidationError", "The IP address 'x' is not a valid IPv4 address"},
-		"IPv6 in IPv4 group": {ip, []types.TargetDescription{targetWithID("fd00::1")}, "ValidationError", "is not a valid IPv4 address"},
-		"public address":     {ip, []types.TargetDescription{in("8.8.8.8", "all")}, "ValidationError", "8.8.8.8"},
-		"no zone":            {ip, []types.TargetDescription{targetWithID("192.168.1.1")}, "ValidationError", "you must specify an Availability Zone"},
-		"one of two is bad":  {ip, []types.TargetDescription{targetWithID("10.0.0.60"), targetWithID("x")}, "ValidationError", ""},
-		"two functions":      {fn, []types.TargetDescription{targetWithID(function + "a"), targetWithID(function + "b")}, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '2' were specified"},
-		"ALB off port":       {behind, []types.TargetDescription{targetWithID(*app.LoadBalancerArn)}, "InvalidTarget", "no listener on the port '80'"},
-		"port out of range":  {ip, []types.TargetDescription{targetAt("10.0.0.60", 70000)}, "ValidationError", "Value '70000' at 'targets.1.member.port'"},
-		"unknown group":      {types.TargetGroup{TargetGroupArn: aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")}, []types.TargetDescription{targetWithID("10.0.0.60")}, "TargetGroupNotFound", ""},
+		"malformed instance":                 {instance, []types.TargetDescription{targetWithID("x")}, "ValidationError", "Instance ID 'x' is not valid"},
+		"unknown instance":                   {instance, []types.TargetDescription{targetWithID("i-0123456789abcdef0")}, "InvalidTarget", "The following targets are not in the target group VPC"},
+		"stopped instance":                   {instance, []types.TargetDescription{targetWithID(r.instances[2])}, "InvalidTarget", "not in a running state and cannot be registered: '" + r.instances[2] + "'"},
+		"zone of instance":                   {instance, []types.TargetDescription{in(r.instances[0], "all")}, "ValidationError", "Availability Zone"},
+		"not an address":                     {ip, []types.TargetDescription{targetWithID("x")}, "ValidationError", "The IP address 'x' is not a valid IPv4 address"},
+		"IPv6 address in IPv4 target group":  {ip, []types.TargetDescription{targetWithID("fd00::1")}, "ValidationError", "is not a valid IPv4 address"},
+		"public address":                     {ip, []types.TargetDescription{in("8.8.8.8", "all")}, "ValidationError", "8.8.8.8"},
+		"no zone":                            {ip, []types.TargetDescription{targetWithID("192.168.1.1")}, "ValidationError", "you must specify an Availability Zone"},
+		"one of two is invalid":              {ip, []types.TargetDescription{targetWithID("10.0.0.60"), targetWithID("x")}, "ValidationError", ""},
+		"two functions":                      {fn, []types.TargetDescription{targetWithID(function + "a"), targetWithID(function + "b")}, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '2' were specified"},
+		"ALB without a listener on the port": {behind, []types.TargetDescription{targetWithID(*app.LoadBalancerArn)}, "InvalidTarget", "no listener on the port '80'"},
+		"port out of range":                  {ip, []types.TargetDescription{targetAt("10.0.0.60", 70000)}, "ValidationError", "Value '70000' at 'targets.1.member.port'"},
+		"unknown target group":               {types.TargetGroup{TargetGroupArn: aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")}, []types.TargetDescription{targetWithID("10.0.0.60")}, "TargetGroupNotFound", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { checkError(t, r.registerTargets(tt.group, tt.targets...), tt.code, tt.message) })

@@ -20,12 +20,12 @@ const (
 	attrStickyAppDuration         = "stickiness.app_cookie.duration_seconds"
 	attrSlowStart                 = "slow_start.duration_seconds"
 	attrAlgorithm                 = "load_balancing.algorithm.type"
-	attrAnomaly                   = "load_balancing.algorithm.anomaly_mitigation"
+	attrAnomalyMitigation         = "load_balancing.algorithm.anomaly_mitigation"
 	attrDNSCount                  = "target_group_health.dns_failover.minimum_healthy_targets.count"
 	attrDNSPercent                = "target_group_health.dns_failover.minimum_healthy_targets.percentage"
 	attrRoutingCount              = "target_group_health.unhealthy_state_routing.minimum_healthy_targets.count"
 	attrRoutingPercent            = "target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage"
-	attrPreserveIP                = "preserve_client_ip.enabled"
+	attrPreserveClientIP          = "preserve_client_ip.enabled"
 	attrProxyProtocol             = "proxy_protocol_v2.enabled"
 	attrUnhealthyTermination      = "target_health_state.unhealthy.connection_termination.enabled"
 	attrUnhealthyDraining         = "target_health_state.unhealthy.draining_interval_seconds"
@@ -34,7 +34,7 @@ const (
 	crossZoneFromLoadBalancer = "use_load_balancer_configuration"
 )
 
-// targetGroupAttributes lists the attributes of all kinds of target groups.
+// targetGroupAttributes returns the attributes of target groups of all types and protocols.
 func targetGroupAttributes() []attribute {
 	return []attribute{
 		{attrDeregistrationDelay, "300", checkNumberIn(0, 3600)},
@@ -46,13 +46,13 @@ func targetGroupAttributes() []attribute {
 		{attrStickyAppDuration, "86400", checkNumberIn(1, 604800)},
 		{attrSlowStart, "0", checkZeroOrNumberIn(30, 900)},
 		{attrAlgorithm, "round_robin", checkOneOf("round_robin", "least_outstanding_requests", "weighted_random")},
-		{attrAnomaly, "off", checkOneOf("on", "off")},
+		{attrAnomalyMitigation, "off", checkOneOf("on", "off")},
 		{attrCrossZone, crossZoneFromLoadBalancer, checkOneOf("true", "false", crossZoneFromLoadBalancer)},
 		{attrDNSCount, "1", checkOffOrNumberIn(1, 1000000)},
 		{attrDNSPercent, "off", checkOffOrNumberIn(1, 100)},
 		{attrRoutingCount, "1", checkNumberIn(1, 1000000)},
 		{attrRoutingPercent, "off", checkOffOrNumberIn(1, 100)},
-		{attrPreserveIP, "true", checkBoolean},
+		{attrPreserveClientIP, "true", checkBoolean},
 		{attrProxyProtocol, "false", checkBoolean},
 		{attrUnhealthyTermination, "true", checkBoolean},
 		{attrUnhealthyDraining, "0", checkNumberIn(0, 360000)},
@@ -60,7 +60,8 @@ func targetGroupAttributes() []attribute {
 	}
 }
 
-// checkAppCookieName rejects the names of the load balancer's own cookies.
+// checkAppCookieName returns an error if the name of an application cookie begins with "AWSALB", as the cookies of the load
+// balancer do.
 func checkAppCookieName(key, value string) error {
 	if strings.HasPrefix(value, "AWSALB") {
 		return validationError(store.Unproven, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
@@ -72,7 +73,7 @@ func isUDP(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumUdp || p == types.ProtocolEnumTcpUdp
 }
 
-// targetGroupAttributeKeys returns the keys of the attributes that a target group supports.
+// targetGroupAttributeKeys returns the keys of the attributes that a target group has.
 func targetGroupAttributeKeys(g *store.TargetGroup) []string {
 	health := []string{attrDNSCount, attrDNSPercent, attrRoutingCount, attrRoutingPercent}
 	switch {
@@ -82,17 +83,17 @@ func targetGroupAttributeKeys(g *store.TargetGroup) []string {
 		return append(health, attrDeregistrationDelay, attrCrossZone)
 	case isHTTP(g.Protocol):
 		return append(health, attrDeregistrationDelay, attrStickiness, attrStickinessType, attrStickyLBDuration, attrStickyAppName, attrStickyAppDuration,
-			attrSlowStart, attrAlgorithm, attrAnomaly, attrCrossZone)
+			attrSlowStart, attrAlgorithm, attrAnomalyMitigation, attrCrossZone)
 	}
 	keys := append(health, attrDeregistrationDelay, attrDeregistrationTermination, attrStickiness, attrStickinessType, attrCrossZone,
-		attrPreserveIP, attrProxyProtocol, attrUnhealthyTermination)
+		attrPreserveClientIP, attrProxyProtocol, attrUnhealthyTermination)
 	if !isUDP(g.Protocol) && !isQUIC(g.Protocol) {
 		keys = append(keys, attrUnhealthyDraining)
 	}
 	return keys
 }
 
-// targetGroupAttributeSchema returns the attribute schema with the attributes that a target group supports.
+// targetGroupAttributeSchema returns the schema with the attributes that a target group has.
 func targetGroupAttributeSchema(g *store.TargetGroup) attributeSchema {
 	keys := targetGroupAttributeKeys(g)
 	return attributeSchema{
@@ -126,7 +127,7 @@ func initialTargetGroupAttributes(g *store.TargetGroup) map[string]string {
 		out[attrUnhealthyTermination] = "false"
 	}
 	if g.Type == types.TargetTypeEnumIp && (g.Protocol == types.ProtocolEnumTcp || g.Protocol == types.ProtocolEnumTls) {
-		out[attrPreserveIP] = "false"
+		out[attrPreserveClientIP] = "false"
 	}
 	return out
 }
@@ -139,7 +140,7 @@ func (s *targetGroups) targetGroupAttributeList(g *store.TargetGroup) []types.Ta
 	return store.Shuffle(s.store, out)
 }
 
-// DescribeTargetGroupAttributes returns all attributes.
+// DescribeTargetGroupAttributes returns all attributes of a target group.
 func (s *targetGroups) DescribeTargetGroupAttributes(c *store.Call, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
 	if err := requiredError("targetGroupArn", in.TargetGroupArn != nil); err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (s *targetGroups) DescribeTargetGroupAttributes(c *store.Call, in *elb.Desc
 	return &elb.DescribeTargetGroupAttributesOutput{Attributes: s.targetGroupAttributeList(g)}, nil
 }
 
-// ModifyTargetGroupAttributes sets attributes. After an error none is set.
+// ModifyTargetGroupAttributes sets attributes of a target group. It sets none if it returns an error.
 func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
 	settings := make([]attributeSetting, len(in.Attributes))
 	for i, a := range in.Attributes {
@@ -182,7 +183,8 @@ func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.Modify
 	return &elb.ModifyTargetGroupAttributesOutput{Attributes: s.targetGroupAttributeList(g)}, nil
 }
 
-// checkTargetGroupAttributes checks conditions that involve several attributes.
+// checkTargetGroupAttributes checks rules that involve several attributes, or attributes and targets. next contains all
+// attributes with their new values.
 func checkTargetGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	if err := checkHealthThresholds(next); err != nil {
 		return err
@@ -208,7 +210,7 @@ func checkHTTPTargetGroupAttributes(g *store.TargetGroup, next map[string]string
 	if next[attrSlowStart] != "0" && next[attrAlgorithm] != "round_robin" {
 		return configurationError(store.Unproven, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
 	}
-	if next[attrAnomaly] == "on" && next[attrAlgorithm] != "weighted_random" {
+	if next[attrAnomalyMitigation] == "on" && next[attrAlgorithm] != "weighted_random" {
 		return configurationError(store.Unproven, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
 	}
 	if next[attrCrossZone] == "false" {
@@ -231,7 +233,7 @@ func checkTCPTargetGroupAttributes(g *store.TargetGroup, next map[string]string)
 	if next[attrStickiness] == "true" && g.Protocol == types.ProtocolEnumTls {
 		return configurationError(store.Unproven, "You cannot enable stickiness on target groups with the TLS protocol")
 	}
-	if next[attrPreserveIP] == "false" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
+	if next[attrPreserveClientIP] == "false" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
 		return configurationError(store.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
 	}
 	if next[attrUnhealthyTermination] == "true" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
@@ -243,7 +245,8 @@ func checkTCPTargetGroupAttributes(g *store.TargetGroup, next map[string]string)
 	return nil
 }
 
-// checkHealthThresholds returns an error if the thresholds would make DNS fail over later than routing.
+// checkHealthThresholds returns an error if the threshold of healthy targets for DNS failover is lower than the threshold
+// for unhealthy state routing.
 func checkHealthThresholds(next map[string]string) error {
 	for _, pair := range [][2]string{{attrDNSCount, attrRoutingCount}, {attrDNSPercent, attrRoutingPercent}} {
 		dns, routing := next[pair[0]], next[pair[1]]

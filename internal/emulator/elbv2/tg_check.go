@@ -11,7 +11,8 @@ import (
 
 const trafficPort = "traffic-port"
 
-// healthCheckSettings contains the health check members of a create or modify operation; absent members are nil or empty.
+// healthCheckSettings contains the health check members of a create or modify request. Members that are not in the request
+// are nil or empty.
 type healthCheckSettings struct {
 	enabled                              *bool
 	protocol                             types.ProtocolEnum
@@ -30,7 +31,7 @@ func (s *validation) validateHealthCheck(in healthCheckSettings) {
 	s.checkLength("healthCheckPath", in.path, 1, 1024)
 }
 
-// newHealthCheck returns the health check of a new target group.
+// newHealthCheck returns the health check of a new target group: the settings of the request, and defaults for the others.
 func newHealthCheck(g *store.TargetGroup, in healthCheckSettings) (store.HealthCheck, error) {
 	h := store.HealthCheck{
 		Enabled: true, Protocol: types.ProtocolEnumHttp, Port: trafficPort,
@@ -45,8 +46,8 @@ func newHealthCheck(g *store.TargetGroup, in healthCheckSettings) (store.HealthC
 	return mergeHealthCheck(g, h, in)
 }
 
-// mergeHealthCheck applies settings to a health check and checks the result. A
-// member without a value gets its default.
+// mergeHealthCheck returns health check h with the settings in a request applied. Settings without a value get their
+// defaults. It returns an error if the result is invalid.
 func mergeHealthCheck(g *store.TargetGroup, h store.HealthCheck, in healthCheckSettings) (store.HealthCheck, error) {
 	none := store.HealthCheck{}
 	lambda := g.Type == types.TargetTypeEnumLambda
@@ -102,7 +103,7 @@ func mergeHealthCheck(g *store.TargetGroup, h store.HealthCheck, in healthCheckS
 	return h, checkHealthCheckTimes(g, h)
 }
 
-// checkHealthCheckProtocol returns an error unless a target group supports a protocol of health checks.
+// checkHealthCheckProtocol returns an error unless a target group supports health checks with protocol p.
 func checkHealthCheckProtocol(g *store.TargetGroup, p types.ProtocolEnum) error {
 	switch {
 	case g.Type == types.TargetTypeEnumLambda, isHTTP(p):
@@ -115,7 +116,7 @@ func checkHealthCheckProtocol(g *store.TargetGroup, p types.ProtocolEnum) error 
 	return nil
 }
 
-// setHealthCheckDefaults sets the defaults of members without a value.
+// setHealthCheckDefaults sets the defaults of the path, the success codes and the timeout, if they have no value.
 func setHealthCheckDefaults(g *store.TargetGroup, h *store.HealthCheck) {
 	lambda := g.Type == types.TargetTypeEnumLambda
 	grpc := g.ProtocolVersion == versionGRPC
@@ -149,7 +150,8 @@ func setHealthCheckDefaults(g *store.TargetGroup, h *store.HealthCheck) {
 	}
 }
 
-// mergeMatcher applies the success codes of a request.
+// mergeMatcher sets the success codes of h to those in a request (m), or returns an error if they are invalid. If m is nil,
+// h does not change.
 func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) error {
 	if m == nil || m.HttpCode == nil && m.GrpcCode == nil {
 		return nil
@@ -183,7 +185,8 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 	return nil
 }
 
-// areCodesWithin reports whether a list of codes and ranges, such as 200,202 or 200-299, is valid and within bounds.
+// areCodesWithin reports whether a list of status codes and ranges, such as "200,202" or "200-299", is valid and between low
+// and high.
 func areCodesWithin(list string, low, high int) bool {
 	for _, part := range strings.Split(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")
@@ -199,7 +202,7 @@ func areCodesWithin(list string, low, high int) bool {
 	return true
 }
 
-// checkHealthCheckTimes returns an error if the timeout is too long for the interval.
+// checkHealthCheckTimes returns an error if the timeout of a health check is too long for its interval.
 func checkHealthCheckTimes(g *store.TargetGroup, h store.HealthCheck) error {
 	t, i := h.TimeoutSeconds, h.IntervalSeconds
 	strict := isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumLambda

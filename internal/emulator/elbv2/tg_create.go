@@ -18,7 +18,8 @@ const (
 	versionGRPC  = "GRPC"
 )
 
-// CreateTargetGroup creates a target group. It returns an existing target group with the same name and settings.
+// CreateTargetGroup creates a target group. If a target group with the same name and settings exists, it returns this target
+// group.
 func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
 	check := healthCheckSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
@@ -63,7 +64,7 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 		if !isSameTargetGroup(other, g) {
 			return nil, store.Errorf(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
 		}
-		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeWithoutLoadBalancers(other)}}, nil
+		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroupWithoutLoadBalancers(other)}}, nil
 	}
 	if most := s.quota(quotaTargetGroups); len(st.TargetGroups) >= most {
 		return nil, store.Errorf(store.Unproven, "TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
@@ -72,7 +73,7 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 	g.ARN = newARN(p, fmt.Sprintf("targetgroup/%s/%s", g.Name, g.ID))
 	g.Attributes = initialTargetGroupAttributes(g)
 	st.TargetGroups[g.ARN] = g
-	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeWithoutLoadBalancers(g)}}, nil
+	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroupWithoutLoadBalancers(g)}}, nil
 }
 
 func checkTargetGroupName(name string) error {
@@ -89,8 +90,8 @@ func checkTargetGroupName(name string) error {
 	return nil
 }
 
-// checkTargetGroupKind checks type, protocol, port, VPC and protocol version, and
-// fills in their defaults.
+// checkTargetGroupKind checks the target type, protocol, protocol version, ports, VPC and IP address type of a new target
+// group. It sets the defaults of protocol version and IP address type.
 func checkTargetGroupKind(p *store.Partition, g *store.TargetGroup, in *elb.CreateTargetGroupInput) error {
 	if g.Type == types.TargetTypeEnumLambda {
 		for _, bad := range []struct {
@@ -150,22 +151,22 @@ func isHTTP(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumHttp || p == types.ProtocolEnumHttps
 }
 
-// isSameTargetGroup reports whether an existing target group has the settings of a create operation.
+// isSameTargetGroup reports whether an existing target group (have) has the settings in a create request (want).
 func isSameTargetGroup(have, want *store.TargetGroup) bool {
 	return have.Protocol == want.Protocol && have.ProtocolVersion == want.ProtocolVersion && have.Port == want.Port &&
 		have.ControlPort == want.ControlPort && have.VPC == want.VPC && have.Type == want.Type &&
 		have.Addressing == want.Addressing && have.Check == want.Check && maps.Equal(have.Tags, want.Tags)
 }
 
-// describeWithoutLoadBalancers returns a target group as create and modify operations return it: without
+// describeTargetGroupWithoutLoadBalancers returns a target group in the form in which create and modify operations return it: without
 // the load balancers that use it.
-func describeWithoutLoadBalancers(g *store.TargetGroup) types.TargetGroup {
+func describeTargetGroupWithoutLoadBalancers(g *store.TargetGroup) types.TargetGroup {
 	out := describeTargetGroup(g)
 	out.LoadBalancerArns = nil
 	return out
 }
 
-// describeTargetGroup returns a target group in the form of a response of DescribeTargetGroups.
+// describeTargetGroup returns a target group in the form in which DescribeTargetGroups returns it.
 func describeTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	h := g.Check
 	out := types.TargetGroup{

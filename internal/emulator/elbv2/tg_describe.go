@@ -7,7 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DescribeTargetGroups lists target groups: all, by ARN, by name, or by load balancer.
+// DescribeTargetGroups lists the target groups with the ARNs or names in the request, those that a load balancer uses, or
+// all.
 func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTargetGroupsInput) (*elb.DescribeTargetGroupsOutput, error) {
 	st := c.Partition.ELB
 	ways := 0
@@ -71,7 +72,7 @@ func targetGroupByName(st *store.ELBState, name string) *store.TargetGroup {
 	return nil
 }
 
-// ModifyTargetGroup changes health check settings; other settings cannot be changed.
+// ModifyTargetGroup changes the health check settings of a target group. AWS cannot change its other settings.
 func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGroupInput) (*elb.ModifyTargetGroupOutput, error) {
 	check := healthCheckSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
@@ -93,7 +94,7 @@ func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGrou
 		return nil, err
 	}
 	g.Check = next
-	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{describeWithoutLoadBalancers(g)}}, nil
+	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroupWithoutLoadBalancers(g)}}, nil
 }
 
 // DeleteTargetGroup deletes a target group that no listener or rule uses. It also succeeds if no target group has

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// checkTransforms checks the transforms of a rule and returns a copy.
+// checkTransforms returns a copy of the transforms of a rule, or an error if they are invalid.
 func checkTransforms(in []types.RuleTransform) ([]types.RuleTransform, error) {
 	var sh validation
 	for i, t := range in {

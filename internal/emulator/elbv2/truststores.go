@@ -12,16 +12,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-var trustStorePattern = regexp.MustCompile(`^([a-zA-Z0-9]+-)*[a-zA-Z0-9]+$`)
+var trustStoreNamePattern = regexp.MustCompile(`^([a-zA-Z0-9]+-)*[a-zA-Z0-9]+$`)
 
-// CreateTrustStore creates a trust store. It does not read the bundle of CA certificates.
+// CreateTrustStore creates a trust store. It does not read the bundle of CA certificates. If a trust store with the same
+// name and settings exists, it returns this trust store.
 func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
 	sh := s.newValidation()
 	sh.checkPresent("name", in.Name != nil)
 	sh.checkPresent("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
 	sh.checkPresent("caCertificatesBundleS3Key", in.CaCertificatesBundleS3Key != nil)
 	sh.checkLength("name", in.Name, 1, 32)
-	sh.checkPattern("name", in.Name, trustStorePattern)
+	sh.checkPattern("name", in.Name, trustStoreNamePattern)
 	sh.validateTags(in.Tags)
 	if err := sh.err(); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreIn
 	return &elb.CreateTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, t)}}, nil
 }
 
-// ModifyTrustStore replaces the bundle of CA certificates.
+// ModifyTrustStore replaces the bundle of CA certificates of a trust store.
 func (s *trustStores) ModifyTrustStore(c *store.Call, in *elb.ModifyTrustStoreInput) (*elb.ModifyTrustStoreOutput, error) {
 	var sh validation
 	sh.checkPresent("trustStoreArn", in.TrustStoreArn != nil)
@@ -96,7 +97,7 @@ func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreIn
 	return &elb.DeleteTrustStoreOutput{}, nil
 }
 
-// DescribeTrustStores lists trust stores: all, by ARN or by name.
+// DescribeTrustStores lists the trust stores with the ARNs or names in the request, or all.
 func (s *trustStores) DescribeTrustStores(c *store.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
 	st := c.Partition.ELB
 	if len(in.Names) > 0 && len(in.TrustStoreArns) > 0 {
@@ -159,8 +160,8 @@ func (s *trustStores) DescribeTrustStoreAssociations(c *store.Call, in *elb.Desc
 	return out, nil
 }
 
-// AddTrustStoreRevocations adds revocation lists. The emulator does not read their contents; each list counts as one
-// entry.
+// AddTrustStoreRevocations adds revocation lists to a trust store. The emulator does not read the lists, and counts each
+// list as one entry.
 func (s *trustStores) AddTrustStoreRevocations(c *store.Call, in *elb.AddTrustStoreRevocationsInput) (*elb.AddTrustStoreRevocationsOutput, error) {
 	t, err := findTrustStore(c.Partition.ELB, in.TrustStoreArn)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-func TestStateSurvivesExportAndRestore(t *testing.T) {
+func TestStateIsExportedAndRestored(t *testing.T) {
 	r := newHarness(t)
 	lb, g := r.createALB("app"), r.createTargetGroup("web")
 	cert := r.importCertificate(false, "example.com")
@@ -52,8 +52,8 @@ func redirectToHostActions() []types.Action {
 	return redirectActions(types.RedirectActionConfig{Host: aws.String("other.example.com"), StatusCode: "HTTP_302"})
 }
 
-// TestWaitersWorkInVirtualTime checks that the SDK's waiters work with the emulator in a synctest bubble, where waiting
-// takes no real time.
+// TestWaitersWorkInVirtualTime checks that the waiters of the SDK work with the emulator. It runs in a synctest bubble,
+// where waiting takes no real time.
 func TestWaitersWorkInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{Seed: 1})
@@ -84,7 +84,7 @@ func TestWaitersWorkInVirtualTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if waited := time.Since(start); waited < 4*time.Minute || waited > 10*time.Minute {
-			t.Errorf("in service after %s", waited)
+			t.Errorf("the target is in service after %s, want 4 to 10 minutes", waited)
 		}
 	})
 }

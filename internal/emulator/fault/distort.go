@@ -7,25 +7,26 @@ import (
 	"unicode"
 )
 
-// DistortionKind is the way in which a distortion changes a member of an answer.
+// DistortionKind is a way in which a distortion changes a member of a response.
 type DistortionKind string
 
-// Kinds of distortions. A kind that the type of the member does not support has no effect.
+// Kinds of distortions. A kind has no effect on a member whose type does not support it.
 const (
-	Drop        DistortionKind = "dropped"        // the member is missing
-	Reorder     DistortionKind = "reordered"      // the list is reversed
-	SwapCase    DistortionKind = "in other case"  // upper and lower case are swapped
-	FillDefault DistortionKind = "default filled" // a missing member has a value
+	Drop        DistortionKind = "dropped"        // removes the member
+	Reorder     DistortionKind = "reordered"      // reverses the list
+	SwapCase    DistortionKind = "in other case"  // swaps upper and lower case
+	FillDefault DistortionKind = "default filled" // gives a missing member a value
 )
 
-// Distortion changes one member of the answers to an operation. It does not change the state.
+// Distortion changes one member of the responses of an operation. It does not change the emulator state.
 type Distortion struct {
-	// Member is the path of the member in the answer, through lists and structures, such as "Rules.Conditions.Values".
+	// Member is the path of the member in the response, such as "Rules.Conditions.Values". It applies to all items of the
+	// lists on the path.
 	Member string
 	Kind   DistortionKind `json:"How"`
 }
 
-// Distort returns the answer with the member distorted. The answer itself is not changed.
+// Distort returns a copy of answer, which is the output of an operation, with the member changed.
 func (d Distortion) Distort(answer any) any {
 	out := deepCopy(reflect.ValueOf(answer))
 	d.applyAt(out, strings.Split(d.Member, "."))
@@ -67,7 +68,7 @@ func (d Distortion) distortMember(f reflect.Value) {
 			}
 		}
 	case SwapCase:
-		eachText(f, func(s string) string {
+		replaceTexts(f, func(s string) string {
 			return strings.Map(func(r rune) rune {
 				if unicode.IsUpper(r) {
 					return unicode.ToLower(r)
@@ -82,23 +83,23 @@ func (d Distortion) distortMember(f reflect.Value) {
 	}
 }
 
-// eachText changes the texts of a member.
-func eachText(f reflect.Value, change func(string) string) {
+// replaceTexts replaces each string in f by the result of change.
+func replaceTexts(f reflect.Value, change func(string) string) {
 	switch f.Kind() {
 	case reflect.String:
 		f.SetString(change(f.String()))
 	case reflect.Pointer:
 		if !f.IsNil() {
-			eachText(f.Elem(), change)
+			replaceTexts(f.Elem(), change)
 		}
 	case reflect.Slice:
 		for i := range f.Len() {
-			eachText(f.Index(i), change)
+			replaceTexts(f.Index(i), change)
 		}
 	}
 }
 
-// setNonZero sets a member to a value other than its zero value.
+// setNonZero sets a member to a value other than its zero value, if it can.
 func setNonZero(f reflect.Value) {
 	switch f.Kind() {
 	case reflect.String:
@@ -116,7 +117,8 @@ func setNonZero(f reflect.Value) {
 	}
 }
 
-// deepCopy returns a deep copy of a value.
+// deepCopy returns a copy of v that shares no pointers or slices with v. It does not copy unexported fields of structs
+// deeply.
 func deepCopy(v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
@@ -143,7 +145,8 @@ func deepCopy(v reflect.Value) reflect.Value {
 	return out
 }
 
-// Distortions returns all distortions that have an effect on an answer of the type, for each of its members.
+// Distortions returns the distortions of each member of an operation's output type (answer). It includes only kinds that the
+// type of the member supports.
 func Distortions(answer reflect.Type) []Distortion {
 	var out []Distortion
 	eachMember(answer, "", nil, func(path string, t reflect.Type) {
@@ -169,6 +172,8 @@ func Distortions(answer reflect.Type) []Distortion {
 	return out
 }
 
+// eachMember calls do with the path and the type of each member of type t, including nested members. It skips struct types
+// that contain themselves. above are the struct types that contain t.
 func eachMember(t reflect.Type, path string, above []reflect.Type, do func(string, reflect.Type)) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

@@ -1,5 +1,5 @@
-// Package fault determines the faults of a call: throttling by AWS's token buckets, errors by operation and number,
-// latency, broken connections, lost responses, stale reads, distorted answers.
+// Package fault decides which faults the emulator injects into a call: throttling by AWS's token buckets, errors of chosen
+// operations and calls, latency, broken connections, lost responses, stale reads, and distorted responses.
 //
-// The emulator's dispatcher injects the faults.
+// The dispatcher of the emulator injects the faults.
 package fault

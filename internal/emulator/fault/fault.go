@@ -10,45 +10,46 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Call describes a call by the properties on which its faults may depend. All numbers count from 1 since the emulator was
-// created, or since the last Reset of the set.
+// Call contains the properties of a call on which its faults can depend. The numbers count from 1. They restart if Reset or
+// SetHook of the set is called.
 type Call struct {
 	Service, Operation string
 	Account, Region    string
-	// Mutating is false for Describe, Get, List, Search and all of STS.
+	// Mutating is false for read operations (Describe, Get, List, Search and Simulate) and for all operations of STS.
 	Mutating bool
-	// Unfiltered is set for a describe call without filter, identifiers and paging.
+	// Unfiltered is set for a request without any member except DryRun, such as a describe call without filters, identifiers
+	// and paging.
 	Unfiltered bool
-	// Number counts the calls of this operation, Sequence all calls, and Mutation the mutating calls (0 for a
-	// read).
+	// Number is the number of the call among the calls of this operation, Sequence among all calls, and Mutation among all
+	// mutating calls. Mutation is 0 for a read.
 	Number, Sequence, Mutation int
-	// Input is the decoded input of the call, for hooks to read.
+	// Input is the decoded input of the call. Hooks must not change it.
 	Input any
 	Time  time.Time
 }
 
-// Action describes the faults to inject into a call. The zero value injects none.
+// Action contains the faults to inject into a call. The zero value injects none.
 type Action struct {
 	// Error fails the call before it has any effect.
 	Error *store.Error `json:",omitempty"`
-	// Throttle fails the call with the throttling error of its service.
+	// Throttle fails the call with the throttling error of the service.
 	Throttle bool `json:",omitempty"`
-	// Latency passes before the call takes effect.
+	// Latency is the time that the emulator waits before the call takes effect.
 	Latency time.Duration `json:",omitempty"`
 	// Reset closes the connection before the call has any effect.
 	Reset bool `json:",omitempty"`
-	// Hang sends no answer until the caller closes the connection. The call has no effect, unless Lose is set too.
+	// Hang sends no response and waits until the client closes the connection. The call has no effect, unless Lose is set
+	// too.
 	Hang bool `json:",omitempty"`
-	// Deny fails the call with the error of its service for a caller without the permission.
+	// Deny fails the call with the error of the service for a missing permission.
 	Deny bool `json:",omitempty"`
-	// Lose lets the call take effect and closes the connection instead of
-	// answering.
+	// Lose lets the call take effect, but closes the connection without a response.
 	Lose bool `json:",omitempty"`
-	// Stale makes a read return the state as it was this long ago. See Set.KeepHistory.
+	// Stale makes a read return the state at this time before the call. See Set.KeepHistory.
 	Stale time.Duration `json:",omitempty"`
-	// Distort changes members of the answer, but not the state.
+	// Distort changes members of the response, but not the state.
 	Distort []Distortion `json:",omitempty"`
-	// After is called when the call has taken effect or has failed, before the answer is sent. It must not block.
+	// After is called after the call has taken effect or has failed, and before the response is sent. It must not block.
 	After func() `json:"-"`
 }
 
@@ -56,25 +57,26 @@ func (a Action) fails() bool {
 	return a.Error != nil || a.Throttle || a.Deny || a.Reset || a.Lose || a.Hang
 }
 
-// Hook returns the faults of a call. It runs without the state lock, from the goroutine that serves the call, and
-// must not block.
+// Hook returns the faults of a call. It is called without the lock of the emulator state, in the goroutine that serves the
+// call. It must not block.
 type Hook func(Call) Action
 
 // Rule applies an action to the calls that match it.
 type Rule struct {
-	// Service and Operation are patterns as of path.Match; an empty pattern matches any.
+	// Service and Operation are patterns in the syntax of path.Match. An empty pattern matches all.
 	Service, Operation string
-	// MutatingOnly skips reads.
+	// MutatingOnly makes the rule ignore reads.
 	MutatingOnly bool `json:",omitempty"`
-	// Skip is the number of matching calls to which the action does not apply at first. After them, the action applies to
-	// Count calls, or to all calls if Count is 0.
+	// Skip is the number of matching calls before the first call to which the action applies. Count is the number of calls
+	// to which it applies, or 0 for all further calls.
 	Skip, Count int
 	Action      Action
 
 	matchCount int
 }
 
-// Set contains the rules, the hook and the limits that determine the faults of an emulator. It is safe for concurrent use.
+// Set contains the rules, the hook and the rate limits that determine the faults of an emulator. It is safe for concurrent
+// use.
 type Set struct {
 	mu              sync.Mutex
 	hook            Hook
@@ -95,7 +97,8 @@ func NewSet() *Set {
 	return s
 }
 
-// Reset removes all faults and restarts counting.
+// Reset removes the rules, the hook, the limits and the history duration. It restarts the numbers in Call and the counts of
+// ThrottledCalls.
 func (s *Set) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +109,8 @@ func (s *Set) Reset() {
 	s.sequence, s.mutation = 0, 0
 }
 
-// SetHook installs the hook; nil removes it. The numbers in Call restart, so that a
-// hook can count calls from its installation.
+// SetHook installs a hook, or removes it if h is nil. It restarts the numbers in Call, so that a hook can count calls since
+// its installation.
 func (s *Set) SetHook(h Hook) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +118,8 @@ func (s *Set) SetHook(h Hook) {
 	s.callNumbers, s.sequence, s.mutation = map[string]int{}, 0, 0
 }
 
-// Add appends a rule. The actions of matching rules are combined, and their latencies added, up to the first one that fails
-// the call; later rules are ignored.
+// Add appends a rule. If several rules match a call, their actions are combined and their latencies are added. Rules after
+// the first one that fails the call are ignored.
 func (s *Set) Add(r Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,14 +138,14 @@ func (s *Set) Rules() []Rule {
 	return out
 }
 
-// ClearRules removes the rules. It does not change hook and limits.
+// ClearRules removes all rules. It does not change the hook and the limits.
 func (s *Set) ClearRules() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules = nil
 }
 
-// SetLimits installs token buckets, all of them full.
+// SetLimits replaces the token buckets. The new buckets are full.
 func (s *Set) SetLimits(l Limits) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,31 +160,30 @@ func (s *Set) Limits() Limits {
 	return s.limits
 }
 
-// ThrottledCalls counts the calls that were throttled so far, by service and
-// operation ("ec2:DescribeSubnets").
+// ThrottledCalls returns the number of throttled calls by service and operation, such as "ec2:DescribeSubnets".
 func (s *Set) ThrottledCalls() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.throttledCounts)
 }
 
-// KeepHistory makes the emulator store past states for a duration. A hook that returns Stale needs it before the
-// first stale read. Rules with Stale do not need it.
+// KeepHistory makes the emulator keep earlier states for at least the duration d. It must be called before a hook returns
+// Stale. Rules with Stale do not need it.
 func (s *Set) KeepHistory(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history = max(s.history, d)
 }
 
-// HistoryDuration returns the duration for which past states are stored; 0 means that none are stored.
+// HistoryDuration returns how long the emulator keeps earlier states. If it is 0, the emulator keeps none.
 func (s *Set) HistoryDuration() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history
 }
 
-// Decide counts a call and returns the fault to inject. The caller sets all fields except the numbers. For a
-// throttled call, Error is set.
+// Decide counts a call and returns its faults. The caller sets all fields of c except the numbers. For a throttled or denied
+// call, Error is set in the result.
 func (s *Set) Decide(c Call) Action {
 	s.mu.Lock()
 	name := c.Service + ":" + c.Operation
@@ -216,6 +218,7 @@ func (s *Set) Decide(c Call) Action {
 	return out
 }
 
+// mergeActions returns b with the latency, staleness, distortions and After of a added.
 func mergeActions(a, b Action) Action {
 	b.Latency += a.Latency
 	b.Stale = max(a.Stale, b.Stale)
@@ -226,6 +229,7 @@ func mergeActions(a, b Action) Action {
 	return b
 }
 
+// matchAndCount reports whether the action of the rule applies to a call. It counts the call if the rule matches it.
 func (r *Rule) matchAndCount(c Call) bool {
 	if r.MutatingOnly && !c.Mutating || !matchesPattern(r.Service, c.Service) || !matchesPattern(r.Operation, c.Operation) {
 		return false

@@ -18,14 +18,14 @@ func TestRules(t *testing.T) {
 	cases := map[string]struct {
 		rule fault.Rule
 		call fault.Call
-		want []bool // which of consecutive calls are throttled
+		want []bool // whether each of several consecutive calls fails
 	}{
 		"every call of an operation": {
 			rule: fault.Rule{Operation: "CreateRule"},
 			call: fault.Call{Operation: "CreateRule"},
 			want: []bool{true, true, true},
 		},
-		"other operations pass": {
+		"other operations do not match": {
 			rule: fault.Rule{Operation: "CreateRule"},
 			call: fault.Call{Operation: "DeleteRule"},
 			want: []bool{false, false},
@@ -35,12 +35,12 @@ func TestRules(t *testing.T) {
 			call: fault.Call{Operation: "CreateRule"},
 			want: []bool{false, true, false},
 		},
-		"reads pass when only changes are meant": {
+		"reads do not match with MutatingOnly": {
 			rule: fault.Rule{MutatingOnly: true},
 			call: fault.Call{Operation: "DescribeRules"},
 			want: []bool{false},
 		},
-		"another service passes": {
+		"another service does not match": {
 			rule: fault.Rule{Service: "ec2"},
 			call: fault.Call{Service: "acm", Operation: "ListCertificates"},
 			want: []bool{false},
@@ -83,14 +83,14 @@ func TestDocumentedLimits(t *testing.T) {
 	cases := map[string]struct {
 		limits fault.Limits
 		call   fault.Call
-		burst  int // calls that are admitted at once
-		later  int // calls that are admitted ten seconds later
+		burst  int // number of calls admitted at startTime
+		later  int // number of calls admitted ten seconds later
 	}{
 		"creating load balancers":       {fault.DocumentedLimits(1), fault.Call{Service: "elasticloadbalancing", Operation: "CreateLoadBalancer"}, 10, 2},
 		"other changes":                 {fault.DocumentedLimits(1), fault.Call{Service: "elasticloadbalancing", Operation: "CreateRule"}, 20, 20},
 		"reads":                         {fault.DocumentedLimits(1), fault.Call{Service: "elasticloadbalancing", Operation: "DescribeRules"}, 200, 200},
-		"reads as they were":            {fault.DocumentedLimits2025(1), fault.Call{Service: "elasticloadbalancing", Operation: "DescribeRules"}, 40, 40},
-		"raised":                        {fault.DocumentedLimits(5), fault.Call{Service: "elasticloadbalancing", Operation: "CreateRule"}, 100, 100},
+		"reads with the limits of 2025": {fault.DocumentedLimits2025(1), fault.Call{Service: "elasticloadbalancing", Operation: "DescribeRules"}, 40, 40},
+		"factor 5":                      {fault.DocumentedLimits(5), fault.Call{Service: "elasticloadbalancing", Operation: "CreateRule"}, 100, 100},
 		"unfiltered reads of instances": {fault.DocumentedLimits(1), fault.Call{Service: "ec2", Operation: "DescribeInstances", Unfiltered: true}, 50, 50},
 		"filtered reads of instances":   {fault.DocumentedLimits(1), fault.Call{Service: "ec2", Operation: "DescribeInstances"}, 100, 100},
 		"rules of security groups":      {fault.DocumentedLimits(1), fault.Call{Service: "ec2", Operation: "AuthorizeSecurityGroupIngress"}, 50, 50},

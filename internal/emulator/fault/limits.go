@@ -7,43 +7,43 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Bucket is a token bucket of one account in one region. Each call takes one token; without a token the call is
+// Bucket is a token bucket of one account in one region. Each call takes one token. If there is no token, the call is
 // throttled.
 type Bucket struct {
 	Service string
-	// Name distinguishes the buckets of a service. With PerOperation each operation has a
-	// separate bucket.
+	// Name distinguishes the buckets of a service. PerOperation gives each operation a separate bucket.
 	Name         string
 	PerOperation bool
-	// Operations are patterns as of path.Match.
+	// Operations are patterns in the syntax of path.Match. The bucket is for operations that match one of them.
 	Operations []string
-	// UnfilteredOnly matches describe calls without filter and paging.
+	// UnfilteredOnly limits the bucket to calls with Call.Unfiltered.
 	UnfilteredOnly bool
-	// Capacity is the maximum number of tokens, Refill the number of tokens that are added per second.
+	// Capacity is the maximum number of tokens. Refill is the number of tokens that are added per second.
 	Capacity, Refill float64
-	// Shared makes calls take a token of this bucket in addition to a token of the first other bucket that matches.
+	// Shared makes each matching call take a token of this bucket, in addition to a token of the first matching bucket that
+	// is not shared.
 	Shared bool
 }
 
-// Limits is a list of buckets. A call takes a token of the first bucket that matches it, and of every shared bucket
-// that matches.
+// Limits is a list of token buckets. A call takes a token of the first matching bucket that is not shared, and of every
+// matching bucket that is shared.
 type Limits struct {
 	Name    string
 	Buckets []Bucket
-	// OtherClient is the share of the tokens in each bucket, initial and added, that another client of the account
-	// uses. The other client repeats throttled calls.
+	// OtherClient is the share of the tokens, from 0 to 1, that a simulated other client of the account takes from each
+	// bucket, both of the initial and of the added tokens. It always takes its share, because it repeats throttled calls.
 	OtherClient float64 `json:",omitempty"`
 }
 
 type bucketKey struct{ account, region, service, name string }
 
-// bucketLevel is the number of tokens in a bucket at the time updatedAt.
+// bucketLevel contains the number of tokens in a bucket at the time updatedAt.
 type bucketLevel struct {
 	tokens    float64
 	updatedAt time.Time
 }
 
-// overLimit takes a token from each bucket that applies to a call, and reports whether one of these buckets has no token.
+// overLimit takes a token from each bucket that applies to a call. It reports whether one of these buckets had no token.
 func (s *Set) overLimit(c Call) bool {
 	over, served := false, false
 	for _, b := range s.limits.Buckets {
@@ -88,12 +88,12 @@ func (b Bucket) matches(c Call) bool {
 
 var readOperationPatterns = []string{"Describe*", "Get*", "List*", "Search*"}
 
-// DocumentedLimits returns the limits that AWS documents today. Each rate and capacity is multiplied by factor, because
-// accounts can have higher limits.
+// DocumentedLimits returns the rate limits that AWS documents. It multiplies each rate and capacity by factor, because an
+// account can have higher limits.
 func DocumentedLimits(factor float64) Limits { return documentedLimits("documented", 200, 50, factor) }
 
-// DocumentedLimits2025 returns the limits that AWS documented until March 2026, with fewer reads of load balancers. Older
-// accounts and regions may still have them.
+// DocumentedLimits2025 returns the rate limits that AWS documented until March 2026, which allow fewer reads of load
+// balancers. Older accounts and regions may still have them.
 func DocumentedLimits2025(factor float64) Limits {
 	return documentedLimits("documented-2025", 40, 10, factor)
 }
@@ -156,7 +156,7 @@ func ThrottlingError(service string) *store.Error {
 	return store.Errorf(store.Unproven, "ThrottlingException", "Rate exceeded").WithStatus(400)
 }
 
-// DenialError returns the error of a service for a caller whom no policy allows an operation.
+// DenialError returns the error of a service for a caller who has no permission for an operation.
 func DenialError(service, operation string) *store.Error {
 	action := authz.ActionPrefix(service) + ":" + operation
 	return authz.AccessDeniedError(service, "arn:aws:sts::123456789012:assumed-role/controller/fulcrum", action, "",

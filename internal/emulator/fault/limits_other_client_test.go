@@ -7,12 +7,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// TestOtherClientUsesItsShareOfTheTokens checks that the simulated other client takes half of the tokens while this
-// client calls. After an hour without calls the bucket is full.
+// TestOtherClientUsesItsShareOfTheTokens checks that a simulated other client with OtherClient 0.5 takes half of the initial
+// tokens, and half of the added tokens while calls are made. It takes none of the tokens of a bucket that is full after an
+// hour without calls.
 func TestOtherClientUsesItsShareOfTheTokens(t *testing.T) {
 	limits := fault.DocumentedLimits(1)
 	limits.OtherClient = 0.5
-	call := fault.Call{Service: "elasticloadbalancing", Operation: "RegisterTargets"} // bucket of 20 tokens, refilled with 4 per second
+	call := fault.Call{Service: "elasticloadbalancing", Operation: "RegisterTargets"} // its bucket has 20 tokens, and gets 4 tokens per second
 	admitted := func(s *fault.Set, at time.Time) (n int) {
 		for call.Time = at; s.Decide(call).Error == nil; n++ {
 		}

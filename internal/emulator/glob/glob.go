@@ -1,4 +1,5 @@
-// Package glob matches texts against the patterns of AWS, in which "*" stands for any text and "?" for one byte.
+// Package glob matches texts against the patterns of AWS. In a pattern, "*" matches any number of bytes and "?" matches one
+// byte.
 package glob
 
 // BackslashRule determines the meaning of a backslash in a pattern.
@@ -7,12 +8,12 @@ type BackslashRule bool
 const (
 	// LiteralBackslash treats a backslash as an ordinary character.
 	LiteralBackslash BackslashRule = false
-	// EscapingBackslash makes a backslash remove the special meaning of a following "*" or "?".
+	// EscapingBackslash makes "*" and "?" literal characters after a backslash.
 	EscapingBackslash BackslashRule = true
 )
 
-// Match reports whether the pattern matches the whole text. "*" matches any number of bytes, and "?" exactly one. It
-// runs in time proportional to the product of the lengths: after a mismatch only the last "*" must match more bytes.
+// Match reports whether the pattern matches the whole text. "*" matches any number of bytes, and "?" matches one byte. The
+// time is at most proportional to the product of the lengths, because after a mismatch only the last "*" is matched again.
 func Match(pattern, text string, escape BackslashRule) bool {
 	p, t := 0, 0
 	starP, starT := -1, 0

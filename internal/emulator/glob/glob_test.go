@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/glob"
 )
 
-// FuzzMatch checks that the matcher agrees with a regular expression of the same meaning.
+// FuzzMatch checks that Match agrees with a regular expression that has the same meaning as the pattern.
 func FuzzMatch(f *testing.F) {
 	f.Add("/img/*", "/img/a", false)
 	f.Add("*a*b?c", "xaybzc", false)
@@ -35,7 +35,7 @@ func FuzzMatch(f *testing.F) {
 			}
 		}
 		re.WriteString(`\z`)
-		// Each byte is one rune, so that the regular expression counts bytes as the matcher does.
+		// latin1 makes each byte one rune. The regular expression then counts bytes, as Match does.
 		want := regexp.MustCompile(re.String()).MatchString(latin1(text))
 		if got := glob.Match(pattern, text, glob.BackslashRule(escape)); got != want {
 			t.Errorf("glob.Match(%q, %q, %v): want %v, got %v", pattern, text, escape, want, got)
@@ -43,11 +43,13 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
+// hexByte returns a regular expression that matches the rune with the value c.
 func hexByte(c byte) string {
 	const digits = "0123456789abcdef"
 	return `\x{` + string([]byte{digits[c>>4], digits[c&15]}) + `}`
 }
 
+// latin1 returns a string with one rune for each byte of s.
 func latin1(s string) string {
 	r := make([]rune, len(s))
 	for i := range len(s) {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	quotaAccelerators  = "standard-accelerators-per-account"
-	addressesPerFamily = 2 // addresses of each family
+	quotaAccelerators           = "standard-accelerators-per-account"
+	ipv4AddressesPerAccelerator = 2 // number of static IPv4 addresses of an accelerator
 )
 
 // accelerators implements the operations on accelerators.
 type accelerators struct{ *Service }
 
-// CreateAccelerator creates an accelerator with its static addresses.
+// CreateAccelerator creates an accelerator with its static IP addresses.
 func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorInput) (*ga.CreateAcceleratorOutput, error) {
 	err := firstError(checkPresent("Name", in.Name != nil), checkName(in.Name), checkEnum("IpAddressType", in.IpAddressType, in.IpAddressType.Values()),
-		checkAtMost("IpAddresses", len(in.IpAddresses), addressesPerFamily), checkTags(in.Tags, nil))
+		checkMaxItems("IpAddresses", len(in.IpAddresses), ipv4AddressesPerAccelerator), checkTags(in.Tags, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 	return &ga.CreateAcceleratorOutput{Accelerator: describeAccelerator(c, a)}, nil
 }
 
-// assignAddresses assigns the IPv4 addresses of an accelerator: first the requested addresses, which belong to
-// address ranges of the account (BYOIP), then addresses of Amazon.
+// assignAddresses sets the IPv4 addresses of an accelerator: first the requested addresses, which must be in address ranges
+// of the account (BYOIP), then addresses of Amazon.
 func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, requested []string) error {
 	var out []netip.Addr
 	taken := map[netip.Prefix]bool{}
@@ -72,7 +72,7 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 		if err != nil || !address.Is4() {
 			return invalid(store.Unproven, "The IP address '%s' is not an IPv4 address", text)
 		}
-		r := s.rangeWithAddress(c, address)
+		r := s.byoipRangeWithAddress(c, address)
 		switch {
 		case r == nil:
 			return invalid(store.Unproven, "The IP address '%s' is not in an address range that was provisioned for the account", text)
@@ -84,9 +84,9 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 		taken[r.Block] = true
 		out = append(out, address)
 	}
-	// The accelerator keeps its addresses of Amazon, one in each network zone.
+	// The accelerator keeps the addresses of Amazon that it has. There is one in each network zone.
 	for _, zone := range s.store.Config.Accelerator.Zones {
-		if len(out) == addressesPerFamily {
+		if len(out) == ipv4AddressesPerAccelerator {
 			break
 		}
 		i := slices.IndexFunc(a.IPv4, zone.Public.Contains)
@@ -100,8 +100,9 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 	return nil
 }
 
-// rangeWithAddress returns the address range of the account that contains an address, or nil if no such range is ready.
-func (s accelerators) rangeWithAddress(c *store.Call, address netip.Addr) *store.AcceleratorCIDR {
+// byoipRangeWithAddress returns the address range (BYOIP) of the account that contains an address. It returns nil if there is
+// none, or if its provisioning is pending.
+func (s accelerators) byoipRangeWithAddress(c *store.Call, address netip.Addr) *store.AcceleratorCIDR {
 	for _, r := range s.acceleratorState(c).CIDRs {
 		if r.Block.Contains(address) && r.State(c.Now) != types.ByoipCidrStatePendingProvisioning {
 			return r
@@ -110,7 +111,7 @@ func (s accelerators) rangeWithAddress(c *store.Call, address netip.Addr) *store
 	return nil
 }
 
-// acceleratorWithAddress returns the accelerator with an address, of any account.
+// acceleratorWithAddress returns the accelerator of any account that has an IP address, or nil.
 func (s accelerators) acceleratorWithAddress(address netip.Addr) *store.Accelerator {
 	for _, p := range s.store.Partitions() {
 		for _, a := range p.Accelerators.Accelerators {
@@ -122,6 +123,7 @@ func (s accelerators) acceleratorWithAddress(address netip.Addr) *store.Accelera
 	return nil
 }
 
+// freeAddress returns a random address of block that no accelerator has.
 func (s accelerators) freeAddress(block netip.Prefix) netip.Addr {
 	for {
 		if a := s.store.RandomAddress(block); s.acceleratorWithAddress(a) == nil {
@@ -138,13 +140,13 @@ func (s accelerators) addIPv6(a *store.Accelerator) {
 	}
 }
 
-// UpdateAccelerator changes name, address type or addresses, or enables or disables the accelerator.
+// UpdateAccelerator changes the name, the IP address type or the IP addresses of an accelerator, or enables or disables it.
 func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorInput) (*ga.UpdateAcceleratorOutput, error) {
 	a, err := s.findAccelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
 	}
-	err = firstError(checkName(in.Name), checkEnum("IpAddressType", in.IpAddressType, in.IpAddressType.Values()), checkAtMost("IpAddresses", len(in.IpAddresses), addressesPerFamily))
+	err = firstError(checkName(in.Name), checkEnum("IpAddressType", in.IpAddressType, in.IpAddressType.Values()), checkMaxItems("IpAddresses", len(in.IpAddresses), ipv4AddressesPerAccelerator))
 	if err != nil {
 		return nil, err
 	}
@@ -192,12 +194,12 @@ func (s accelerators) changeAddressing(c *store.Call, a *store.Accelerator, to t
 	a.Events = append(a.Events, store.AcceleratorEvent{Message: "The IP address type was changed to " + string(to), At: c.Now})
 }
 
-// checkAllDualStack returns an error unless all endpoints support IPv6.
+// checkAllDualStack returns an error if an endpoint of the accelerator cannot be used with a dual-stack accelerator.
 func (s accelerators) checkAllDualStack(c *store.Call, a *store.Accelerator) error {
 	for _, l := range a.Listeners {
 		for _, g := range l.Groups {
 			for _, e := range g.Endpoints {
-				t, err := endpoints(s).findTarget(c, g.Region, e.ID)
+				t, err := endpoints(s).findResource(c, g.Region, e.ID)
 				if err == nil {
 					err = t.checkDualStack()
 				}

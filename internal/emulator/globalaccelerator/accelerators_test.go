@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-const missingARN = "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-4000-a000-000000000000"
+const missingAcceleratorARN = "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-4000-a000-000000000000"
 
 func TestAcceleratorIsReadBackWithDefaults(t *testing.T) {
 	r := newHarness(t)
@@ -40,16 +40,16 @@ func TestAcceleratorIsReadBackWithDefaults(t *testing.T) {
 	}
 	got := must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))(t).Accelerator
 	if *got.DnsName != *a.DnsName || !slices.Equal(got.IpSets[0].IpAddresses, a.IpSets[0].IpAddresses) || *got.Name != "web" {
-		t.Errorf("it is read back as %+v", got)
+		t.Errorf("DescribeAccelerator returns %+v", got)
 	}
 	if other := r.createAccelerator(); *other.AcceleratorArn == *a.AcceleratorArn || other.IpSets[0].IpAddresses[0] == a.IpSets[0].IpAddresses[0] {
 		t.Error("another accelerator has the same ARN or address")
 	}
 }
 
-// TestStatusIsInProgressAfterEachChange checks that each change sets the status to IN_PROGRESS for the deployment
-// delay. A change of tags does not. The clock is that of a synctest bubble.
-func TestStatusIsInProgressAfterEachChange(t *testing.T) {
+// TestStatusIsInProgressAfterChanges checks that creating and deleting an endpoint group sets the status to IN_PROGRESS
+// for the deployment delay. Adding tags does not. The test runs in a synctest bubble, where time.Sleep takes no real time.
+func TestStatusIsInProgressAfterChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &harness{t: t, ctx: t.Context(), em: emulator.New(emulator.Options{Seed: 7})}
 		r.connect()
@@ -60,14 +60,14 @@ func TestStatusIsInProgressAfterEachChange(t *testing.T) {
 				t.Errorf("%s: %s, want %s", when, got, want)
 			}
 		}
-		l := r.createListener(a, 80, 80) // a creation during the deployment is accepted
+		l := r.createListener(a, 80, 80) // AWS accepts a new listener during the deployment
 		time.Sleep(29 * time.Second)
-		status("before its time", "IN_PROGRESS")
+		status("29 seconds after the creation", "IN_PROGRESS")
 		g := r.createEndpointGroup(l)
 		time.Sleep(29 * time.Second)
-		status("started again", "IN_PROGRESS")
+		status("29 seconds after a change", "IN_PROGRESS")
 		time.Sleep(time.Second)
-		status("in time", "DEPLOYED")
+		status("30 seconds after a change", "DEPLOYED")
 		must(r.ga.TagResource(r.ctx, &ga.TagResourceInput{ResourceArn: a.AcceleratorArn, Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}))(t)
 		status("after tags", "DEPLOYED")
 		must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))(t)
@@ -93,7 +93,7 @@ func TestDeletionNeedsDisabledEmptyAccelerator(t *testing.T) {
 	r.checkError("AssociatedEndpointGroupFoundException", errorOnly(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: l.ListenerArn})))
 	must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))(t)
 	must(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: l.ListenerArn}))(t)
-	r.checkError("", remove()) // an accelerator that was disabled long ago need not be deployed
+	r.checkError("", remove()) // the status IN_PROGRESS does not prevent the deletion
 	r.checkError("AcceleratorNotFoundException", remove())
 	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
 }
@@ -110,7 +110,7 @@ func TestRepeatedCreationIsIdempotent(t *testing.T) {
 	a := must(create("web"))(t)
 	r.clock.Advance(time.Minute)
 	if again := must(create("web"))(t); *again.AcceleratorArn != *a.AcceleratorArn || again.Status != "DEPLOYED" {
-		t.Errorf("the same token and input: %+v", again)
+		t.Errorf("a repeated CreateAccelerator returns %+v", again)
 	}
 	_, err := create("other")
 	r.checkError("InvalidArgumentException", err)
@@ -118,18 +118,18 @@ func TestRepeatedCreationIsIdempotent(t *testing.T) {
 	must(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))(t)
 	b := must(create("web"))(t)
 	if *b.AcceleratorArn == *a.AcceleratorArn {
-		t.Error("the token of a deleted accelerator brings it back")
+		t.Error("the token of a deleted accelerator returns the deleted accelerator")
 	}
 
 	in := &ga.CreateListenerInput{AcceleratorArn: b.AcceleratorArn, Protocol: "TCP", PortRanges: portRanges(80, 80), IdempotencyToken: aws.String("token")}
 	l := must(r.ga.CreateListener(r.ctx, in))(t).Listener
 	if again := must(r.ga.CreateListener(r.ctx, in))(t).Listener; *again.ListenerArn != *l.ListenerArn {
-		t.Error("the same token makes another listener")
+		t.Error("a repeated CreateListener created a second listener")
 	}
 	group := &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region), IdempotencyToken: aws.String("token")}
 	g := must(r.ga.CreateEndpointGroup(r.ctx, group))(t).EndpointGroup
 	if again := must(r.ga.CreateEndpointGroup(r.ctx, group))(t).EndpointGroup; *again.EndpointGroupArn != *g.EndpointGroupArn {
-		t.Error("the same token makes another endpoint group")
+		t.Error("a repeated CreateEndpointGroup created a second endpoint group")
 	}
 }
 
@@ -143,7 +143,7 @@ func TestUpdateChangesOnlyGivenMembers(t *testing.T) {
 	}
 	b = must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, Enabled: aws.Bool(false)}))(t).Accelerator
 	if *b.Enabled || b.IpSets[0].IpAddresses[1] != a.IpSets[0].IpAddresses[1] {
-		t.Errorf("a disabled accelerator keeps its addresses: %+v", b)
+		t.Errorf("disabled accelerator, want the same addresses: %+v", b)
 	}
 	r.checkError("", errorOnly(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "UDP", PortRanges: portRanges(53, 53)})))
 }
@@ -201,26 +201,26 @@ func TestAcceleratorArguments(t *testing.T) {
 		"generated name":          {create(ga.CreateAcceleratorInput{Name: aws.String("k8s_shop_web-accelerator_e59e9f834c84d34a6249fa0b9")}), ""},
 		"64 characters":           {create(ga.CreateAcceleratorInput{Name: aws.String(long[:64])}), ""},
 		"65 characters":           {create(ga.CreateAcceleratorInput{Name: aws.String(long[:65])}), "InvalidArgumentException"},
-		"no character":            {create(ga.CreateAcceleratorInput{Name: aws.String("")}), "InvalidArgumentException"},
+		"empty name":              {create(ga.CreateAcceleratorInput{Name: aws.String("")}), "InvalidArgumentException"},
 		"hyphen at the beginning": {create(ga.CreateAcceleratorInput{Name: aws.String("-web")}), "InvalidArgumentException"},
 		"hyphen at the end":       {create(ga.CreateAcceleratorInput{Name: aws.String("web-")}), "InvalidArgumentException"},
 		"period at the end":       {create(ga.CreateAcceleratorInput{Name: aws.String("web.")}), "InvalidArgumentException"},
 		"space":                   {create(ga.CreateAcceleratorInput{Name: aws.String("a b")}), "InvalidArgumentException"},
-		"address type":            {create(ga.CreateAcceleratorInput{Name: name, IpAddressType: "IPV6"}), "InvalidArgumentException"},
+		"unknown address type":    {create(ga.CreateAcceleratorInput{Name: name, IpAddressType: "IPV6"}), "InvalidArgumentException"},
 		"three addresses":         {create(ga.CreateAcceleratorInput{Name: name, IpAddresses: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}}), "InvalidArgumentException"},
-		"foreign address":         {create(ga.CreateAcceleratorInput{Name: name, IpAddresses: []string{"192.0.2.1"}}), "InvalidArgumentException"},
-		"no address":              {create(ga.CreateAcceleratorInput{Name: name, IpAddresses: []string{"web"}}), "InvalidArgumentException"},
-		"long token":              {create(ga.CreateAcceleratorInput{Name: name, IdempotencyToken: &long}), "InvalidArgumentException"},
-		"reserved tag":            {create(ga.CreateAcceleratorInput{Name: name, Tags: []types.Tag{{Key: aws.String("aws:x"), Value: aws.String("")}}}), "InvalidArgumentException"},
-		"new name":                {update(ga.UpdateAcceleratorInput{Name: aws.String("-")}), "InvalidArgumentException"},
-		"new address type":        {update(ga.UpdateAcceleratorInput{IpAddressType: "BOTH"}), "InvalidArgumentException"},
-		"addresses and type":      {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}, IpAddressType: "IPV4"}), "ConflictException"},
-		"addresses and disabled":  {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}, Enabled: aws.Bool(false)}), "ConflictException"},
-		"foreign addresses":       {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}}), "InvalidArgumentException"},
-		"long ARN":                {errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: &long})), "InvalidArgumentException"},
-		"unknown ARN":             {errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: aws.String(missingARN)})), "AcceleratorNotFoundException"},
-		"update of unknown":       {errorOnly(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: aws.String(missingARN)})), "AcceleratorNotFoundException"},
-		"deletion of unknown":     {errorOnly(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(missingARN)})), "AcceleratorNotFoundException"},
+		"address outside the ranges of the account": {create(ga.CreateAcceleratorInput{Name: name, IpAddresses: []string{"192.0.2.1"}}), "InvalidArgumentException"},
+		"not an IP address":                         {create(ga.CreateAcceleratorInput{Name: name, IpAddresses: []string{"web"}}), "InvalidArgumentException"},
+		"long token":                                {create(ga.CreateAcceleratorInput{Name: name, IdempotencyToken: &long}), "InvalidArgumentException"},
+		"reserved tag":                              {create(ga.CreateAcceleratorInput{Name: name, Tags: []types.Tag{{Key: aws.String("aws:x"), Value: aws.String("")}}}), "InvalidArgumentException"},
+		"new name":                                  {update(ga.UpdateAcceleratorInput{Name: aws.String("-")}), "InvalidArgumentException"},
+		"new address type":                          {update(ga.UpdateAcceleratorInput{IpAddressType: "BOTH"}), "InvalidArgumentException"},
+		"addresses and type":                        {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}, IpAddressType: "IPV4"}), "ConflictException"},
+		"addresses and disabled":                    {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}, Enabled: aws.Bool(false)}), "ConflictException"},
+		"new address outside the ranges of the account": {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}}), "InvalidArgumentException"},
+		"long ARN":            {errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: &long})), "InvalidArgumentException"},
+		"unknown ARN":         {errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: aws.String(missingAcceleratorARN)})), "AcceleratorNotFoundException"},
+		"update of unknown":   {errorOnly(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: aws.String(missingAcceleratorARN)})), "AcceleratorNotFoundException"},
+		"deletion of unknown": {errorOnly(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(missingAcceleratorARN)})), "AcceleratorNotFoundException"},
 	} {
 		if errorCode(c.err) != c.want {
 			t.Errorf("%s: want %q, got %v", what, c.want, c.err)
@@ -228,8 +228,8 @@ func TestAcceleratorArguments(t *testing.T) {
 	}
 }
 
-// TestBringYourOwnIPAddresses checks that an account can use its own address ranges. If only one address of an
-// accelerator is the account's own, the other comes from Amazon's pool.
+// TestBringYourOwnIPAddresses checks that an accelerator can have IP addresses from address ranges of the account (BYOIP).
+// If a request contains only one such address, the other address is one of Amazon.
 func TestBringYourOwnIPAddresses(t *testing.T) {
 	r := newHarness(t)
 	provision := func(block string) error {
@@ -286,11 +286,12 @@ func TestBringYourOwnIPAddresses(t *testing.T) {
 	if got := strings.Join(b.IpSets[0].IpAddresses, " "); got != "198.51.100.11 203.0.113.5" || *b.DnsName != *a.DnsName {
 		t.Errorf("other addresses: %s", got)
 	}
-	must(create("198.51.100.10"))(t) // the address is free again
+	must(create("198.51.100.10"))(t) // the first accelerator has released this address
 }
 
-// TestOneTransactionAtATime checks that, with one transaction at a time, a change soon after another one is refused
-// if the operation has the error TransactionInProgressException in the AWS model.
+// TestOneTransactionAtATime checks that with Config.Accelerator.TransactionTime, changes of an accelerator are rejected for
+// this time after each change. This only applies to operations for which the AWS model lists the error
+// TransactionInProgressException.
 func TestOneTransactionAtATime(t *testing.T) {
 	r := newHarness(t)
 	g := r.createEndpointGroup(r.createListener(r.createAccelerator(), 80, 80))

@@ -107,16 +107,16 @@ func TestListsArePaginated(t *testing.T) {
 		for other, foreign := range lists {
 			_, token, _ := foreign(aws.Int32(1), nil)
 			if _, _, err := list(nil, token); other != name && errorCode(err) != "InvalidNextTokenException" {
-				t.Errorf("%s take the token of %s: %v", name, other, err)
+				t.Errorf("%s: the token of %s is not rejected: %v", name, other, err)
 			}
 		}
 		for _, size := range []int32{0, 101} {
 			if _, _, err := list(&size, nil); errorCode(err) != invalid {
-				t.Errorf("%s with %d a page: %v", name, size, err)
+				t.Errorf("%s with MaxResults %d: %v", name, size, err)
 			}
 		}
 		if _, _, err := list(nil, aws.String("token")); errorCode(err) != "InvalidNextTokenException" {
-			t.Errorf("%s with an invented token: %v", name, err)
+			t.Errorf("%s with an invalid token: %v", name, err)
 		}
 	}
 	r.configure(func(c *store.Config) { c.PageSize = 2 })
@@ -131,7 +131,7 @@ func TestTags(t *testing.T) {
 	r := newHarness(t)
 	tag := func(key, value string) types.Tag { return types.Tag{Key: &key, Value: &value} }
 	a := r.createAccelerator(func(in *ga.CreateAcceleratorInput) { in.Tags = []types.Tag{tag("a", "1"), tag("b", "2")} })
-	r.createAccelerator() // an accelerator without tags
+	r.createAccelerator() // this accelerator has no tags
 	l := r.createListener(a, 80, 80)
 	read := func() string {
 		t.Helper()
@@ -158,9 +158,9 @@ func TestTags(t *testing.T) {
 	r.checkError(invalid, put(a.AcceleratorArn, tag("k", strings.Repeat("v", 257))))
 	r.checkError(invalid, put(l.ListenerArn, tag("k", "v")))
 	r.checkError(invalid, remove(a.AcceleratorArn, "aws:x"))
-	r.checkError("AcceleratorNotFoundException", put(aws.String(missingARN), tag("k", "v")))
-	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.ListTagsForResource(r.ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(missingARN)})))
-	r.checkError("", remove(aws.String(missingARN), "k"))
+	r.checkError("AcceleratorNotFoundException", put(aws.String(missingAcceleratorARN), tag("k", "v")))
+	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.ListTagsForResource(r.ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(missingAcceleratorARN)})))
+	r.checkError("", remove(aws.String(missingAcceleratorARN), "k"))
 	var many []types.Tag
 	for i := range 48 {
 		many = append(many, tag(fmt.Sprint("k", i), ""))
@@ -218,8 +218,8 @@ func TestQuotas(t *testing.T) {
 	r.checkError(limit, errorOnly(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g, PortOverrides: portOverrides(80, 8080, 81, 8081)})))
 }
 
-// TestOnlyOneRegionHasTheService checks that the service responds only in its region and at its own host names. A
-// call in another region is in the call log.
+// TestOnlyOneRegionHasTheService checks that the service responds only in its region and at its host names. Calls in other
+// regions fail, and are in the call log.
 func TestOnlyOneRegionHasTheService(t *testing.T) {
 	r := newHarness(t)
 	list := func(region, endpoint string) error {
@@ -253,8 +253,9 @@ func TestOnlyOneRegionHasTheService(t *testing.T) {
 	}
 }
 
-// policy is the IAM policy for GlobalAccelerators that the controller has in AWS.
-const policy = `{"Version": "2012-10-17", "Statement": [
+// acceleratorPolicy is an IAM policy for a controller that manages accelerators. "%s" is replaced by further actions of the statement
+// "Write".
+const acceleratorPolicy = `{"Version": "2012-10-17", "Statement": [
 	{"Sid": "Role", "Effect": "Allow", "Action": "iam:CreateServiceLinkedRole", "Resource": "*", "Condition": {"StringEquals": {"iam:AWSServiceName": "globalaccelerator.amazonaws.com"}}},
 	{"Sid": "List", "Effect": "Allow", "Action": ["globalaccelerator:ListAccelerators", "globalaccelerator:ListListeners", "globalaccelerator:ListEndpointGroups", "globalaccelerator:ListTagsForResource"], "Resource": "*"},
 	{"Sid": "Read", "Effect": "Allow", "Action": ["globalaccelerator:DescribeAccelerator", "globalaccelerator:DescribeListener", "globalaccelerator:DescribeEndpointGroup"], "Resource": "arn:aws:globalaccelerator::*:accelerator/*",
@@ -272,7 +273,7 @@ func TestPoliciesWithTagConditions(t *testing.T) {
 	r := newHarness(t)
 	allow := func(more string) {
 		t.Helper()
-		p, err := iam.Parse(fmt.Appendf(nil, policy, more))
+		p, err := iam.Parse(fmt.Appendf(nil, acceleratorPolicy, more))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +296,7 @@ func TestPoliciesWithTagConditions(t *testing.T) {
 	foreign := r.createAccelerator().AcceleratorArn
 	r.checkError("", errorOnly(c.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{})))
 	r.checkError("", errorOnly(c.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a})))
-	for _, arn := range []*string{foreign, aws.String(missingARN)} {
+	for _, arn := range []*string{foreign, aws.String(missingAcceleratorARN)} {
 		r.checkError(denied, errorOnly(c.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: arn})))
 		r.checkError(denied, errorOnly(c.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn})))
 		r.checkError("", errorOnly(c.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: foreign})))
@@ -310,7 +311,7 @@ func TestPoliciesWithTagConditions(t *testing.T) {
 		return errorOnly(c.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: endpointConfigurations(r.instance)}))
 	}
 	if err := add(); errorCode(err) != denied || !strings.Contains(err.Error(), "globalaccelerator:UpdateEndpointGroup") {
-		t.Errorf("endpoints are added without the right to update: %v", err)
+		t.Errorf("AddEndpoints without permission for UpdateEndpointGroup: %v", err)
 	}
 	allow(`, "globalaccelerator:UpdateEndpointGroup"`)
 	r.checkError("", add())
@@ -319,11 +320,11 @@ func TestPoliciesWithTagConditions(t *testing.T) {
 	}
 	r.checkError("", put(a, other))
 	r.checkError(denied, put(foreign, other))
-	r.checkError("", put(foreign, mine)) // the policy allows this tag on any accelerator
+	r.checkError("", put(foreign, mine)) // the policy allows this tag for all accelerators
 	r.checkError(denied, errorOnly(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*mine.Key}})))
 	r.checkError("", errorOnly(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*other.Key}})))
 	if n := r.em.Permissions()[authz.UsedPermission{Sid: "Role", Action: "iam:CreateServiceLinkedRole"}]; n != 1 {
-		t.Errorf("the service-linked role is made %d times", n)
+		t.Errorf("iam:CreateServiceLinkedRole was used %d times, want 1", n)
 	}
 }
 
@@ -342,10 +343,10 @@ func TestFaultsOfAccelerators(t *testing.T) {
 	}
 	only("CreateAccelerator", fault.Action{Lose: true})
 	if err := create(); err == nil {
-		t.Error("the answer is not lost")
+		t.Error("CreateAccelerator got a response, want a lost response")
 	}
 	if n := list(); n != 1 {
-		t.Errorf("%d accelerators, want that of the lost answer", n)
+		t.Errorf("%d accelerators after a lost response, want 1", n)
 	}
 	r.checkError("", create())
 	if n := list(); n != 1 {
@@ -364,7 +365,7 @@ func TestFaultsOfAccelerators(t *testing.T) {
 	only("*", fault.Action{Deny: true})
 	r.checkError("AccessDeniedException", create())
 
-	// A list may be stale, but a description is not.
+	// The next list call returns the state of 5 seconds ago. DescribeAccelerator returns the current state.
 	only("List*", fault.Action{Stale: 5 * time.Second})
 	r.clock.Advance(time.Minute)
 	a := r.createAccelerator()
@@ -375,7 +376,7 @@ func TestFaultsOfAccelerators(t *testing.T) {
 	if n := list(); n != 2 {
 		t.Errorf("%d accelerators, want 2", n)
 	}
-	// Deployment may take hours.
+	// The deployment delay can be several hours.
 	r.configure(func(c *store.Config) { c.Accelerator.DeploymentDelay = 5 * time.Hour })
 	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))(t)
 	r.clock.Advance(4 * time.Hour)
@@ -384,8 +385,8 @@ func TestFaultsOfAccelerators(t *testing.T) {
 	}
 }
 
-// TestStateIsExportedAndRestored checks that accelerators are deleted by a reset, and restored from an exported
-// state.
+// TestStateIsExportedAndRestored checks that a reset deletes accelerators, and that the restored export of a state contains
+// them.
 func TestStateIsExportedAndRestored(t *testing.T) {
 	r := newHarness(t)
 	a := r.createAccelerator()
@@ -411,18 +412,18 @@ func TestStateIsExportedAndRestored(t *testing.T) {
 	}
 }
 
-// TestRequiredMembers checks that the service refuses requests without a required member. The SDK does not send
-// them, but other clients may.
+// TestRequiredMembers checks that the service rejects requests in which a required member is missing. The SDK does not send
+// such requests, but other clients may.
 func TestRequiredMembers(t *testing.T) {
 	r := newHarness(t)
 	for operation, body := range map[string]string{
 		"CreateAccelerator":   `{"IdempotencyToken": "t"}`,
 		"DescribeAccelerator": `{}`,
-		"CreateListener":      `{"AcceleratorArn": "` + missingARN + `"}`,
+		"CreateListener":      `{"AcceleratorArn": "` + missingAcceleratorARN + `"}`,
 		"DescribeListener":    `{}`,
 		"UpdateEndpointGroup": `{}`,
 		"TagResource":         `{"Tags": []}`,
-		"UntagResource":       `{"ResourceArn": "` + missingARN + `"}`,
+		"UntagResource":       `{"ResourceArn": "` + missingAcceleratorARN + `"}`,
 		"ProvisionByoipCidr":  `{"Cidr": "198.51.100.0/24"}`,
 		"AdvertiseByoipCidr":  `{}`,
 	} {

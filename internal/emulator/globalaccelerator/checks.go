@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxTextLength     = 255 // characters of most members
+	maxTextLength     = 255 // maximum number of bytes in most string members
 	reservedTagPrefix = "aws:"
 )
 
@@ -21,7 +21,7 @@ var (
 	regionPattern = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
 )
 
-// firstError returns the first error.
+// firstError returns the first error that is not nil, or nil.
 func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -52,7 +52,7 @@ func checkRange(member string, v *int32, least, most int32) error {
 	return nil
 }
 
-func checkAtMost(member string, n, most int) error {
+func checkMaxItems(member string, n, most int) error {
 	if n > most {
 		return invalid(store.Unproven, "The parameter %s has more than %d items", member, most)
 	}
@@ -66,7 +66,8 @@ func checkNotEmpty(member string, n int) error {
 	return nil
 }
 
-// checkEnum returns an error for a value that is not in the enumeration. It accepts an absent value.
+// checkEnum returns an error if a value is not in the enumeration. It accepts the empty value, which means that the member
+// is not in the request.
 func checkEnum[T ~string](member string, v T, values []T) error {
 	if v != "" && !slices.Contains(values, v) {
 		return invalid(store.Unproven, "The value '%s' of parameter %s is not known", string(v), member)
@@ -82,13 +83,13 @@ func checkName(name *string) error {
 }
 
 func checkRegion(w *store.Store, region string) error {
-	if !regionPattern.MatchString(region) || store.AWSPartitionOf(region).Name != w.AWSPartition().Name {
+	if !regionPattern.MatchString(region) || store.AWSPartitionOfRegion(region).Name != w.AWSPartition().Name {
 		return invalid(store.Unproven, "The region '%s' is not valid", region)
 	}
 	return nil
 }
 
-// checkTags checks the tags of a request, and the number of tags together with the existing tags of the resource.
+// checkTags checks the tags in a request for a resource that already has the tags in have.
 func checkTags(given []types.Tag, have map[string]string) error {
 	all := map[string]bool{}
 	for key := range have {

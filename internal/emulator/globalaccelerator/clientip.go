@@ -8,8 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// preservesClientIP reports whether an endpoint has client IP preservation. asked is the value in the request, or nil for
-// the default of the endpoint's resource type. dual reports whether the accelerator is dual-stack.
+// preservesClientIP reports whether an endpoint preserves client IP addresses, or returns an error if the setting in the
+// request is not possible. asked is the value in the request, or nil for the default of the resource type. dual is true if
+// the accelerator is dual-stack.
 func (t endpointResource) preservesClientIP(asked *bool, dual bool) (bool, error) {
 	switch {
 	case t.address != nil:
@@ -18,7 +19,7 @@ func (t endpointResource) preservesClientIP(asked *bool, dual bool) (bool, error
 		if asked != nil && !*asked {
 			return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for the instance: %s", t.id)
 		}
-		return true, t.checkGateway(t.instance.VPCID)
+		return true, t.checkInternetGateway(t.instance.VPCID)
 	case t.lb.IsALB():
 		if asked != nil && !*asked && t.isInternal() {
 			return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for internal facing application load balancer: %s", t.id)
@@ -26,16 +27,16 @@ func (t endpointResource) preservesClientIP(asked *bool, dual bool) (bool, error
 		if asked != nil && !*asked {
 			return false, nil
 		}
-		return true, t.checkGateway(t.lb.VPC)
+		return true, t.checkInternetGateway(t.lb.VPC)
 	}
-	return t.preservesClientIPOfNLB(asked, dual)
+	return t.nlbPreservesClientIP(asked, dual)
 }
 
 func (t endpointResource) isInternal() bool {
 	return t.lb.Scheme == elbtypes.LoadBalancerSchemeEnumInternal
 }
 
-func (t endpointResource) preservesClientIPOfNLB(asked *bool, dual bool) (bool, error) {
+func (t endpointResource) nlbPreservesClientIP(asked *bool, dual bool) (bool, error) {
 	impossible := t.checkNLBPreservation(dual)
 	switch {
 	case t.isInternal() && asked != nil && !*asked:
@@ -45,11 +46,11 @@ func (t endpointResource) preservesClientIPOfNLB(asked *bool, dual bool) (bool, 
 	case impossible != nil || asked != nil && !*asked:
 		return false, nil
 	}
-	return true, t.checkGateway(t.lb.VPC)
+	return true, t.checkInternetGateway(t.lb.VPC)
 }
 
-// checkNLBPreservation returns an error with the reason why a Network Load Balancer does not support client IP preservation,
-// or nil.
+// checkNLBPreservation returns an error if the NLB does not support client IP preservation. dual is true if the accelerator
+// is dual-stack.
 func (t endpointResource) checkNLBPreservation(dual bool) error {
 	if len(t.lb.SecurityGroups) == 0 {
 		return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer without security groups: %s", t.id)
@@ -74,8 +75,8 @@ func (t endpointResource) checkNLBPreservation(dual bool) error {
 	return nil
 }
 
-// checkGateway returns an error for a VPC without an internet gateway, which client IP preservation needs.
-func (t endpointResource) checkGateway(vpc string) error {
+// checkInternetGateway returns an error if the VPC has no internet gateway, which client IP preservation needs.
+func (t endpointResource) checkInternetGateway(vpc string) error {
 	for _, g := range t.partition.InternetGateways {
 		if g.VPCID == vpc {
 			return nil
@@ -84,7 +85,7 @@ func (t endpointResource) checkGateway(vpc string) error {
 	return invalid(store.Unproven, "The VPC '%s' of endpoint '%s' has no internet gateway, which ClientIPPreservation needs", vpc, t.id)
 }
 
-// subnetIDs returns the subnets that a load balancer or an instance is in.
+// subnetIDs returns the subnets of a load balancer or an instance.
 func (t endpointResource) subnetIDs() []string {
 	var out []string
 	if t.instance != nil {

@@ -23,11 +23,11 @@ func TestClientIPPreservation(t *testing.T) {
 	yes, no := aws.Bool(true), aws.Bool(false)
 	type answer struct {
 		asked *bool
-		want  string // true, false or an error code
+		want  string // "true", "false" or an error code
 	}
 	for name, c := range map[string]struct {
 		make    func(*harness) string
-		dual    bool // whether the accelerator is dual-stack
+		dual    bool // the accelerator is dual-stack
 		answers []answer
 	}{
 		"ALB":          {func(r *harness) string { return r.createLoadBalancer("a") }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}}},
@@ -45,7 +45,7 @@ func TestClientIPPreservation(t *testing.T) {
 			r.addTLSListener(lb)
 			return lb
 		}, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
-		"NLB with targets elsewhere": {func(r *harness) string {
+		"NLB with targets outside the VPC": {func(r *harness) string {
 			lb := r.createLoadBalancer("a", asNetwork, r.withSecurityGroup)
 			g := r.createForwardingListener(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
 			r.registerTargetOutsideVPC(g)
@@ -57,7 +57,7 @@ func TestClientIPPreservation(t *testing.T) {
 		"dual-stack NLB of a dual-stack accelerator": {
 			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, r.withSecurityGroup, asDualStack) }, true, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
 		},
-		"dual-stack NLB with addresses as targets": {func(r *harness) string {
+		"dual-stack NLB with IP targets": {func(r *harness) string {
 			lb := r.createLoadBalancer("a", asNetwork, r.withSecurityGroup, asDualStack)
 			r.createForwardingListener(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
 			return lb
@@ -66,7 +66,7 @@ func TestClientIPPreservation(t *testing.T) {
 		"elastic IP": {func(r *harness) string {
 			return *must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(r.t).AllocationId
 		}, false, []answer{{nil, "false"}, {yes, "false"}, {no, "false"}}},
-		"VPC without gateway": {func(r *harness) string {
+		"VPC without internet gateway": {func(r *harness) string {
 			r.detachInternetGateways()
 			return r.instance
 		}, false, []answer{{nil, invalid}, {yes, invalid}}},
@@ -88,15 +88,15 @@ func TestClientIPPreservation(t *testing.T) {
 					got = map[bool]string{true: "true", false: "false"}[*out.EndpointDescriptions[0].ClientIPPreservationEnabled]
 				}
 				if got != a.want {
-					t.Errorf("asked for %v: %s, want %s (%v)", aws.ToBool(a.asked), got, a.want, err)
+					t.Errorf("ClientIPPreservationEnabled %v: %s, want %s (%v)", aws.ToBool(a.asked), got, a.want, err)
 				}
 			}
 		})
 	}
 }
 
-// TestClientIPPreservationCreatesENIs checks that an endpoint group has an ENI with a security group in each subnet
-// of the endpoints that preserve client addresses, and only while it has such endpoints.
+// TestClientIPPreservationCreatesENIs checks that each subnet of endpoints with client IP preservation has one ENI with a
+// security group. Subnets without such endpoints have none.
 func TestClientIPPreservationCreatesENIs(t *testing.T) {
 	r := newHarness(t)
 	lb := r.createLoadBalancer("web")
@@ -125,7 +125,7 @@ func TestClientIPPreservationCreatesENIs(t *testing.T) {
 	}
 }
 
-// addTLSListener adds a TLS listener to a load balancer.
+// addTLSListener adds a TLS listener with a new certificate to an NLB.
 func (r *harness) addTLSListener(lb string) {
 	r.t.Helper()
 	r.configure(func(c *store.Config) { c.ACM.AssumeRecords = true })
@@ -140,13 +140,13 @@ func (r *harness) addTLSListener(lb string) {
 	}))(r.t)
 }
 
-// registerTargetOutsideVPC registers a target outside the VPC.
+// registerTargetOutsideVPC registers an IP address outside the VPC with the target group that has the ARN group.
 func (r *harness) registerTargetOutsideVPC(group string) {
 	r.t.Helper()
 	must(r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: &group, Targets: []elbtypes.TargetDescription{{Id: aws.String("192.168.7.8"), AvailabilityZone: aws.String("all")}}}))(r.t)
 }
 
-// detachInternetGateways detaches the internet gateway from the VPC.
+// detachInternetGateways detaches the internet gateway from the harness's VPC.
 func (r *harness) detachInternetGateways() {
 	r.t.Helper()
 	for _, g := range must(r.ec2.DescribeInternetGateways(r.ctx, &ec2.DescribeInternetGatewaysInput{
@@ -156,7 +156,8 @@ func (r *harness) detachInternetGateways() {
 	}
 }
 
-// TestEndpointHealthCanBeForced checks that the admin path "force" sets the health of an endpoint.
+// TestEndpointHealthCanBeForced checks that a request to the admin path "/_fulcrum/force" sets the health of an endpoint. An
+// empty state removes the forced health.
 func TestEndpointHealthCanBeForced(t *testing.T) {
 	r := newHarness(t)
 	g := r.createEndpointGroup(r.createListener(r.createAccelerator(), 80, 80), r.instance).EndpointGroupArn
@@ -178,7 +179,7 @@ func TestEndpointHealthCanBeForced(t *testing.T) {
 		}
 		want := state
 		if want == "" {
-			want = "HEALTHY" // the health that the emulator determines itself
+			want = "HEALTHY" // the health without a forced state
 		}
 		if got := r.endpointHealth(g, r.instance); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -189,7 +190,8 @@ func TestEndpointHealthCanBeForced(t *testing.T) {
 	}
 }
 
-// TestHealthOfEndpoints checks that a load balancer as an endpoint is healthy if its targets are.
+// TestHealthOfEndpoints checks the health of load balancers, instances and Elastic IP addresses as endpoints. A load
+// balancer is only healthy if each of its target groups has a healthy target.
 func TestHealthOfEndpoints(t *testing.T) {
 	r := newHarness(t)
 	lb := r.createLoadBalancer("web")
@@ -206,7 +208,7 @@ func TestHealthOfEndpoints(t *testing.T) {
 	r.clock.Advance(10 * time.Second)
 	want("without targets", lb, "UNHEALTHY")
 	want("running", r.instance, "HEALTHY")
-	want("of nothing", allocation, "UNHEALTHY")
+	want("Elastic IP address without association", allocation, "UNHEALTHY")
 	r.registerTarget(group, r.instance)
 	r.clock.Advance(10 * time.Second)
 	want("with a healthy target", lb, "HEALTHY")
@@ -218,7 +220,7 @@ func TestHealthOfEndpoints(t *testing.T) {
 		in.Subnets, in.SubnetMappings = nil, []elbtypes.SubnetMapping{{SubnetId: &r.subnets[0], AllocationId: &allocation}}
 	})
 	want("with two target groups", lb, "HEALTHY")
-	want("of a load balancer", allocation, "HEALTHY")
+	want("Elastic IP address of a load balancer", allocation, "HEALTHY")
 	must(r.ec2.StopInstances(r.ctx, &ec2.StopInstancesInput{InstanceIds: []string{r.instance}}))(t)
 	want("with a stopped target", lb, "UNHEALTHY")
 	want("stopped", r.instance, "UNHEALTHY")

@@ -16,11 +16,11 @@ const (
 	maxPortOverrides    = 10
 )
 
-// endpointGroupSettings contains the members that creation and update of an endpoint group have in common. Absent members do
-// not change the endpoint group.
+// endpointGroupSettings contains the members that the requests to create and to update an endpoint group have in common.
+// Members that are not in the request are nil or empty, and do not change the endpoint group.
 type endpointGroupSettings struct {
-	endpoints   []types.EndpointConfiguration // nil: absent
-	overrides   []types.PortOverride          // nil: absent
+	endpoints   []types.EndpointConfiguration // nil if not in the request
+	overrides   []types.PortOverride          // nil if not in the request
 	trafficDial *float32
 
 	checkPort, checkInterval, threshold *int32
@@ -81,7 +81,8 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 	return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeEndpointGroup(c, endpointGroupPath{a, l, g})}, nil
 }
 
-// UpdateEndpointGroup changes the settings in the request. Lists are replaced as a whole.
+// UpdateEndpointGroup changes the settings of an endpoint group that are in the request. A list in the request replaces the
+// whole list of the endpoint group.
 func (s endpointGroups) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpointGroupInput) (*ga.UpdateEndpointGroupOutput, error) {
 	of, err := s.findEndpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
@@ -98,12 +99,12 @@ func (s endpointGroups) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpoint
 	return &ga.UpdateEndpointGroupOutput{EndpointGroup: s.describeEndpointGroup(c, of)}, nil
 }
 
-// updateSettings changes an endpoint group. After an error it is unchanged.
+// updateSettings changes the settings of an endpoint group. It changes none if it returns an error.
 func (s endpointGroups) updateSettings(c *store.Call, of endpointGroupPath, in endpointGroupSettings) error {
 	if in.trafficDial != nil && !(*in.trafficDial >= 0 && *in.trafficDial <= 100) {
 		return invalid(store.Unproven, "The traffic dial percentage %v is not between 0 and 100", *in.trafficDial)
 	}
-	err := firstError(checkAtMost("EndpointConfigurations", len(in.endpoints), maxEndpoints), checkAtMost("PortOverrides", len(in.overrides), maxPortOverrides),
+	err := firstError(checkMaxItems("EndpointConfigurations", len(in.endpoints), maxEndpoints), checkMaxItems("PortOverrides", len(in.overrides), maxPortOverrides),
 		checkRange("HealthCheckPort", in.checkPort, 1, maxPort), checkRange("HealthCheckIntervalSeconds", in.checkInterval, 10, 30),
 		checkRange("ThresholdCount", in.threshold, 1, 10), checkEnum("HealthCheckProtocol", in.checkProtocol, in.checkProtocol.Values()),
 		checkShortText("HealthCheckPath", in.checkPath))
@@ -157,8 +158,8 @@ func assignIfSet[T any](to *T, from *T) {
 	}
 }
 
-// checkPortOverrides returns an error for a port override whose listener port the listener does not have, or whose endpoint
-// port is in use.
+// checkPortOverrides returns an error if the listener does not have the listener port of a port override, if a listener port
+// has two port overrides, or if an endpoint port is already in use in the accelerator.
 func checkPortOverrides(of endpointGroupPath) error {
 	listener, endpoint := map[int32]bool{}, map[int32]bool{}
 	for _, o := range of.endpointGroup.Overrides {

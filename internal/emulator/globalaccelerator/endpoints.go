@@ -29,8 +29,8 @@ type endpointResource struct {
 // endpoints implements the operations on endpoints.
 type endpoints struct{ *Service }
 
-// findTarget returns the AWS resource in a region to which an endpoint ID refers, or an error if there is none.
-func (s endpoints) findTarget(c *store.Call, region, id string) (endpointResource, error) {
+// findResource returns the AWS resource in a region to which an endpoint ID refers, or an error if there is none.
+func (s endpoints) findResource(c *store.Call, region, id string) (endpointResource, error) {
 	p := s.store.Partition(c.Account, region)
 	t := endpointResource{partition: p, id: id}
 	switch {
@@ -161,7 +161,7 @@ func (s endpoints) newEndpoint(c *store.Call, of endpointGroupPath, in types.End
 		out.Added, out.Checked, out.Forced = before.Added, before.Checked, before.Forced
 	}
 	assignIfSet(&out.Weight, in.Weight)
-	t, err := s.findTarget(c, of.endpointGroup.Region, out.ID)
+	t, err := s.findResource(c, of.endpointGroup.Region, out.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (s endpoints) newEndpoint(c *store.Call, of endpointGroupPath, in types.End
 func (s endpoints) checkEndpointCount(c *store.Call, region string, list []*store.AcceleratorEndpoint) error {
 	name := ""
 	for _, e := range list {
-		t, err := s.findTarget(c, region, e.ID)
+		t, err := s.findResource(c, region, e.ID)
 		if err != nil {
 			continue // the resource was deleted
 		}
@@ -205,7 +205,7 @@ func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Ad
 	if err != nil {
 		return nil, err
 	}
-	if err := firstError(checkPresent("EndpointConfigurations", in.EndpointConfigurations != nil), checkAtMost("EndpointConfigurations", len(in.EndpointConfigurations), maxEndpoints)); err != nil {
+	if err := firstError(checkPresent("EndpointConfigurations", in.EndpointConfigurations != nil), checkMaxItems("EndpointConfigurations", len(in.EndpointConfigurations), maxEndpoints)); err != nil {
 		return nil, err
 	}
 	if err := s.checkNotBusy(c, of.accelerator); err != nil {
@@ -230,7 +230,7 @@ func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (
 	if err != nil {
 		return nil, err
 	}
-	if err := firstError(checkNotEmpty("EndpointIdentifiers", len(in.EndpointIdentifiers)), checkAtMost("EndpointIdentifiers", len(in.EndpointIdentifiers), maxEndpoints)); err != nil {
+	if err := firstError(checkNotEmpty("EndpointIdentifiers", len(in.EndpointIdentifiers)), checkMaxItems("EndpointIdentifiers", len(in.EndpointIdentifiers), maxEndpoints)); err != nil {
 		return nil, err
 	}
 	if err := s.checkNotBusy(c, of.accelerator); err != nil {

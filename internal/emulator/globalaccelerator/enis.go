@@ -21,7 +21,7 @@ func (s *Service) updateENIs(c *store.Call) {
 	wanted := map[store.AcceleratorENI]bool{}
 	st.EachEndpointGroup(func(_ *store.Accelerator, _ *store.AcceleratorListener, g *store.EndpointGroup) {
 		for _, e := range g.Endpoints {
-			t, err := endpoints{s}.findTarget(c, g.Region, e.ID)
+			t, err := endpoints{s}.findResource(c, g.Region, e.ID)
 			if err != nil || !e.PreserveClient {
 				continue
 			}

@@ -59,7 +59,7 @@ func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*g
 }
 
 func readPortRanges(in []types.PortRange) ([]store.PortRange, error) {
-	if err := firstError(checkNotEmpty("PortRanges", len(in)), checkAtMost("PortRanges", len(in), maxPortRanges)); err != nil {
+	if err := firstError(checkNotEmpty("PortRanges", len(in)), checkMaxItems("PortRanges", len(in), maxPortRanges)); err != nil {
 		return nil, err
 	}
 	var out []store.PortRange

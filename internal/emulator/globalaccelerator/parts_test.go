@@ -32,21 +32,21 @@ func TestListenerPorts(t *testing.T) {
 		ports    []int32
 		want     string
 	}{
-		"free":                 {"TCP", []int32{8080, 8090}, ""},
-		"next to it":           {"TCP", []int32{101, 101}, ""},
-		"other protocol":       {"UDP", []int32{80, 100}, ""},
-		"same port":            {"TCP", []int32{80, 80}, codeInvalidPortRange},
-		"overlap":              {"TCP", []int32{100, 200}, codeInvalidPortRange},
-		"overlap of its own":   {"TCP", []int32{200, 300, 300, 400}, codeInvalidPortRange},
-		"wrong way round":      {"TCP", []int32{300, 200}, codeInvalidPortRange},
-		"port of an override":  {"TCP", []int32{9000, 9100}, codeInvalidPortRange},
-		"override, by UDP":     {"UDP", []int32{9090, 9090}, codeInvalidPortRange},
-		"port 0":               {"TCP", []int32{0, 10}, invalid},
-		"port 65536":           {"TCP", []int32{10, 65536}, invalid},
-		"no ports":             {"TCP", nil, invalid},
-		"ten ranges":           {"TCP", many(10), ""},
-		"eleven ranges":        {"TCP", many(11), invalid},
-		"protocol of no sense": {"SCTP", []int32{8080, 8080}, invalid},
+		"free":                    {"TCP", []int32{8080, 8090}, ""},
+		"adjacent port":           {"TCP", []int32{101, 101}, ""},
+		"other protocol":          {"UDP", []int32{80, 100}, ""},
+		"same port":               {"TCP", []int32{80, 80}, codeInvalidPortRange},
+		"overlap":                 {"TCP", []int32{100, 200}, codeInvalidPortRange},
+		"overlap in the request":  {"TCP", []int32{200, 300, 300, 400}, codeInvalidPortRange},
+		"from is greater than to": {"TCP", []int32{300, 200}, codeInvalidPortRange},
+		"port of an override":     {"TCP", []int32{9000, 9100}, codeInvalidPortRange},
+		"override, by UDP":        {"UDP", []int32{9090, 9090}, codeInvalidPortRange},
+		"port 0":                  {"TCP", []int32{0, 10}, invalid},
+		"port 65536":              {"TCP", []int32{10, 65536}, invalid},
+		"no ports":                {"TCP", nil, invalid},
+		"ten ranges":              {"TCP", many(10), ""},
+		"eleven ranges":           {"TCP", many(11), invalid},
+		"unknown protocol":        {"SCTP", []int32{8080, 8080}, invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
@@ -111,8 +111,8 @@ func TestListenerIsReadBack(t *testing.T) {
 	r.checkError(codeListenerNotFound, errorOnly(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: a.AcceleratorArn})))
 	r.checkError(codeListenerNotFound, errorOnly(r.ga.ListEndpointGroups(r.ctx, &ga.ListEndpointGroupsInput{ListenerArn: &none})))
 	r.checkError(codeListenerNotFound, errorOnly(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: &none, EndpointGroupRegion: aws.String(region)})))
-	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: aws.String(missingARN)})))
-	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: aws.String(missingARN), Protocol: "TCP", PortRanges: portRanges(1, 1)})))
+	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: aws.String(missingAcceleratorARN)})))
+	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: aws.String(missingAcceleratorARN), Protocol: "TCP", PortRanges: portRanges(1, 1)})))
 	r.checkError(invalid, errorOnly(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: l.ListenerArn, ClientAffinity: "COOKIE"})))
 }
 
@@ -265,7 +265,7 @@ func TestEndpointsAreAddedAndRemoved(t *testing.T) {
 	add := func(list ...types.EndpointConfiguration) error {
 		out, err := r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: list})
 		if err == nil && (len(out.EndpointDescriptions) != len(list) || *out.EndpointGroupArn != *g.EndpointGroupArn) {
-			t.Errorf("the answer has %d endpoints, want those added", len(out.EndpointDescriptions))
+			t.Errorf("the answer has %d endpoints, want only the added endpoints", len(out.EndpointDescriptions))
 		}
 		return err
 	}

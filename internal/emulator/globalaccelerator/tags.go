@@ -39,7 +39,7 @@ func (s *Service) TagResource(c *store.Call, in *ga.TagResourceInput) (*ga.TagRe
 
 // UntagResource removes tags. It also succeeds if the tags or the accelerator do not exist.
 func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.UntagResourceOutput, error) {
-	if err := firstError(checkPresent("TagKeys", in.TagKeys != nil), checkAtMost("TagKeys", len(in.TagKeys), 200)); err != nil {
+	if err := firstError(checkPresent("TagKeys", in.TagKeys != nil), checkMaxItems("TagKeys", len(in.TagKeys), 200)); err != nil {
 		return nil, err
 	}
 	a, err := s.taggedAccelerator(c, in.ResourceArn)

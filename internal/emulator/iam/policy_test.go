@@ -53,9 +53,9 @@ func TestDecisions(t *testing.T) {
 		{"names the tag", Request{"ec2:CreateTags", group, map[string]string{"aws:ResourceTag/owner": "x", "aws:RequestTag/owner": "y"}}, false, ""},
 		{"without the tag", Request{"ec2:DeleteTags", group, map[string]string{"aws:RequestTag/team": "a"}}, false, ""},
 		{"another kind", Request{"ec2:DeleteTags", "arn:aws:ec2:r:a:subnet/s", map[string]string{"aws:ResourceTag/owner": "x"}}, false, ""},
-		{"with what makes it", Request{"ec2:CreateTags", "arn:aws:ec2:r:a:volume/v", map[string]string{"ec2:createaction": "CreateVolume"}}, true, "New"},
-		{"with what else makes it", Request{"ec2:CreateTags", "arn:aws:ec2:r:a:volume/v", map[string]string{"ec2:CreateAction": "RunInstances"}}, false, ""},
-		{"actions have no case", Request{"ec2:DescribeVpcs", "", nil}, true, "Reads"},
+		{"with the create action", Request{"ec2:CreateTags", "arn:aws:ec2:r:a:volume/v", map[string]string{"ec2:createaction": "CreateVolume"}}, true, "New"},
+		{"with another create action", Request{"ec2:CreateTags", "arn:aws:ec2:r:a:volume/v", map[string]string{"ec2:CreateAction": "RunInstances"}}, false, ""},
+		{"actions are not case-sensitive", Request{"ec2:DescribeVpcs", "", nil}, true, "Reads"},
 		{"a denial wins", Request{"ec2:DescribeTags", "", nil}, false, "NotThese"},
 		{"another action", Request{"ec2:CreateVpc", "", nil}, false, ""},
 		{"not equal, and like", Request{"acm:GetCertificate", "arn:x", map[string]string{"aws:ResourceTag/unit": "x-1"}}, true, "Tagged"},
@@ -77,7 +77,7 @@ func TestUnknownPolicyElementsAreErrors(t *testing.T) {
 		`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "x", "Resource": "*", "Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}}]}`,
 	} {
 		if p, err := Parse([]byte(text)); err == nil {
-			t.Errorf("%s is taken as %+v", text, p)
+			t.Errorf("%s: no error, parsed as %+v", text, p)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func NewCall(r *http.Request, body []byte) (Call, error) {
 		return c, errors.New("the request has no signature for an AWS service")
 	}
 	var err error
-	c.Body, err = EachText(string(body), func(name, value string) string {
+	c.Body, err = ReplaceValues(string(body), func(name, value string) string {
 		if name == "Action" {
 			c.Operation = value
 		}
@@ -247,10 +247,10 @@ func nodeFromXML(body []byte) (*Node, error) {
 	}
 }
 
-// EachText returns the body of a request in which each value is replaced by the result of f. In a form, name is the name of
+// ReplaceValues returns the body of a request in which each value is replaced by the result of f. In a form, name is the name of
 // the field, such as "SecurityGroups.member.1". In JSON, it is the key, with indexes for items of lists. Any other body is
 // one value without a name.
-func EachText(body string, f func(name, value string) string) (string, error) {
+func ReplaceValues(body string, f func(name, value string) string) (string, error) {
 	trimmed := strings.TrimSpace(body)
 	switch {
 	case trimmed == "":
@@ -262,7 +262,7 @@ func EachText(body string, f func(name, value string) string) (string, error) {
 		if err := dec.Decode(&v); err != nil {
 			return "", err
 		}
-		out, err := json.Marshal(eachJSON("", v, f))
+		out, err := json.Marshal(replaceJSONValues("", v, f))
 		return string(out), err
 	case trimmed[0] == '<':
 		return f("", body), nil
@@ -279,15 +279,15 @@ func EachText(body string, f func(name, value string) string) (string, error) {
 	return form.Encode(), nil
 }
 
-func eachJSON(name string, v any, f func(name, value string) string) any {
+func replaceJSONValues(name string, v any, f func(name, value string) string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key := range v {
-			v[key] = eachJSON(key, v[key], f)
+			v[key] = replaceJSONValues(key, v[key], f)
 		}
 	case []any:
 		for i := range v {
-			v[i] = eachJSON(name+"."+strconv.Itoa(i+1), v[i], f)
+			v[i] = replaceJSONValues(name+"."+strconv.Itoa(i+1), v[i], f)
 		}
 	case string:
 		return f(name, v)

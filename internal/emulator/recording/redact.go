@@ -48,7 +48,7 @@ func (r *Recording) Redact(secrets ...string) error {
 		if !c.IsMutating() {
 			continue
 		}
-		_, err := EachText(c.Body, func(name, value string) string {
+		_, err := ReplaceValues(c.Body, func(name, value string) string {
 			x.sentValues[value] = true
 			if last := name[strings.LastIndexByte(name, '.')+1:]; slices.Contains([]string{"Name", "GroupName"}, last) && len(value) > 5 {
 				x.createdNames = append(x.createdNames, value)
@@ -74,7 +74,7 @@ func (r *Recording) Redact(secrets ...string) error {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		var err error
-		if c.Body, err = EachText(c.Body, x.redactRequestValue); err != nil {
+		if c.Body, err = ReplaceValues(c.Body, x.redactRequestValue); err != nil {
 			return fmt.Errorf("read the request of %s: %w", c.Operation, err)
 		}
 		c.Path, c.Query = x.redactText(c.Path), x.redactText(c.Query)
@@ -121,7 +121,7 @@ func (x *redactor) redactNode(path []string, n *Node, own bool) {
 		return
 	}
 	if isItem(n) {
-		own = x.hasOwnName(n)
+		own = x.hasCreatedName(n)
 	}
 	for _, k := range n.Children {
 		x.redactNode(path, k, own)
@@ -131,14 +131,14 @@ func (x *redactor) redactNode(path []string, n *Node, own bool) {
 // isItem reports whether an element is an item of a list.
 func isItem(n *Node) bool { return n.Name == "member" || n.Name == "item" }
 
-// hasOwnName reports whether a text of an element contains the name of a resource that the run created. It ignores items of
+// hasCreatedName reports whether a text of an element contains the name of a resource that the run created. It ignores items of
 // lists below the element.
-func (x *redactor) hasOwnName(n *Node) bool {
+func (x *redactor) hasCreatedName(n *Node) bool {
 	return slices.ContainsFunc(n.Children, func(k *Node) bool {
 		if len(k.Children) == 0 {
-			return x.containsOwnName(k.Text)
+			return x.containsCreatedName(k.Text)
 		}
-		return !isItem(k) && x.hasOwnName(k)
+		return !isItem(k) && x.hasCreatedName(k)
 	})
 }
 
@@ -151,7 +151,7 @@ func (x *redactor) redactAnswerText(path []string, text string, own bool) string
 		return RemovedText
 	case text == "", slices.Contains(harmlessTexts, text), awsmodel.IsEnumValue(text), zonePattern.MatchString(text), last == "CanonicalHostedZoneId":
 		return text
-	case last == "Message" || last == "message", last == "Code", last == "Description" && slices.Contains(path, "TargetHealth"), last == "__type", slices.ContainsFunc(path, func(p string) bool { return strings.Contains(p, "Attributes") }), own, x.sentValues[text], x.containsOwnName(text):
+	case last == "Message" || last == "message", last == "Code", last == "Description" && slices.Contains(path, "TargetHealth"), last == "__type", slices.ContainsFunc(path, func(p string) bool { return strings.Contains(p, "Attributes") }), own, x.sentValues[text], x.containsCreatedName(text):
 		return x.redactText(text)
 	case accountNumberPattern.FindString(text) == text:
 		return Account
@@ -183,15 +183,15 @@ func IsReplacement(text string) bool { return replacementPattern.MatchString(tex
 
 func matchesWhole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
 
-// containsOwnName reports whether a text contains the name of a resource that the run created.
-func (x *redactor) containsOwnName(text string) bool {
+// containsCreatedName reports whether a text contains the name of a resource that the run created.
+func (x *redactor) containsCreatedName(text string) bool {
 	return slices.ContainsFunc(x.createdNames, func(n string) bool { return strings.Contains(text, n) })
 }
 
 // redactText replaces IDs, account IDs and public addresses within a text.
 func (x *redactor) redactText(text string) string {
 	text = arnPattern.ReplaceAllStringFunc(text, func(arn string) string {
-		if x.containsOwnName(arn) {
+		if x.containsCreatedName(arn) {
 			return arn
 		}
 		p := arnPattern.FindStringSubmatch(arn)

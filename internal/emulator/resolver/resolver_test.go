@@ -81,7 +81,7 @@ func TestAddressInUseIsAnError(t *testing.T) {
 	}
 	defer s.Close()
 	if _, err := Start(s.Addr().String(), none); err == nil {
-		t.Error("the same address was taken twice")
+		t.Error("a second server started on the same address")
 	}
 	if _, err := Start("nonsense", none); err == nil {
 		t.Error("a malformed address was accepted")

@@ -75,7 +75,7 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 				"but found more than one in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, store.Value(set.Name), set.Type)
 		}
 		return store.RecordSet{Name: store.DNSName(store.Value(set.Name)), Type: string(set.Type), Alias: &store.RecordAlias{
-			Name: store.DNSName(store.Value(a.DNSName)), Zone: strings.TrimPrefix(store.Value(a.HostedZoneId), "/hostedzone/"), Health: a.EvaluateTargetHealth,
+			Name: store.DNSName(store.Value(a.DNSName)), Zone: strings.TrimPrefix(store.Value(a.HostedZoneId), "/hostedzone/"), EvaluateTargetHealth: a.EvaluateTargetHealth,
 		}}, nil
 	}
 	if set.TTL == nil || len(set.ResourceRecords) == 0 {
@@ -203,7 +203,7 @@ func (s *Service) ListResourceRecordSets(c *store.Call, in *route53.ListResource
 		}
 		set := types.ResourceRecordSet{Name: new(r.Name), Type: types.RRType(r.Type)}
 		if a := r.Alias; a != nil {
-			set.AliasTarget = &types.AliasTarget{DNSName: new(a.Name), HostedZoneId: new(a.Zone), EvaluateTargetHealth: a.Health}
+			set.AliasTarget = &types.AliasTarget{DNSName: new(a.Name), HostedZoneId: new(a.Zone), EvaluateTargetHealth: a.EvaluateTargetHealth}
 		} else {
 			set.TTL = new(r.TTL)
 		}

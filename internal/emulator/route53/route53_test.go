@@ -189,17 +189,17 @@ func TestChangeBatchIsAtomic(t *testing.T) {
 		code   string
 		says   string
 	}{
-		"exists":           {there, "InvalidChangeBatch", "[Tried to create resource record set [name='there.example.com.', type='CNAME'] but it already exists]"},
-		"exists otherwise": {newChange("CREATE", "there.example.com", "CNAME", 30, "y.test."), "InvalidChangeBatch", "but it already exists"},
-		"conflicts":        {newChange("CREATE", "there.example.com", "A", 60, "192.0.2.1"), "InvalidChangeBatch", "a conflicting RRSet of type CNAME with the same DNS name already exists in zone example.com."},
-		"not found":        {newChange("DELETE", "gone.example.com", "CNAME", 60, "x.test."), "InvalidChangeBatch", "[Tried to delete resource record set [name='gone.example.com.', type='CNAME'] but it was not found]"},
-		"other values":     {newChange("DELETE", "there.example.com", "CNAME", 60, "y.test."), "InvalidChangeBatch", "but the values provided do not match the current values"},
-		"other life":       {newChange("DELETE", "there.example.com", "CNAME", 61, "x.test."), "InvalidChangeBatch", "but the values provided do not match the current values"},
-		"other zone":       {newChange("CREATE", "a.example.org", "A", 60, "192.0.2.1"), "InvalidChangeBatch", "is not permitted in zone example.com."},
-		"apex":             {newChange("CREATE", "example.com", "CNAME", 60, "x.test."), "InvalidChangeBatch", "not permitted at apex"},
-		"no values":        {newChange("CREATE", "a.example.com", "A", 60), "InvalidInput", "Expected exactly one of"},
-		"no such type":     {newChange("CREATE", "a.example.com", "B", 60, "x"), "InvalidInput", "type"},
-		"no such action":   {newChange("REPLACE", "a.example.com", "A", 60, "x"), "InvalidInput", "action"},
+		"exists":                   {there, "InvalidChangeBatch", "[Tried to create resource record set [name='there.example.com.', type='CNAME'] but it already exists]"},
+		"exists with other values": {newChange("CREATE", "there.example.com", "CNAME", 30, "y.test."), "InvalidChangeBatch", "but it already exists"},
+		"conflicts":                {newChange("CREATE", "there.example.com", "A", 60, "192.0.2.1"), "InvalidChangeBatch", "a conflicting RRSet of type CNAME with the same DNS name already exists in zone example.com."},
+		"not found":                {newChange("DELETE", "gone.example.com", "CNAME", 60, "x.test."), "InvalidChangeBatch", "[Tried to delete resource record set [name='gone.example.com.', type='CNAME'] but it was not found]"},
+		"other values":             {newChange("DELETE", "there.example.com", "CNAME", 60, "y.test."), "InvalidChangeBatch", "but the values provided do not match the current values"},
+		"other TTL":                {newChange("DELETE", "there.example.com", "CNAME", 61, "x.test."), "InvalidChangeBatch", "but the values provided do not match the current values"},
+		"other zone":               {newChange("CREATE", "a.example.org", "A", 60, "192.0.2.1"), "InvalidChangeBatch", "is not permitted in zone example.com."},
+		"apex":                     {newChange("CREATE", "example.com", "CNAME", 60, "x.test."), "InvalidChangeBatch", "not permitted at apex"},
+		"no values":                {newChange("CREATE", "a.example.com", "A", 60), "InvalidInput", "Expected exactly one of"},
+		"no such type":             {newChange("CREATE", "a.example.com", "B", 60, "x"), "InvalidInput", "type"},
+		"no such action":           {newChange("REPLACE", "a.example.com", "A", 60, "x"), "InvalidInput", "action"},
 		"weight": {types.Change{Action: "CREATE", ResourceRecordSet: &types.ResourceRecordSet{Name: aws.String("a.example.com"), Type: "A", Weight: aws.Int64(1)}},
 			"UnsupportedParameter", "ChangeBatch.Changes.ResourceRecordSet.Weight"},
 	} {
@@ -267,7 +267,7 @@ func TestLimitOfFiveRequestsPerSecond(t *testing.T) {
 		}
 	}
 	if n != 5 {
-		t.Errorf("%d calls at once", n)
+		t.Errorf("%d calls succeeded before throttling, want 5", n)
 	}
 }
 

@@ -35,14 +35,14 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 		return nil, invalidInputError(store.Unproven, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", store.Value(in.CallerReference))
 	}
 	for _, id := range store.SortedKeys(st.Zones) {
-		if st.Zones[id].Reference == *in.CallerReference {
+		if st.Zones[id].CallerReference == *in.CallerReference {
 			return nil, errorWithStatus(store.Unproven, 409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
 		}
 	}
 	if len(st.Zones) >= s.store.Quota(quotaZones, 500) {
 		return nil, errorWithStatus(store.Unproven, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
 	}
-	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.store.RandomHex(18)), Name: name, Reference: *in.CallerReference}
+	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.store.RandomHex(18)), Name: name, CallerReference: *in.CallerReference}
 	if in.HostedZoneConfig != nil {
 		z.Comment, z.Private = store.Value(in.HostedZoneConfig.Comment), in.HostedZoneConfig.PrivateZone
 	}
@@ -79,7 +79,7 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 
 func describeZone(z *store.HostedZone) types.HostedZone {
 	return types.HostedZone{
-		Id: new("/hostedzone/" + z.ID), Name: new(z.Name), CallerReference: new(z.Reference), ResourceRecordSetCount: new(int64(len(z.Records))),
+		Id: new("/hostedzone/" + z.ID), Name: new(z.Name), CallerReference: new(z.CallerReference), ResourceRecordSetCount: new(int64(len(z.Records))),
 		Config: &types.HostedZoneConfig{Comment: store.OptionalText(z.Comment), PrivateZone: z.Private},
 	}
 }

@@ -186,7 +186,7 @@ func TestAcceleratorForwardsToALB(t *testing.T) {
 	r.awaitHealth(group, "HEALTHY")
 	for _, at := range r.resolveAddresses() {
 		if body, seen := r.awaitAnswer(at, 200); body != pod || seen != clientAddress {
-			t.Errorf("at %s: %s answered, which has seen %s", at, body, seen)
+			t.Errorf("at %s: target %s answered, and saw client %s", at, body, seen)
 		}
 	}
 	// Without client IP preservation, the load balancer sees an address of the accelerator.
@@ -210,9 +210,9 @@ func TestAcceleratorForwardsToALB(t *testing.T) {
 	r.awaitRefusal(at)
 }
 
-// TestALBSeesClientAddressOfAccelerator checks which address source-ip conditions and security groups of the load balancer
+// TestALBSeesClientOrAcceleratorAddress checks which address source-ip conditions and security groups of the load balancer
 // match: the address of the client, or without client IP preservation, an address of the accelerator.
-func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
+func TestALBSeesClientOrAcceleratorAddress(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{EnforceSecurityGroups: true}, "TCP")
 	l := r.createListener(fixedResponseActions("403"))
 	must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{
@@ -238,7 +238,7 @@ func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
 	conn.SetDeadline(time.Now().Add(brief))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the other zone is admitted too, or there is an answer: %v", err)
+		t.Errorf("want no answer for the addresses of the other zone, got %v", err)
 	}
 }
 

@@ -70,7 +70,7 @@ func servedRules(p *store.Partition, arn string) []servedRule {
 	out := []servedRule{}
 	var rules []*store.Rule
 	port := map[string]int32{}
-	p.ELB.EachRuleOf(arn, func(r *store.Rule) {
+	p.ELB.EachRuleOfLoadBalancer(arn, func(r *store.Rule) {
 		if !r.IsDefault() {
 			rules, port[r.Listener] = append(rules, r), p.ELB.Listeners[r.Listener].Port
 		}

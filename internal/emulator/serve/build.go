@@ -148,7 +148,7 @@ func (b *builder) convertListener(l *store.Listener) (dataplane.Listener, bool) 
 		out.MutualTLS = b.convertMutualTLS(l)
 	}
 	for _, r := range b.rules[l.ARN] {
-		rule, err := RuleOf(r)
+		rule, err := ConvertRule(r)
 		if err != nil {
 			b.addError("rule %s: %w", r.ARN, err)
 			continue

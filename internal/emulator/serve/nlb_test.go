@@ -254,7 +254,7 @@ func TestSecurityGroupsOfNLBAndTargetsAreEnforced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := in.ReadByte(); err == nil || errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a security group without rules admits a client, or answers: %v", err)
+		t.Errorf("want no answer through a security group without rules, got %v", err)
 	}
 	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.securityGroupID, IpPermissions: []ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("127.9.8.7/32")}},

@@ -109,7 +109,7 @@ func TestEmulatorPageListsTheRoutes(t *testing.T) {
 		t.Fatalf("%v: %s", err, answer)
 	}
 	if diff := cmp.Diff(there.Paths, slices.Sorted(maps.Keys(listed))); diff != "" {
-		t.Errorf("docs/emulator.md lists other routes than there are (-there +page):\n%s", diff)
+		t.Errorf("docs/emulator.md does not list exactly the existing routes (-exist +page):\n%s", diff)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestExamplesOfEmulatorPageWork(t *testing.T) {
 	page := docs.Emulator
 	examples := examplePattern.FindAllStringSubmatch(page, -1)
 	if n := len(regexp.MustCompile(`(?m)^curl `).FindAllString(page, -1)); n != len(examples) || n == 0 {
-		t.Errorf("%d of %d commands are understood by the test", len(examples), n)
+		t.Errorf("the test can parse only %d of %d commands", len(examples), n)
 	}
 	files := map[string]string{}
 	for _, e := range examples {

@@ -49,15 +49,15 @@ func TestAdditionsAreDelayedAndRemovalsAreImmediate(t *testing.T) {
 			buildResult{config: forwardingConfig("old", newTargetGroup("old", a, b))},
 			forwardingConfig("old", newTargetGroup("old", a)),
 		},
-		"a target that drains gets nothing more": {
+		"a draining target is draining immediately": {
 			buildResult{config: forwardingConfig("old", newTargetGroup("old", newTarget("a", dataplane.StateDraining), b))},
 			forwardingConfig("old", newTargetGroup("old", newTarget("a", dataplane.StateDraining))),
 		},
-		"a target whose health has changed is the checks' affair": {
+		"a changed health of a target is not taken over": {
 			buildResult{config: forwardingConfig("old", newTargetGroup("old", newTarget("a", dataplane.StateUnhealthy)))},
 			forwardingConfig("old", newTargetGroup("old", a)),
 		},
-		"a deleted load balancer is gone": {
+		"a deleted load balancer is removed immediately": {
 			buildResult{},
 			dataplane.Config{},
 		},
@@ -68,7 +68,7 @@ func TestAdditionsAreDelayedAndRemovalsAreImmediate(t *testing.T) {
 			first := buildResult{config: forwardingConfig("old", newTargetGroup("old", a)), builtAt: start}
 			got, wait := p.apply(first)
 			if diff := cmp.Diff(first.config, got, compareAddresses); diff != "" || wait != 0 {
-				t.Errorf("the first configuration is not in force at once (-want +got):\n%s", diff)
+				t.Errorf("the first configuration does not apply immediately (-want +got):\n%s", diff)
 			}
 			c.latest.builtAt = start.Add(10 * time.Second)
 			got, wait = p.apply(c.latest)
@@ -81,7 +81,7 @@ func TestAdditionsAreDelayedAndRemovalsAreImmediate(t *testing.T) {
 				t.Errorf("after the delay (-want +got):\n%s", diff)
 			}
 			if wait > time.Second+time.Millisecond {
-				t.Errorf("more is to come after %v", wait)
+				t.Errorf("another change applies after %v", wait)
 			}
 		})
 	}

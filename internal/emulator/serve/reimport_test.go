@@ -120,6 +120,6 @@ func TestListenersServeReimportedCertificate(t *testing.T) {
 	ask()
 	_, err := r.acm.DeleteCertificate(r.ctx, &acm.DeleteCertificateInput{CertificateArn: byName})
 	if err == nil {
-		t.Error("a certificate that listeners have is deleted")
+		t.Error("a certificate that listeners use can be deleted")
 	}
 }

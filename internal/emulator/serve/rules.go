@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// RuleOf converts a rule of the emulator state to a rule of the data plane. The rule has all default values and client
+// ConvertRule converts a rule of the emulator state to a rule of the data plane. The rule has all default values and client
 // secrets. A rule without a final action is an error.
-func RuleOf(r *store.Rule) (dataplane.Rule, error) {
+func ConvertRule(r *store.Rule) (dataplane.Rule, error) {
 	out := dataplane.Rule{ARN: r.ARN, Priority: int(r.Priority)}
 	for _, c := range r.Conditions {
 		condition, err := convertCondition(c)

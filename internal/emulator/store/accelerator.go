@@ -231,9 +231,9 @@ type AcceleratorConfig struct {
 	Zones []AcceleratorZone
 	// IPv6 has the ranges of static IPv6 addresses. A dual-stack accelerator has one address in each range.
 	IPv6 []netip.Prefix
-	// OwnLocal is the range of local addresses for static addresses that are not in Zones, which are those in address ranges
+	// BYOIPLocal is the range of local addresses for static addresses that are not in Zones, which are those in address ranges
 	// of accounts (BYOIP).
-	OwnLocal netip.Prefix
+	BYOIPLocal netip.Prefix
 	// Home is the region that is nearest to clients outside all ranges in Nearest. Other regions follow, ordered by name.
 	Home string
 	// Nearest lists ranges of clients with the regions that are nearest to them. The first range that contains a client is
@@ -263,8 +263,8 @@ func defaultAcceleratorConfig() AcceleratorConfig {
 			{netip.MustParsePrefix("75.2.0.0/16"), netip.MustParsePrefix("127.252.0.0/16")},
 			{netip.MustParsePrefix("99.83.0.0/16"), netip.MustParsePrefix("127.253.0.0/16")},
 		},
-		IPv6:     []netip.Prefix{netip.MustParsePrefix("2600:9000:a000::/48"), netip.MustParsePrefix("2600:9000:b000::/48")},
-		OwnLocal: netip.MustParsePrefix("127.254.0.0/16"),
+		IPv6:       []netip.Prefix{netip.MustParsePrefix("2600:9000:a000::/48"), netip.MustParsePrefix("2600:9000:b000::/48")},
+		BYOIPLocal: netip.MustParsePrefix("127.254.0.0/16"),
 	}
 }
 
@@ -275,7 +275,7 @@ func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
 			return replaceRange(public, z.Local)
 		}
 	}
-	return replaceRange(public, c.OwnLocal)
+	return replaceRange(public, c.BYOIPLocal)
 }
 
 // replaceRange returns an IPv4 address in which the first bits are replaced by those of a range.

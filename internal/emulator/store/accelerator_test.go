@@ -20,7 +20,7 @@ func TestCheckFindsBrokenAccelerators(t *testing.T) {
 		change func(a *store.Accelerator)
 		want   string
 	}{
-		"as it is":       {func(*store.Accelerator) {}, ""},
+		"valid":          {func(*store.Accelerator) {}, ""},
 		"double address": {func(a *store.Accelerator) { a.IPv4[0] = netip.MustParseAddr("75.2.0.1") }, "both have 75.2.0.1"},
 		"double port":    {func(a *store.Accelerator) { a.Listeners[1].Protocol = "TCP" }, "share a port"},
 		"double region": {func(a *store.Accelerator) {
@@ -48,7 +48,7 @@ func TestStaticAddressesMapToLocalAddresses(t *testing.T) {
 		"75.2.3.4": "127.252.3.4", "99.83.3.4": "127.253.3.4", "203.0.113.9": "127.254.113.9",
 	} {
 		if got := cfg.LocalAddress(netip.MustParseAddr(public)); got.String() != want {
-			t.Errorf("%s is %s, want %s", public, got, want)
+			t.Errorf("local address of %s: %s, want %s", public, got, want)
 		}
 	}
 	w := store.New(store.Options{})

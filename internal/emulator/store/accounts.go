@@ -30,7 +30,7 @@ type Principal struct {
 var accountInKeyPattern = regexp.MustCompile(`(?:^|[^0-9])([0-9]{12})(?:[^0-9]|$)`)
 
 // AddAccessKey registers an access key ID for an account.
-func (w *Store) AddAccessKey(key, account string) { w.accessKeys[key] = account }
+func (w *Store) AddAccessKey(key, account string) { w.accountByAccessKey[key] = account }
 
 // AddSecret sets the secret of an access key ID, which is necessary to verify signatures.
 func (w *Store) AddSecret(key, secret string) { w.secrets[key] = secret }
@@ -41,10 +41,10 @@ func (w *Store) Secret(key string) (string, bool) {
 	return secret, ok
 }
 
-// AccountOf returns the account of an access key ID: the registered account, or else the twelve digits in the key (as in
+// AccountOfAccessKey returns the account of an access key ID: the registered account, or else the twelve digits in the key (as in
 // AKIA111122223333), or else the default account. known is false only for the default account.
-func (w *Store) AccountOf(key string) (account string, known bool) {
-	if account, ok := w.accessKeys[key]; ok {
+func (w *Store) AccountOfAccessKey(key string) (account string, known bool) {
+	if account, ok := w.accountByAccessKey[key]; ok {
 		return account, true
 	}
 	if m := accountInKeyPattern.FindStringSubmatch(key); m != nil {
@@ -56,8 +56,8 @@ func (w *Store) AccountOf(key string) (account string, known bool) {
 // PutPrincipal sets the principal of an access key ID. The default is a user with all permissions.
 func (w *Store) PutPrincipal(key string, p Principal) { w.principals[key] = p }
 
-// PrincipalOf returns the principal of an access key ID of an account.
-func (w *Store) PrincipalOf(key, account string) Principal {
+// PrincipalOfAccessKey returns the principal of an access key ID of an account.
+func (w *Store) PrincipalOfAccessKey(key, account string) Principal {
 	p := w.principals[key]
 	if p.ARN == "" {
 		p.ARN = "arn:" + w.awsPartition.Name + ":iam::" + account + ":user/" + key

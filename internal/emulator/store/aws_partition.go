@@ -40,8 +40,8 @@ func AWSPartitionByName(name string) (AWSPartition, bool) {
 	return AWSPartition{}, false
 }
 
-// AWSPartitionOf returns the AWS partition of a region. For an unknown region, it returns the partition "aws".
-func AWSPartitionOf(region string) AWSPartition {
+// AWSPartitionOfRegion returns the AWS partition of a region. For an unknown region, it returns the partition "aws".
+func AWSPartitionOfRegion(region string) AWSPartition {
 	for _, p := range AWSPartitions {
 		for _, prefix := range p.regions {
 			if strings.HasPrefix(region, prefix) {
@@ -56,4 +56,4 @@ func AWSPartitionOf(region string) AWSPartition {
 func (w *Store) AWSPartition() AWSPartition { return w.awsPartition }
 
 // AWSPartition returns the AWS partition of the region.
-func (p *Partition) AWSPartition() AWSPartition { return AWSPartitionOf(p.Region) }
+func (p *Partition) AWSPartition() AWSPartition { return AWSPartitionOfRegion(p.Region) }

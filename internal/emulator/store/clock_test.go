@@ -22,7 +22,7 @@ func TestManualClockRunsDueTimers(t *testing.T) {
 	})
 	stop := c.AfterFunc(2*time.Second, func() { t.Error("a stopped timer ran") })
 	if !stop() || stop() {
-		t.Error("a timer stops once")
+		t.Error("stop must return true only for the first call")
 	}
 	c.AfterFunc(time.Hour, func() { t.Error("ran before its time") })
 	c.Advance(10 * time.Second)

@@ -32,7 +32,7 @@ type Config struct {
 	InitialHealthDelay time.Duration
 	// Delays has the delays of state changes of network resources. 0 means no delay.
 	Delays Delays
-	// RequireKnownKeys rejects access key IDs for which no account is known, see [Store.AccountOf].
+	// RequireKnownKeys rejects access key IDs for which no account is known, see [Store.AccountOfAccessKey].
 	RequireKnownKeys bool
 	// VerifySignatures rejects a request if its signature is wrong or too old. Requests of access keys without a secret are
 	// accepted, see [Store.AddSecret].

@@ -117,8 +117,8 @@ type NetworkInterface struct {
 	SourceDestCheck     bool
 	Attachment          *Attachment
 	Created             time.Time
-	// Gone is the time at which a deleted ENI is removed. It is zero for an ENI that is not deleted.
-	Gone time.Time
+	// RemoveAt is the time at which a deleted ENI is removed. It is zero for an ENI that is not deleted.
+	RemoveAt time.Time
 }
 
 // PrivateAddress is an IPv4 address of an ENI.

@@ -15,12 +15,12 @@ type ELBState struct {
 	TrustStores   map[string]*TrustStore
 
 	region string
-	// rulesByListener maps the ARN of a listener to its rules by ARN. It is nil before the first call of RulesOf.
+	// rulesByListener maps the ARN of a listener to its rules by ARN. It is nil before the first call of RulesOfListener.
 	rulesByListener map[string]map[string]*Rule
 }
 
-// RulesOf returns the rules of a listener, including the default rule, by ARN. Callers must not change the map.
-func (s *ELBState) RulesOf(listener string) map[string]*Rule {
+// RulesOfListener returns the rules of a listener, including the default rule, by ARN. Callers must not change the map.
+func (s *ELBState) RulesOfListener(listener string) map[string]*Rule {
 	if s.rulesByListener == nil {
 		s.rulesByListener = map[string]map[string]*Rule{}
 		for _, r := range s.Rules {
@@ -54,11 +54,11 @@ func (s *ELBState) RemoveRule(r *Rule) {
 	}
 }
 
-// EachRuleOf calls visit for each rule of a load balancer, including default rules.
-func (s *ELBState) EachRuleOf(loadBalancer string, visit func(*Rule)) {
+// EachRuleOfLoadBalancer calls visit for each rule of a load balancer, including default rules.
+func (s *ELBState) EachRuleOfLoadBalancer(loadBalancer string, visit func(*Rule)) {
 	for arn, l := range s.Listeners {
 		if l.LoadBalancer == loadBalancer {
-			for _, r := range s.RulesOf(arn) {
+			for _, r := range s.RulesOfListener(arn) {
 				visit(r)
 			}
 		}
@@ -92,9 +92,9 @@ type LoadBalancer struct {
 	Zones      []LoadBalancerZone // one per subnet, ordered by zone
 
 	SecurityGroups []string
-	// BornWithGroups is set for an NLB that was created with security groups. Only these NLBs can have security groups
+	// CreatedWithSecurityGroups is set for an NLB that was created with security groups. Only these NLBs can have security groups
 	// later.
-	BornWithGroups bool
+	CreatedWithSecurityGroups bool
 	// EnforcePrivateLink is "on" or "off" for an NLB with security groups. For other load balancers it is "".
 	EnforcePrivateLink string
 	// PrefixForSourceNAT is "on" or "off" for an NLB. For an ALB it is "".

@@ -73,7 +73,7 @@ func (g *TargetGroup) UnhealthyDrainingEnd(t *Target) time.Time {
 	if err != nil || n == 0 {
 		return time.Time{}
 	}
-	return t.Compared.Add(time.Duration(n) * time.Second)
+	return t.VerdictChanged.Add(time.Duration(n) * time.Second)
 }
 
 // currentHealth returns the last health check result of a target. For an unhealthy target that still keeps its connections,
@@ -152,7 +152,7 @@ func (w *Store) ReportHealth(r HealthReport) {
 	}
 	v := r.Verdict
 	if t.Verdict == nil || t.Verdict.State != v.State {
-		t.Compared = w.Clock.Now()
+		t.VerdictChanged = w.Clock.Now()
 	}
 	t.Verdict = &v
 	w.WakeWaiters()

@@ -23,8 +23,8 @@ type Target struct {
 	// Verdict is the last health check result, as reported by the data plane or a test. It is nil if there is no result
 	// since the registration.
 	Verdict *TargetHealthResult
-	// Compared is the time at which the state of Verdict last changed.
-	Compared time.Time
+	// VerdictChanged is the time at which the state of Verdict last changed.
+	VerdictChanged time.Time
 }
 
 // TargetHealthResult is the result of health checks.
@@ -95,7 +95,7 @@ func EachForwardedTargetGroup(actions []elbtypes.Action, visit func(arn string))
 // each change of the listeners or rules of the load balancer.
 func (s *ELBState) Reattach(loadBalancer string, now time.Time) {
 	used := map[string]bool{}
-	s.EachRuleOf(loadBalancer, func(r *Rule) { EachForwardedTargetGroup(r.Actions, func(arn string) { used[arn] = true }) })
+	s.EachRuleOfLoadBalancer(loadBalancer, func(r *Rule) { EachForwardedTargetGroup(r.Actions, func(arn string) { used[arn] = true }) })
 	for arn, g := range s.TargetGroups {
 		lb := g.LoadBalancer
 		switch {

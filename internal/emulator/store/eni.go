@@ -114,7 +114,7 @@ func (p *Partition) DeleteServiceENI(id string, linger time.Duration) {
 		p.RemoveENI(id)
 		return
 	}
-	eni.Gone = p.now().Add(linger)
+	eni.RemoveAt = p.now().Add(linger)
 }
 
 // RemoveENI removes an ENI and its tags.
@@ -135,7 +135,7 @@ func (p *Partition) SetENISecurityGroups(id string, groups []string) {
 func (p *Partition) RemoveExpired() {
 	now := p.now()
 	for id, eni := range p.NetworkInterfaces {
-		if !eni.Gone.IsZero() && !now.Before(eni.Gone) {
+		if !eni.RemoveAt.IsZero() && !now.Before(eni.RemoveAt) {
 			p.RemoveENI(id)
 		}
 	}

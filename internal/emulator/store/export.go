@@ -27,7 +27,7 @@ func (w *Store) Export() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("export the stream of identifiers: %w", err)
 	}
-	out, err := json.Marshal(exportedState{Partitions: w.Partitions(), AccessKeys: w.accessKeys, Roles: w.roles,
+	out, err := json.Marshal(exportedState{Partitions: w.Partitions(), AccessKeys: w.accountByAccessKey, Roles: w.roles,
 		Principals: w.principals, Linked: w.serviceLinkedRoles, Identifiers: stream})
 	if err != nil {
 		return nil, fmt.Errorf("export the state: %w", err)
@@ -55,11 +55,11 @@ func (w *Store) Restore(state []byte) error {
 		p.init(w)
 		w.partitions[partitionKey{p.Account, p.Region}] = p
 	}
-	w.accessKeys, w.roles = map[string]string{}, map[string]Role{}
+	w.accountByAccessKey, w.roles = map[string]string{}, map[string]Role{}
 	w.principals, w.serviceLinkedRoles = map[string]Principal{}, map[string]bool{}
 	maps.Copy(w.principals, in.Principals)
 	maps.Copy(w.serviceLinkedRoles, in.Linked)
-	maps.Copy(w.accessKeys, in.AccessKeys)
+	maps.Copy(w.accountByAccessKey, in.AccessKeys)
 	maps.Copy(w.roles, in.Roles)
 	return nil
 }

@@ -28,11 +28,11 @@ func TestRestoredStateGivesNewIdentifiers(t *testing.T) {
 	}
 	for range 10 {
 		if id := p.CreateVPC(block).ID; seen[id] {
-			t.Errorf("%s was given out twice", id)
+			t.Errorf("ID %s was used twice", id)
 		}
 	}
 	if want := first.Partition("1", "us-west-2").CreateVPC(block).ID; p.VPCs[want] == nil {
-		t.Error("a restored state continues differently from the one that was exported")
+		t.Error("the restored state creates other IDs than the exported state")
 	}
 }
 
@@ -41,7 +41,7 @@ func TestRestoreRejectsInvalidState(t *testing.T) {
 	n := len(w.Partition("1", "us-west-2").VPCs)
 	for _, state := range []string{"", "{", `{"Partitions": 1}`, `{"Identifiers": "AAAA"}`, `{"Partitions": [null]}`} {
 		if err := w.Restore([]byte(state)); err == nil {
-			t.Errorf("%q was taken", state)
+			t.Errorf("invalid state %q was restored", state)
 		}
 	}
 	if got := len(w.Partition("1", "us-west-2").VPCs); got != n {

@@ -55,14 +55,14 @@ func TestServiceENIOptions(t *testing.T) {
 		want []string
 		code string
 	}{
-		"next free":             {store.ServiceENIOptions{}, []string{"10.0.0.4"}, ""},
-		"a certain one":         {store.ServiceENIOptions{Address: netip.MustParseAddr("10.0.0.9")}, []string{"10.0.0.9"}, ""},
-		"with secondaries":      {store.ServiceENIOptions{Address: netip.MustParseAddr("10.0.0.4"), Secondary: 2}, []string{"10.0.0.4", "10.0.0.5", "10.0.0.6"}, ""},
-		"with IPv6":             {store.ServiceENIOptions{IPv6: true}, []string{"10.0.0.4", "2600:1f13:0:a00::4"}, ""},
-		"one of AWS's":          {store.ServiceENIOptions{Address: netip.MustParseAddr("10.0.0.3")}, nil, "InvalidParameterValue"},
-		"one of another subnet": {store.ServiceENIOptions{Address: netip.MustParseAddr("10.1.0.9")}, nil, "InvalidParameterValue"},
-		"more than there are":   {store.ServiceENIOptions{Secondary: 20}, nil, "InsufficientFreeAddressesInSubnet"},
-		"no such subnet":        {store.ServiceENIOptions{SubnetID: "subnet-0"}, nil, "InvalidSubnetID.NotFound"},
+		"next free":                    {store.ServiceENIOptions{}, []string{"10.0.0.4"}, ""},
+		"requested address":            {store.ServiceENIOptions{Address: netip.MustParseAddr("10.0.0.9")}, []string{"10.0.0.9"}, ""},
+		"with secondaries":             {store.ServiceENIOptions{Address: netip.MustParseAddr("10.0.0.4"), Secondary: 2}, []string{"10.0.0.4", "10.0.0.5", "10.0.0.6"}, ""},
+		"with IPv6":                    {store.ServiceENIOptions{IPv6: true}, []string{"10.0.0.4", "2600:1f13:0:a00::4"}, ""},
+		"reserved address":             {store.ServiceENIOptions{Address: netip.MustParseAddr("10.0.0.3")}, nil, "InvalidParameterValue"},
+		"address of another subnet":    {store.ServiceENIOptions{Address: netip.MustParseAddr("10.1.0.9")}, nil, "InvalidParameterValue"},
+		"more than the free addresses": {store.ServiceENIOptions{Secondary: 20}, nil, "InsufficientFreeAddressesInSubnet"},
+		"no such subnet":               {store.ServiceENIOptions{SubnetID: "subnet-0"}, nil, "InvalidSubnetID.NotFound"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestServiceENIOptions(t *testing.T) {
 			eni, err := p.CreateServiceENIWithOptions(tc.in)
 			if err != nil {
 				if err.Code != tc.code || len(p.NetworkInterfaces) != 0 {
-					t.Errorf("want %q and nothing left, got %v and %d ENIs", tc.code, err, len(p.NetworkInterfaces))
+					t.Errorf("want %q and no ENI, got %v and %d ENIs", tc.code, err, len(p.NetworkInterfaces))
 				}
 				return
 			}
@@ -117,7 +117,7 @@ func TestAccountOfAccessKey(t *testing.T) {
 		"AKIAIOSFODNN7EXAMPLE": {"999988887777", false},
 	}
 	for key, want := range cases {
-		if account, known := w.AccountOf(key); account != want.account || known != want.known {
+		if account, known := w.AccountOfAccessKey(key); account != want.account || known != want.known {
 			t.Errorf("%s: want %v, got %s %v", key, want, account, known)
 		}
 	}

@@ -21,15 +21,15 @@ func newRoute53State() *Route53State {
 
 // HostedZone is a hosted zone of Route 53 with its records.
 type HostedZone struct {
-	ID          string
-	Name        string // see DNSName
-	Reference   string // caller reference of CreateHostedZone
-	Comment     string
-	Private     bool
-	VPC         string // VPC of a private zone
-	VPCRegion   string
-	NameServers []string
-	Records     []RecordSet // ordered by name and type
+	ID              string
+	Name            string // see DNSName
+	CallerReference string // caller reference of CreateHostedZone
+	Comment         string
+	Private         bool
+	VPC             string // VPC of a private zone
+	VPCRegion       string
+	NameServers     []string
+	Records         []RecordSet // ordered by name and type
 }
 
 // RecordSet is the records with one name and type.
@@ -44,9 +44,9 @@ type RecordSet struct {
 
 // RecordAlias is the target of an alias record.
 type RecordAlias struct {
-	Name   string // see DNSName
-	Zone   string // ID of the hosted zone with Name; it may be a hosted zone of AWS
-	Health bool   // EvaluateTargetHealth
+	Name                 string // see DNSName
+	Zone                 string // ID of the hosted zone with Name; it may be a hosted zone of AWS
+	EvaluateTargetHealth bool   // EvaluateTargetHealth
 }
 
 // DNSChange is a batch of changes that ChangeResourceRecordSets has accepted.

@@ -44,7 +44,7 @@ type Store struct {
 	awsPartition       AWSPartition
 	seed               uint64
 	partitions         map[partitionKey]*Partition
-	accessKeys         map[string]string // account ID, by access key ID
+	accountByAccessKey map[string]string // account ID, by access key ID
 	secrets            map[string]string // never exported
 	principals         map[string]Principal
 	serviceLinkedRoles map[string]bool // key: account and service, see AddServiceLinkedRole
@@ -84,7 +84,7 @@ func (w *Store) clear() {
 	w.idSource = rand.NewPCG(w.seed, w.seed+1)
 	w.ids = rand.New(w.idSource)
 	w.partitions = map[partitionKey]*Partition{}
-	w.accessKeys = map[string]string{}
+	w.accountByAccessKey = map[string]string{}
 	w.secrets = map[string]string{}
 	w.roles = map[string]Role{}
 	w.principals = map[string]Principal{}

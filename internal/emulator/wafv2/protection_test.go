@@ -132,7 +132,7 @@ func TestWebACLs(t *testing.T) {
 	must(r.waf.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: r.albARN}))(t)
 	must(r.waf.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: r.albARN}))(t)
 	if name := must(of(r.albARN))(t); name != "second" {
-		t.Errorf("a slow reader sees %q", name)
+		t.Errorf("within ReadDelay: web ACL %q, want the previous one", name)
 	}
 	r.clock.Advance(time.Second)
 	if name := must(of(r.albARN))(t); name != "" {

@@ -174,7 +174,7 @@ func (e *xmlElement) decodeInto(v reflect.Value, path string) *store.Error {
 				return unknownParameterError(path + c.name)
 			}
 			if !v.FieldByIndex(f.Index).IsZero() {
-				return malformedParameterError(path+c.name, c.text, "given once")
+				return malformedParameterError(path+c.name, c.text, "the only value")
 			}
 			if err := c.decodeInto(v.FieldByIndex(f.Index), path+c.name+"."); err != nil {
 				return err

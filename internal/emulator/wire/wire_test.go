@@ -186,7 +186,7 @@ func TestResponsesAreEncoded(t *testing.T) {
 			`<DeleteRuleResponse xmlns="urn:x"><DeleteRuleResult></DeleteRuleResult><ResponseMetadata><RequestId>id</RequestId></ResponseMetadata></DeleteRuleResponse>`},
 		"ec2, empty answer": {ec2Query, "CreateTags", &ec2.CreateTagsOutput{},
 			`<CreateTagsResponse xmlns="urn:x"><requestId>id</requestId><return>true</return></CreateTagsResponse>`},
-		"ec2, names of its own": {ec2Query, "DescribeVpcs", &ec2.DescribeVpcsOutput{NextToken: aws.String("n")},
+		"ec2, EC2 member names": {ec2Query, "DescribeVpcs", &ec2.DescribeVpcsOutput{NextToken: aws.String("n")},
 			`<DescribeVpcsResponse xmlns="urn:x"><requestId>id</requestId><nextToken>n</nextToken></DescribeVpcsResponse>`},
 		"json, empty answer": {awsJSONCodec, "DeleteCertificate", &acm.DeleteCertificateOutput{}, `{}`},
 		"json":               {awsJSONCodec, "ListCertificates", &acm.ListCertificatesOutput{NextToken: aws.String("n")}, `{"NextToken":"n"}`},
@@ -217,7 +217,7 @@ func TestErrorsAreEncoded(t *testing.T) {
 	}{
 		"query": {query, plain, 400,
 			`<ErrorResponse xmlns="urn:x"><Error><Type>Sender</Type><Code>PriorityInUse</Code><Message>a &lt; b</Message></Error><RequestId>id</RequestId></ErrorResponse>`},
-		"query, ours": {query, &store.Error{Code: "InternalFailure", Status: 500}, 500,
+		"query, server error": {query, &store.Error{Code: "InternalFailure", Status: 500}, 500,
 			`<ErrorResponse xmlns="urn:x"><Error><Type>Receiver</Type><Code>InternalFailure</Code><Message></Message></Error><RequestId>id</RequestId></ErrorResponse>`},
 		"ec2":  {ec2Query, plain, 400, `<Response><Errors><Error><Code>PriorityInUse</Code><Message>a &lt; b</Message></Error></Errors><RequestID>id</RequestID></Response>`},
 		"json": {awsJSONCodec, plain, 400, `{"__type":"PriorityInUse","message":"a \u003c b"}`},
@@ -263,7 +263,7 @@ func TestUnhandledMembersAreFound(t *testing.T) {
 func TestOpPanicsForUnknownMembers(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("a misspelt member was taken")
+			t.Error("Op accepted a member that does not exist")
 		}
 	}()
 	wire.Op("DeleteRule", func(*store.Call, *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) { return nil, nil }, wire.HandledMembers("RuleARN"))

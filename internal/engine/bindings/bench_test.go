@@ -29,7 +29,7 @@ func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
 		for b.Loop() {
 			flip = !flip
 			b.StopTimer()
-			w.putObjects(benchmarkDoc(0, flip)) // replaces the last pod by one with another name and address
+			w.putObjects(benchmarkPodsDoc(0, flip)) // replaces the last pod by one with another name and address
 			b.StartTimer()
 			w.run("b0")
 		}
@@ -56,7 +56,7 @@ func BenchmarkAddressMissingInAWS(b *testing.B) {
 	benchmarkPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
 		w.putObjects(nodeDoc(9999)) // a node without an ENI
-		w.putObjects(strings.Replace(benchmarkDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
+		w.putObjects(strings.Replace(benchmarkPodsDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
 		defer startCPUTimer(b)()
 		for b.Loop() {
 			w.run("b0")
@@ -171,12 +171,12 @@ func newLargeHarness(b *testing.B, bindings, nodes int) *harness {
 	for i := range bindings {
 		name := fmt.Sprintf("b%d", i)
 		w.aws.targetsByGroup["arn/"+name+"/id"] = []*observed.Target(nil)
-		w.putObjects(serviceDoc(fmt.Sprintf("s%d", i), "ClusterIP"), benchmarkDoc(i, false), strings.Replace(bindingDoc(name, fmt.Sprintf("s%d", i), "ip", 8080), "arn/"+name, "arn/"+name+"/id", 1))
+		w.putObjects(serviceDoc(fmt.Sprintf("s%d", i), "ClusterIP"), benchmarkPodsDoc(i, false), strings.Replace(bindingDoc(name, fmt.Sprintf("s%d", i), "ip", 8080), "arn/"+name, "arn/"+name+"/id", 1))
 	}
 	return w
 }
 
-// addNode adds node i. Its ENI has the addresses that benchmarkDoc assigns to the pods of the node.
+// addNode adds node i. Its ENI has the addresses that benchmarkPodsDoc assigns to the pods of the node.
 func (w *harness) addNode(i, bindings int) {
 	w.t.Helper()
 	var addresses []string
@@ -187,24 +187,24 @@ func (w *harness) addNode(i, bindings int) {
 			}
 		}
 	}
-	w.aws.enis[instanceOf(i)] = []network.ENI{{ID: fmt.Sprintf("eni-%d", i), Addresses: addresses, SecurityGroups: []network.ENISecurityGroup{{ID: "sg-node"}}}}
+	w.aws.enis[instanceIDOf(i)] = []network.ENI{{ID: fmt.Sprintf("eni-%d", i), Addresses: addresses, SecurityGroups: []network.ENISecurityGroup{{ID: "sg-node"}}}}
 	w.putObjects(nodeDoc(i))
 }
 
 func nodeDoc(i int) string {
-	return strings.NewReplacer("n1", fmt.Sprintf("n%d", i), "i-1", instanceOf(i)).Replace(strings.SplitN(nodesDoc, "---", 2)[0])
+	return strings.NewReplacer("n1", fmt.Sprintf("n%d", i), "i-1", instanceIDOf(i)).Replace(strings.SplitN(nodesDoc, "---", 2)[0])
 }
 
-// instanceOf returns the EC2 instance ID of node i. Like real IDs, the IDs have a fixed length and no order.
-func instanceOf(i int) string { return fmt.Sprintf("i-0%016x", uint64(i+1)*0x9e3779b97f4a7c15) }
+// instanceIDOf returns the EC2 instance ID of node i. Like real IDs, the IDs have a fixed length and no order.
+func instanceIDOf(i int) string { return fmt.Sprintf("i-0%016x", uint64(i+1)*0x9e3779b97f4a7c15) }
 
 // nodeIndexOf returns the number of the node on which pod j of Service k runs. Only the first 50 nodes have pods.
 func nodeIndexOf(k, j int) int { return (k + j) % 50 }
 
 func benchmarkAddress(k, j int) string { return fmt.Sprintf("10.%d.%d.%d", 1+k/250, k%250, 1+j) }
 
-// benchmarkDoc returns the manifest of the pods of Service k. If turned is true, the last pod is replaced by another one.
-func benchmarkDoc(k int, turned bool) string {
+// benchmarkPodsDoc returns the manifest of the pods of Service k. If turned is true, the last pod is replaced by another one.
+func benchmarkPodsDoc(k int, turned bool) string {
 	var pods []pod
 	for j := range podsPerBinding {
 		if turned && j == podsPerBinding-1 {

@@ -111,7 +111,7 @@ func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{fakeAWS: w.aws}
-	w.conf.Cloud, w.conf.MaxTargets = b, 1
+	w.conf.Cloud, w.conf.MaxTargetsPerTargetGroup = b, 1
 	w.restart()
 	w.run("a")
 	b.postpones = true

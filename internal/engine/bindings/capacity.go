@@ -10,16 +10,16 @@ import (
 // target group remains full until targets are deregistered or AWS raises the quota. Until then a call that would be refused
 // is not sent, because all bindings share the rate limit of the calls.
 type capacityRefusal struct {
-	arn         string    // ARN of the target group
-	targetCount int       // calls with this many targets or more are not sent
-	err         error     // the error that AWS returned
-	retryAt     time.Time // when such calls are sent again
+	arn          string    // ARN of the target group
+	refusedCount int       // calls with this many targets or more are not sent
+	err          error     // the error that AWS returned
+	retryAt      time.Time // when such calls are sent again
 }
 
 // refusalFor returns the stored error of AWS if a call that registers n targets would be refused again; nil if the call may
 // be sent.
 func (c capacityRefusal) refusalFor(arn string, n int, now time.Time) error {
-	if c.arn != arn || n < c.targetCount || !now.Before(c.retryAt) {
+	if c.arn != arn || n < c.refusedCount || !now.Before(c.retryAt) {
 		return nil
 	}
 	return c.err
@@ -31,9 +31,9 @@ func noteRegisterCall(arn string, n int, err error, full bool) note {
 	return func(e entry, at moment) entry {
 		switch c := &e.capacityRefusal; {
 		case full:
-			*c = capacityRefusal{arn: arn, targetCount: n, err: err, retryAt: at.now.Add(durations.DeniedWait)}
+			*c = capacityRefusal{arn: arn, refusedCount: n, err: err, retryAt: at.now.Add(durations.DeniedWait)}
 		case err == nil && c.arn == arn:
-			c.targetCount = max(1, c.targetCount-n)
+			c.refusedCount = max(1, c.refusedCount-n)
 		}
 		return e
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// MaxTargets is the maximum number of targets that one call registers or deregisters.
-const MaxTargets = 200
+// MaxTargetsPerCall is the maximum number of targets that one call registers or deregisters.
+const MaxTargetsPerCall = 200
 
 // Cloud makes the calls to AWS that bindings need. No method waits until AWS shows or applies a change. Slices and maps that
 // are passed in belong to the caller and are not kept.
@@ -51,10 +51,10 @@ type TargetGroups interface {
 	// stack (group), from the cached tags. ok is false if the tags are not cached or the controller did not create the
 	// target group. It makes no call.
 	OwnerStack(arn string) (id model.StackID, group string, ok bool)
-	// Register registers at most MaxTargets targets. It is idempotent. If the rate limiter does not admit the call now,
+	// Register registers at most MaxTargetsPerTargetGroup targets. It is idempotent. If the rate limiter does not admit the call now,
 	// nothing is sent, and the error has a method RetryAfter with the time until it may be sent.
 	Register(ctx context.Context, arn string, priority CallPriority, targets []Target) error
-	// Deregister deregisters at most MaxTargets targets, which must be values that TargetHealth returned. It is postponed
+	// Deregister deregisters at most MaxTargetsPerCall targets, which must be values that TargetHealth returned. It is postponed
 	// like Register. It is idempotent: a target that is not registered is not an error.
 	Deregister(ctx context.Context, arn string, priority CallPriority, targets []*observed.Target) error
 }

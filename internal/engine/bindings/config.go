@@ -24,13 +24,13 @@ type Config struct {
 	VPC string
 	// Targets has the options for the selection of endpoints.
 	Targets targets.Options
-	// MaxTargets is the maximum number of targets of a target group; 0: no limit.
-	MaxTargets int
+	// MaxTargetsPerTargetGroup is the maximum number of targets of a target group; 0: no limit.
+	MaxTargetsPerTargetGroup int
 	// UnmergedRules reports whether security groups get one rule per source and port. If false, they get one rule per
 	// source, for the range of all ports.
 	UnmergedRules bool
-	// GroupTags are the tags that select the security group for endpoint rules if an ENI has several security groups.
-	GroupTags map[string]string
+	// SecurityGroupTags are the tags that select the security group for endpoint rules if an ENI has several security groups.
+	SecurityGroupTags map[string]string
 	// Requeue is the interval at which AWS is polled after a few polls at shorter intervals; 15 s if zero or negative.
 	Requeue time.Duration
 	// Resync is the period in which unchanged bindings are compared with AWS; 10 h if zero or negative.
@@ -110,7 +110,7 @@ func New(c Config) *Reconciler {
 // checkFence returns an error if this process is not permitted to write any more.
 func (r *Reconciler) checkFence() error {
 	if err := r.Fence.Fence(); err != nil {
-		return fmt.Errorf("another process may have taken over, nothing more is written: %w", err)
+		return fmt.Errorf("another process may hold the lease; this process writes nothing more: %w", err)
 	}
 	return nil
 }

@@ -49,8 +49,8 @@ type entry struct {
 	checkpoint *string
 	// writtenCheckpoints are the last two checkpoint annotations that this process wrote.
 	writtenCheckpoints writtenCheckpoints
-	// textReportedAt is the time at which a status was last written only because the text of a fault had changed.
-	textReportedAt time.Time
+	// faultTextReportedAt is the time at which a status was last written only because the text of a fault had changed.
+	faultTextReportedAt time.Time
 	// silentSince is the time since which AWS has not answered the runs of the binding; zero: AWS answered the last run.
 	silentSince time.Time
 	// successPending reports whether AWS was changed, but the success is not reported yet because a call was postponed.
@@ -60,7 +60,7 @@ type entry struct {
 // planMemory returns the part of an entry that a plan depends on. at.now is the current time.
 func (e entry) planMemory(at moment) bindingplan.Memory {
 	out := bindingplan.Memory{
-		WasRead: !e.comparisonDueAt.IsZero(), ResourcesRemoved: e.wasReleased, SuccessPending: e.successPending, FaultTextReportedAt: e.textReportedAt,
+		WasRead: !e.comparisonDueAt.IsZero(), ResourcesRemoved: e.wasReleased, SuccessPending: e.successPending, FaultTextReportedAt: e.faultTextReportedAt,
 		RegisteredTargets: e.registration.targets, HasCheckpoint: e.checkpoint != nil,
 	}
 	out.FlappingTargets, out.FlappingDelay, out.FlappingDelayIfAlone = e.flappingTargets.heldTargets(at.now)
@@ -146,15 +146,15 @@ func noteRunEnded(complete bool) note {
 	}
 }
 
-// noteDueNow makes the next run compare the binding with AWS, even if a current run has just compared it.
-func noteDueNow(e entry, at moment) entry {
+// noteComparisonDueNow makes the next run compare the binding with AWS, even if a current run has just compared it.
+func noteComparisonDueNow(e entry, at moment) entry {
 	e.compareAgain, e.comparisonDueAt = true, at.now
 	return e
 }
 
-// noteTextReported records that a status is written only because the text of a fault has changed.
-func noteTextReported(e entry, at moment) entry {
-	e.textReportedAt = at.now
+// noteFaultTextReported records that a status is written only because the text of a fault has changed.
+func noteFaultTextReported(e entry, at moment) entry {
+	e.faultTextReportedAt = at.now
 	return e
 }
 

@@ -13,17 +13,17 @@ import (
 // delayed: a new pod gets an address that was not registered during the last StreakTimeout.
 type flappingTargets map[string]repeat.Streak
 
-// returnBackOff defines the delays for targets that are registered again. Each target may be registered again three times
+// reregistrationBackOff defines the delays for targets that are registered again. Each target may be registered again three times
 // without a delay. The longest delay is shorter than the longest postponement of a deregistration of a running pod. Within
 // StreakTimeout, the VPC does not assign the address of a target to another pod.
-var returnBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.FirstBackOff, LongestDelay: durations.FollowUpTime, StreakTimeout: durations.Requeue}
+var reregistrationBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.FirstBackOff, LongestDelay: durations.FollowUpTime, StreakTimeout: durations.Requeue}
 
 // currentStreaks returns the streaks that have not ended. A streak that causes a delay is kept for five minutes, because
 // targets that alternate at random may stay registered for longer than one delay.
 func (f flappingTargets) currentStreaks(now time.Time) flappingTargets {
 	out := flappingTargets{}
 	for id, streak := range f {
-		if !returnBackOff.HasEnded(streak, now) || returnBackOff.Delays(streak) && now.Sub(streak.LastWrite) <= durations.DeniedWait {
+		if !reregistrationBackOff.HasEnded(streak, now) || reregistrationBackOff.Delays(streak) && now.Sub(streak.LastWrite) <= durations.DeniedWait {
 			out[id] = streak
 		}
 	}
@@ -60,9 +60,9 @@ func (f flappingTargets) noteRegistered(ids []string, now time.Time) flappingTar
 func (f flappingTargets) heldTargets(now time.Time) (ids map[string]bool, left, alone time.Duration) {
 	streaks := f.currentStreaks(now)
 	for _, streak := range streaks {
-		if returnBackOff.Delays(streak) {
-			left = max(left, returnBackOff.Remaining(streak, now))
-			alone = max(alone, streak.LastWrite.Add(returnBackOff.FirstDelay).Sub(now))
+		if reregistrationBackOff.Delays(streak) {
+			left = max(left, reregistrationBackOff.Remaining(streak, now))
+			alone = max(alone, streak.LastWrite.Add(reregistrationBackOff.FirstDelay).Sub(now))
 		}
 	}
 	if left <= 0 {

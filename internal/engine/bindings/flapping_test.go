@@ -48,7 +48,7 @@ func TestFlappingTargetsAreHeld(t *testing.T) {
 					}
 				}
 				held, left, alone := f.heldTargets(now)
-				if alone > returnBackOff.FirstDelay || alone > left || left > 0 && alone < left-returnBackOff.LongestDelay {
+				if alone > reregistrationBackOff.FirstDelay || alone > left || left > 0 && alone < left-reregistrationBackOff.LongestDelay {
 					t.Errorf("step %d: alone for %s, and for %s beside others", i, alone, left)
 				}
 				var ids []string

@@ -27,7 +27,7 @@ func (w *harness) gateConditionText(name string) string {
 	if err != nil || obj == nil {
 		w.t.Fatalf("pod %s: %v, %v", name, obj, err)
 	}
-	c, _, ok := targets.CurrentCondition(obj.(*corev1.Pod), targets.GatePrefix+"a")
+	c, _, ok := targets.CurrentCondition(obj.(*corev1.Pod), targets.ReadinessGatePrefix+"a")
 	if !ok {
 		return "none"
 	}
@@ -62,12 +62,12 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 		{
 			name: "no room",
 			change: func(w *harness) {
-				w.conf.MaxTargets = 1
+				w.conf.MaxTargetsPerTargetGroup = 1
 				w.restart()
 				w.putObjects(podDocs("web", withReadinessGate(p1), pod{name: "p0", ip: "10.0.0.1", node: "n1"}))
 			},
 			want:   "False TargetsCapped: the pod is not registered, because a target group may have at most 1 targets; raise --max-targets-per-target-group",
-			mended: func(w *harness) { w.conf.MaxTargets = 2; w.restart() },
+			mended: func(w *harness) { w.conf.MaxTargetsPerTargetGroup = 2; w.restart() },
 		},
 		{
 			name: "refused by AWS",
@@ -137,7 +137,7 @@ func TestRefusalIsReportedOnlyToTheRefusedPod(t *testing.T) {
 	checkEqual(t, "the other", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateConditionText("p2"))
 }
 
-func TestTransientErrorsAreNotReportedToPods(t *testing.T) {
+func TestErrorsOfUnknownClassAreNotReportedToPods(t *testing.T) {
 	w := ipHarness(t, withReadinessGate(p1))
 	w.aws.refusedItems["10.0.1.1"] = failure.Unknown
 	if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); err == nil {
@@ -238,7 +238,7 @@ func TestFailedPodUpdateBlocksNoOtherPod(t *testing.T) {
 }
 
 func TestPodsThatAreNoEndpointsAreReported(t *testing.T) {
-	const missing = "False EndpointMissing: the pod is not an endpoint of Service web that can be registered; check that the Service selects it and has its %s address, and that its node is ready"
+	const missing = "False EndpointMissing: the pod is not an endpoint of Service web that can be registered; check that the Service selects the pod, that an EndpointSlice has the %s address of the pod, and that the node of the pod is ready"
 	orphan := withReadinessGate(p1)
 	tests := []struct{ name, doc, nodes, pods, want string }{
 		{"another address family", withSpecLines(bindingDoc("a", "web", "ip", 8080), "ipAddressType: ipv6"), nodesDoc, podDocs("web", orphan), fmt.Sprintf(missing, "ipv6")},

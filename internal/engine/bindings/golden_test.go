@@ -45,7 +45,7 @@ type awsDoc struct {
 	Zonal bool
 	// Recorded is the record of the targets of binding "a" that this cluster is responsible for, as stored in the cluster.
 	Recorded string
-	// MaxTargets is the configured maximum number of targets per target group.
+	// MaxTargetsPerCall is the configured maximum number of targets per target group.
 	MaxTargets int
 }
 
@@ -77,11 +77,11 @@ func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 	for what, how := range doc.Refuse {
 		w.aws.refusedItems[what] = map[string]failure.Class{"invalid": failure.Invalid, "denied": failure.Denied, "quota": failure.Quota, "unknown": failure.Unknown}[how]
 	}
-	w.conf.MaxTargets = doc.MaxTargets
+	w.conf.MaxTargetsPerTargetGroup = doc.MaxTargets
 	w.restart()
 	w.putObjects(c.Text("cluster.yaml"))
 	if doc.Recorded != "" {
-		w.setOwnTargets(doc.Recorded)
+		w.setRecordedTargets(doc.Recorded)
 	}
 	return w
 }

@@ -53,10 +53,10 @@ type fakeAWS struct {
 	zonesRequired       bool              // whether addresses outside the VPC require an availability zone
 	refusals            int               // number of refused calls
 	// cachedTargets are returned to callers that accept an answer older than 1 s; nil: such callers get the current targets.
-	cachedTargets []*observed.Target
-	targetType    model.TargetType  // target type of all target groups; ip if empty
-	addressType   model.AddressType // address type of all target groups; ipv4 if empty
-	maxInstances  int               // the largest number of instances in one query so far
+	cachedTargets   []*observed.Target
+	targetType      model.TargetType  // target type of all target groups; ip if empty
+	addressType     model.AddressType // address type of all target groups; ipv4 if empty
+	largestENIQuery int               // the largest number of instances in one query so far
 	// store has the bindings. The settings of a target group are copied from the binding that names it, unless targetType is
 	// set.
 	store *cluster.Memory
@@ -213,7 +213,7 @@ func (a *fakeAWS) ENIs(_ context.Context, q bindings.ENIQuery) (bindings.ENIs, e
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := bindings.ENIs{ByInstance: map[string][]network.ENI{}}
-	a.maxInstances = max(a.maxInstances, len(q.Instances))
+	a.largestENIQuery = max(a.largestENIQuery, len(q.Instances))
 	for _, id := range q.Instances {
 		for _, eni := range a.enis[id] {
 			slices.Sort(eni.Addresses)

@@ -37,5 +37,5 @@ func (r *Reconciler) isStackDesired(b *elbv2.TargetGroupBinding) (bool, error) {
 		return false, nil
 	}
 	v := r.Cluster.View().Unsubscribed()
-	return ownership.HasLiveMember(v, id, b.Namespace), v.Err()
+	return ownership.HasMemberInNamespace(v, id, b.Namespace), v.Err()
 }

@@ -79,13 +79,13 @@ func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
 		"one that was compared is due later": {[]note{planNote(bindingplan.NoteBindingRead), planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
 			m.WasRead, m.ComparisonDueIn = true, momentAt(1).nextDue().Sub(momentAt(2).now)
 		}},
-		"what changed during the run that compared is due": {[]note{planNote(bindingplan.NoteBindingRead), noteRunBegan, noteDueNow, planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
+		"what changed during the run that compared is due": {[]note{planNote(bindingplan.NoteBindingRead), noteRunBegan, noteComparisonDueNow, planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
 			m.WasRead, m.ComparisonDueIn = true, -time.Minute
 		}},
-		"a run sees what changed before it": {[]note{planNote(bindingplan.NoteBindingRead), noteDueNow, noteRunBegan, planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
+		"a run sees what changed before it": {[]note{planNote(bindingplan.NoteBindingRead), noteComparisonDueNow, noteRunBegan, planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
 			m.WasRead, m.ComparisonDueIn = true, momentAt(3).nextDue().Sub(momentAt(4).now)
 		}},
-		"so is what has had no run": {[]note{noteDueNow}, func(m *bindingplan.Memory) { m.WasRead, m.ComparisonDueIn = true, -time.Minute }},
+		"so is what has had no run": {[]note{noteComparisonDueNow}, func(m *bindingplan.Memory) { m.WasRead, m.ComparisonDueIn = true, -time.Minute }},
 		"absence lasts from the first note": {[]note{planNote(bindingplan.NoteBackendMissing), planNote(bindingplan.NoteBackendMissing)}, func(m *bindingplan.Memory) {
 			m.AbsentFor = 2 * time.Minute
 		}},
@@ -96,7 +96,7 @@ func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
 		"success is pending": {[]note{planNote(bindingplan.NoteSuccessPending)}, func(m *bindingplan.Memory) { m.SuccessPending = true }},
 		"success is reported": {[]note{planNote(bindingplan.NoteSuccessPending), planNote(bindingplan.NoteSuccessReported)}, func(*bindingplan.Memory) {
 		}},
-		"the text of a fault": {[]note{noteTextReported}, func(m *bindingplan.Memory) { m.FaultTextReportedAt = momentAt(0).now }},
+		"the text of a fault": {[]note{noteFaultTextReported}, func(m *bindingplan.Memory) { m.FaultTextReportedAt = momentAt(0).now }},
 		"an empty checkpoint is one": {[]note{checkpoint("x"), checkpoint("")}, func(m *bindingplan.Memory) {
 			m.HasCheckpoint = true
 		}},
@@ -126,7 +126,7 @@ func TestNotesDoNotModifyEntriesInUse(t *testing.T) {
 	e, want := full(), full()
 	notes := []note{noteRegistered(firstBinding, endpoints(3)), noteFoundTargets(firstBinding, observedTargets(3)), noteDeregistered(firstBinding, observedTargets(1)), noteTargetGroupEmptied,
 		refusalNote(failure.Invalid, 1, 3), noteRetainedRefusals(endpoints(1)), noteLeavingTargets(observedTargets(2, 3)), noteRegisterCall("arn/a", 1, nil, false), noteRegistrationUncertain,
-		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesRequired, noteTextReported, noteRunBegan, noteRunEnded(true), noteDueNow, noteWaitingForServices}
+		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesRequired, noteFaultTextReported, noteRunBegan, noteRunEnded(true), noteComparisonDueNow, noteWaitingForServices}
 	for n := bindingplan.NoteBindingRead; n <= bindingplan.NoteRemovalNotNeeded; n++ {
 		notes = append(notes, planNote(n))
 	}
@@ -294,7 +294,7 @@ func TestDriftListsMissingAndAddedTargets(t *testing.T) {
 	}
 }
 
-func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
+func TestTheLastTwoWrittenCheckpointsAreRecognized(t *testing.T) {
 	e := entryAfter(noteCheckpointWritten("x", 1), noteCheckpointWritten("y", 2), noteCheckpointWritten("z", 3))
 	for _, x := range []struct {
 		value, at string
@@ -346,16 +346,16 @@ func TestServiceIsAbsentAfterAMoment(t *testing.T) {
 	}
 }
 
-// TestAForgottenBindingIsNotRemembered checks that a run that ends after the entry of its binding was removed does not
+// TestEndOfARunCreatesNoEntry checks that a run that ends after the entry of its binding was removed does not
 // create a new entry.
-func TestAForgottenBindingIsNotRemembered(t *testing.T) {
+func TestEndOfARunCreatesNoEntry(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Name: "a"}
 	m.note(key, noteRunBegan)
 	m.note(key, noteRegistered(firstBinding, endpoints(1)))
 	m.forget(key)
 	m.noteIfKnown(key, noteRunEnded(true))
-	m.noteIfKnown(key, noteDueNow)
+	m.noteIfKnown(key, noteComparisonDueNow)
 	if len(m.entries) > 0 || m.get(key).lastKnownBinding() != nil {
 		t.Errorf("remembered: %+v", m.entries)
 	}

@@ -48,26 +48,26 @@ func (p reader) initialFacts() (*bindingplan.Facts, error) {
 }
 
 func (r *Reconciler) planOptions() bindingplan.Options {
-	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.MaxReadAge(r.Resync)}
+	return bindingplan.Options{MaxTargets: r.MaxTargetsPerTargetGroup, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.MaxReadAge(r.Resync)}
 }
 
 // gatedPods returns the pods that have the readiness gate of the binding, except those whose condition is already
 // targets.ReleasedCondition.
 func (p reader) gatedPods() ([]*corev1.Pod, error) {
-	gate := gateOf(p.key)
+	gate := gateConditionType(p.key)
 	v := p.r.Cluster.View().Unsubscribed() // a change of these pods needs no run
 	pods := cluster.List[*corev1.Pod](v, cluster.Query{
 		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByReadinessGate, Value: p.key.Namespace + "/" + p.key.Name,
 	})
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 		shown, _, ok := targets.CurrentCondition(pod, gate)
-		return !targets.HasGate(pod, gate) || ok && shown == targets.ReleasedCondition
+		return !targets.HasReadinessGate(pod, gate) || ok && shown == targets.ReleasedCondition
 	}), v.Err()
 }
 
-// gateOf returns the condition type of the readiness gate of a binding.
-func gateOf(key Key) corev1.PodConditionType {
-	return targets.GateType(key.Name)
+// gateConditionType returns the condition type of the readiness gate of a binding.
+func gateConditionType(key Key) corev1.PodConditionType {
+	return targets.ReadinessGateType(key.Name)
 }
 
 // resolveEndpoints reads the target group from AWS and the endpoints from the cluster, and stores them in f. It records the
@@ -154,7 +154,7 @@ func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingpla
 		wanted, werr := p.r.isStackDesired(f.StoredBinding)
 		f.NeededByStack, err = &wanted, werr
 	case bindingplan.AskGone:
-		f.GoneTargets, err = p.readGoneTargets(a)
+		f.TargetsWithoutBackend, err = p.readGoneTargets(a)
 	}
 	return true, err
 }
@@ -244,16 +244,16 @@ func (p reader) readServingPods(known *bindingplan.ServingPods, a bindingplan.As
 }
 
 // readGoneTargets finds the targets whose pod or node does not exist any more.
-func (p reader) readGoneTargets(a bindingplan.AskGone) (*bindingplan.GoneTargets, error) {
+func (p reader) readGoneTargets(a bindingplan.AskGone) (*bindingplan.TargetsWithoutBackend, error) {
 	// The first call only subscribes the view. The view is recorded before the targets are read, so that no later change is
 	// missed.
-	targets.GoneTargets(p.view, p.key.Namespace, a.Targets)
+	targets.StaleTargets(p.view, p.key.Namespace, a.Targets)
 	p.r.Recorder.RecordView(p.key, p.view)
 	if err := p.view.Err(); err != nil {
 		return nil, err
 	}
 	v := p.r.Cluster.View().Unsubscribed()
-	return &bindingplan.GoneTargets{Targets: targets.GoneTargets(v, p.key.Namespace, a.Targets)}, v.Err()
+	return &bindingplan.TargetsWithoutBackend{Targets: targets.StaleTargets(v, p.key.Namespace, a.Targets)}, v.Err()
 }
 
 // readConflict finds other bindings of the same target group that have precedence. A binding that is being deleted is no
@@ -302,7 +302,7 @@ func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints
 	case err != nil && p.r.Cloud.Class(err) == failure.Gone:
 		n.Failure = p.r.failureOf(bindingplan.UserError{Finding: finding.Finding{
 			Object: targets.BindingRef(f.StoredBinding), Field: "spec.vpcID", Reason: finding.RejectedByAWS, Severity: finding.Error,
-			Message: fmt.Sprintf("VPC %s does not exist, or this account does not see it", n.VPC), Fix: "correct spec.vpcID",
+			Message: fmt.Sprintf("VPC %q does not exist, or the account of the controller cannot see it", n.VPC), Fix: "correct spec.vpcID",
 		}})
 		return n, nil
 	case err != nil:

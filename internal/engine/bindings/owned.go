@@ -30,7 +30,7 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 	}
 	list, recorded, err := p.r.Cluster.OwnedTargets(ctx, p.key)
 	if err != nil {
-		out.Failure = p.r.failureOf(fmt.Errorf("read the record of own targets: %w", err))
+		out.Failure = p.r.failureOf(fmt.Errorf("read the record of registered targets: %w", err))
 		return out
 	}
 	out.HasRecord, out.Identities = recorded, map[string]bool{}
@@ -62,7 +62,7 @@ func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBi
 		}
 		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
 		if found.BackendMissing && leaving && !r.memory.get(key).isServiceAbsent(r.Clock.Now()) && r.memory.noteServiceWait(Key{Namespace: b.Namespace, Name: b.Name}) {
-			return nil, serviceNotArrivedError{key} // the other binding may still take over the targets
+			return nil, serviceNotFoundYetError{key} // the other binding may still take over the targets
 		}
 		for _, e := range found.Endpoints() {
 			out[targets.CanonicalIdentity(e.Identity())] = true
@@ -71,16 +71,16 @@ func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBi
 	return out, v.Err()
 }
 
-// serviceNotArrivedError is the error of a run that cannot determine yet whether the Service of a binding exists.
-type serviceNotArrivedError struct{ binding Key }
+// serviceNotFoundYetError is the error of a run that cannot determine yet whether the Service of a binding exists.
+type serviceNotFoundYetError struct{ binding Key }
 
 // Error implements error.
-func (e serviceNotArrivedError) Error() string {
-	return fmt.Sprintf("the Service of TargetGroupBinding %s has not arrived", e.binding)
+func (e serviceNotFoundYetError) Error() string {
+	return fmt.Sprintf("the Service of TargetGroupBinding %s was not found yet", e.binding)
 }
 
 // RetryAfter returns the time until the Service is looked up again.
-func (serviceNotArrivedError) RetryAfter() time.Duration { return durations.ShortestInterval }
+func (serviceNotFoundYetError) RetryAfter() time.Duration { return durations.ShortestInterval }
 
 // JoinIdentities returns the text of a record of targets: their identities, separated by commas.
 func JoinIdentities(list []string) string { return strings.Join(list, ",") }

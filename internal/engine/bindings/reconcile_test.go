@@ -97,7 +97,7 @@ func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 	w.run("a")
 	checkEqual(t, "without room for both", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	w = turned()
-	w.conf.MaxTargets = 1
+	w.conf.MaxTargetsPerTargetGroup = 1
 	w.restart()
 	w.run("a")
 	w.run("a")

@@ -111,7 +111,7 @@ func TestLastServingTargetsStayIfNewOnesAreRefused(t *testing.T) {
 
 func TestMaximumOfTargetsIsNotExceeded(t *testing.T) {
 	w := ipHarness(t, p1, p2, p3)
-	w.conf.MaxTargets = 2
+	w.conf.MaxTargetsPerTargetGroup = 2
 	w.restart()
 	out := w.run("a")
 	checkEqual(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/a"))
@@ -130,7 +130,7 @@ func TestMaximumOfTargetsIsNotExceeded(t *testing.T) {
 
 func TestTargetsBeyondTheMaximumStayRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
-	w.conf.MaxTargets = 1
+	w.conf.MaxTargetsPerTargetGroup = 1
 	w.restart()
 	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "10.9.9.1", Port: 1, State: "draining"}, {ID: "10.9.9.2", Port: 1, State: "draining"}}
 	out := w.run("a")

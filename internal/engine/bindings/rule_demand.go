@@ -18,7 +18,7 @@ import (
 
 // ruleOptions returns the options for planning rules.
 func (r ruleSyncer) ruleOptions() bindingplan.RuleOptions {
-	return bindingplan.RuleOptions{ClusterName: r.ClusterName, SecurityGroupTags: r.GroupTags, KeepPortsSeparate: r.UnmergedRules, Now: r.Clock.Now()}
+	return bindingplan.RuleOptions{ClusterName: r.ClusterName, SecurityGroupTags: r.SecurityGroupTags, KeepPortsSeparate: r.UnmergedRules, Now: r.Clock.Now()}
 }
 
 // findRules finds the security groups of the endpoints of bindings. It returns the rules that each binding needs, in the
@@ -74,7 +74,7 @@ func (r ruleSyncer) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	}
 	found, err := r.Cloud.ENIs(ctx, q)
 	if err != nil {
-		return found, fmt.Errorf("find network interfaces: %w", err)
+		return found, fmt.Errorf("find ENIs: %w", err)
 	}
 	return found, nil
 }

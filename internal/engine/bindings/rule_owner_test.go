@@ -54,9 +54,9 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 	}
 }
 
-// TestRulesOfAllAreComputedOnce checks for how many instances the ENIs are read. Only the first run after a start reads the
+// TestRulesOfAllBindingsAreComputedOnce checks for how many instances the ENIs are read. Only the first run after a start reads the
 // ENIs for the pods of other bindings.
-func TestRulesOfAllAreComputedOnce(t *testing.T) {
+func TestRulesOfAllBindingsAreComputedOnce(t *testing.T) {
 	w := rulesHarness(t)
 	pods := func(name string, k int, numbers ...int) {
 		var all []pod
@@ -66,9 +66,9 @@ func TestRulesOfAllAreComputedOnce(t *testing.T) {
 		w.putObjects(podDocs("s"+name, all...))
 	}
 	asked := func(name string) int {
-		w.aws.maxInstances = 0
+		w.aws.largestENIQuery = 0
 		w.run(name)
-		return w.aws.maxInstances
+		return w.aws.largestENIQuery
 	}
 	pods("a", 0, 0)
 	pods("b", 1, 1)

@@ -134,7 +134,7 @@ func (r ruleSyncer) readMissingRules(ctx context.Context, by Key) error {
 // enqueueBindings enqueues bindings. Their next runs compare them with AWS.
 func (r ruleSyncer) enqueueBindings(keys []Key) {
 	for _, key := range keys {
-		r.memory.note(key, noteDueNow)
+		r.memory.note(key, noteComparisonDueNow)
 		r.Queue.Enqueue(key)
 	}
 }

@@ -33,7 +33,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 	start := p.r.Clock.Now()
 	defer func() { p.r.recordPhase("apply", start) }()
 	arn := f.CompletedBinding.Spec.TargetGroupARN
-	queue := slices.Collect(slices.Chunk(drop, MaxTargets))
+	queue := slices.Collect(slices.Chunk(drop, MaxTargetsPerCall))
 	for len(queue) > 0 {
 		chunk := queue[0]
 		queue = queue[1:]
@@ -80,7 +80,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		x := bindingplan.Refusal{Endpoints: list, AWSFailure: *p.r.failureOf(err), RunFailure: *p.r.failureOf(run)}
 		a.Refusals, a.LastFailure, refused = append(a.Refusals, x), &x.RunFailure, true
 	}
-	queue := slices.Collect(slices.Chunk(do.Endpoints, MaxTargets))
+	queue := slices.Collect(slices.Chunk(do.Endpoints, MaxTargetsPerCall))
 	for len(queue) > 0 {
 		chunk := queue[0]
 		list, err := f.TargetsFor(chunk)

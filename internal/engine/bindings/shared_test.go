@@ -25,8 +25,8 @@ func sharedHarness(t *testing.T, pods ...pod) *harness {
 		withSpecLines(bindingDoc("a", "web", "ip", 8080), "multiClusterTargetGroup: true"))
 }
 
-// ownTargets returns the recorded targets of a binding, as stored in the cluster; "none" if there is no record.
-func (w *harness) ownTargets(name string) string {
+// recordedTargets returns the recorded targets of a binding, as stored in the cluster; "none" if there is no record.
+func (w *harness) recordedTargets(name string) string {
 	w.t.Helper()
 	for _, o := range w.store.All("ConfigMap") {
 		if m := o.(*corev1.ConfigMap); m.Name == "aws-lbc-targets-"+name {
@@ -36,7 +36,7 @@ func (w *harness) ownTargets(name string) string {
 	return "none"
 }
 
-func (w *harness) setOwnTargets(targets string) {
+func (w *harness) setRecordedTargets(targets string) {
 	w.t.Helper()
 	m := &corev1.ConfigMap{Data: map[string]string{"targets": targets}}
 	m.Namespace, m.Name = "ns", "aws-lbc-targets-a"
@@ -45,26 +45,26 @@ func (w *harness) setOwnTargets(targets string) {
 	}
 }
 
-func TestOnlyOwnTargetsOfASharedTargetGroupAreDeregistered(t *testing.T) {
+func TestOnlyRecordedTargetsOfASharedTargetGroupAreDeregistered(t *testing.T) {
 	foreign := &observed.Target{ID: "10.9.0.1", Port: 8080, State: "healthy"}
 	w := sharedHarness(t, p1, p2)
 	w.aws.targetsByGroup["arn/a"] = []*observed.Target{foreign}
 	w.run("a")
 	checkEqual(t, "targets", "10.0.1.1:8080 10.0.2.1:8080 10.9.0.1:8080", w.aws.targetsOf("arn/a"))
-	checkEqual(t, "record", "10.0.1.1:8080,10.0.2.1:8080", w.ownTargets("a"))
+	checkEqual(t, "record", "10.0.1.1:8080,10.0.2.1:8080", w.recordedTargets("a"))
 	w.aws.setAllStates("arn/a", "healthy")
 	w.putObjects(podDocs("web", p1))
 	w.deleteObject(cluster.KindPod, p2.name)
 	w.run("a")
 	checkEqual(t, "targets after one went", "10.0.1.1:8080 10.9.0.1:8080", w.aws.targetsOf("arn/a"))
-	checkEqual(t, "record after one went", "10.0.1.1:8080", w.ownTargets("a"))
+	checkEqual(t, "record after one went", "10.0.1.1:8080", w.recordedTargets("a"))
 	w.aws.takeLog()
 	w.run("a")
 	checkEqual(t, "calls without change", "", w.aws.takeLog())
 	w.deleteObject(cluster.KindBinding, "a")
 	w.run("a")
 	checkEqual(t, "targets after the binding went", "10.9.0.1:8080", w.aws.targetsOf("arn/a"))
-	checkEqual(t, "record after the binding went", "none", w.ownTargets("a"))
+	checkEqual(t, "record after the binding went", "none", w.recordedTargets("a"))
 }
 
 func TestTheFirstRunDeregistersNothingFromASharedTargetGroup(t *testing.T) {
@@ -72,29 +72,29 @@ func TestTheFirstRunDeregistersNothingFromASharedTargetGroup(t *testing.T) {
 	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.1", Port: 8080, State: "healthy"}}
 	w.run("a")
 	checkEqual(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
-	checkEqual(t, "record", "10.0.1.1:8080", w.ownTargets("a"))
+	checkEqual(t, "record", "10.0.1.1:8080", w.recordedTargets("a"))
 }
 
-func TestAnUnsortedRecordOfOwnTargetsIsAccepted(t *testing.T) {
+func TestAnUnsortedRecordOfTargetsIsAccepted(t *testing.T) {
 	w := sharedHarness(t, p1, p2)
 	w.aws.targetsByGroup["arn/a"] = []*observed.Target{
 		{ID: "10.0.1.1", Port: 8080, State: "healthy"}, {ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.9", Port: 8080, State: "healthy"},
 	}
-	w.setOwnTargets("10.0.2.1:8080,10.0.1.1:8080")
+	w.setRecordedTargets("10.0.2.1:8080,10.0.1.1:8080")
 	w.run("a")
-	checkEqual(t, "record", "10.0.2.1:8080,10.0.1.1:8080", w.ownTargets("a"))
+	checkEqual(t, "record", "10.0.2.1:8080,10.0.1.1:8080", w.recordedTargets("a"))
 	checkEqual(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-// TestOwnTargetsAreRecordedBeforeRegistration checks that targets are recorded before they are registered in a shared target
+// TestTargetsAreRecordedBeforeRegistration checks that targets are recorded before they are registered in a shared target
 // group. If the process ends before the call returns, the next process finds them in the record.
-func TestOwnTargetsAreRecordedBeforeRegistration(t *testing.T) {
+func TestTargetsAreRecordedBeforeRegistration(t *testing.T) {
 	w := sharedHarness(t, p1)
 	w.aws.refusedItems["10.0.1.1"] = 0
 	if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Fatal("no error")
 	}
-	checkEqual(t, "record", "10.0.1.1:8080", w.ownTargets("a"))
+	checkEqual(t, "record", "10.0.1.1:8080", w.recordedTargets("a"))
 }
 
 func TestBindingsShareATargetGroupIfBothAllowIt(t *testing.T) {

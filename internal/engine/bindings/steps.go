@@ -158,12 +158,12 @@ func (p *run) carryOutWrite(ctx context.Context, f *bindingplan.Facts, do bindin
 			return nil
 		}
 		if err := p.r.changeObject(ctx, SetOwnedTargets{p.key, slices.Sorted(maps.Keys(do.Identities))}); err != nil {
-			return fmt.Errorf("record own targets: %w", err)
+			return fmt.Errorf("write the record of registered targets: %w", err)
 		}
 		f.Record.HasRecord, f.Record.Identities = true, do.Identities
 	case bindingplan.DropRecord:
 		if err := p.r.changeObject(ctx, DropOwnedTargets{p.key}); err != nil {
-			return fmt.Errorf("drop the record of own targets: %w", err)
+			return fmt.Errorf("delete the record of registered targets: %w", err)
 		}
 	case bindingplan.SetStatus:
 		return p.setStatus(ctx, f, do)
@@ -202,7 +202,7 @@ func (p *run) setCheckpoint(ctx context.Context, value string) error {
 
 // setGate sets the condition of a pod for the readiness gate of the binding.
 func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
-	gate := gateOf(p.key)
+	gate := gateConditionType(p.key)
 	err := p.r.changeObject(ctx, SetPodCondition{
 		Namespace: g.Pod.Namespace, Name: g.Pod.Name, UID: g.Pod.UID, Type: string(gate),
 		Status: string(g.Want.Status), Reason: g.Want.Reason, Message: g.Want.Message,
@@ -219,7 +219,7 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 // setStatus writes the status of the binding. If that fails, it writes an event about the failure, and returns the error.
 func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan.SetStatus) error {
 	if s.OnlyTextChanges {
-		p.r.memory.note(p.key, noteTextReported)
+		p.r.memory.note(p.key, noteFaultTextReported)
 	}
 	start := p.r.Clock.Now()
 	err := p.r.changeObject(ctx, SetStatus{Binding: p.key, ObservedGeneration: s.ReconciledGeneration, Conditions: s.Conditions})

@@ -50,7 +50,7 @@ func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
 	}
 }
 
-func TestMissingNameAndTypeAreReadFromAWS(t *testing.T) {
+func TestMissingARNAndTypeAreReadFromAWS(t *testing.T) {
 	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "targetGroupARN: arn/a", "targetGroupName: a")
 	doc = strings.ReplaceAll(doc, "  targetType: ip\n", "")
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)

@@ -119,9 +119,9 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 
 // driftEvent returns the event about drift on object of. text describes what was changed.
 func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
-	reason, does := finding.DriftRepaired, "the controller restores it; CloudTrail shows who changed it"
+	reason, does := finding.DriftRepaired, "the controller reverts the change; CloudTrail shows who made it"
 	if r.Drift == engine.ReportDrift {
-		reason, does = finding.DriftFound, "it stays until the endpoints change, because of --drift=report; restore it in AWS"
+		reason, does = finding.DriftFound, "the change stays until the endpoints change, because of --drift=report; revert it in AWS"
 	}
 	return cluster.Event{
 		Ref:     cluster.RefFromFinding(of),

@@ -68,7 +68,7 @@ func TestDigestDiffersWithTheDesiredState(t *testing.T) {
 	}
 }
 
-func TestDigestIsTheSameInEveryProcess(t *testing.T) {
+func TestDigestIgnoresMapOrder(t *testing.T) {
 	got := Digest("a", map[string]int{"x": 1, "y": 2}, []string{"b"}, model.Secret("s"))
 	if want := Digest("a", map[string]int{"y": 2, "x": 1}, []string{"b"}, "s"); got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -86,7 +86,7 @@ func stackIDs(n int) (out []model.StackID) {
 }
 
 // checkSavedText calls Save and checks the text that is written; "nothing" if Save does not write.
-func checkSavedText(t *testing.T, b *Book, want string) {
+func checkSavedText(t *testing.T, b *Registry, want string) {
 	t.Helper()
 	got := "nothing"
 	if err := b.Save(func(text string) error { got = text; return nil }); err != nil || got != want {
@@ -119,7 +119,7 @@ func TestAppliedStackIsUnchanged(t *testing.T) {
 	}
 }
 
-func TestMarksAreReadFromText(t *testing.T) {
+func TestCheckpointsAreReadFromText(t *testing.T) {
 	b := New()
 	b.Begin("")
 	b.Note(model.StackID{Kind: model.Ingress, Name: "group"}, "g")
@@ -152,33 +152,33 @@ func TestCheckpointsOverTheSizeLimitAreNotStored(t *testing.T) {
 	}
 }
 
-func TestSecretMarksAreStoredWithCheckpoints(t *testing.T) {
+func TestSecretHashesAreStoredWithCheckpoints(t *testing.T) {
 	web, group := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, model.StackID{Kind: model.Ingress, Name: "group"}
 	before := New()
 	before.Begin("")
 	before.Note(web, "w")
 	for _, arn := range []string{"a", "b", "c"} {
-		before.NoteSecretMark(web, arn, "mark-"+arn)
-		before.NoteSecretMark(group, arn, "other-"+arn)
+		before.NoteSecretHash(web, arn, "mark-"+arn)
+		before.NoteSecretHash(group, arn, "other-"+arn)
 	}
-	before.RetainSecretMarks(web, []string{"a", "c"})
+	before.RetainSecretHashes(web, []string{"a", "c"})
 	text, changed := before.Text()
 	if !changed || strings.Count(text, "\n") != 6 {
 		t.Fatalf("%v %q", changed, text)
 	}
 	checkSavedText(t, before, text)
-	before.NoteSecretMark(web, "a", "mark-a")
-	before.RetainSecretMarks(web, []string{"a", "c", "d"})
+	before.NoteSecretHash(web, "a", "mark-a")
+	before.RetainSecretHashes(web, []string{"a", "c", "d"})
 	if _, changed := before.Text(); changed {
 		t.Error("what was known already is a change")
 	}
 	after := New()
 	after.Begin(text)
-	got := []string{after.SecretMark(web, "a"), after.SecretMark(web, "b"), after.SecretMark(web, "c"), after.SecretMark(group, "b"), after.SecretMark(group, "d")}
+	got := []string{after.SecretHash(web, "a"), after.SecretHash(web, "b"), after.SecretHash(web, "c"), after.SecretHash(group, "b"), after.SecretHash(group, "d")}
 	if d := cmp.Diff([]string{"mark-a", "", "mark-c", "other-b", ""}, got); d != "" {
 		t.Error(d)
 	}
-	after.RetainSecretMarks(group, nil)
+	after.RetainSecretHashes(group, nil)
 	if text, _ := after.Text(); strings.Contains(text, "other") || !strings.Contains(text, "mark-a") {
 		t.Errorf("%q", text)
 	}
@@ -239,13 +239,13 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	}
 }
 
-// TestMarksThatWereNotReadAreForgotten checks that each Forget waits for a write while the store may have checkpoints that
+// TestForgetWaitsWhileStoredCheckpointsAreUnavailable checks that each Forget waits for a write while the store may have checkpoints that
 // were not read.
-func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
+func TestForgetWaitsWhileStoredCheckpointsAreUnavailable(t *testing.T) {
 	ids := stackIDs(3)
-	for name, begin := range map[string]func(b *Book){
-		"nothing was read":    func(b *Book) { b.BeginUnavailable() },
-		"a line was not read": func(b *Book) { b.Begin("Ingress of quite another version\n") },
+	for name, begin := range map[string]func(b *Registry){
+		"nothing was read":    func(b *Registry) { b.BeginUnavailable() },
+		"a line was not read": func(b *Registry) { b.Begin("Ingress of quite another version\n") },
 	} {
 		b := New()
 		begin(b)
@@ -272,41 +272,41 @@ func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
 	}
 }
 
-// TestForgetSecretMark checks that after ForgetSecretMark, the stored entry for a client secret matches no secret until a
+// TestForgetSecretHash checks that after ForgetSecretHash, the stored entry for a client secret matches no secret until a
 // new hash is recorded.
-func TestForgetSecretMark(t *testing.T) {
+func TestForgetSecretHash(t *testing.T) {
 	web := stackIDs(1)[0]
 	notBegun := New()
-	notBegun.NoteSecretMark(web, "a", "one")
-	if notBegun.ForgetSecretMark(web, "a") != nil {
+	notBegun.NoteSecretHash(web, "a", "one")
+	if notBegun.ForgetSecretHash(web, "a") != nil {
 		t.Error("a write is waited for where nothing is stored")
 	}
 	b := New()
 	b.Begin("")
-	if b.ForgetSecretMark(web, "a") != nil || b.SecretMark(web, "a") != "" {
+	if b.ForgetSecretHash(web, "a") != nil || b.SecretHash(web, "a") != "" {
 		t.Error("a secret that is not known is forgotten")
 	}
-	b.NoteSecretMark(web, "a", "one")
-	b.NoteSecretMark(web, "b", "one")
-	first, second := b.ForgetSecretMark(web, "a"), b.ForgetSecretMark(web, "b")
+	b.NoteSecretHash(web, "a", "one")
+	b.NoteSecretHash(web, "b", "one")
+	first, second := b.ForgetSecretHash(web, "a"), b.ForgetSecretHash(web, "b")
 	if first == nil || first != second || len(b.WriteRequests()) != 1 {
 		t.Error("two secrets do not wait for one write")
 	}
-	if b.ForgetSecretMark(web, "a") != nil {
+	if b.ForgetSecretHash(web, "a") != nil {
 		t.Error("what is forgotten is forgotten again")
 	}
-	if b.ForgetSecretMark(web, "") == nil || b.ForgetSecretMark(web, "") != nil {
+	if b.ForgetSecretHash(web, "") == nil || b.ForgetSecretHash(web, "") != nil {
 		t.Error("rules that are about to be created are not forgotten, or twice")
 	}
 	text, _ := b.Text()
 	after := New()
 	after.Begin(text)
 	for _, arn := range []string{"a", "b", "created meanwhile"} {
-		if mark := after.SecretMark(web, arn); mark == "" || mark == "one" {
+		if mark := after.SecretHash(web, arn); mark == "" || mark == "one" {
 			t.Errorf("after a start the mark of %s is %q", arn, mark)
 		}
 	}
-	if after.RetainSecretMarks(web, []string{"a"}); after.SecretMark(web, "b") != "" {
+	if after.RetainSecretHashes(web, []string{"a"}); after.SecretHash(web, "b") != "" {
 		t.Error("a rule that was not created here counts as one")
 	}
 }

@@ -192,7 +192,7 @@ func (m *Budgets) NoteImport(id model.StackID, s plan.Step, now time.Time) {
 		return
 	}
 	m.removeUnneededEntries(now)
-	owner := ownerOfImport(s.Blames, do.Secret)
+	owner := ownerOfImport(s.RequestedBy, do.Secret)
 	for _, b := range importBudgets(id, s.Address.ID, owner) {
 		m.spentBudgets[b] = spentBudget{count: m.spentBudgets[b].spentAt(b, now) + 1, at: now}
 	}

@@ -17,7 +17,7 @@ func importStep(user, name, secret string) (model.Stack, plan.Step) {
 	s := model.Stack{ID: model.StackID{Kind: model.ALBGateway, Namespace: user, Name: name}}
 	s.Certificates = []model.ManagedCertificate{{ID: "imported/" + secret, Import: &model.CertificateImport{Secret: secret, Uses: []finding.Origin{by}}}}
 	return s, plan.Step{
-		Address: plan.Address{Kind: plan.Certificate, ID: "imported/" + secret}, Blames: []finding.Ref{by.Object}, Do: plan.ImportCertificate{Secret: secret},
+		Address: plan.Address{Kind: plan.Certificate, ID: "imported/" + secret}, RequestedBy: []finding.Ref{by.Object}, Do: plan.ImportCertificate{Secret: secret},
 	}
 }
 

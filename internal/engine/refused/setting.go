@@ -132,18 +132,18 @@ func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 		if !kind.HasRules() {
 			return "its listeners stay unchanged, or are not created"
 		}
-		return "its rules are held: requests that no live rule serves get 503"
+		return "its rules are held: requests that no existing rule serves get 503"
 	case plan.CreateLoadBalancer:
-		return "the load balancer is not created with it"
+		return "the load balancer is not created"
 	case plan.CreateListener:
-		return "port " + strconv.Itoa(int(do.Settings.Port)) + " is not opened with it"
+		return "port " + strconv.Itoa(int(do.Settings.Port)) + " is not opened"
 	case plan.SetWebACL, plan.SetClassicACL:
 		if opens {
 			return "the load balancer is not opened, because it would serve without protection"
 		}
 		return "the load balancer keeps the web ACL that it has"
 	case plan.ChangeIngress:
-		return "the admitted sources stay"
+		return "the admitted sources stay unchanged"
 	case plan.SetTags:
 		return "the other tags are set"
 	case plan.SetHealthCheck:

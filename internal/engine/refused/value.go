@@ -1,5 +1,5 @@
 // Package refused finds the value of a step that AWS refuses, and the annotation or field that the value comes from. It also
-// makes the AWS message easier to read.
+// makes the AWS message easier to read, and divides such a step by its values.
 package refused
 
 import (
@@ -46,7 +46,7 @@ func (r Value) Text(of string) string {
 	case of != "":
 		return fmt.Sprintf("AWS refuses the %s: %s", of, r.Why)
 	}
-	return "AWS refuses it: " + r.Why
+	return "AWS refuses the value: " + r.Why
 }
 
 // ValueOf returns the value of step s that AWS refused with err; false if the error is not from AWS. kind is the kind of the

@@ -52,7 +52,7 @@ var meanings = map[Subject][]meaningRow{
 		{Gone, finding.TargetGroupNotFound, "create the target group, or delete the binding"},
 	},
 	ENIRules: {
-		{Unknown, finding.EndpointGroupUnclear, "this is tried again"},
+		{Unknown, finding.EndpointGroupUnclear, "the controller tries again"},
 		{Quota, finding.QuotaReached, "ask AWS for a higher quota of rules per security group, or use fewer ranges in the bindings"},
 	},
 }
@@ -104,7 +104,7 @@ func MeaningFromReason(err error) (Meaning, bool) {
 	m := Meaning{Reason: known.Reason()}
 	for _, e := range finding.Reasons {
 		if e.Reason == m.Reason {
-			m.Fix = strings.ToLower(e.WayOut[:1]) + strings.TrimSuffix(e.WayOut[1:], ".")
+			m.Fix = strings.ToLower(e.Remedy[:1]) + strings.TrimSuffix(e.Remedy[1:], ".")
 		}
 	}
 	return m, true

@@ -18,11 +18,11 @@ type Side struct {
 	model.Stack
 	// Port returns the number of the Service port of a binding.
 	Port func(b *model.Binding) string
-	// Frontend is the desired state of the Gateway whose network load balancer replaces the frontend NLB; nil for the side
+	// FrontendStack is the desired state of the Gateway whose network load balancer replaces the frontend NLB; nil for the side
 	// of the Ingresses, or if no Gateway replaces it.
-	Frontend *model.Stack
-	// ALB is the ARN of the ALB of this side. Target groups of Frontend name the ALB by it.
-	ALB string
+	FrontendStack *model.Stack
+	// ALBARN is the ARN of the ALBARN of this side. Target groups of Frontend name the ALBARN by it.
+	ALBARN string
 	// TakesOver reports whether the Gateway takes over the load balancer of the other side.
 	TakesOver bool
 }

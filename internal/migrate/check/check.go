@@ -70,7 +70,7 @@ type Result struct {
 func Compare(ingress, gateway Side, ignoredTag string) Result {
 	c := &comparison{ingressSide: ingress, gatewaySide: gateway, ignoredTag: ignoredTag}
 	if gateway.LoadBalancer == nil || gateway.Held.Everything {
-		c.addDifference(0, "load balancer", "is there", "cannot be built")
+		c.addDifference(0, "load balancer", "exists", "cannot be built")
 		return c.Result
 	}
 	c.compareLoadBalancers(loadBalancerOfStack(ingress.Stack), gateway.LoadBalancer)
@@ -78,7 +78,7 @@ func Compare(ingress, gateway Side, ignoredTag string) Result {
 	for _, l := range ingress.LoadBalancer.Listeners {
 		i := slices.IndexFunc(gateway.LoadBalancer.Listeners, func(o model.Listener) bool { return o.Port == l.Port })
 		if i < 0 {
-			c.addDifference(l.Port, "listener", l.Protocol(), "none, as no route is attached")
+			c.addDifference(l.Port, "listener", l.Protocol(), "none, because no route is attached")
 			continue
 		}
 		c.compareListeners(l, gateway.LoadBalancer.Listeners[i])
@@ -208,14 +208,14 @@ func (c *comparison) compareSecurityGroups(a, b model.GroupChoice) {
 			for _, r := range g.Group.Ingress {
 				rules = append(rules, r.String())
 			}
-			return fmt.Sprintf("a managed one, with the shared backend security group: %t", g.Backend), slices.Sorted(slices.Values(rules))
+			return fmt.Sprintf("managed by the controller, with the shared backend security group: %t", g.Backend), slices.Sorted(slices.Values(rules))
 		}
 		return "none", nil
 	}
 	fromGroups, fromRules := describe(a)
 	toGroups, toRules := describe(b)
 	c.compareText(0, "security groups", fromGroups, toGroups)
-	c.compareText(0, "clients that are admitted", fromRules, toRules)
+	c.compareText(0, "admitted clients", fromRules, toRules)
 }
 
 // compareListeners compares the settings of the two listeners of a port, and their answers to requests.
@@ -312,7 +312,7 @@ func ForEachRequest(a, b []model.Rule, visit func(req model.Request, a, b []mode
 func rulesForHost(rules []model.Rule, host string) (out []model.Rule) {
 	for _, r := range rules {
 		conditions := slices.DeleteFunc(slices.Clone(r.Conditions), func(c model.Condition) bool { _, isHost := c.(model.HostHeader); return !isHost })
-		if _, ok := model.Evaluate([]model.Rule{{Conditions: conditions}}, model.Request{Host: host}); ok {
+		if _, ok := model.FirstMatchingRule([]model.Rule{{Conditions: conditions}}, model.Request{Host: host}); ok {
 			out = append(out, r)
 		}
 	}
@@ -322,13 +322,13 @@ func rulesForHost(rules []model.Rule, host string) (out []model.Rule) {
 // answerOn returns the answer of a listener to a request, and the origin of the rule that gives it. rules are the rules of
 // the listener that may match the request.
 func (s Side) answerOn(l model.Listener, rules []model.Rule, req model.Request) (answer, string) {
-	i, ok := model.Evaluate(rules, req)
+	i, ok := model.FirstMatchingRule(rules, req)
 	if !ok {
 		return s.answerTo(l.Default, nil, req, l), originText(l.DefaultOf)
 	}
 	r := rules[i]
 	if r.Held != 0 {
-		return answer{"held", "held, as its configuration is not valid"}, originText(r.Origin)
+		return answer{"held", "held, because its configuration is not valid"}, originText(r.Origin)
 	}
 	return s.answerTo(r.Actions, r.Transforms, req, l), originText(r.Origin)
 }

@@ -135,7 +135,7 @@ func TestEachChangeIsADifference(t *testing.T) {
 		"public":              {func(s *model.Stack) { s.LoadBalancer.Scheme = model.InternetFacing }, "scheme"},
 		"open to all": {func(s *model.Stack) {
 			s.LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Ingress[0].CIDR = "0.0.0.0/0"
-		}, "clients that are admitted"},
+		}, "admitted clients"},
 		"given groups":         {func(s *model.Stack) { s.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"sg-1"}} }, "security groups"},
 		"a web ACL":            {func(s *model.Stack) { s.LoadBalancer.AddOns.WebACL = &model.WebACL{ARN: "acl"} }, "web ACL"},
 		"subnets":              {func(s *model.Stack) { s.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"a"}} }, "subnets"},

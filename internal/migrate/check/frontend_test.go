@@ -19,7 +19,7 @@ func albStack() model.Stack {
 	return s
 }
 
-// frontendStack returns a stack with an NLB in front of the ALB alb, and the target groups of this NLB. groups are its
+// frontendStack returns a stack with an NLB in front of the ALBARN alb, and the target groups of this NLB. groups are its
 // security groups.
 func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 	return model.Stack{
@@ -35,7 +35,7 @@ func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 	}
 }
 
-// albTargetGroup returns a target group whose target is a port of an ALB.
+// albTargetGroup returns a target group whose target is a port of an ALBARN.
 func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 	return model.TargetGroup{
 		ID: id, Type: model.ALBTargets, Port: port, Protocol: "TCP", AddressType: model.IPv4, LoadBalancer: alb,
@@ -43,7 +43,7 @@ func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 	}
 }
 
-// ingressSide returns a Side with a frontend NLB. The frontend NLB shares the managed security group of the ALB, which also
+// ingressSide returns a Side with a frontend NLB. The frontend NLB shares the managed security group of the ALBARN, which also
 // opens port 80.
 func ingressSide() check.Side {
 	s := albStack()
@@ -60,7 +60,7 @@ func gatewaySide() check.Side {
 	frontend := frontendStack(model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
 		{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"},
 	}}}, albARN)
-	return check.Side{Stack: albStack(), Port: portText, Frontend: &frontend, ALB: albARN}
+	return check.Side{Stack: albStack(), Port: portText, FrontendStack: &frontend, ALBARN: albARN}
 }
 
 func portText(b *model.Binding) string { return b.Port.String() }
@@ -73,18 +73,18 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 		t.Fatalf("the same settings differ: %+v", got)
 	}
 	lb := func(change func(*model.LoadBalancer)) func(*check.Side) {
-		return func(s *check.Side) { change(s.Frontend.LoadBalancer) }
+		return func(s *check.Side) { change(s.FrontendStack.LoadBalancer) }
 	}
 	group := func(change func(*model.TargetGroup)) func(*check.Side) {
-		return func(s *check.Side) { change(&s.Frontend.TargetGroups[1]) }
+		return func(s *check.Side) { change(&s.FrontendStack.TargetGroups[1]) }
 	}
 	for name, tt := range map[string]struct {
 		change func(*check.Side)
 		says   string
 	}{
-		"none":                 {func(s *check.Side) { s.Frontend = nil }, "frontend NLB: Ingress exists, Gateway none"},
-		"held":                 {func(s *check.Side) { s.Frontend.Held.Everything = true }, "frontend NLB: Ingress exists, Gateway none"},
-		"nothing":              {func(s *check.Side) { s.Frontend.LoadBalancer = nil }, "frontend NLB: Ingress exists, Gateway none"},
+		"none":                 {func(s *check.Side) { s.FrontendStack = nil }, "frontend NLB: Ingress exists, Gateway none"},
+		"held":                 {func(s *check.Side) { s.FrontendStack.Held.Everything = true }, "frontend NLB: Ingress exists, Gateway none"},
+		"nothing":              {func(s *check.Side) { s.FrontendStack.LoadBalancer = nil }, "frontend NLB: Ingress exists, Gateway none"},
 		"another scheme":       {lb(func(lb *model.LoadBalancer) { lb.Scheme = model.InternetFacing }), "frontend NLB: scheme: Ingress internal, Gateway internet-facing"},
 		"another address type": {lb(func(lb *model.LoadBalancer) { lb.AddressType = model.DualStack }), "frontend NLB: address type"},
 		"other subnets":        {lb(func(lb *model.LoadBalancer) { lb.Subnets = model.SubnetsDiscovered{} }), "frontend NLB: subnets: Ingress subnet-a, Gateway discovered"},
@@ -93,7 +93,7 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 		"no groups":            {lb(func(lb *model.LoadBalancer) { lb.SecurityGroups = nil }), "frontend NLB: security groups"},
 		"other clients": {lb(func(lb *model.LoadBalancer) {
 			lb.SecurityGroups.(model.GroupsManaged).Group.Ingress[0].CIDR = "0.0.0.0/0"
-		}), "frontend NLB: clients that are admitted"},
+		}), "frontend NLB: admitted clients"},
 		"another attribute": {lb(func(lb *model.LoadBalancer) { lb.Attributes = nil }), "frontend NLB: attributes"},
 		"another tag":       {lb(func(lb *model.LoadBalancer) { lb.Tags = nil }), "frontend NLB: tags"},
 		"a port less":       {lb(func(lb *model.LoadBalancer) { lb.Listeners = lb.Listeners[1:] }), "port 80: frontend NLB: listener: Ingress TCP, Gateway none"},
@@ -121,11 +121,11 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 }
 
 // TestFrontendNLBNameFollowsALBName checks that the name of a frontend NLB is compared only if a user has set the name of
-// the ALB. It also checks that a frontend NLB of the Gateway alone is a difference.
+// the ALBARN. It also checks that a frontend NLB of the Gateway alone is a difference.
 func TestFrontendNLBNameFollowsALBName(t *testing.T) {
 	t.Parallel()
 	from, to := ingressSide(), gatewaySide()
-	to.Frontend.LoadBalancer.Name = "k8s-shop-edge"
+	to.FrontendStack.LoadBalancer.Name = "k8s-shop-edge"
 	if got := check.Compare(from, to, ignoredTag); len(got.Differences) > 0 {
 		t.Errorf("a generated name is a difference: %+v", got.Differences)
 	}

@@ -78,7 +78,7 @@ func requestSpaceOf(rules []model.Rule) *requestSpace {
 		for _, c := range r.Conditions {
 			s.addCondition(c)
 			if q, ok := c.(model.QueryString); ok && len(q.Pairs) > 0 {
-				query = append(query, plainQuery(q.Pairs[0]))
+				query = append(query, exampleQuery(q.Pairs[0]))
 			}
 		}
 		s.ruleQueries.add(strings.Join(query, "&"))
@@ -141,7 +141,7 @@ func (s *requestSpace) addCondition(c model.Condition) {
 		}
 	case model.QueryString:
 		for _, p := range c.Pairs {
-			query := plainQuery(p)
+			query := exampleQuery(p)
 			key, _, _ := strings.Cut(query, "=")
 			s.queries.add(query, key+"=other-value")
 		}
@@ -155,8 +155,8 @@ func (s *requestSpace) addCondition(c model.Condition) {
 	}
 }
 
-// plainQuery returns a query that matches one pair of a condition on query parameters.
-func plainQuery(p model.QueryPair) string {
+// exampleQuery returns a query that matches one pair of a condition on query parameters.
+func exampleQuery(p model.QueryPair) string {
 	plain := strings.NewReplacer(`\*`, "*", `\?`, "?", "*", "x", "?", "x")
 	return plain.Replace(cmp.Or(p.Key, "any")) + "=" + plain.Replace(p.Value)
 }

@@ -180,7 +180,7 @@ func (a *arranger) restoreToLaterRules(rules []Rule, rule *rankedRule, m Match) 
 // conflict if that is not possible.
 func (a *arranger) orderPairs() {
 	rules := slices.Clone(a.rules)
-	for i, first := range slices.Backward(rules) { // from the last: moveBehind can then extend an expression beyond those handled before
+	for i, first := range slices.Backward(rules) { // from the last: lowerPrecedence can then extend an expression beyond those handled before
 		for _, then := range rules[i+1:] {
 			order := then.Compare(first.Match)
 			if first.Answer == then.Answer || first.RuleIndex == then.RuleIndex || order > 0 || then.IsDefault {
@@ -190,7 +190,7 @@ func (a *arranger) orderPairs() {
 			sameRoute := first.Owner == then.Owner && common.Host == then.Host
 			switch {
 			case relation == Disjoint, order == 0 && sameRoute && first.Host == then.Host, relation == Overlap && a.hasEarlierAnswer(common, first, then):
-			case first.Path.Kind == Regex && first.Host == then.Host && !a.isLastPass && a.moveBehind(first, then):
+			case first.Path.Kind == Regex && first.Host == then.Host && !a.isLastPass && a.lowerPrecedence(first, then):
 			case relation == Unknown, a.isAtLimit(), common.Compare(then.Match) > 0, common.Compare(then.Match) == 0 && !sameRoute:
 				a.addConflict(first.Rule, then.Rule)
 			default:
@@ -204,11 +204,11 @@ func (a *arranger) orderPairs() {
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxExpressionLength = 128
 
-// moveBehind gives the rule then a lower precedence than the rule first, whose path is a regular expression for the same
+// lowerPrecedence gives the rule then a lower precedence than the rule first, whose path is a regular expression for the same
 // host. It returns false if this is not possible. Regular expressions have the lowest precedence of all paths, and longer
-// ones precede shorter ones. Therefore moveBehind lengthens the expression of first with parentheses, or replaces the path
+// ones precede shorter ones. Therefore lowerPrecedence lengthens the expression of first with parentheses, or replaces the path
 // of then by the shortest expression if then matches any path.
-func (a *arranger) moveBehind(first, then *rankedRule) bool {
+func (a *arranger) lowerPrecedence(first, then *rankedRule) bool {
 	changed, path := first, first.Path
 	switch {
 	case then.Path.Kind == Regex:
@@ -240,5 +240,5 @@ func (a *arranger) hasEarlierAnswer(requests Match, rule, then *rankedRule) bool
 
 // String returns text that describes the requests that match both rules of the conflict.
 func (c Conflict) String() string {
-	return fmt.Sprintf("requests for %s that also fit %s", c.First.Text(), c.Then.Text())
+	return fmt.Sprintf("requests for %s that also match %s", c.First.Text(), c.Then.Text())
 }

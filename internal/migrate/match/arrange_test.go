@@ -139,10 +139,10 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 		}
 		for _, req := range all {
 			want, got := "default", "default"
-			if i, ok := model.Evaluate(before, req); ok {
+			if i, ok := model.FirstMatchingRule(before, req); ok {
 				want = answers[i]
 			}
-			if i, ok := model.Evaluate(after, req); ok {
+			if i, ok := model.FirstMatchingRule(after, req); ok {
 				got = sorted[i].Answer
 			}
 			if got != want {

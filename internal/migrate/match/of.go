@@ -77,7 +77,7 @@ const maxMatches = 64
 // checkCount reports whether n matches fit into one rule. If they do not, it adds a fault.
 func (b *conditionReader) checkCount(n int) bool {
 	if n > maxMatches {
-		b.addFault("the conditions become %d matches, and a rule of a route has at most %d", n, maxMatches)
+		b.addFault("the conditions need %d matches, but a rule of a route has at most %d", n, maxMatches)
 	}
 	return n <= maxMatches
 }
@@ -119,7 +119,7 @@ func (b *conditionReader) combine() Matches {
 func (b *conditionReader) readHosts(c model.HostHeader) {
 	b.hosts = nil
 	for _, expr := range c.Regex {
-		b.addFault("host expression %q has no counterpart in a hostname of a route", expr)
+		b.addFault("host regular expression %q cannot be a hostname of a route", expr)
 	}
 	for _, h := range c.Values {
 		h = strings.ToLower(h)
@@ -220,7 +220,7 @@ func (b *conditionReader) readHeader(c model.HTTPHeader) {
 		}
 	}
 	if slices.ContainsFunc(b.headers, func(o Header) bool { return o.key() == h.key() }) {
-		b.addFault("header %q has two conditions, and a route names a header once", c.Name)
+		b.addFault("header %q has two conditions, but a route can match a header only once", c.Name)
 	}
 	b.headers = append(b.headers, h)
 }
@@ -235,12 +235,12 @@ func (b *conditionReader) readQueries(c model.QueryString) {
 	for _, have := range b.queries {
 		for _, p := range c.Pairs {
 			if p.Key == "" {
-				b.addFault("value %q of any parameter has no counterpart in a route, which names the parameter", p.Value)
+				b.addFault("a condition on value %q without a query parameter cannot be expressed in a route, which must name the parameter", p.Value)
 				continue
 			}
 			q, relation := intersectQueries(have, []Query{{p.Key, p.Value}})
 			if relation != Overlap {
-				b.addFault("parameter %q has two conditions, and a route names a parameter once", p.Key)
+				b.addFault("query parameter %q has two conditions, but a route can match a parameter only once", p.Key)
 			}
 			out = append(out, q)
 		}

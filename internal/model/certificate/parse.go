@@ -51,7 +51,7 @@ func parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 			return nil, f
 		}
 	}
-	block, f := keyBlock(key)
+	block, f := privateKeyBlock(key)
 	if f != nil {
 		return nil, f
 	}
@@ -74,7 +74,7 @@ func parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 		return nil, f
 	}
 	return &model.CertificateContent{
-		Body: chainText([]*x509.Certificate{leaf}), Chain: chainText(chain), Key: model.Secret(pem.EncodeToMemory(block)), Is: identityOf(leaf, chain),
+		Body: certificatesPEM([]*x509.Certificate{leaf}), Chain: certificatesPEM(chain), Key: model.Secret(pem.EncodeToMemory(block)), Is: identityOf(leaf, chain),
 	}, nil
 }
 
@@ -96,7 +96,7 @@ func Identify(body, chain string) (model.CertificateIdentity, error) {
 
 const certificateBlock = "CERTIFICATE"
 
-func chainText(chain []*x509.Certificate) string {
+func certificatesPEM(chain []*x509.Certificate) string {
 	var out strings.Builder
 	for _, c := range chain {
 		_ = pem.Encode(&out, &pem.Block{Type: certificateBlock, Bytes: c.Raw}) // a builder never fails
@@ -108,9 +108,9 @@ const fixPEM = "store the certificate and its chain in PEM format in tls.crt, an
 
 // parseCertificates parses certificates in PEM, and skips duplicates. where is the name of the input for messages.
 func parseCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
-	fix := "store the certificate and its chain alone in tls.crt"
+	fix := "store only the certificate and its chain in tls.crt"
 	if len(text) > maxInputBytes {
-		return nil, newFault(fix, "%s has %d bytes, more than the %d that are read", where, len(text), maxInputBytes)
+		return nil, newFault(fix, "%s has %d bytes, more than the maximum of %d", where, len(text), maxInputBytes)
 	}
 	var out []*x509.Certificate
 	for rest := text; ; {
@@ -128,7 +128,7 @@ func parseCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) 
 			return nil, newFault(fix, "%s has more than %d certificates", where, maxCertificates)
 		}
 		if n := len(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: block.Bytes})); n > maxCertificateBytes {
-			return nil, newFault("issue a certificate with fewer names or extensions", "certificate %d of %s has %d bytes, and ACM takes %d", len(out)+1, where, n, maxCertificateBytes)
+			return nil, newFault("issue a certificate with fewer names or extensions", "certificate %d of %s has %d bytes, but ACM accepts at most %d", len(out)+1, where, n, maxCertificateBytes)
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -153,10 +153,10 @@ func checkKeySize(which string, c *x509.Certificate) *Fault {
 	return newFault(fixKey, "the key of %s is %s, which load balancers do not accept", which, keyText(c.PublicKey))
 }
 
-// keyBlock returns the first PEM block with a private key, without the headers of the block.
-func keyBlock(text []byte) (*pem.Block, *Fault) {
+// privateKeyBlock returns the first PEM block with a private key, without the headers of the block.
+func privateKeyBlock(text []byte) (*pem.Block, *Fault) {
 	if len(text) > maxInputBytes {
-		return nil, newFault("store one private key in tls.key", "tls.key has %d bytes, more than the %d that are read", len(text), maxInputBytes)
+		return nil, newFault("store one private key in tls.key", "tls.key has %d bytes, more than the maximum of %d", len(text), maxInputBytes)
 	}
 	for rest := text; ; {
 		var block *pem.Block
@@ -171,7 +171,7 @@ func keyBlock(text []byte) (*pem.Block, *Fault) {
 		}
 		block.Headers = nil
 		if n := len(pem.EncodeToMemory(block)); n > maxKeyBytes {
-			return nil, newFault(fixKey, "the private key has %d bytes, and ACM takes %d", n, maxKeyBytes)
+			return nil, newFault(fixKey, "the private key has %d bytes, but ACM accepts at most %d", n, maxKeyBytes)
 		}
 		return block, nil
 	}
@@ -267,13 +267,13 @@ func checkUsable(leaf *x509.Certificate) *Fault {
 	}
 	switch leaf.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1, x509.UnknownSignatureAlgorithm:
-		return newFault("issue the certificate with a signature by SHA-256 or longer", "the certificate has a signature by %s, which load balancers do not accept", leaf.SignatureAlgorithm)
+		return newFault("issue the certificate with a signature that uses SHA-256 or a longer hash", "the certificate has a signature with %s, which load balancers do not accept", leaf.SignatureAlgorithm)
 	}
-	switch names := namesOf(leaf); {
+	switch names := dnsNamesOf(leaf); {
 	case len(names) == 0:
 		return newFault("issue the certificate for the DNS names of the hosts", "the certificate has no DNS name")
 	case len(names) > maxDNSNames:
-		return newFault("issue several certificates", "the certificate has %d DNS names, more than %d", len(names), maxDNSNames)
+		return newFault("split the names over several certificates", "the certificate has %d DNS names, more than the maximum of %d", len(names), maxDNSNames)
 	}
 	if len(leaf.Issuer.String()) == 0 {
 		return newFault("issue the certificate with an authority that has a name", "the certificate has no name of its issuer, which ACM requires")
@@ -281,9 +281,9 @@ func checkUsable(leaf *x509.Certificate) *Fault {
 	return nil
 }
 
-// namesOf returns the DNS names of a certificate in lower case. If there are none, it returns the common name, provided that
+// dnsNamesOf returns the DNS names of a certificate in lower case. If there are none, it returns the common name, provided that
 // this is a DNS name.
-func namesOf(leaf *x509.Certificate) []string {
+func dnsNamesOf(leaf *x509.Certificate) []string {
 	var out []string
 	for _, n := range leaf.DNSNames {
 		if n = strings.ToLower(n); !slices.Contains(out, n) {
@@ -362,7 +362,7 @@ func identityOf(leaf *x509.Certificate, chain []*x509.Certificate) model.Certifi
 		sum.Write(one[:])
 	}
 	out := model.CertificateIdentity{
-		Fingerprint: hex.EncodeToString(sum.Sum(nil)), Names: namesOf(leaf), Algorithm: algorithmOf(leaf.PublicKey), KeyUsages: int(leaf.KeyUsage),
+		Fingerprint: hex.EncodeToString(sum.Sum(nil)), Names: dnsNamesOf(leaf), Algorithm: algorithmOf(leaf.PublicKey), KeyUsages: int(leaf.KeyUsage),
 		NotBefore: leaf.NotBefore.Unix(), NotAfter: leaf.NotAfter.Unix(),
 	}
 	for _, e := range leaf.Extensions {

@@ -179,8 +179,8 @@ func TestCertificatesThatCannotBeImported(t *testing.T) {
 		"no PEM":             {[]byte("x"), pkcs8PEM(t, key), "tls.crt has no certificate in PEM format", nil},
 		"a key in place":     {pkcs8PEM(t, key), pkcs8PEM(t, key), "tls.crt has a PEM block other than a certificate", nil},
 		"broken":             {pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), pkcs8PEM(t, key), "certificate 1 of tls.crt cannot be read", nil},
-		"too much":           {make([]byte, 300<<10), pkcs8PEM(t, key), "tls.crt has 307200 bytes, more than the 262144 that are read", nil},
-		"too much of a key":  {pemBundle(leaf), make([]byte, 300<<10), "tls.key has 307200 bytes, more than the 262144 that are read", nil},
+		"too much":           {make([]byte, 300<<10), pkcs8PEM(t, key), "tls.crt has 307200 bytes, more than the maximum of 262144", nil},
+		"too much of a key":  {pemBundle(leaf), make([]byte, 300<<10), "tls.key has 307200 bytes, more than the maximum of 262144", nil},
 		"too many":           {pemBundle(many...), pkcs8PEM(t, key), "tls.crt has more than 10 certificates", nil},
 		"no key":             {pemBundle(leaf), []byte("x"), "tls.key has no private key in PEM format", nil},
 		"a broken key":       {pemBundle(leaf), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}), "the private key in tls.key cannot be read", nil},
@@ -197,10 +197,10 @@ func TestCertificatesThatCannotBeImported(t *testing.T) {
 			for i := range 101 {
 				c.DNSNames = append(c.DNSNames, fmt.Sprintf("n%d.example.com", i))
 			}
-		}), pkcs8PEM(t, key), "the certificate has 103 DNS names, more than 100", nil},
+		}), pkcs8PEM(t, key), "the certificate has 103 DNS names, more than the maximum of 100", nil},
 		"too large": {named(func(c *x509.Certificate) {
 			c.ExtraExtensions = []pkix.Extension{{Id: []int{1, 2, 3, 4}, Value: make([]byte, 30<<10)}}
-		}), pkcs8PEM(t, key), "and ACM takes 32768", nil},
+		}), pkcs8PEM(t, key), "but ACM accepts at most 32768", nil},
 		"no issuer":      {pemBundle(leaf), pkcs8PEM(t, key), "has exactly one certificate of its issuer, which ACM requires", nil},
 		"another issuer": {pemBundle(leaf), pkcs8PEM(t, key), "has exactly one certificate of its issuer, which ACM requires", pemBundle(root)},
 	} {

@@ -54,7 +54,7 @@ func (r *Reader) Parse(certificates, key, authorities []byte) (*model.Certificat
 	if known.fault != nil {
 		return nil, known.fault
 	}
-	block, f := keyBlock(key)
+	block, f := privateKeyBlock(key)
 	if f != nil {
 		return nil, f
 	}

@@ -103,7 +103,7 @@ func TestPrivateKeysLargerThanACMAcceptsAreNotParsed(t *testing.T) {
 	for _, kind := range []string{"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"} {
 		text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: make([]byte, 5<<10)}) // no key
 		_, f := new(certificate.Reader).Parse(pemBundle(leaf), text, nil)
-		if f == nil || !strings.HasSuffix(f.Message, "and ACM takes 5120") {
+		if f == nil || !strings.HasSuffix(f.Message, "but ACM accepts at most 5120") {
 			t.Errorf("%s: %+v", kind, f)
 		}
 	}

@@ -24,7 +24,7 @@ func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint
 		call := list[:min(maxEndpointsPerCall, len(list))]
 		list = list[len(call):]
 		out = append(out, m.Add(plan.Step{
-			ID: numberedStep("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf(call)}, After: after, Blames: m.blames(), Why: "the endpoint group does not have these endpoints",
+			ID: numberedStepID("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf(call)}, After: after, RequestedBy: m.requestedBy(), Why: "the endpoint group does not have these endpoints",
 		}))
 	}
 	return out
@@ -36,7 +36,7 @@ func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []mod
 	for n, e := range list {
 		m.Ask(model.AskState{ARN: e.ID})
 		m.Add(plan.Step{
-			ID: numberedStep("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf([]model.Endpoint{e})}, After: after, Blames: m.blames(),
+			ID: numberedStepID("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf([]model.Endpoint{e})}, After: after, RequestedBy: m.requestedBy(),
 			Why: "the endpoint group does not have this endpoint", Wait: plan.Wait{For: e.Unready, RetryAfter: durations.Requeue},
 		})
 	}
@@ -77,7 +77,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		first := leave[:excess]
 		leave = leave[excess:]
-		room = m.removeEndpoints("make-room", a, endpointIDs(first), after, "the quota of the endpoint group has no room for the new endpoints beside them", plan.Wait{}, false)
+		room = m.removeEndpoints("make-room", a, endpointIDs(first), after, "the endpoint group has reached its quota and must have capacity for the new endpoints", plan.Wait{}, false)
 	}
 	added := m.addEndpoints(a, missing, append(slices.Clone(after), room...))
 	m.addEndpointsWhenCreated(a, waiting, after)
@@ -100,10 +100,10 @@ func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.
 			now = append(now, e)
 		}
 	}
-	out := m.removeEndpoints("remove", a, endpointIDs(now), after, "they are not desired any more", plan.Wait{}, false)
+	out := m.removeEndpoints("remove", a, endpointIDs(now), after, "the endpoints are not desired any more", plan.Wait{}, false)
 	if len(later) > 0 {
 		wait := m.healthyEndpointsWait(p, "the endpoints in their place to be healthy", live.ARN+" "+endpointIDs(later)[0], "an endpoint of "+w.Region+" is removed")
-		out = append(out, m.removeEndpoints("remove-later", a, endpointIDs(later), after, "others take their place", wait, false)...)
+		out = append(out, m.removeEndpoints("remove-later", a, endpointIDs(later), after, "other endpoints replace them", wait, false)...)
 	}
 	return out
 }
@@ -139,7 +139,7 @@ func (m endpointGroupPlanner) setEndpoints(what string, a plan.Address, c endpoi
 		return
 	}
 	m.Add(plan.Step{
-		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: endpointSettingsOf(c.endpoints)}, After: after, Blames: m.blames(),
+		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: endpointSettingsOf(c.endpoints)}, After: after, RequestedBy: m.requestedBy(),
 		Changes: c.changes, Why: "endpoints differ", Impact: plan.BriefImpact, Wait: wait,
 	})
 }

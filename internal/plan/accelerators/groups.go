@@ -54,7 +54,7 @@ func (m endpointGroupPlanner) removeUnpermittedEndpoints() {
 			}
 			a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 			m.KnownIDs[a] = g.ARN
-			m.removeEndpoints("revoke", a, ids, nil, "the object has no right to them, or they are gone", plan.Wait{}, true)
+			m.removeEndpoints("revoke", a, ids, nil, "the object may not use these endpoints, or they do not exist any more", plan.Wait{}, true)
 			m.live.Listeners[i].Groups[j].Endpoints = slices.DeleteFunc(slices.Clone(g.Endpoints), func(e observed.Endpoint) bool { return slices.Contains(ids, e.ID) })
 		}
 	}
@@ -69,14 +69,14 @@ func (m endpointGroupPlanner) removeEndpoints(what string, a plan.Address, ids [
 			changes = append(changes, plan.Change{Path: "endpoints." + id, From: "endpoint"})
 		}
 		out = append(out, m.Add(plan.Step{
-			ID: numberedStep(what, a, n), Address: a, Verb: plan.Update, Do: plan.RemoveEndpoints{Group: a, IDs: call}, After: after,
-			Blames: m.blames(), Changes: changes, Why: why, Impact: plan.BriefImpact, Wait: wait, IsRevocation: revokes,
+			ID: numberedStepID(what, a, n), Address: a, Verb: plan.Update, Do: plan.RemoveEndpoints{Group: a, IDs: call}, After: after,
+			RequestedBy: m.requestedBy(), Changes: changes, Why: why, Impact: plan.BriefImpact, Wait: wait, IsRevocation: revokes,
 		}))
 	}
 	return out
 }
 
-func numberedStep(what string, a plan.Address, n int) plan.StepID {
+func numberedStepID(what string, a plan.Address, n int) plan.StepID {
 	if n > 0 {
 		what = fmt.Sprintf("%s.%d", what, n)
 	}
@@ -176,7 +176,7 @@ func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.Endpo
 		Token: m.idempotencyToken(m.KnownIDs[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointSettingsOf(now)))),
 	}
 	id := m.Add(plan.Step{
-		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), Blames: m.blames(), Why: "the listener has none in the region",
+		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), RequestedBy: m.requestedBy(), Why: "the listener has no endpoint group in the region",
 	})
 	m.addEndpoints(a, ready[len(now):], []plan.StepID{id})
 	m.addEndpointsWhenCreated(a, waiting, []plan.StepID{id})
@@ -232,7 +232,7 @@ func (m endpointGroupPlanner) changeEndpointGroup(p listenerPair, w *model.Endpo
 	}
 	if len(changes) > 0 {
 		m.Add(plan.Step{
-			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), Blames: m.blames(),
+			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), RequestedBy: m.requestedBy(),
 			Changes: changes, Why: "the endpoint group differs", Impact: plan.BriefImpact,
 		})
 	}

@@ -83,7 +83,7 @@ func (m *acceleratorPlanner) otherOwners() map[string]string {
 func (m guestPlanner) planGuestEndpointGroups() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.PlanFinalizers(m.Steps)
-	first := finalizers.HolderSteps()
+	first := finalizers.AnyFinalizerSteps()
 	if m.live == nil {
 		m.RetryWithin(durations.MissingWait)
 		return
@@ -124,7 +124,7 @@ func (m guestPlanner) matchSharedListeners() {
 		if j < 0 {
 			m.Findings.Add(finding.Finding{
 				Object: m.origin, Field: w.Origin.Field, Reason: finding.SharedListenerNotFound, Severity: finding.Error,
-				Message: fmt.Sprintf("accelerator %q has no listener %s %s, and only its owner creates listeners; no endpoint group is created for this one, and no live endpoint group is deleted", m.live.ARN, w.Protocol, model.PortRangesText(w.Ports)),
+				Message: fmt.Sprintf("accelerator %q has no listener %s %s, and only its owner creates listeners; no endpoint group is created for this listener, and no existing endpoint group is deleted", m.live.ARN, w.Protocol, model.PortRangesText(w.Ports)),
 				Fix:     "have the owner add the listener, or correct protocol and portRanges",
 			})
 			continue
@@ -196,8 +196,8 @@ func (m guestPlanner) leaveSharedAccelerator() {
 	if m.live == nil {
 		m.Findings.Add(finding.Finding{
 			Object: m.origin, Field: naming.SharedAnnotation, Reason: finding.AcceleratorNotShared, Severity: finding.Warning,
-			Message: fmt.Sprintf("accelerator %q is gone, or does not let this object have endpoint groups any more; nothing of it is deleted", m.want.Shared),
-			Fix:     "have the owner of the accelerator delete the endpoint groups that are left",
+			Message: fmt.Sprintf("accelerator %q does not exist, or its owner does not permit endpoint groups of this object any more; no endpoint group is deleted", m.want.Shared),
+			Fix:     "have the owner of the accelerator delete the remaining endpoint groups",
 		})
 	} else {
 		for _, l := range m.live.Listeners {

@@ -155,7 +155,7 @@ func TestGuestsChangeOnlyTheirOwnEndpointGroups(t *testing.T) {
 				continue
 			}
 			if s.Address.Kind != plan.EndpointGroup {
-				if plan.IsAcceleratorPart(s.Address.Kind) || s.Verb == plan.Delete {
+				if plan.IsAcceleratorKind(s.Address.Kind) || s.Verb == plan.Delete {
 					t.Fatalf("seed %d: the guest plans %s", seed, s.ID)
 				}
 				continue

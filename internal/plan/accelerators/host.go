@@ -16,8 +16,8 @@ import (
 // The owner of an accelerator never changes the endpoint groups of its guests, and never deletes the listeners of these
 // endpoint groups.
 
-// hostPlanner plans, for the owner of an accelerator, the changes for which endpoint groups of guests must be respected.
-type hostPlanner struct{ *acceleratorPlanner }
+// ownerPlanner plans, for the owner of an accelerator, the changes for which endpoint groups of guests must be respected.
+type ownerPlanner struct{ *acceleratorPlanner }
 
 // guestNames returns a text for messages: the owners and regions of the endpoint groups that guests have under the given
 // listeners.
@@ -38,7 +38,7 @@ func (m *acceleratorPlanner) reportHeldForGuest(field string, severity finding.S
 	m.Findings.Add(finding.Finding{
 		Object: m.origin, Field: field, Reason: finding.HeldForGuest, Severity: severity,
 		Message: fmt.Sprintf("%s, because of the endpoint groups of %s", what, m.guestNames(listeners...)),
-		Fix:     "have the guest remove its endpoint group, or remove it from the annotation",
+		Fix:     "have the guest remove its endpoint group, or remove the guest from the annotation fulcrum.dev/accelerator-guests",
 	})
 	for _, arn := range listeners {
 		m.Ask(model.AskAcceleratorState{ARN: arn})
@@ -48,7 +48,7 @@ func (m *acceleratorPlanner) reportHeldForGuest(field string, severity finding.S
 
 // removesGuestTag reports whether the accelerator has the tag of a guest that is not desired any more. The plan removes this
 // tag, so that the guest loses its permission.
-func (m hostPlanner) removesGuestTag() bool {
+func (m ownerPlanner) removesGuestTag() bool {
 	for region := range naming.GuestsInTags(m.live.Tags) {
 		if m.want == nil || m.want.Guests[region] == "" {
 			return true
@@ -72,7 +72,7 @@ func (m listenerPlanner) keepListenersForGuests(after []plan.StepID) {
 			m.deleteEndpointGroup(g, after, "the listener is not desired any more", plan.Wait{})
 		}
 		m.listenersKeptForGuests = append(m.listenersKeptForGuests, l)
-		m.reportHeldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
+		m.reportHeldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more but is retained", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
 	}
 	m.surplusListeners = rest
 	for m.keepFirstBlockedListener() {
@@ -105,7 +105,7 @@ func (m listenerPlanner) isBlockedByGuests(p listenerPair) bool {
 	}
 	for _, groups := range m.endpointGroupsOfOthers {
 		for _, g := range groups {
-			if slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return p.want.Has(o.Endpoint) }) {
+			if slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return p.want.HasPort(o.Endpoint) }) {
 				return true
 			}
 		}
@@ -158,7 +158,7 @@ func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 
 // removeGuestTags plans to remove the tags of guests that have no endpoint group, before the accelerator is deleted. It
 // returns the step, or none if there are no such tags.
-func (m hostPlanner) removeGuestTags() []plan.StepID {
+func (m ownerPlanner) removeGuestTags() []plan.StepID {
 	var remove []string
 	for region := range naming.GuestsInTags(m.live.Tags) {
 		has := false
@@ -175,14 +175,14 @@ func (m hostPlanner) removeGuestTags() []plan.StepID {
 	slices.Sort(remove)
 	a := plan.AcceleratorAddress
 	return []plan.StepID{m.AddTagStep(plan.Step{
-		ID: plan.NewStepID("tag", a), Address: a, Why: "the accelerator is deleted, so no guest gets endpoint groups any more", Blames: m.blames(),
+		ID: plan.NewStepID("tag", a), Address: a, Why: "the accelerator is deleted, so no guest gets endpoint groups any more", RequestedBy: m.requestedBy(),
 	}, nil, remove, m.live.Tags)}
 }
 
 // deleteAllExceptGuestParts plans to delete the listeners and endpoint groups of the accelerator, but not the endpoint
 // groups of guests and the listeners to which these belong. The accelerator is retained until the guests have deleted their
 // endpoint groups.
-func (m hostPlanner) deleteAllExceptGuestParts() {
+func (m ownerPlanner) deleteAllExceptGuestParts() {
 	after := m.removeGuestTags()
 	var with []string
 	for _, l := range m.live.Listeners {
@@ -195,5 +195,5 @@ func (m hostPlanner) deleteAllExceptGuestParts() {
 			listenerPlanner(m).deleteEndpointGroup(g, after, "the accelerator is deleted", plan.Wait{})
 		}
 	}
-	m.reportHeldForGuest("", finding.Error, "the GlobalAccelerator is being deleted, and its accelerator stays with its addresses", with...)
+	m.reportHeldForGuest("", finding.Error, "the GlobalAccelerator is being deleted, and its accelerator is retained with its addresses", with...)
 }

@@ -27,10 +27,10 @@ func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 			}
 			a := endpointGroupPlanner(m).endpointGroupAddress(p, g)
 			m.Add(plan.Step{
-				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Impact: plan.BriefImpact,
+				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, RequestedBy: m.requestedBy(), Impact: plan.BriefImpact,
 				Do:      plan.ChangeEndpointGroup{Group: a, Overrides: &keep},
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
-				Why:     "the endpoint ports are needed elsewhere, or the listener ports are removed",
+				Why:     "other listeners or overrides need the endpoint ports, or the listener ports are removed",
 			})
 			p.live.Groups[j].Overrides = keep // later steps are planned from the remaining overrides
 		}
@@ -40,12 +40,12 @@ func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 // hasOverrideConflict reports whether an existing override conflicts with a desired listener or with a desired override of
 // another listener.
 func (m listenerPlanner) hasOverrideConflict(p listenerPair, o model.PortOverride) bool {
-	if p.needsChange() && (!p.want.Has(o.Listener) || p.live.Protocol != p.want.Protocol) {
+	if p.needsChange() && (!p.want.HasPort(o.Listener) || p.live.Protocol != p.want.Protocol) {
 		return true
 	}
 	for i := range m.listenerPairs {
 		w := m.listenerPairs[i].want
-		if w.Has(o.Endpoint) {
+		if w.HasPort(o.Endpoint) {
 			return true
 		}
 		for _, x := range w.Groups {
@@ -71,16 +71,16 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 			rest = append(rest, l)
 			continue
 		}
-		free = append(free, portRelease{l.Protocol, l.Ports, m.deleteListener(l, after, "its ports are those of a desired listener")})
+		free = append(free, portRelease{l.Protocol, l.Ports, m.deleteListener(l, after, "a desired listener needs its ports")})
 	}
 	free = m.changeListeners(free, after)
 	for _, l := range rest {
 		switch {
 		case m.want.Held: // the listener is retained: the desired state is not known and may contain it
 		case m.want.Protected && len(m.listenerPairs) == 0 && len(rest) == 1:
-			m.reportKeptSetting("spec.listeners", "the last listener stays, because the annotation asks for protection", "remove the annotation, or give a listener")
+			m.reportKeptSetting("spec.listeners", "the last listener is retained, because annotation fulcrum.dev/accelerator-protection is set", "remove the annotation, or add a listener")
 		default:
-			m.deleteListener(l, after, "it is not desired any more")
+			m.deleteListener(l, after, "the listener is not desired any more")
 		}
 	}
 	for m.keepFirstBlockedListener() {
@@ -92,7 +92,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 		}
 		a, s := p.address(), listenerSettings(p.want)
 		m.Add(plan.Step{
-			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...), Blames: m.blames(), Why: "there is none",
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...), RequestedBy: m.requestedBy(), Why: "the listener does not exist",
 			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.idempotencyToken(m.KnownIDs[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
 		})
 	}
@@ -135,7 +135,7 @@ func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID
 		pending = slices.Delete(slices.Clone(pending), i, i+1)
 		a, s := p.address(), listenerSettings(p.want)
 		id := m.Add(plan.Step{
-			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...), Blames: m.blames(),
+			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...), RequestedBy: m.requestedBy(),
 			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: listenerChanges(p), Why: "the listener differs", Impact: listenerImpact(p),
 		})
 		free = append(free, portRelease{p.live.Protocol, p.live.Ports, id})
@@ -188,9 +188,9 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 	a := p.address()
 	s := plan.AcceleratorListenerSettings{Protocol: p.live.Protocol, Ports: keep, SourceIPAffinity: p.live.SourceIP}
 	id := m.Add(plan.Step{
-		ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
+		ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, RequestedBy: m.requestedBy(), Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
 		Changes: []plan.Change{{Path: "ports", From: model.PortRangesText(p.live.Ports), To: model.PortRangesText(keep)}},
-		Why:     "other listeners need them", Impact: plan.BriefImpact,
+		Why:     "other listeners need these ports", Impact: plan.BriefImpact,
 	})
 	free = append(free, portRelease{p.live.Protocol, p.live.Ports, id})
 	l := *p.live
@@ -231,7 +231,7 @@ func (m listenerPlanner) deleteListener(l observed.AcceleratorListener, after []
 		before = append(before, m.deleteEndpointGroup(g, after, why, plan.Wait{}))
 	}
 	return m.Add(plan.Step{
-		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteAcceleratorListener{ARN: l.ARN}, After: before, Blames: m.blames(),
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteAcceleratorListener{ARN: l.ARN}, After: before, RequestedBy: m.requestedBy(),
 		Changes: []plan.Change{{Path: "ports", From: fmt.Sprintf("%s %s", l.Protocol, model.PortRangesText(l.Ports))}}, Why: why, Impact: plan.DeleteImpact,
 	})
 }
@@ -239,7 +239,7 @@ func (m listenerPlanner) deleteListener(l observed.AcceleratorListener, after []
 func (m listenerPlanner) deleteEndpointGroup(g observed.EndpointGroup, after []plan.StepID, why string, wait plan.Wait) plan.StepID {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 	return m.Add(plan.Step{
-		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteEndpointGroup{ARN: g.ARN}, After: after, Blames: m.blames(),
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteEndpointGroup{ARN: g.ARN}, After: after, RequestedBy: m.requestedBy(),
 		Changes: []plan.Change{{Path: "region", From: g.Region}}, Why: why, Impact: plan.DeleteImpact, Wait: wait,
 	})
 }

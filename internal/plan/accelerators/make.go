@@ -147,11 +147,11 @@ func (m *acceleratorPlanner) setLiveAccelerator(a observed.Accelerator) {
 func (m *acceleratorPlanner) converge() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.PlanFinalizers(m.Steps)
-	first := finalizers.HolderSteps()
+	first := finalizers.AnyFinalizerSteps()
 	m.matchListeners()
 	endpointGroupPlanner{m}.removeUnpermittedEndpoints()
-	if m.live == nil && m.isAcceleratorGone() && m.want.Protected {
-		m.reportKeptSetting("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is created, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
+	if m.live == nil && m.isRecordedAcceleratorMissing() && m.want.Protected {
+		m.reportKeptSetting("", fmt.Sprintf("accelerator %q does not exist in AWS any more; no accelerator is created, because it would have other addresses and annotation fulcrum.dev/accelerator-protection is set", m.member.Recorded), "remove the annotation to create a new accelerator")
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
@@ -170,9 +170,9 @@ func (m *acceleratorPlanner) converge() {
 	m.requestReplan()
 }
 
-// isAcceleratorGone reports whether the status of the object records an accelerator that does not exist any more.
-func (m *acceleratorPlanner) isAcceleratorGone() bool {
-	return m.member.Recorded != "" && m.Have.Facts.RecordedAccelerator == observed.RecordedGone
+// isRecordedAcceleratorMissing reports whether the status of the object records an accelerator that does not exist any more.
+func (m *acceleratorPlanner) isRecordedAcceleratorMissing() bool {
+	return m.member.Recorded != "" && m.Have.Facts.RecordedAccelerator == observed.RecordedMissing
 }
 
 // planAccelerator plans to create the accelerator or to change its settings. It returns the steps after which the listeners
@@ -184,29 +184,29 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 	ready := slices.Clone(first)
 	if m.live == nil {
 		token := m.want.UID
-		if m.isAcceleratorGone() {
+		if m.isRecordedAcceleratorMissing() {
 			token = m.idempotencyToken("again", m.member.Recorded)
 			m.Findings.Add(finding.Finding{
 				Object: m.origin, Reason: finding.AcceleratorRecreated, Severity: finding.Warning,
-				Message: fmt.Sprintf("accelerator %q is gone from AWS; a new one is created, with other addresses", m.member.Recorded), Fix: "change what names the old addresses",
+				Message: fmt.Sprintf("accelerator %q does not exist in AWS any more; a new accelerator with other addresses is created", m.member.Recorded), Fix: "update DNS records and clients that use the previous addresses",
 			})
 		}
 		ready = append(ready, m.Add(plan.Step{
-			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: first, Blames: blames, Why: "there is none",
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: first, RequestedBy: blames, Why: "the accelerator does not exist",
 			NameOrigin: m.want.Origins["name"],
 			Do:         plan.CreateAccelerator{Name: m.want.Name, AddressType: m.want.AddressType, Addresses: m.want.Addresses, Tags: tags, Token: token},
 		}))
 	}
 	if m.live == nil || m.member.Recorded != m.live.ARN {
 		ready = append(ready, m.Add(plan.Step{
-			ID: plan.NewStepID("record", a), Address: a, Verb: plan.Update, After: slices.Clone(ready), Blames: blames,
+			ID: plan.NewStepID("record", a), Address: a, Verb: plan.Update, After: slices.Clone(ready), RequestedBy: blames,
 			Do: plan.RecordAccelerator{Ref: m.origin}, Why: "to find the accelerator again after a restart",
 		}))
 	}
 	if m.live == nil {
 		return ready
 	}
-	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (hostPlanner{m}).removesGuestTag() {
+	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (ownerPlanner{m}).removesGuestTag() {
 		ready = append(ready, tag) // otherwise the guest would create its endpoint group again
 	}
 	if !m.live.Enabled {
@@ -217,7 +217,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 	}
 	if m.live.AddressType == model.DualStack && m.want.AddressType == model.IPv4 {
 		if m.want.Protected {
-			m.reportKeptSetting("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because the annotation asks for protection", "remove the annotation, or set DUAL_STACK")
+			m.reportKeptSetting("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because annotation fulcrum.dev/accelerator-protection is set", "remove the annotation, or set DUAL_STACK")
 		} else {
 			ready = append(ready, m.changeAccelerator("address-type", plan.ChangeAccelerator{Accelerator: a, AddressType: model.IPv4},
 				plan.Change{Path: "address type", From: string(model.DualStack), To: string(model.IPv4)}, plan.DeleteImpact, ready))
@@ -240,11 +240,11 @@ func (m *acceleratorPlanner) changeToDualStack(after []plan.StepID) {
 func (m *acceleratorPlanner) changeAccelerator(what string, do plan.ChangeAccelerator, c plan.Change, impact plan.Impact, after []plan.StepID) plan.StepID {
 	return m.Add(plan.Step{
 		ID: plan.NewStepID(what, do.Accelerator), Address: do.Accelerator, Verb: plan.Update, Do: do, Changes: []plan.Change{c},
-		Why: "the accelerator differs", Impact: impact, After: after, Blames: []finding.Ref{m.origin},
+		Why: "the accelerator differs", Impact: impact, After: after, RequestedBy: []finding.Ref{m.origin},
 	})
 }
 
-func (m *acceleratorPlanner) blames() []finding.Ref { return []finding.Ref{m.origin} }
+func (m *acceleratorPlanner) requestedBy() []finding.Ref { return []finding.Ref{m.origin} }
 
 // reportKeptSetting reports that a setting of the accelerator keeps its observed value, although another value is desired.
 func (m *acceleratorPlanner) reportKeptSetting(field, message, fix string) {

@@ -16,11 +16,11 @@ import (
 func (m *acceleratorPlanner) tearDown() {
 	var before []plan.StepID
 	if len(m.endpointGroupsOfOthers) > 0 {
-		hostPlanner{m}.deleteAllExceptGuestParts()
+		ownerPlanner{m}.deleteAllExceptGuestParts()
 		return
 	}
 	if a := m.live; a != nil {
-		before = hostPlanner{m}.removeGuestTags()
+		before = ownerPlanner{m}.removeGuestTags()
 		if a.Enabled {
 			before = append(before, m.changeAccelerator("disable", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, Enabled: new(false)},
 				plan.Change{Path: "enabled", From: "true", To: "false"}, plan.DeleteImpact, before))
@@ -31,7 +31,7 @@ func (m *acceleratorPlanner) tearDown() {
 		}
 		wait := plan.Wait{}
 		if len(before) > 0 || a.State != observed.AcceleratorDeployed {
-			wait = plan.Wait{For: "the changes to spread", RetryAfter: durations.MissingWait}
+			wait = plan.Wait{For: "AWS to deploy the changes", RetryAfter: durations.MissingWait}
 			m.Ask(model.AskAcceleratorState{ARN: a.ARN})
 		}
 		changes := []plan.Change{{Path: "name", From: a.Name}}
@@ -42,8 +42,8 @@ func (m *acceleratorPlanner) tearDown() {
 		}
 		of := plan.Address{Kind: plan.Accelerator, ID: a.ARN}
 		before = append(before, m.Add(plan.Step{
-			ID: plan.NewStepID("delete", of), Address: of, Verb: plan.Delete, Do: plan.DeleteAccelerator{ARN: a.ARN}, After: before, Blames: m.blames(),
-			Changes: changes, Why: "the object is deleted; its addresses cannot be restored", Impact: plan.DeleteImpact, Wait: wait,
+			ID: plan.NewStepID("delete", of), Address: of, Verb: plan.Delete, Do: plan.DeleteAccelerator{ARN: a.ARN}, After: before, RequestedBy: m.requestedBy(),
+			Changes: changes, Why: "the object is deleted; the addresses of the accelerator cannot be restored", Impact: plan.DeleteImpact, Wait: wait,
 		}))
 	}
 	m.releaseFinalizers(before)
@@ -55,7 +55,7 @@ func (m *acceleratorPlanner) releaseFinalizers(before []plan.StepID) {
 		a := plan.Address{Kind: plan.Finalizer, ID: leaving.Ref.String()}
 		m.Add(plan.Step{
 			ID: plan.NewStepID("release", a), Address: a, Verb: plan.Delete, Do: plan.ReleaseFinalizer{Ref: leaving.Ref, Finalizer: leaving.Finalizer}, After: before,
-			Blames: []finding.Ref{leaving.Ref}, Why: "all of its resources are deleted",
+			RequestedBy: []finding.Ref{leaving.Ref}, Why: "all of its resources are deleted",
 		})
 	}
 }

@@ -39,7 +39,7 @@ func (o *AddOns) Resolve() {
 	case got.Fault != nil:
 		o.webACLFault = got.Fault
 	case got.ARN == "":
-		o.webACLFault = &observed.Fault{Reason: finding.WebACLNotFound, Message: fmt.Sprintf("no web ACL of this region is named %s", w.Name)}
+		o.webACLFault = &observed.Fault{Reason: finding.WebACLNotFound, Message: fmt.Sprintf("no web ACL in this region is named %q", w.Name)}
 	default:
 		o.WebACL = &got.ARN
 		return
@@ -125,18 +125,18 @@ func (o *AddOns) planProtection() {
 	if w == nil {
 		return
 	}
-	do := plan.Protect{LoadBalancer: plan.LoadBalancerAddress, Name: plan.ProtectionName}
+	do := plan.CreateProtection{LoadBalancer: plan.LoadBalancerAddress, Name: plan.ProtectionName}
 	if w.On && !o.hasShieldSubscription(w.Of, do) {
 		return
 	}
-	have, ok := o.liveAddOn(model.ShieldPlan, plan.ProtectionAddress, w.Of, do)
+	have, ok := o.liveAddOn(model.ShieldAdvanced, plan.ProtectionAddress, w.Of, do)
 	ours := have.Name == plan.ProtectionName || have.Name == plan.LegacyProtectionName
 	switch {
 	case !ok:
 	case w.On && have.ID == "":
 		o.planAssociation(plan.ProtectionAddress, true, do, w.Of, plan.Change{Path: "protection", To: do.Name})
 	case !w.On && have.ID != "" && ours:
-		o.planAssociation(plan.ProtectionAddress, false, plan.Unprotect{LoadBalancer: plan.LoadBalancerAddress, ID: have.ID}, w.Of, plan.Change{Path: "protection", From: have.Name})
+		o.planAssociation(plan.ProtectionAddress, false, plan.DeleteProtection{LoadBalancer: plan.LoadBalancerAddress, ID: have.ID}, w.Of, plan.Change{Path: "protection", From: have.Name})
 	}
 }
 
@@ -192,7 +192,7 @@ func (o *AddOns) planAssociation(a plan.Address, on bool, do plan.Action, of fin
 	}
 	o.Add(plan.Step{
 		ID: plan.NewStepID(what, a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
-		Why: "from " + of.String(), After: after, Blames: []finding.Ref{o.EventObject(of.Object)},
+		Why: "from " + of.String(), After: after, RequestedBy: []finding.Ref{o.EventObject(of.Object)},
 	})
 }
 
@@ -230,7 +230,7 @@ func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.A
 		return
 	}
 	o.Add(plan.Step{
-		ID: plan.NewStepID("associate", a), Address: a, Verb: plan.Update, Do: do, Wait: plan.Wait{For: "an answer to " + of.Field, RetryAfter: again},
-		Why: "from " + of.String(), Blames: []finding.Ref{f.Object},
+		ID: plan.NewStepID("associate", a), Address: a, Verb: plan.Update, Do: do, Wait: plan.Wait{For: "an answer from AWS about " + of.Field, RetryAfter: again},
+		Why: "from " + of.String(), RequestedBy: []finding.Ref{f.Object},
 	})
 }

@@ -198,7 +198,7 @@ func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, n
 // addStep appends a step. The first withdrawal that is not nil provides the reason and the object of the step.
 func (rv *revocation) addStep(s plan.Step, why ...*model.Withdrawal) {
 	why = slices.DeleteFunc(why, func(w *model.Withdrawal) bool { return w == nil })
-	s.Why, s.Blames, s.IsRevocation = why[0].Message, []finding.Ref{why[0].Object}, true
+	s.Why, s.RequestedBy, s.IsRevocation = why[0].Message, []finding.Ref{why[0].Object}, true
 	if s.Impact == "" {
 		s.Impact = plan.BriefImpact
 	}

@@ -75,12 +75,12 @@ func hasTargetGroup(b *elbv2.TargetGroupBinding) bool {
 func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	f := finding.Finding{
 		Object: targets.BindingRef(b), Field: "spec.targetGroupARN", Reason: finding.TargetGroupShared, Severity: finding.Error,
-		Message: fmt.Sprintf("target group %q was made for an object of another namespace; this binding registers nothing", b.Spec.TargetGroupARN),
-		Fix:     "delete the binding, or name a target group of its own",
+		Message: fmt.Sprintf("target group %q was created for an object of another namespace; this binding registers no targets", b.Spec.TargetGroupARN),
+		Fix:     "delete the binding, or set spec.targetGroupARN to another target group",
 	}
 	if !c.OwnedByOtherNamespace {
 		f.Message = fmt.Sprintf("target group %s%s already has the targets of TargetGroupBinding %s/%s", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, c.PrecedingBinding.Namespace, c.PrecedingBinding.Name)
-		f.Fix = "delete one of the two"
+		f.Fix = "delete one of the two bindings"
 	}
 	return f
 }

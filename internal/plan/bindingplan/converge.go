@@ -51,7 +51,7 @@ func (p *planner) converge() {
 	if !p.Conflict.exists() { // only the binding that has precedence gets the ARN, see hasPrecedence
 		p.completeBinding()
 		if !p.hasFinalizer() && !p.FinalizerAdded {
-			p.addStep(AddFinalizer{}, "the targets are to be taken out before the binding goes")
+			p.addStep(AddFinalizer{}, "targets must be deregistered before the binding is deleted")
 			return
 		}
 		if p.LiveTargetGroup == nil && (p.storedCheckpoint() == "" || p.Memory.ComparisonDueIn <= 0 || !p.isSpecObserved()) {

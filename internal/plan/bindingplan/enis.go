@@ -116,7 +116,7 @@ func eniAt(p targets.ENILookup, found ENIs) (network.ENI, bool) {
 		eni, ok := found.ByAddress[p.Address]
 		return eni, ok && (p.EndpointIP == "" || eni.HasAddress(p.EndpointIP))
 	case p.EndpointIP != "":
-		return network.ENIOf(p.EndpointIP, found.ByInstance[p.Instance])
+		return network.ENIWithAddress(p.EndpointIP, found.ByInstance[p.Instance])
 	}
 	return network.PrimaryENI(found.ByInstance[p.Instance])
 }

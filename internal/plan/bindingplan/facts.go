@@ -53,8 +53,8 @@ type Facts struct {
 	InUse       *UsageAnswer
 	Forwards    *ForwardingAnswer
 	// NeededByStack reports whether the stack for which the binding was created still needs it.
-	NeededByStack *bool
-	GoneTargets   *GoneTargets
+	NeededByStack         *bool
+	TargetsWithoutBackend *TargetsWithoutBackend
 	// FinalizerAdded is set if this run has added the finalizer.
 	FinalizerAdded bool
 	// SpecCompleted is set if this run has written properties of the target group into unset fields of the spec (action
@@ -200,8 +200,8 @@ type ForwardingAnswer struct {
 // isUnused reports whether AWS has answered that no load balancer forwards to the target group.
 func (f *ForwardingAnswer) isUnused() bool { return f != nil && f.Failure == nil && !f.Found }
 
-// GoneTargets is the answer to AskGone. It has those of the targets in the question that belong to no pod and no node.
-type GoneTargets struct{ Targets []*observed.Target }
+// TargetsWithoutBackend is the answer to AskGone. It has those of the targets in the question that belong to no pod and no node.
+type TargetsWithoutBackend struct{ Targets []*observed.Target }
 
 // RegistrationAttempt is the result of registering targets.
 type RegistrationAttempt struct {

@@ -125,7 +125,7 @@ func completeFacts(t testing.TB, pods ...string) *Facts {
 		Conflict:        &Conflict{}, Record: &TargetRecord{}, Health: healthOf("1 healthy", "2 healthy"), Network: &Network{Ranges: []string{"10.0.0.0/16"}},
 	}
 	for _, e := range f.Resolution.Endpoints() {
-		if targets.HasGate(e.Pod, f.gateType()) {
+		if targets.HasReadinessGate(e.Pod, f.gateType()) {
 			f.GatedPods = append(f.GatedPods, e.Pod)
 		}
 	}

@@ -79,7 +79,7 @@ func (r *reporter) reportFlapping(d delayedChanges) {
 	r.requeueAfter(d.wait, "targets were registered and deregistered repeatedly")
 	r.Findings.Add(finding.Finding{
 		Object: targets.BindingRef(r.StoredBinding), Field: "spec.serviceRef", Reason: finding.ChangedTooOften, Severity: finding.Warning,
-		Message: "the same targets were registered and deregistered several times within seconds; they are changed again within 30 s, and until then targets that can serve stay",
+		Message: "the same targets were registered and deregistered several times within seconds; they are changed again within 30 s, and until then targets whose pods are ready are retained",
 		Fix:     "find out what edits the Service, its EndpointSlices or the labels of its pods repeatedly, or why the pods alternate between ready and unready",
 	})
 	r.Findings = r.Findings.Sorted()

@@ -69,7 +69,7 @@ func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []t
 	add := func(s gateCondition) {
 		i, known := at[s.pod.Name]
 		switch {
-		case !targets.HasGate(s.pod, f.gateType()):
+		case !targets.HasReadinessGate(s.pod, f.gateType()):
 		case !known:
 			at[s.pod.Name] = len(out)
 			out = append(out, s)
@@ -111,7 +111,7 @@ func (f gatePlanner) isLongUnchecked(matched []targets.MatchedPair) bool {
 	}
 	waits, long := false, false
 	for _, m := range matched {
-		if !targets.HasGate(m.Endpoint.Pod, f.gateType()) || !m.Target.IsNotInUse() {
+		if !targets.HasReadinessGate(m.Endpoint.Pod, f.gateType()) || !m.Target.IsNotInUse() {
 			continue
 		}
 		shown, since, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gateType())
@@ -178,7 +178,7 @@ func (f gatePlanner) missingEndpointFinding() finding.Finding {
 		family = *t
 	}
 	out.Message = fmt.Sprintf("the pod is not an endpoint of Service %s that can be registered", f.CompletedBinding.Spec.ServiceRef.Name)
-	out.Fix = fmt.Sprintf("check that the Service selects it and has its %s address, and that its node is ready", family)
+	out.Fix = fmt.Sprintf("check that the Service selects the pod, that an EndpointSlice has the %s address of the pod, and that the node of the pod is ready", family)
 	return out
 }
 

@@ -41,7 +41,7 @@ func (p *planner) planDeletion() {
 		})
 		p.addStep(NoteDeletedInUse, "")
 		p.addStep(p.events(p.findings, ""), "")
-		p.addStep(RemoveFinalizer{}, "its targets stay for the binding, which is created again")
+		p.addStep(RemoveFinalizer{}, "the targets are retained, because the binding is created again")
 		return
 	}
 	if p.cleanUp("the binding is deleted") {
@@ -162,13 +162,13 @@ func (p *planner) cleanUpAfterDeletion() {
 		return
 	}
 	// If a user has removed the finalizer, the targets are still registered.
-	if p.StoredBinding != nil && !m.ResourcesRemoved && p.StoredBinding.Spec.TargetGroupARN != "" && !p.deregisterAll("the binding is gone", true) {
+	if p.StoredBinding != nil && !m.ResourcesRemoved && p.StoredBinding.Spec.TargetGroupARN != "" && !p.deregisterAll("the binding does not exist", true) {
 		if p.endingFailure == nil || p.endingFailure.RetryAfter <= 0 {
 			return
 		}
 		p.postponedFor, p.endingFailure = p.endingFailure.RetryAfter, nil
 	}
-	p.addStep(SyncRules{ExcludeBinding: true}, "the binding is gone")
+	p.addStep(SyncRules{ExcludeBinding: true}, "the binding does not exist")
 }
 
 // MakeRemoval returns the plan after a run that has not compared the targets with the endpoints. It deregisters the targets
@@ -205,11 +205,11 @@ func (p *planner) deregisterAbsentTargets() {
 	list := slices.DeleteFunc(p.removableTargets(p.Health.Targets), func(t *observed.Target) bool {
 		return targets.IsDraining(t) || limited && !known.Has(t)
 	})
-	if p.GoneTargets == nil {
+	if p.TargetsWithoutBackend == nil {
 		p.ask(AskGone{list})
 		return
 	}
-	if out := p.GoneTargets.Targets; len(out) > 0 {
+	if out := p.TargetsWithoutBackend.Targets; len(out) > 0 {
 		p.addStep(Deregister{Targets: out, AllowMissing: true}, "no pod or node has this address any more")
 	}
 }

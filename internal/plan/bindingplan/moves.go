@@ -84,7 +84,7 @@ func (p targetPlanner) prepareMoves(m *targetMoves, maxAge time.Duration) {
 	p.addStep(NoteRegistered{m.MatchedTargets()}, "")
 	p.addStep(SyncRules{RetainPreviousRules: len(m.retainedTargets)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
 	pending := !targets.HasInstanceTargets(p.CompletedBinding) && slices.ContainsFunc(m.MatchedPairs, func(x targets.MatchedPair) bool {
-		return targets.HasGate(x.Endpoint.Pod, p.gateType()) && gatePlanner{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
+		return targets.HasReadinessGate(x.Endpoint.Pod, p.gateType()) && gatePlanner{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
 	})
 	if m.Empty() && len(m.retainedTargets) == 0 && !pending {
 		p.addStep(SetCheckpoint{IfRulesMissing: true}, "")
@@ -141,7 +141,7 @@ func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 	}
 	p.addStep(NoteRemovalNotNeeded, "")
 	if len(old) > 0 {
-		p.addStep(Deregister{Targets: old, AllowPostponed: true}, "no endpoint any more")
+		p.addStep(Deregister{Targets: old, AllowPostponed: true}, "the target is not an endpoint any more")
 	}
 }
 
@@ -269,7 +269,7 @@ func (p targetPlanner) compareTargets() targets.Diff {
 func (p targetPlanner) mayOpenGate(d targets.Diff) bool {
 	return !targets.HasInstanceTargets(p.CompletedBinding) && slices.ContainsFunc(d.MatchedPairs, func(m targets.MatchedPair) bool {
 		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gateType())
-		return targets.HasGate(m.Endpoint.Pod, p.gateType()) && shown.Status != corev1.ConditionTrue &&
+		return targets.HasReadinessGate(m.Endpoint.Pod, p.gateType()) && shown.Status != corev1.ConditionTrue &&
 			gatePlanner{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue
 	})
 }

@@ -22,21 +22,21 @@ func setInstanceType(f *Facts) {
 	f.StoredBinding.Spec.TargetType, f.LiveTargetGroup.TargetGroup.Type = &kind, model.InstanceTargets
 }
 
-// TestRemovalDeregistersGoneTargets checks which targets MakeRemoval deregisters, and that MakeForPreviousTargetGroup does
+// TestRemovalDeregistersTargetsWithoutBackend checks which targets MakeRemoval deregisters, and that MakeForPreviousTargetGroup does
 // not deregister targets that are already draining.
-func TestRemovalDeregistersGoneTargets(t *testing.T) {
+func TestRemovalDeregistersTargetsWithoutBackend(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
 		want string
 	}{
-		"targets without a pod":          {func(f *Facts) { f.GoneTargets = &GoneTargets{f.Health.Targets[1:]} }, "deregister 10.0.0.2 if there"},
-		"all have one":                   {func(f *Facts) { f.GoneTargets = &GoneTargets{} }, ""},
+		"targets without a pod":          {func(f *Facts) { f.TargetsWithoutBackend = &TargetsWithoutBackend{f.Health.Targets[1:]} }, "deregister 10.0.0.2 if there"},
+		"all have one":                   {func(f *Facts) { f.TargetsWithoutBackend = &TargetsWithoutBackend{} }, ""},
 		"which have none is asked":       {func(*Facts) {}, "ask Gone"},
 		"and who fills the target group": {func(f *Facts) { f.Conflict = nil }, "ask Conflict"},
 		"in the group of another":        {func(f *Facts) { f.Conflict.OwnedByOtherNamespace = true }, ""},
 		"what it has registered there goes": {func(f *Facts) {
 			f.Conflict.OwnedByOtherNamespace, f.Memory.RegisteredTargets = true, f.Memory.RegisteredTargets.WithTargets(f.Health.Targets)
-			f.GoneTargets = &GoneTargets{f.Health.Targets[:1]}
+			f.TargetsWithoutBackend = &TargetsWithoutBackend{f.Health.Targets[:1]}
 		}, "deregister 10.0.0.1 if there"},
 		"targets that cannot be listed": {func(f *Facts) { f.Health.Failure = &deniedFailure }, ""},
 		"a record that cannot be read":  {func(f *Facts) { f.Record.Failure = &deniedFailure }, ""},

@@ -104,7 +104,7 @@ func (p *planner) requeueAfter(after time.Duration, why string) {
 
 // gateType returns the type of the readiness gate of the binding.
 func (f *Facts) gateType() corev1.PodConditionType {
-	return targets.GateType(f.Key.Name)
+	return targets.ReadinessGateType(f.Key.Name)
 }
 
 // hasFinalizer reports whether the stored binding has the finalizer of the controller.

@@ -239,7 +239,7 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	r.requeueIf(waiting > noWaitingPod, r.Options.pollInterval(waiting), "pods wait for their targets to become healthy")
 	idle := r.Forwards != nil && !r.Forwards.isUnused()
 	r.requeueIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
-	r.requeueIf(len(m.retainedTargets) > 0, durations.RecheckInterval, "old targets serve on until new ones are healthy")
+	r.requeueIf(len(m.retainedTargets) > 0, durations.RecheckInterval, "old targets are retained until new targets are healthy")
 	if r.CallPostponed || !rules.AllRulesExist || len(m.OverCapacity) > 0 || waiting > noWaitingPod || idle || len(m.retainedTargets) > 0 || !m.delayed.isEmpty() || r.Resolution.ViewInconsistent {
 		return
 	}
@@ -301,7 +301,7 @@ func (r *reporter) endWithCleanupFailure(f Failure) {
 		return
 	}
 	r.Findings.Add(finding.Finding{
-		Object: targets.BindingRef(r.StoredBinding), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: f.Err.Error(), Fix: "this is tried again",
+		Object: targets.BindingRef(r.StoredBinding), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: f.Err.Error(), Fix: "the cleanup is retried",
 	})
 	r.explainClosedGates()
 	r.setStatus(reasonFailedCleanup, false)

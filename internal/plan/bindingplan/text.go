@@ -132,7 +132,7 @@ func (c SecurityGroupChange) Items() []PlanItem {
 			out = append(out, PlanItem{sign, verb, "rule", r.String(), c.Group, "", why})
 		}
 	}
-	add("+", "authorize", c.Authorize, "bindings ask for it")
+	add("+", "authorize", c.Authorize, "bindings request it")
 	add("-", "revoke", c.Revoke, "no binding requests it")
 	return out
 }

@@ -23,7 +23,7 @@ func (f *Facts) lacksServerID(e targets.Endpoint) bool {
 
 // hasClosedGate reports whether a pod waits for its target to become healthy, because its readiness gate is closed.
 func (f *Facts) hasClosedGate() bool {
-	return !targets.HasInstanceTargets(f.CompletedBinding) && targets.AnyGateClosed(f.registrableEndpoints(), f.gateType())
+	return !targets.HasInstanceTargets(f.CompletedBinding) && targets.AnyReadinessGateClosed(f.registrableEndpoints(), f.gateType())
 }
 
 // unregisteredEndpoints has endpoints that are not registered, and the readiness gate condition of their pods.

@@ -93,7 +93,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			if len(all) == before {
 				out.BlockedMembers = append(out.BlockedMembers, c.Member)
 			}
-			out.AddSource(resolved.CertificateSource{Member: c.Member, Search: resolved.CertificateOwn, ARNs: slices.Clone(all[before:])})
+			out.AddSource(resolved.CertificateSource{Member: c.Member, Search: resolved.CertificateManaged, ARNs: slices.Clone(all[before:])})
 		case model.CertHosts:
 			if f := cc.ReadFault(model.AskCertificates{}); f != nil {
 				cc.keepUnavailableCertificates(&out, l, live, c, *f)
@@ -156,12 +156,12 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 		out.Default = defaultCertificate(choices, first, live)
 	}
 	for _, arn := range all {
-		if !slices.Contains(out.Extra, arn) {
-			out.Extra = append(out.Extra, arn)
+		if !slices.Contains(out.List, arn) {
+			out.List = append(out.List, arn)
 		}
 	}
 	if len(out.NotOwnedARNs) > 0 && out.Default == "" && !slices.Contains(out.NotOwnedARNs, live.Certificate) {
-		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // only the default certificate is retained
+		out.Default, out.List = live.Certificate, []string{live.Certificate} // only the default certificate is retained
 	}
 	for _, f := range lacking {
 		kept := live
@@ -322,7 +322,7 @@ func CertificateSourceText(id model.StackID, tls *model.TLS) string {
 		way, kind = "set "+name+" of the port in spec.listenerConfigurations of a LoadBalancerConfiguration of the Gateway", "gateway"
 	}
 	if tls != nil && tls.NotImported {
-		way += ", or ask the operator for --import-tls-secrets=" + kind + ", without which TLS Secrets are not used"
+		way += ", or ask the operator to set --import-tls-secrets=" + kind + ", without which TLS Secrets are not used"
 	}
 	return way
 }

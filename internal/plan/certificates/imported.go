@@ -20,7 +20,7 @@ import (
 // resolveImport finds the certificate of a TLS Secret in ACM, or plans to import it. If it cannot be imported, the
 // certificate that was last imported for this Secret is used.
 func (m *Managed) resolveImport(w model.ManagedCertificate) {
-	live := m.liveImports(w)
+	live := m.importedCertificates(w)
 	use := func(c observed.OwnCertificate) { m.managedARNs[w.ID], m.keptARNs[c.ARN] = c.ARN, true }
 	content := w.Import.Content
 	same := -1
@@ -38,7 +38,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 	claimed := w.Import.Claimed
 	if same < 0 {
-		claimed = append(slices.Clone(claimed), servedNames(m.targetGroups, w.Import)...)
+		claimed = append(slices.Clone(claimed), namesServedByOthers(m.targetGroups, w.Import)...)
 	}
 	if n := firstNewClaim(claimed, live); n != nil && same < 0 {
 		m.reportImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is already served by %s", n.Name, n.Host, n.By),
@@ -49,7 +49,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	begins, ends := time.Unix(content.Is.NotBefore, 0), time.Unix(content.Is.NotAfter, 0)
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	if !now.IsZero() && now.After(ends) {
-		m.reportImport(w, finding.CertificateInvalid, "the certificate is valid until "+at(ends)+" only", "renew the certificate in the Secret")
+		m.reportImport(w, finding.CertificateInvalid, "the certificate expired at "+at(ends), "renew the certificate in the Secret")
 	}
 	if same >= 0 {
 		return
@@ -75,7 +75,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 			next = next.Add(time.Hour - time.Second).Truncate(time.Hour)
 		}
 		m.reportImport(w, finding.ImportsLimited,
-			"there were so many imports of it, or for its namespace, that its certificate is not imported before "+at(next), "find out which Secrets change or are added all the time")
+			"there were too many imports of this Secret or for its namespace; the certificate is not imported before "+at(next), "find out which Secrets change or are created repeatedly")
 		m.awaitImport(w, a, plan.Wait{For: "the time at which it may be imported", RetryAfter: rest})
 		return
 	}
@@ -88,9 +88,9 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		use(live[i])
 		do.ARN, verb, change.From = live[i].ARN, plan.Update, certificateIdentityText(*live[i].ImportedIdentity)
 		why = "the Secret has another certificate, " + why
-	case !m.hasRoomForImport(w):
-		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("%d of at most %d imported certificates are in the account; the rest is reserved for namespaces that have fewer",
-			m.Have.Facts.Imports.AccountTotal, m.maxAccountImports()), "delete what is not needed, or use certificates by ARN")
+	case !m.hasImportCapacity(w):
+		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("the account has %d of at most %d imported certificates; the rest is reserved for namespaces with fewer certificates",
+			m.Have.Facts.Imports.AccountTotal, m.maxImportedCertificates()), "delete imported certificates that are not needed, or specify certificates by ARN")
 		m.awaitImport(w, a, plan.Wait{For: "capacity for its certificate", RetryAfter: durations.StableFactAge})
 		return
 	default:
@@ -99,7 +99,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 	m.planStep(plan.Step{
 		ID: plan.NewStepID("import", a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
-		Why: why, After: m.ClaimStepsOf(w.Import.Members()...), Blames: w.Import.Members(),
+		Why: why, After: m.ClaimStepsOf(w.Import.Members()...), RequestedBy: w.Import.Members(),
 	})
 	if do.ARN == "" {
 		m.awaitImport(w, a, plan.Wait{For: "its ARN", RetryAfter: durations.RecheckInterval}, plan.NewStepID("import", a))
@@ -107,12 +107,12 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 }
 
-// servedNames returns the names in the certificate of a Secret that cover hosts of rules of other namespaces, if the
+// namesServedByOthers returns the names in the certificate of a Secret that cover hosts of rules of other namespaces, if the
 // namespaces that use the Secret have no rules for these hosts. Only rules that exist in AWS count. AWS chooses among the
 // certificates of a listener by host. Therefore such a certificate could be presented to the clients of other namespaces.
 // The age of the objects cannot decide, because an older object may join the stack later. For a Gateway it returns none,
 // because the owner of a Gateway decides about its hosts.
-func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
+func namesServedByOthers(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
 	by := w.Members()
 	if slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "Gateway" }) {
 		return nil
@@ -156,9 +156,9 @@ func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) 
 	return nil
 }
 
-// hasRoomForImport reports whether the namespace of a Secret may have one more imported certificate. All namespaces share
+// hasImportCapacity reports whether the namespace of a Secret may have one more imported certificate. All namespaces share
 // the import quota of the account.
-func (m *Managed) hasRoomForImport(w model.ManagedCertificate) bool {
+func (m *Managed) hasImportCapacity(w model.ManagedCertificate) bool {
 	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
 	counted := m.Have.Facts.Imports
 	shared := m.importCount // number of certificates of all namespaces and IngressGroups of this cluster
@@ -171,16 +171,16 @@ func (m *Managed) hasRoomForImport(w model.ManagedCertificate) bool {
 		others = append(others, float64(n))
 	}
 	foreign := counted.AccountTotal + m.importCount - shared
-	return model.MayTakeOneMore(float64(m.maxAccountImports()-foreign), float64(shared), float64(counted.ByNamespace[namespace]+m.importCount), others)
+	return model.MayTakeOneMore(float64(m.maxImportedCertificates()-foreign), float64(shared), float64(counted.ByNamespace[namespace]+m.importCount), others)
 }
 
-func (m *Managed) maxAccountImports() int {
-	return cmp.Or(m.Opt.AccountImports, plan.DefaultAccountImports)
+func (m *Managed) maxImportedCertificates() int {
+	return cmp.Or(m.Opt.ImportedCertificateQuota, plan.DefaultImportedCertificateQuota)
 }
 
-// liveImports returns the imported certificates of a Secret in ACM. Certificates that are attached to listeners come first,
+// importedCertificates returns the imported certificates of a Secret in ACM. Certificates that are attached to listeners come first,
 // and then those that expire last.
-func (m *Managed) liveImports(w model.ManagedCertificate) []observed.OwnCertificate {
+func (m *Managed) importedCertificates(w model.ManagedCertificate) []observed.OwnCertificate {
 	var out []observed.OwnCertificate
 	for _, c := range m.Have.Facts.OwnCertificates {
 		if c.ResourceID == w.ID && c.ImportedIdentity != nil {
@@ -205,11 +205,11 @@ func servingIdentity(live []observed.OwnCertificate) *model.CertificateIdentity 
 func interimCertificateText(live []observed.OwnCertificate) string {
 	switch serves := servingIdentity(live); {
 	case serves == nil:
-		return "no certificate serves it yet"
+		return "no certificate of this Secret is in use yet"
 	case serves.NotAfter == 0: // ACM did not return the validity
-		return "the certificate that was imported before stays"
+		return "the certificate that was imported before is still used"
 	default:
-		return "the certificate that was imported before stays, and is valid until " + time.Unix(serves.NotAfter, 0).UTC().Format(time.RFC3339)
+		return "the certificate that was imported before is still used, and is valid until " + time.Unix(serves.NotAfter, 0).UTC().Format(time.RFC3339)
 	}
 }
 
@@ -230,12 +230,12 @@ func (m *Managed) attachmentRank(arn string) int {
 func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
 	count := 0
 	for _, w := range all {
-		if w.Import != nil && len(m.liveImports(w)) > 0 {
+		if w.Import != nil && len(m.importedCertificates(w)) > 0 {
 			count++
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(w model.ManagedCertificate) bool {
-		if w.Import == nil || len(m.liveImports(w)) > 0 {
+		if w.Import == nil || len(m.importedCertificates(w)) > 0 {
 			return false
 		}
 		if count++; count <= plan.MaxCertificatesPerLoadBalancer {
@@ -248,7 +248,7 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 
 // reportImport reports, on all objects that reference a Secret, why its certificate is not imported.
 func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
-	now := interimCertificateText(m.liveImports(w))
+	now := interimCertificateText(m.importedCertificates(w))
 	for _, use := range w.Import.Uses {
 		m.Findings.Add(finding.Finding{
 			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error,
@@ -261,7 +261,7 @@ func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason
 func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
 	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Update, Wait: wait, After: after,
-		Do: plan.ImportCertificate{}, Why: "from " + w.Of.String(), Blames: w.Import.Members(),
+		Do: plan.ImportCertificate{}, Why: "from " + w.Of.String(), RequestedBy: w.Import.Members(),
 	})
 }
 

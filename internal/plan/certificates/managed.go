@@ -110,7 +110,7 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 			ID: plan.NewStepID("request", a), Address: a, Verb: plan.Create,
 			Do:      plan.RequestCertificate{Domain: w.Domain, Hosts: w.Hosts, CA: w.CA, Tags: tags, Token: m.Want.ID.String() + " " + w.ID + " " + strings.Join(w.Hosts, ",")},
 			Changes: []plan.Change{{Path: "hosts", To: strings.Join(w.Hosts, ", ")}},
-			Why:     "from " + w.Of.String(), After: m.ClaimStepsOf(w.Member), Blames: []finding.Ref{w.Member},
+			Why:     "from " + w.Of.String(), After: m.ClaimStepsOf(w.Member), RequestedBy: []finding.Ref{w.Member},
 		})
 	case fit.Status == observed.CertificatePendingValidation:
 		m.keptARNs[fit.ARN] = true
@@ -121,7 +121,7 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 		m.Findings.Add(finding.Finding{
 			Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
 			Message: fmt.Sprintf("ACM did not issue the certificate for %s (%s %s); it is requested again later", w.Domain, fit.Status, fit.Failure),
-			Fix:     "correct the hosts or the authority",
+			Fix:     "correct the hosts or the certificate authority",
 		})
 	}
 	m.pollCertificate(w, a, "ACM to issue it", again)
@@ -132,7 +132,7 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, what string, again time.Duration) {
 	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: plan.Wait{For: what, RetryAfter: again},
-		Do: plan.RequestCertificate{}, Why: "from " + w.Of.String(), Blames: []finding.Ref{w.Member},
+		Do: plan.RequestCertificate{}, Why: "from " + w.Of.String(), RequestedBy: []finding.Ref{w.Member},
 	})
 }
 

@@ -41,7 +41,7 @@ func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, s
 				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the access to Route 53",
 			})
 		}
-		m.pollCertificate(w, a, "an answer of Route 53", durations.OutageWait)
+		m.pollCertificate(w, a, "an answer from Route 53", durations.OutageWait)
 		return false
 	}
 	missing := slices.DeleteFunc(slices.Clone(w.Hosts), func(host string) bool {
@@ -58,7 +58,7 @@ func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, s
 			Fix:     "create the zone, or import a certificate and name it in " + naming.SettingName(m.Want.ID.Kind, "certificate-arn"), Blocks: finding.BlocksMember,
 		}
 		if serves {
-			f.Message += "; the certificate for the previous hosts still serves"
+			f.Message += "; the certificate for the previous hosts is still used"
 			f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		}
 		m.Findings.Add(f)
@@ -117,7 +117,7 @@ func (m *Managed) planValidationRecords(w model.ManagedCertificate, c observed.O
 		m.Ask(model.AskHostedZones{})
 	case zones.Fault != nil && zones.Fault.Reason == "":
 		if zones.Fault.Message != "" {
-			m.reportPendingCertificate(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the access to Route 53")
+			m.reportPendingCertificate(w, "because its DNS records could not be created yet: "+zones.Fault.Message, nil, "check the access to Route 53")
 		}
 	case zones.Fault != nil:
 		m.reportPendingCertificate(w, manualRecordsText(zones.Fault), unseen, manualRecordsFix)
@@ -133,7 +133,7 @@ func (m *Managed) planValidationRecords(w model.ManagedCertificate, c observed.O
 			}
 		}
 		if len(withoutZone) > 0 {
-			m.reportPendingCertificate(w, "for DNS records for which the account has no public hosted zone", withoutZone, "create the zone, or the records where the domain is served")
+			m.reportPendingCertificate(w, "for DNS records for which the account has no public hosted zone", withoutZone, "create the hosted zone, or create the records with the DNS provider of the domain")
 		}
 	}
 	return again
@@ -143,7 +143,7 @@ const manualRecordsFix = "create the records, or allow the controller route53:Li
 
 // manualRecordsText returns, as a part of a message, why a user must create the records.
 func manualRecordsText(f *observed.Fault) string {
-	return "for DNS records that the controller cannot make (" + f.Message + ")"
+	return "for DNS records that the controller cannot create (" + f.Message + ")"
 }
 
 // reportPendingCertificate reports why a certificate is not issued yet, and which DNS records must be created.
@@ -173,7 +173,7 @@ func (m *Managed) createRecord(w model.ManagedCertificate, zone observed.HostedZ
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 		Do:      plan.CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL},
 		Changes: []plan.Change{{Path: "zone", To: zone.Name}, {Path: "CNAME", To: r.Value}},
-		Why:     "ACM validates " + r.Domain + " by it", After: m.ClaimStepsOf(w.Member), Blames: []finding.Ref{w.Member},
+		Why:     "ACM validates " + r.Domain + " with this record", After: m.ClaimStepsOf(w.Member), RequestedBy: []finding.Ref{w.Member},
 	})
 }
 

@@ -28,7 +28,7 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 	used := map[string]bool{}
 	for _, l := range listeners {
 		used[l.Certs.Default] = true
-		for _, arn := range l.Certs.Extra {
+		for _, arn := range l.Certs.List {
 			used[arn] = true
 		}
 		if !l.Planned && l.Live != nil {
@@ -99,7 +99,7 @@ func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 		return wait
 	}
 	if f := m.Have.Facts.HostedZones.Fault; f != nil && f.Reason == "" {
-		wait := m.NewWait("records "+c.ARN, "an answer of Route 53", durations.LongestWait)
+		wait := m.NewWait("records "+c.ARN, "an answer from Route 53", durations.LongestWait)
 		wait.RetryAfter = durations.OutageWait
 		return wait
 	}
@@ -111,7 +111,7 @@ func (m *Managed) deletionStep(c observed.OwnCertificate, after []plan.StepID) p
 	return plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteCertificate{ARN: c.ARN},
 		Changes: []plan.Change{{Path: "hosts", From: strings.Join(c.Domains, ", ")}},
-		Why:     "no listener needs it any more", After: after, Blames: m.Members(),
+		Why:     "no listener needs it any more", After: after, RequestedBy: m.Members(),
 	}
 }
 
@@ -171,7 +171,7 @@ func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]boo
 			ID: id, Address: a, Verb: plan.Delete,
 			Do:      plan.DeleteRecord{Certificate: c.ARN, CreateRecord: plan.CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL}},
 			Changes: []plan.Change{{Path: "CNAME", From: r.Value}},
-			Why:     "no certificate needs it any more", After: after, Blames: m.Members(),
+			Why:     "no certificate needs it any more", After: after, RequestedBy: m.Members(),
 		})
 	}
 	return out

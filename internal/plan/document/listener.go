@@ -75,7 +75,7 @@ func (d *Describer) describeListener(l resolved.Listener) {
 		if t.MutualAuth != nil {
 			spec.MutualAuth = mutualAuthOf(l.MutualAuth) // nil: no client certificates are verified
 		}
-		spec.Certificates = d.certificateSpecs(l.Certs.Default, l.Certs.Extra)
+		spec.Certificates = d.certificateSpecs(l.Certs.Default, l.Certs.List)
 	}
 	d.addResource(TypeListener, id, spec)
 	for i, r := range l.Rules {

@@ -42,6 +42,6 @@ func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string
 	}
 	d.Add(plan.Step{
 		ID: plan.NewStepID("attributes", a), Address: a, Verb: plan.Update, Do: plan.SetAttributes{Resource: a, Values: drift},
-		Changes: mapChanges("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
+		Changes: mapChanges("attributes.", drift, have), Why: "attributes differ", After: after, RequestedBy: blames,
 	})
 }

@@ -69,9 +69,9 @@ func (d *Draft) ReportTargetWait(of finding.Origin, members []finding.Ref, what 
 	if object.IsZero() && len(members) > 0 {
 		object = members[0]
 	}
-	message, fix := fmt.Sprintf("%s waits for %s, for at most %s", what, wait.For, wait.Deadline), "check the pods and the health check if this does not pass"
+	message, fix := fmt.Sprintf("%s waits for %s, for at most %s", what, wait.For, wait.Deadline), "check the pods and the health check if the targets do not become healthy"
 	if !checked {
-		message, fix = message+"; AWS checks the targets once a rule forwards to them", "check the pods and the health check if they are not healthy then"
+		message, fix = message+"; AWS checks the targets once a rule forwards to them", "check the pods and the health check if the targets are not healthy then"
 	}
 	d.Findings.Add(finding.Finding{Object: object, Field: of.Field, Reason: finding.WaitingForTargets, Message: message, Fix: fix})
 }

@@ -38,7 +38,7 @@ func (f *Finalizers) PlanFinalizers(to *Steps) {
 		to.Add(plan.Step{
 			ID: f.claimSteps[m.Ref], Address: finalizerAddress(m), Verb: plan.Create,
 			Do:  plan.ClaimFinalizer{Ref: m.Ref, Finalizer: m.Finalizer},
-			Why: "so that what is made for it is removed with it", Blames: []finding.Ref{m.Ref},
+			Why: "so that its AWS resources are deleted before it", RequestedBy: []finding.Ref{m.Ref},
 		})
 	}
 }
@@ -55,9 +55,9 @@ func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	return out
 }
 
-// HolderSteps returns the steps after which at least one member that is not leaving has the finalizer. It returns none if a
+// AnyFinalizerSteps returns the steps after which at least one member that is not leaving has the finalizer. It returns none if a
 // member already has the finalizer.
-func (f *Finalizers) HolderSteps() []plan.StepID {
+func (f *Finalizers) AnyFinalizerSteps() []plan.StepID {
 	var refs []finding.Ref
 	for _, m := range f.members {
 		if m.Claimed && !m.Deleting {
@@ -68,9 +68,9 @@ func (f *Finalizers) HolderSteps() []plan.StepID {
 	return f.ClaimStepsOf(refs...)
 }
 
-// HolderStepsOf returns the steps after which at least one of these members has the finalizer. It returns none if one of
+// AnyFinalizerStepsOf returns the steps after which at least one of these members has the finalizer. It returns none if one of
 // them already has the finalizer.
-func (f *Finalizers) HolderStepsOf(members []finding.Ref) []plan.StepID {
+func (f *Finalizers) AnyFinalizerStepsOf(members []finding.Ref) []plan.StepID {
 	claims := f.ClaimStepsOf(members...)
 	if len(claims) < len(members) {
 		return nil

@@ -52,7 +52,7 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 		return nil
 	}
 	return []plan.StepID{d.AddTagStep(plan.Step{
-		ID: plan.NewStepID("adopt", a), Address: a, Why: d.HandoverReason(true, ""), After: after, Blames: d.Members(),
+		ID: plan.NewStepID("adopt", a), Address: a, Why: d.HandoverReason(true, ""), After: after, RequestedBy: d.Members(),
 	}, put, nil, live)}
 }
 
@@ -90,7 +90,7 @@ func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []fi
 	}
 	d.AddTagStep(plan.Step{
 		ID: plan.NewStepID("release", a), Address: a,
-		Why: "none of its resources belongs to " + d.Have.AdoptedStack.Title() + " any more", After: d.PossibleDependencies(), Blames: members,
+		Why: "none of its resources belongs to " + d.Have.AdoptedStack.Title() + " any more", After: d.PossibleDependencies(), RequestedBy: members,
 	}, nil, remove, live)
 }
 

@@ -41,7 +41,7 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 		return ""
 	}
 	return d.AddTagStep(plan.Step{
-		ID: plan.NewStepID("tag", a), Address: a, After: after, Blames: blames,
+		ID: plan.NewStepID("tag", a), Address: a, After: after, RequestedBy: blames,
 		Why: d.HandoverReason(slices.ContainsFunc(remove, func(k string) bool { return d.isTagOfPreviousStack(k, have) }), "tags differ"),
 	}, put, remove, have)
 }

@@ -65,9 +65,9 @@ func MemberOrigins(members []finding.Ref) []finding.Origin {
 // DeleteOnceReadable adds a deletion that waits until the resources to be deleted can be read from AWS. If the stack is torn
 // down, its members keep their finalizers until then.
 func (d *Draft) DeleteOnceReadable(a plan.Address, do plan.Action, f observed.Fault) {
-	d.ReportUnavailable(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)
+	d.ReportUnavailable(f, "the finalizer is retained until everything is deleted", finding.BlocksNothing)
 	d.Add(plan.Step{
 		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Delete, Do: do, Wait: plan.Wait{For: "an answer from AWS", RetryAfter: f.RetryAfter},
-		Why: "the resources to delete are not known", Blames: d.Members(),
+		Why: "the resources to delete are not known", RequestedBy: d.Members(),
 	})
 }

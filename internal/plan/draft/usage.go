@@ -24,7 +24,7 @@ func NewUsage() *Usage {
 
 // KeepTargetGroups records that the target groups to which observed actions forward must not be deleted.
 func (u *Usage) KeepTargetGroups(actions []model.Action) {
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		if g.Group.ARN != "" {
 			u.KeptTargetGroups[g.Group.ARN] = true
 		}
@@ -42,7 +42,7 @@ func (u *Usage) KeepTargetGroupsOfListener(l *observed.Listener) {
 
 // RecordFreeingStep records that, after the step by, these observed actions do not forward to their target groups any more.
 func (u *Usage) RecordFreeingStep(actions []model.Action, by plan.StepID) {
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		if arn := g.Group.ARN; arn != "" && !slices.Contains(u.FreeingSteps[arn], by) {
 			u.FreeingSteps[arn] = append(u.FreeingSteps[arn], by)
 		}

@@ -287,7 +287,7 @@ const (
 // may call f several times with the same ARN.
 func EachForwardedARN(ls []observed.Listener, f func(arn string)) {
 	note := func(as []model.Action) {
-		for _, g := range model.ForwardedGroups(as) {
+		for _, g := range model.ForwardedTargetGroups(as) {
 			if g.Group.ARN != "" {
 				f(g.Group.ARN)
 			}

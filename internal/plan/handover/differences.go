@@ -60,7 +60,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 			add(fmt.Sprintf("there are %d more differences", len(res.Differences)-i), consented(d))
 			break
 		}
-		text := "it would differ: " + d.TextFor(string(from.ID.Kind))
+		text := "a setting would differ: " + d.TextFor(string(from.ID.Kind))
 		if d.Request != "" {
 			text = "a request would be answered differently: " + d.TextFor(string(from.ID.Kind))
 		}

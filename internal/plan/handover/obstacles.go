@@ -15,7 +15,7 @@ import (
 // Gateway, have has the resources of both stacks, and steps is the plan of the Gateway. It must not be called after the
 // take-over has begun.
 func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding.List {
-	return slices.Concat(liveObstacles(want, have), stepObstacles(want, steps))
+	return slices.Concat(resourceObstacles(want, have), stepObstacles(want, steps))
 }
 
 // Refusals returns findings about the objects of both stacks that prevent a take-over.
@@ -47,18 +47,18 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 		add("remove the annotation", "Services share it by fulcrum.dev/load-balancer-group, and no Gateway can take over a shared load balancer")
 		return out
 	case from.Held.Everything || from.IsEmpty():
-		add("correct the objects as their events report", "none of its objects can be built, so that its desired state is not known")
+		add("correct the objects as their events report", "all of its objects have errors, so that its desired state is not known")
 		return out
 	}
 	if id, ok := naming.ParseAdoptedTag(naming.AdoptedTagValue(from.ID)); !ok || id != from.ID {
-		add("choose a shorter name, or a load balancer of its own", "its name is too long for the tag by which it would be given back")
+		add("choose a shorter name, or remove the annotation to get a new load balancer", "its name is too long for the tag that is needed to return the load balancer")
 	}
 	for _, m := range slices.Concat(from.Members, from.Leaving) {
 		switch {
 		case m.Deleting || slices.ContainsFunc(from.Leaving, func(l model.Member) bool { return l.Ref == m.Ref }):
-			add("wait until it is gone", "%s is leaving it", m.Ref)
+			add("wait until it has left", "%s is leaving it", m.Ref)
 		case m.Blocked:
-			add("correct it as its events report", "%s cannot be built", m.Ref)
+			add("correct the errors that its events report", "%s cannot be built", m.Ref)
 		case m.Adopter == want.ID || m.Ref.Namespace == want.ID.Namespace:
 		case from.Isolated:
 			// In such an IngressGroup, each host belongs to one namespace. On a Gateway, hosts do not belong to namespaces. A user
@@ -70,7 +70,7 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 		}
 	}
 	if from.FrontendNLB != nil {
-		add("remove the frontend NLB, and have DNS name the ALB first; or run fulcrum migrate without --in-place, for a second ALB with a network load balancer in front of it",
+		add("change the DNS records to the ALB, and then remove the frontend NLB; or run fulcrum migrate without --in-place, for a second ALB with a network load balancer in front of it",
 			"it has a frontend NLB, which a Gateway cannot take over")
 	}
 	for _, c := range from.Certificates {
@@ -86,8 +86,8 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 // stack finds the resource.
 const handoverTagCount = 2
 
-// liveObstacles returns findings about observed resources that prevent a take-over.
-func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
+// resourceObstacles returns findings about observed resources that prevent a take-over.
+func resourceObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 	add := func(fix, format string, args ...any) { out.Add(refusal(want, fmt.Sprintf(format, args...), fix)) }
 	var lbs []observed.LoadBalancer
 	for _, lb := range have.LoadBalancers {
@@ -97,19 +97,19 @@ func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 	}
 	switch {
 	case have.AdoptedByStack != (model.StackID{}) && have.AdoptedByStack != want.ID:
-		add("give it back first, or remove the annotation to create a new load balancer", "%s has taken it over already", have.AdoptedByStack.Title())
+		add("return it first, or remove the annotation to create a new load balancer", "%s has taken it over already", have.AdoptedByStack.Title())
 		return out
 	case len(lbs) == 0:
-		add("wait until it has one, or remove the annotation for a load balancer of its own", "it has none")
+		add("wait until it exists, or remove the annotation to get a new load balancer", "it does not exist")
 		return out
 	case len(lbs) > 1 || len(have.LoadBalancers) > 1 || lbs[0].Tags[naming.SuccessorTag] != "" || lbs[0].Tags[naming.ReplacedTag] != "":
-		add("wait until one is left", "it has %d, of which one takes the place of another", len(have.LoadBalancers))
+		add("wait until the replacement is completed", "there are %d load balancers, because one is being replaced", len(have.LoadBalancers))
 	}
 	checkTags := func(what string, tags map[string]string, additional int) {
 		for _, k := range model.Kinds {
 			if value, ok := tags[naming.StackTag(k)]; ok && (k != want.ID.Kind || value != naming.StackTagValue(want.ID)) &&
 				(k != have.AdoptedStack.Kind || value != naming.StackTagValue(have.AdoptedStack)) {
-				add("have that give it back first", "%s carries the tags of %s %s", what, k, value)
+				add("have the other stack return it first", "%s carries the tags of %s %s", what, k, value)
 			}
 		}
 		if over := len(tags) + additional - naming.MaxTags; over > 0 {

@@ -225,12 +225,12 @@ func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.
 			"edit the routes of the Gateway, or have its owner annotate it with "+naming.DryRunAnnotation+`: "true" to get the load balancer back`)
 	case Withheld:
 		stack.Held.Everything = true
-		return stack, report(finding.LoadBalancerAdopted, other+" keeps the load balancer that it has taken over, because no member of "+stack.ID.Title()+
-			" is in a namespace that had one when it was taken over; "+stack.ID.Title()+" gets a load balancer of its own", "wait")
+		return stack, report(finding.LoadBalancerAdopted, other+" retains the load balancer that it has taken over, because no member of "+stack.ID.Title()+
+			" is in a namespace that had a member at the take-over; "+stack.ID.Title()+" gets a load balancer of its own", "wait")
 	case GivesBack:
 		stack.Held.Everything, stack.DryRun = true, false
 		if rel.OtherStack.Held.Everything {
-			return stack, report(finding.LoadBalancerReturned, other+" is to take its load balancer back, and cannot be built; the Gateway stays unchanged in AWS",
+			return stack, report(finding.LoadBalancerReturned, other+" cannot take its load balancer back until its errors are corrected; the Gateway stays unchanged in AWS",
 				"correct its objects as their events report, delete them, or restore the annotation of the Gateway")
 		}
 		return stack, report(finding.LoadBalancerReturned, other+" takes its load balancer back; the Gateway stays unchanged in AWS until then", "wait")
@@ -248,7 +248,7 @@ func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.
 		if stack.Adopts != nil && !stack.DryRun && HasTagsOfStack(stack.ID, have.LiveLoadBalancer(model.LoadBalancerID)) && !hasResourceOf(rel.Other, have) {
 			return stack, finding.List{{
 				Object: stack.Adopts.At.Object, Field: stack.Adopts.At.Field, Reason: finding.LoadBalancerAdopted,
-				Message: "it has taken over the load balancer of " + other,
+				Message: "the Gateway has taken over the load balancer of " + other,
 				Fix:     "see fulcrum migrate status for the next step, or annotate the Gateway with " + naming.DryRunAnnotation + `: "true" to give it back`,
 			}}
 		}

@@ -58,7 +58,7 @@ func (rel Relation) AfterObservation(stack model.Stack, have observed.Stack) Rel
 // hasNameOf reports whether a load balancer has the name that the load balancer of a stack has. Names are unique in an
 // account and region.
 func hasNameOf(lb *observed.LoadBalancer, id model.StackID, stack model.Stack) bool {
-	name := naming.LoadBalancerName(lb.Tags[naming.ClusterTag], id, lb.Scheme)
+	name := naming.IngressLoadBalancerName(lb.Tags[naming.ClusterTag], id, lb.Scheme)
 	if stack.LoadBalancer != nil {
 		name = stack.LoadBalancer.Name
 	}

@@ -25,7 +25,7 @@ func TestAdoptionsWithoutTags(t *testing.T) {
 		return observed.LoadBalancer{ARN: name, Name: name, DNSName: name + ".elb", ResourceID: model.LoadBalancerID, Tags: tags}
 	}
 	taken, other := of("k8s-edge", naming.ResourceTags("rig", gateway, model.LoadBalancerID, nil)), of("k8s-mine", naming.ResourceTags("rig", from, model.LoadBalancerID, nil))
-	computed := of(naming.LoadBalancerName("rig", from, model.Internal), taken.Tags)
+	computed := of(naming.IngressLoadBalancerName("rig", from, model.Internal), taken.Tags)
 	computed.Scheme = model.Internal
 	for name, c := range map[string]struct {
 		lb                observed.LoadBalancer

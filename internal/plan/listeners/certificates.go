@@ -21,7 +21,7 @@ func (p *listenerPlanner) addCertificates(a plan.Address, after []plan.StepID) [
 	}
 	placed := slices.Collect(maps.Values(p.listener.Certs.ReplacedBy))
 	var steps []plan.StepID
-	for _, arn := range p.listener.Certs.Extra {
+	for _, arn := range p.listener.Certs.List {
 		if !slices.Contains(live, arn) && !slices.Contains(placed, arn) {
 			steps = append(steps, p.addCertificate("certificate", a, arn, "hosts of the listener need it", after))
 		}
@@ -32,7 +32,7 @@ func (p *listenerPlanner) addCertificates(a plan.Address, after []plan.StepID) [
 func (p *listenerPlanner) addCertificate(what string, a plan.Address, arn, why string, after []plan.StepID) plan.StepID {
 	return p.Add(plan.Step{
 		ID: plan.NewStepID(what, a, arn), Address: a, Verb: plan.Update, Do: plan.AddCertificate{Listener: a, ARN: arn},
-		Changes: []plan.Change{{Path: "certificates", To: arn}}, Why: why, After: after, Blames: p.certificateOwners(arn),
+		Changes: []plan.Change{{Path: "certificates", To: arn}}, Why: why, After: after, RequestedBy: p.certificateOwners(arn),
 	})
 }
 
@@ -47,14 +47,14 @@ func (p *listenerPlanner) removeCertificates(a plan.Address, after []plan.StepID
 		after = append(slices.Clone(after), modify)
 	}
 	for _, arn := range p.listener.Live.Certificates {
-		if !slices.Contains(p.listener.Certs.Extra, arn) {
+		if !slices.Contains(p.listener.Certs.List, arn) {
 			id := p.Add(plan.Step{
 				ID: plan.NewStepID("uncertificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
-				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.listener.Desired.Members,
+				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object requests the certificate any more", After: after, RequestedBy: p.listener.Desired.Members,
 			})
 			if next := p.listener.Certs.ReplacedBy[arn]; next != "" {
 				// This step and the refused step have different ids, so that the back-off of the refused step does not apply.
-				p.addCertificate("succeed", a, next, "a quota has no room for both; it replaces "+arn, []plan.StepID{id})
+				p.addCertificate("succeed", a, next, "the quota is reached; the certificate replaces "+arn, []plan.StepID{id})
 			}
 		}
 	}

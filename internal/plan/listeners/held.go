@@ -33,7 +33,7 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 		l.OmittedRules = append(l.OmittedRules, *p)
 		lr.Findings.Add(finding.Finding{
 			Object: p.Desired.Member, Field: p.Desired.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.Desired.Text(l.Desired.Port), in.Origin),
+			Message: fmt.Sprintf("%s is held; %s has the same conditions and gets these requests", p.Desired.Text(l.Desired.Port), in.Origin),
 			Fix:     "correct the rule as the other finding about it describes, or remove the rule",
 		})
 	}

@@ -75,7 +75,7 @@ func (p *listenerPlanner) changeProtocol(from string, settings plan.ListenerSett
 	return p.Add(plan.Step{
 		ID: plan.NewStepID("protocol", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
 		Changes: []plan.Change{{Path: "protocol", From: from, To: settings.Protocol}},
-		Why:     "the listener differs", Impact: plan.BriefImpact, After: slices.Clone(after), Blames: p.listener.Desired.Members,
+		Why:     "the listener differs", Impact: plan.BriefImpact, After: slices.Clone(after), RequestedBy: p.listener.Desired.Members,
 	})
 }
 
@@ -88,7 +88,7 @@ func (p *listenerPlanner) changeProtocolWhenReady(settings plan.ListenerSettings
 		ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Wait: wait,
 		Do:      plan.ModifyListener{Listener: a, Settings: settings.WithDefaultActions(p.listener.DefaultActions)},
 		Changes: append(changes, plan.Change{Path: "default", From: plan.ActionsText(p.listener.Live.Default), To: plan.ActionsText(p.listener.DefaultActions)}),
-		Why:     "the listener differs", Impact: plan.BriefImpact, Blames: p.listener.Desired.Members,
+		Why:     "the listener differs", Impact: plan.BriefImpact, RequestedBy: p.listener.Desired.Members,
 		After: append(slices.Clone(after), rules.TargetGroupSteps(p.listener.DefaultActions, p.targetGroupSteps)...),
 	})
 	p.RecordFreeingStep(p.listener.Live.Default, id)

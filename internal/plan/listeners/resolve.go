@@ -135,12 +135,12 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 // exist.
 func (lr *Resolver) reportMissingTargetGroups(actions []model.Action, of finding.Origin) bool {
 	missing := false
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		q := model.AskTargetGroup{Ref: cmp.Or(g.Group.Name, g.Group.ARN)}
 		if f := lr.ReadFault(q); f != nil {
 			if g.Group.Name != "" {
 				missing = true
-				lr.ReportUnavailable(*f, fmt.Sprintf("target group %q is not found, and the rule stays unchanged", q.Ref), finding.BlocksRule, of)
+				lr.ReportUnavailable(*f, fmt.Sprintf("target group %q cannot be looked up, and the rule stays unchanged", q.Ref), finding.BlocksRule, of)
 			}
 			continue
 		}
@@ -154,14 +154,14 @@ func (lr *Resolver) reportMissingTargetGroups(actions []model.Action, of finding
 			missing = true
 			lr.Findings.Add(finding.Finding{
 				Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
-				Message: fmt.Sprintf("target group %q does not exist; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+				Message: fmt.Sprintf("target group %q does not exist; the rule or default action that references it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
 				Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
 			})
 		case g.Group.ID == "" && lr.IsOwnedByOtherNamespace(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
 			missing = true
 			lr.Findings.Add(finding.Finding{
 				Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotOwned,
-				Message: fmt.Sprintf("target group %q belongs to another namespace; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+				Message: fmt.Sprintf("target group %q belongs to another namespace; the rule or default action that references it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
 				Fix:     "name a Service, or correct " + key, Blocks: finding.BlocksRule,
 			})
 		}

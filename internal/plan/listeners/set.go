@@ -113,7 +113,7 @@ func (s *Planner) Delete(l observed.Listener, after []plan.StepID) {
 	id := s.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteListener{ARN: l.ARN},
 		Changes: []plan.Change{{Path: "port", From: fmt.Sprint(l.Port)}},
-		Why:     s.main.ListenerDeletionReason(l.Port), Impact: plan.DeleteImpact, After: after, Blames: s.Members(),
+		Why:     s.main.ListenerDeletionReason(l.Port), Impact: plan.DeleteImpact, After: after, RequestedBy: s.Members(),
 	})
 	s.usage.RecordListenerDeletion(l, id)
 }

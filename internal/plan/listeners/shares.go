@@ -17,7 +17,7 @@ func (s *Planner) orderByShare(lb *resolved.LoadBalancer, from int) {
 		if _, creates := step.Do.(plan.CreateListener); !creates {
 			return nil
 		}
-		return draft.Namespaces(step.Blames)
+		return draft.Namespaces(step.RequestedBy)
 	})
 	s.OrderStepsByShare(certificateShares(lb), from, func(step plan.Step) []string {
 		do, adds := step.Do.(plan.AddCertificate)

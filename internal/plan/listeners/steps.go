@@ -26,7 +26,7 @@ func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
 		p.RecordFreeingStep(p.listener.Live.Default, p.Add(plan.Step{
 			ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: plan.LiveListenerSettings(p.listener.Live, to)},
 			Changes: []plan.Change{{Path: "default", From: plan.ActionsText(p.listener.Live.Default), To: plan.ActionsText(to)}},
-			Why:     "no object asks for the default action any more", After: after, Blames: p.Members(),
+			Why:     "no object requests the default action any more", After: after, RequestedBy: p.Members(),
 		}))
 	}
 	// The last rule is deleted first. Otherwise another foreign rule would get the requests of a rule that was already deleted.
@@ -36,7 +36,7 @@ func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
 		p.RuleOwners[r.ARN] = p.ActionOwners(r.Actions)
 		last = p.Add(plan.Step{
 			ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
-			Why: "no object asks for the rule any more", After: append(slices.Clone(after), last), Blames: p.Members(),
+			Why: "no object requests the rule any more", After: append(slices.Clone(after), last), RequestedBy: p.Members(),
 		})
 		p.RecordFreeingStep(r.Actions, last)
 	}
@@ -133,7 +133,7 @@ func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, g
 			return []plan.StepID{p.Add(plan.Step{
 				ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
 				Changes: []plan.Change{{Path: "default", From: plan.ActionsText([]model.Action{plan.HeldResponse}), To: plan.ActionsText(p.listener.DefaultActions)}},
-				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.defaultActionOwners(),
+				Why:     "all rules are in place", After: append(slices.Clone(after), made...), RequestedBy: p.defaultActionOwners(),
 			})}
 		}
 		if p.listener.Live == nil || p.listener.IsNetwork() {
@@ -152,13 +152,13 @@ func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, g
 func (p *listenerPlanner) createListener(settings plan.ListenerSettings, tags plan.Tags, after []plan.StepID) plan.StepID {
 	a, why := p.listener.Address(), "objects listen on this port"
 	if g := p.DesiredTargetGroups[p.listener.Desired.DefaultTargetGroupID()]; g != nil && g.Type == model.ALBTargets {
-		why = fmt.Sprintf("it forwards to port %d", g.Port)
+		why = fmt.Sprintf("the listener forwards to port %d of the ALB", g.Port)
 	}
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 		Do:  plan.CreateListener{LoadBalancer: p.listener.LB.Address(), Settings: settings, Tags: p.RuleTags(tags)},
-		Why: why, Blames: p.listener.Desired.Members,
-		After: slices.Concat(after, []plan.StepID{p.portSteps[p.listener.Desired.Port]}, p.HolderStepsOf(p.listener.Desired.Members)),
+		Why: why, RequestedBy: p.listener.Desired.Members,
+		After: slices.Concat(after, []plan.StepID{p.portSteps[p.listener.Desired.Port]}, p.AnyFinalizerStepsOf(p.listener.Desired.Members)),
 	})
 	p.PlanAttributes(a, "", p.listener.Attributes(), nil, false, []plan.StepID{id}, p.listener.Desired.Members)
 	return id
@@ -234,7 +234,7 @@ func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after [
 		}
 		id := p.Add(plan.Step{
 			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Impact: impact, Blames: blames, NeedsExtraQuota: wait.For != "",
+			Changes: changes, Why: "the listener differs", Impact: impact, RequestedBy: blames, NeedsExtraQuota: wait.For != "",
 			After: append(slices.Clone(after), rules.TargetGroupSteps(settings.Default, p.targetGroupSteps)...),
 		})
 		if slices.ContainsFunc(changes, func(c plan.Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {
@@ -247,7 +247,7 @@ func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after [
 		id := p.Add(plan.Step{
 			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: wait,
 			Do:  plan.ModifyListener{Listener: a, Settings: settings.WithDefaultActions(p.listener.DefaultActions)},
-			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.defaultActionOwners(),
+			Why: "traffic moves when the new targets are healthy", After: steps, RequestedBy: p.defaultActionOwners(),
 		})
 		p.RecordFreeingStep(live.Default, id)
 		steps = append(steps, id)

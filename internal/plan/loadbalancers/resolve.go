@@ -45,7 +45,7 @@ func (r *resolver) resolveSubnets() {
 	q := w.SubnetQuestion()
 	if f := r.ReadFault(q); f != nil {
 		r.keepSubnets(live)
-		r.reportUnavailablePart(*f, "subnets", of)
+		r.reportUnavailableSetting(*f, "subnets", of)
 		return
 	}
 	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
@@ -56,12 +56,12 @@ func (r *resolver) resolveSubnets() {
 	r.lb.Subnets, r.lb.SubnetChoices.Refusals = chosen.IDs, chosen.Refusals
 	if fault != nil {
 		r.keepSubnets(live)
-		r.reportUnsuitablePart(*fault, "subnets")
+		r.reportUnsuitableSetting(*fault, "subnets")
 	}
 }
 
 func (r *resolver) keepSubnets(live []string) {
-	r.lb.Subnets, r.lb.SubnetChoices.AreLive = live, len(live) > 0
+	r.lb.Subnets, r.lb.SubnetChoices.AreKept = live, len(live) > 0
 }
 
 // subnetsOrigin returns the origin of the choice of subnets: the object that names the subnets, or else the object that
@@ -79,10 +79,10 @@ func (r *resolver) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: r.Want.Members[0].Ref}
 }
 
-// reportUnsuitablePart reports finding f about a desired setting that cannot be used. part is the name of the setting in
+// reportUnsuitableSetting reports finding f about a desired setting that cannot be used. part is the name of the setting in
 // messages. If the load balancer does not exist yet, its creation is held. For a frontend NLB, the finding blocks nothing
 // else.
-func (r *resolver) reportUnsuitablePart(f finding.Finding, part string) {
+func (r *resolver) reportUnsuitableSetting(f finding.Finding, part string) {
 	if r.lb.IsFrontend() {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		if r.lb.Live == nil {
@@ -97,9 +97,9 @@ func (r *resolver) reportUnsuitablePart(f finding.Finding, part string) {
 	}
 }
 
-// reportUnavailablePart reports that fact f, which a setting depends on, is unavailable. part is the name of the setting in
+// reportUnavailableSetting reports that fact f, which a setting depends on, is unavailable. part is the name of the setting in
 // messages. An existing load balancer keeps the setting; the creation of a missing one is held.
-func (r *resolver) reportUnavailablePart(f observed.Fault, part string, of finding.Origin) {
+func (r *resolver) reportUnavailableSetting(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is created"
 	if r.lb.IsFrontend() {
 		what, reach, made = "the frontend NLB", finding.BlocksNothing, "the frontend NLB is not created"
@@ -155,10 +155,10 @@ func (r *resolver) resolveSecurityGroups() {
 			if !ok {
 				missing = c.Refs
 			}
-			r.reportUnsuitablePart(finding.Finding{
+			r.reportUnsuitableSetting(finding.Finding{
 				Object: r.EventObject(c.Of.Object), Field: c.Of.Field, Reason: finding.SecurityGroupNotFound,
-				Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
-				Fix:     "correct the id or name, or create the group", Blocks: finding.BlocksStack,
+				Message: fmt.Sprintf("no security group in the VPC has the ID or Name tag %s", strings.Join(missing, ", ")),
+				Fix:     "correct the ID or name, or create the security group", Blocks: finding.BlocksStack,
 			}, "security groups")
 			r.keepSecurityGroups()
 			return
@@ -181,7 +181,7 @@ func (r *resolver) keepUnavailableSecurityGroups(f observed.Fault, of finding.Or
 	if r.lb.IsFrontend() {
 		part = "security groups"
 	}
-	r.reportUnavailablePart(f, part, of)
+	r.reportUnavailableSetting(f, part, of)
 	r.keepSecurityGroups()
 }
 

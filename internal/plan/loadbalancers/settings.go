@@ -53,7 +53,7 @@ func (p *Planner) changeSecurityGroups(lb *resolved.LoadBalancer, after []plan.S
 	}
 	p.Add(plan.Step{
 		ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update, Do: do, Changes: changes,
-		Why: lb.OriginText("securityGroups"), After: after, Impact: plan.BriefImpact, Blames: p.Members(),
+		Why: lb.OriginText("securityGroups"), After: after, Impact: plan.BriefImpact, RequestedBy: p.Members(),
 	})
 }
 
@@ -82,9 +82,9 @@ func (p *Planner) deletionSteps() []plan.StepID {
 	return out
 }
 
-// settingOwner returns the member that sets the field of a load balancer, or all members if a class or a controller default
+// fieldOwners returns the member that sets the field of a load balancer, or all members if a class or a controller default
 // sets it. field is a key of model.LoadBalancer.Origins.
-func (p *Planner) settingOwner(lb *resolved.LoadBalancer, field string) []finding.Ref {
+func (p *Planner) fieldOwners(lb *resolved.LoadBalancer, field string) []finding.Ref {
 	for _, m := range p.Want.Members {
 		if m.Ref == lb.Desired.Origins[field].Object {
 			return []finding.Ref{m.Ref}
@@ -100,7 +100,7 @@ func (p *Planner) setIPAMPool(lb *resolved.LoadBalancer, pool string, after []pl
 		ID: plan.NewStepID("ipam-pool", a, pool), Address: a, Verb: plan.Update,
 		Do:      plan.SetIPAMPool{LoadBalancer: a, Pool: pool},
 		Changes: []plan.Change{{Path: "ipamPool", From: lb.Live.IPAMPool, To: pool}},
-		Why:     lb.OriginText("ipamPool"), After: after, Blames: p.settingOwner(lb, "ipamPool"),
+		Why:     lb.OriginText("ipamPool"), After: after, RequestedBy: p.fieldOwners(lb, "ipamPool"),
 	})
 }
 
@@ -127,7 +127,7 @@ func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 	s := plan.Step{
 		ID: plan.NewStepID("capacity", a), Address: a, Verb: plan.Update,
 		Do:  plan.SetCapacity{LoadBalancer: a, Units: *want},
-		Why: lb.OriginText("capacity"), After: after, Blames: p.Members(),
+		Why: lb.OriginText("capacity"), After: after, RequestedBy: p.Members(),
 	}
 	if live == nil || live.State == observed.LoadBalancerProvisioning {
 		s.Wait = p.NewWait("active", "the load balancer to be active", durations.LongestWait)

@@ -39,10 +39,10 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 			ID: plan.NewStepID("address-type", a), Address: a, Verb: plan.Update,
 			Do:      plan.SetAddressType{LoadBalancer: a, Type: want.AddressType},
 			Changes: []plan.Change{addressTypeChange(lb)},
-			Why:     lb.OriginText("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: p.settingOwner(lb, "addressType"),
+			Why:     lb.OriginText("addressType"), After: append(slices.Clone(after), pool, subnets), RequestedBy: p.fieldOwners(lb, "addressType"),
 		})
 	}
-	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, p.settingOwners(want.AttributesOf), want.AttributesOf...)
+	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, p.originMembers(want.AttributesOf), want.AttributesOf...)
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
 		p.setIPAMPool(lb, want.IPAMPool, after)
 	}
@@ -65,7 +65,7 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 	}
 	tags := p.Tags(lb.ID, want.Tags)
 	if old := lb.ShownPrevious(p.Have); old != nil {
-		why, impact = fmt.Sprintf("it takes the place of %s, whose %s cannot be changed", old.Name, lb.ImmutableDifference(old)), plan.ReplaceImpact
+		why, impact = fmt.Sprintf("replaces %s, whose %s cannot be changed", old.Name, lb.ImmutableDifference(old)), plan.ReplaceImpact
 		tags[naming.SuccessorTag], replaced = old.Name, old.Name
 		draft.TrimTags(tags)
 	}
@@ -75,26 +75,26 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 			Type: want.Type, Name: lb.FreeName(p.Have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.SubnetMappings(),
 			SecurityGroups: lb.SecurityGroups, SourceNAT: want.SourceNAT, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
 		},
-		Why: why, After: append(slices.Clone(after), p.deletionSteps()...), Impact: impact, Blames: p.Members(), NameOrigin: want.Origins["name"], ReplacedLoadBalancer: replaced,
+		Why: why, After: append(slices.Clone(after), p.deletionSteps()...), Impact: impact, RequestedBy: p.Members(), NameOrigin: want.Origins["name"], ReplacedLoadBalancer: replaced,
 	})
 	if len(lb.SecurityGroups) > 0 && want.PrivateLinkRules == equal.SettingOff {
 		// By default, AWS applies the rules of the security groups to traffic through PrivateLink.
 		p.Add(plan.Step{
 			ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update,
 			Do:      plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.SecurityGroups, PrivateLinkRules: equal.SettingOff},
-			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.SettingOff}}, Why: lb.OriginText("privateLinkRules"), After: []plan.StepID{id}, Blames: p.Members(),
+			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.SettingOff}}, Why: lb.OriginText("privateLinkRules"), After: []plan.StepID{id}, RequestedBy: p.Members(),
 		})
 	}
-	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.settingOwners(want.AttributesOf))
+	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.originMembers(want.AttributesOf))
 	if want.Capacity != nil && *want.Capacity > 0 {
 		p.planCapacity(lb, []plan.StepID{id})
 	}
 	return []plan.StepID{id}
 }
 
-// settingOwners returns the members among the origins of a setting. It returns all members if the origins include no member,
+// originMembers returns the members among the origins of a setting. It returns all members if the origins include no member,
 // or if they include a class.
-func (p *Planner) settingOwners(of []finding.Origin) []finding.Ref {
+func (p *Planner) originMembers(of []finding.Origin) []finding.Ref {
 	var out []finding.Ref
 	for _, m := range p.Members() {
 		if slices.ContainsFunc(of, func(o finding.Origin) bool { return o.Object == m }) {
@@ -119,14 +119,14 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 			if p.IsFrontendHeld() {
 				continue
 			}
-			why := "no member asks for a frontend NLB any more"
+			why := "no member requests a frontend NLB any more"
 			if p.Want.FrontendNLB != nil {
-				why = "the network load balancer has to be replaced, because its scheme cannot be changed"
+				why = "the frontend NLB has to be replaced, because AWS cannot change its scheme"
 			}
 			out = append(out, p.Delete(lb, "", why, after))
 			continue
 		}
-		free := append(slices.Clone(after), p.albTargets.DetachFromAllTargetGroups(lb.ARN, after)...)
+		free := append(slices.Clone(after), p.albTargets.DeregisterFromAllTargetGroups(lb.ARN, after)...)
 		out = append(out, p.Delete(lb, "", why, free))
 	}
 	return out
@@ -139,7 +139,7 @@ func (p *Planner) Delete(lb observed.LoadBalancer, replaced, why string, after [
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: lb.ARN},
 		Changes: []plan.Change{{Path: "name", From: lb.Name}},
-		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(), Wait: p.noEndpointWait(lb), ReplacedLoadBalancer: replaced,
+		Why:     why, After: after, Impact: plan.DeleteImpact, RequestedBy: p.Members(), Wait: p.noEndpointWait(lb), ReplacedLoadBalancer: replaced,
 	})
 	for _, l := range lb.Listeners {
 		p.usage.RecordListenerDeletion(l, id)

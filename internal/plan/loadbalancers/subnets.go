@@ -35,7 +35,7 @@ func (p *Planner) changeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) 
 	}
 	return p.Add(plan.Step{
 		ID: plan.NewStepID("subnets", a), Address: a, Verb: plan.Update, Do: do, Changes: changes,
-		Why: lb.OriginText(field), After: after, Impact: plan.BriefImpact, Blames: p.Members(),
+		Why: lb.OriginText(field), After: after, Impact: plan.BriefImpact, RequestedBy: p.Members(),
 	}), typed
 }
 
@@ -103,7 +103,7 @@ func (r *resolver) assignAddresses(field string, addresses []string, ranges func
 			return out[s.ID] == "" && network.IsInRanges(plain, ranges(s))
 		})
 		if at < 0 {
-			r.reportUnsuitableAddresses(field, addressNoun(field)+" \""+address+"\" is in none of the subnets "+strings.Join(r.lb.Subnets, ", ")+", or in one that has another")
+			r.reportUnsuitableAddresses(field, addressNoun(field)+" \""+address+"\" is in none of the subnets "+strings.Join(r.lb.Subnets, ", ")+", or its subnet already has another address")
 			return nil
 		}
 		out[subnets[at].ID] = address
@@ -131,11 +131,11 @@ func addressNoun(field string) string {
 func (r *resolver) reportUnsuitableAddresses(field, message string) {
 	of := r.lb.Desired.Origins[field]
 	if r.lb.Live != nil {
-		message += "; the load balancer keeps the addresses that it has"
+		message += "; the load balancer keeps its current addresses"
 	} else {
 		message += "; no load balancer is created"
 	}
-	r.reportUnsuitablePart(finding.Finding{
+	r.reportUnsuitableSetting(finding.Finding{
 		Object: r.EventObject(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
 		Message: message, Fix: "set one address for each subnet",
 	}, "addresses")

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ClusterTag is the prefix of the tag key that assigns a subnet or a security group to a cluster. The name of the cluster
+// ClusterTagPrefix is the prefix of the tag key that assigns a subnet or a security group to a cluster. The name of the cluster
 // follows the prefix.
-const ClusterTag = "kubernetes.io/cluster/"
+const ClusterTagPrefix = "kubernetes.io/cluster/"
 
 // OtherClusterNames returns the cluster names in the tags of subnets, sorted; nil if name is among them. The result helps to
 // find a wrong --cluster-name. With a wrong name, the controller finds neither load balancers nor subnets, and reports no
@@ -20,7 +20,7 @@ func OtherClusterNames(name string, answers map[string]observed.SubnetAnswer) []
 	for _, a := range answers {
 		for _, s := range a.Candidates {
 			for key := range s.Tags {
-				cluster, ok := strings.CutPrefix(key, ClusterTag)
+				cluster, ok := strings.CutPrefix(key, ClusterTagPrefix)
 				if ok && cluster == name {
 					return nil
 				}

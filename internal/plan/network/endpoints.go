@@ -92,7 +92,7 @@ func ChooseSecurityGroup(cluster, eni string, groups []ENISecurityGroup, extra m
 	if len(groups) == 1 {
 		return groups[0].ID, nil
 	}
-	key := ClusterTag + cluster
+	key := ClusterTagPrefix + cluster
 	var fit []string
 	for _, g := range groups {
 		_, ours := g.Tags[key]
@@ -112,6 +112,6 @@ func ChooseSecurityGroup(cluster, eni string, groups []ENISecurityGroup, extra m
 	for _, k := range slices.Sorted(maps.Keys(extra)) {
 		tags = append(tags, k+"="+extra[k])
 	}
-	return "", fmt.Errorf("exactly one security group of network interface %s of cluster %s has to be tagged with %s, and %d are: [%s]",
+	return "", fmt.Errorf("exactly one security group of network interface %s of cluster %s must be tagged with %s, but %d are: [%s]",
 		eni, cluster, strings.Join(tags, ", "), len(fit), strings.Join(fit, ", "))
 }

@@ -34,8 +34,8 @@ func containsIPv6(addresses []string, ip string) bool {
 	})
 }
 
-// ENIOf returns the ENI that carries an address; false if none does.
-func ENIOf(ip string, enis []ENI) (ENI, bool) {
+// ENIWithAddress returns the ENI that carries an address; false if none does.
+func ENIWithAddress(ip string, enis []ENI) (ENI, bool) {
 	for _, i := range enis {
 		if i.HasAddress(ip) {
 			return i, true

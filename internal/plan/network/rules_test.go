@@ -37,15 +37,15 @@ func TestDiffRules(t *testing.T) {
 		want, have        []model.IngressRule
 		authorize, revoke []model.IngressRule
 	}{
-		{"descriptions play no part", []model.IngressRule{tcpRule(80, 80, "sg-b")}, []model.IngressRule{withDescription(tcpRule(80, 80, "sg-b"), "mine")}, nil, nil},
+		{"descriptions are ignored", []model.IngressRule{tcpRule(80, 80, "sg-b")}, []model.IngressRule{withDescription(tcpRule(80, 80, "sg-b"), "mine")}, nil, nil},
 		{"host bits and case of ranges", []model.IngressRule{tcpRule(80, 80, "10.0.0.1/8"), tcpRule(80, 80, "2001:DB8::/32")}, []model.IngressRule{tcpRule(80, 80, "10.0.0.0/8"), tcpRule(80, 80, "2001:db8::/32")}, nil, nil},
 		{"protocols by number", []model.IngressRule{tcpRule(80, 80, "sg-b")}, []model.IngressRule{inboundRule("6", 80, 80, "sg-b")}, nil, nil},
 		{
-			"a foreign rule goes", []model.IngressRule{tcpRule(443, 443, "0.0.0.0/0")}, []model.IngressRule{tcpRule(22, 22, "0.0.0.0/0")},
+			"an undesired rule is removed", []model.IngressRule{tcpRule(443, 443, "0.0.0.0/0")}, []model.IngressRule{tcpRule(22, 22, "0.0.0.0/0")},
 			[]model.IngressRule{tcpRule(443, 443, "0.0.0.0/0")}, []model.IngressRule{tcpRule(22, 22, "0.0.0.0/0")},
 		},
 		{
-			"order of sending, without repeats",
+			"results are sorted, without duplicates",
 			[]model.IngressRule{tcpRule(80, 80, "sg-a"), tcpRule(443, 443, "pl-1"), tcpRule(443, 443, "::/0"), tcpRule(443, 443, "0.0.0.0/0"), tcpRule(80, 80, "sg-a")}, nil,
 			[]model.IngressRule{tcpRule(443, 443, "0.0.0.0/0"), tcpRule(443, 443, "::/0"), tcpRule(443, 443, "pl-1"), tcpRule(80, 80, "sg-a")}, nil,
 		},
@@ -77,9 +77,9 @@ func TestDiffEndpointRules(t *testing.T) {
 		{"there already", rules{ours}, rules{ours}, true, nil, nil},
 		{"exists, made by another owner", rules{ours}, rules{mine}, true, nil, nil},
 		{"another user's rule stays", nil, rules{mine}, true, nil, rules{}},
-		{"ours goes", nil, rules{ours}, true, nil, rules{ours}},
+		{"an undesired rule of the controller is removed", nil, rules{ours}, true, nil, rules{ours}},
 		{"wider", rules{wide}, rules{ours}, true, rules{wide}, rules{ours}},
-		{"nothing is removed on an incomplete view", rules{wide}, rules{ours}, false, rules{wide}, nil},
+		{"no rule is removed if want is incomplete", rules{wide}, rules{ours}, false, rules{wide}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,13 +170,13 @@ func TestChooseSecurityGroup(t *testing.T) {
 	}
 }
 
-func TestENIOf(t *testing.T) {
+func TestENIWithAddress(t *testing.T) {
 	all := []network.ENI{
 		{ID: "eni-0", Addresses: []string{"10.0.0.1", "2001:db8:0::1"}},
 		{ID: "eni-1", DeviceIndex: 1, Prefixes: []string{"10.0.1.0/28", "2001:db8:1::/80"}},
 	}
 	for ip, want := range map[string]string{"10.0.0.1": "eni-0", "2001:db8::1": "eni-0", "10.0.1.5": "eni-1", "2001:db8:1::9": "eni-1", "10.0.2.1": ""} {
-		if got, ok := network.ENIOf(ip, all); got.ID != want || ok != (want != "") {
+		if got, ok := network.ENIWithAddress(ip, all); got.ID != want || ok != (want != "") {
 			t.Errorf("%s: %s, %v", ip, got.ID, ok)
 		}
 	}

@@ -33,9 +33,9 @@ type SubnetRequest struct {
 	EventObject finding.Ref
 }
 
-// Subnets has the IDs of the chosen subnets, and the reasons why other candidates were refused. IDs are in the order of the
+// ChosenSubnets has the IDs of the chosen subnets, and the reasons why other candidates were refused. IDs are in the order of the
 // references if the members name the subnets, and ascending otherwise.
-type Subnets struct {
+type ChosenSubnets struct {
 	IDs      []string
 	Refusals []Refusal
 }
@@ -45,7 +45,7 @@ type Refusal struct{ ID, Why string }
 
 // ChooseSubnets chooses the subnets of a load balancer among the candidates. If no usable subnets can be chosen, it returns
 // a finding that blocks the stack, in addition to the refusals.
-func ChooseSubnets(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
+func ChooseSubnets(r SubnetRequest, a observed.SubnetAnswer) (ChosenSubnets, *finding.Finding) {
 	if c, ok := r.Choice.(model.SubnetsNamed); ok {
 		return chooseNamedSubnets(r, c, a)
 	}
@@ -53,8 +53,8 @@ func ChooseSubnets(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.
 }
 
 // chooseOnePerZone chooses one suitable subnet in each zone: one that is tagged for this cluster, or else the first by ID.
-func chooseOnePerZone(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
-	var out Subnets
+func chooseOnePerZone(r SubnetRequest, a observed.SubnetAnswer) (ChosenSubnets, *finding.Finding) {
+	var out ChosenSubnets
 	var count refusalCounts
 	best := map[string]observed.Subnet{}
 	candidates := slices.Clone(a.Candidates)
@@ -110,7 +110,7 @@ func refusalsText(all []Refusal) string {
 
 // tagRank is a sort key: subnets that are tagged for this cluster come before other subnets.
 func (r SubnetRequest) tagRank(s observed.Subnet) int {
-	if _, ours := s.Tags[ClusterTag+r.Cluster]; ours {
+	if _, ours := s.Tags[ClusterTagPrefix+r.Cluster]; ours {
 		return 0
 	}
 	return 1
@@ -122,7 +122,7 @@ type refusalCounts struct{ otherCluster, fewIPs, noIPv6 int }
 // refusalReason returns the first reason against a candidate subnet, and counts it; empty if there is none.
 func (r SubnetRequest) refusalReason(s observed.Subnet, count *refusalCounts) string {
 	switch {
-	case r.ClusterTagCheck && r.isOfOtherClusters(s):
+	case r.ClusterTagCheck && r.isTaggedForOtherClusters(s):
 		count.otherCluster++
 		return "it is tagged for other clusters only"
 	case s.FreeIPs < minFreeIPs && !slices.Contains(r.Live, s.ID):
@@ -135,13 +135,13 @@ func (r SubnetRequest) refusalReason(s observed.Subnet, count *refusalCounts) st
 	return ""
 }
 
-// isOfOtherClusters reports whether a subnet is tagged for other clusters but not for this cluster.
-func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
+// isTaggedForOtherClusters reports whether a subnet is tagged for other clusters but not for this cluster.
+func (r SubnetRequest) isTaggedForOtherClusters(s observed.Subnet) bool {
 	if r.tagRank(s) == 0 {
 		return false
 	}
 	for key := range s.Tags {
-		if strings.HasPrefix(key, strings.TrimSuffix(ClusterTag, "/")) {
+		if strings.HasPrefix(key, strings.TrimSuffix(ClusterTagPrefix, "/")) {
 			return true
 		}
 	}
@@ -174,11 +174,11 @@ func (r SubnetRequest) noSubnetsFix() string {
 	if _, ok := r.Choice.(model.SubnetsTagged); ok {
 		return "add these tags to suitable subnets, or correct the tags"
 	}
-	return fmt.Sprintf("tag suitable subnets with %s=1, or name them", RoleTag(r.Scheme))
+	return fmt.Sprintf("tag suitable subnets with %s=1, or name them", SubnetRoleTag(r.Scheme))
 }
 
-// RoleTag returns the key of the tag by which subnets for load balancers of a scheme are discovered.
-func RoleTag(s model.Scheme) string {
+// SubnetRoleTag returns the key of the tag by which subnets for load balancers of a scheme are discovered.
+func SubnetRoleTag(s model.Scheme) string {
 	if s == model.InternetFacing {
 		return naming.SubnetRolePublic
 	}

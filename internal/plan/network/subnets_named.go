@@ -16,7 +16,7 @@ func IsSubnetID(ref string) bool { return strings.HasPrefix(ref, "subnet-") }
 
 // chooseNamedSubnets returns the subnets that c names, in the order of the references. If several subnets have the same Name
 // tag, each repetition of the name selects the next of these subnets, by ID.
-func chooseNamedSubnets(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
+func chooseNamedSubnets(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer) (ChosenSubnets, *finding.Finding) {
 	byID := map[string]observed.Subnet{}
 	byName := map[string][]observed.Subnet{}
 	candidates := slices.Clone(a.Candidates)
@@ -56,32 +56,32 @@ func chooseNamedSubnets(r SubnetRequest, c model.SubnetsNamed, a observed.Subnet
 	}
 	switch {
 	case len(missing) > 0:
-		return Subnets{}, r.subnetFinding(finding.SubnetsNotFound, "there is no subnet "+strings.Join(missing, ", "), "correct the id or name")
+		return ChosenSubnets{}, r.subnetFinding(finding.SubnetsNotFound, "there is no subnet "+strings.Join(missing, ", "), "correct the id or name")
 	case len(repeated) > 0:
-		return Subnets{}, r.subnetFinding(finding.SubnetsUnsuitable,
+		return ChosenSubnets{}, r.subnetFinding(finding.SubnetsUnsuitable,
 			"a subnet is named more often than there are subnets of that ID or name: "+strings.Join(repeated, ", "), "name each subnet once")
 	case len(chosen) == 0:
-		return Subnets{}, r.subnetFinding(finding.SubnetsNotFound, "the list of subnets is empty", "name at least one subnet")
+		return ChosenSubnets{}, r.subnetFinding(finding.SubnetsNotFound, "the list of subnets is empty", "name at least one subnet")
 	}
 	zones := map[string]string{}
 	for _, s := range chosen {
 		if other, taken := zones[s.Zone]; taken {
-			return Subnets{}, r.subnetFinding(finding.SubnetsUnsuitable,
+			return ChosenSubnets{}, r.subnetFinding(finding.SubnetsUnsuitable,
 				fmt.Sprintf("subnets %s and %s are both in zone %s", other, s.ID, s.Zone), "name one subnet per zone")
 		}
 		zones[s.Zone] = s.ID
 	}
 	if f := r.checkZones(chosen); f != nil {
-		return Subnets{}, f
+		return ChosenSubnets{}, f
 	}
 	if r.AddressType.HasIPv6() {
 		for _, s := range chosen {
 			if len(s.IPv6CIDRs) == 0 {
-				return Subnets{}, r.subnetFinding(finding.SubnetsUnsuitable,
+				return ChosenSubnets{}, r.subnetFinding(finding.SubnetsUnsuitable,
 					fmt.Sprintf("subnet %s has no IPv6 range, which address type %s needs", s.ID, r.AddressType),
 					"give the subnet an IPv6 range, or use address type ipv4")
 			}
 		}
 	}
-	return Subnets{IDs: subnetIDs(chosen)}, nil
+	return ChosenSubnets{IDs: subnetIDs(chosen)}, nil
 }

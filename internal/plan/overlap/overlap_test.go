@@ -150,7 +150,7 @@ func TestIndexFindsAllOverlappingRules(t *testing.T) {
 	})
 }
 
-func TestIndexWithoutChecksLeftFindsAtLeastAllOverlaps(t *testing.T) {
+func TestIndexFindsOverlapsWithoutRemainingChecks(t *testing.T) {
 	shapes := []*Shape{ShapeOf(pathConditions("/a*")), ShapeOf(pathConditions("/b*"))}
 	x := NewIndex([]int32{0, 1}, func(n int32) *Shape { return shapes[n] })
 	x.remainingChecks = 0

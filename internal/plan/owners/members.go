@@ -139,7 +139,7 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 		}
 		taken[r.ARN] = true
 		if rt.Want.ID.Kind.IsGateway() {
-			at = max(at, indexBehindSpecificRules(l.Rules, r))
+			at = max(at, indexAfterSpecificRules(l.Rules, r))
 		}
 		if n := at - (len(l.Rules) - len(rest)); n > 0 {
 			rules, rest = append(rules, rest[:n]...), rest[n:]
@@ -152,10 +152,10 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	l.Rules = append(rules, rest...)
 }
 
-// indexBehindSpecificRules returns the index after the last of the desired rules that has a hostname which r matches as
+// indexAfterSpecificRules returns the index after the last of the desired rules that has a hostname which r matches as
 // well, by a wildcard or because r has no hosts. Requests for such a hostname belong to the most specific Gateway listener,
 // which may not admit the owner of r.
-func indexBehindSpecificRules(rules []resolved.Rule, r *observed.Rule) int {
+func indexAfterSpecificRules(rules []resolved.Rule, r *observed.Rule) int {
 	mine := model.Rule{Conditions: r.Conditions}.Hosts()
 	for i := len(rules) - 1; i >= 0; i-- {
 		for _, host := range rules[i].Desired.Hosts() {

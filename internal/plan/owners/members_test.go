@@ -20,10 +20,10 @@ func forwardAction(arn string) model.Action {
 	return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}
 }
 
-// TestOnlyOwnRulesOfAHeldMemberAreKept checks that an existing rule is retained for a held member only if the rule belongs
+// TestHeldMemberKeepsOnlyItsRules checks that an existing rule is retained for a held member only if the rule belongs
 // to that member. It is not retained if another namespace owns the host, if an accepted member or another rule uses it, or
 // if it forwards to a target group that was created for another object.
-func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
+func TestHeldMemberKeepsOnlyItsRules(t *testing.T) {
 	answer := model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "ok"}
 	all := model.HeldMember{Member: webIngress, All: true}
 	does := func(actions ...model.Action) model.HeldMember {
@@ -37,21 +37,21 @@ func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 		taken    bool // whether another rule already uses the existing rule
 		stays    bool
 	}{
-		"one with its tag":                              {live: forwardAction("own"), held: all, stays: true},
-		"one with the tag of another":                   {live: forwardAction("of another"), held: all},
-		"one of a namespace that begins with its":       {live: forwardAction("of shopping"), held: all},
-		"a host of another namespace":                   {live: forwardAction("own"), held: all, foreign: []string{"a.example.com"}},
-		"a host within a wildcard of another":           {live: forwardAction("own"), held: all, foreign: []string{"*.example.com"}},
-		"another host of another namespace":             {live: forwardAction("own"), held: all, foreign: []string{"b.example.com"}, stays: true},
-		"what an accepted member asks for":              {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("a.example.com", answer)}},
-		"an accepted rule for another host":             {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("b.example.com", answer)}, stays: true},
-		"what is spoken for":                            {live: forwardAction("own"), held: all, taken: true},
-		"what it translates to":                         {live: answer, held: does(answer), stays: true},
-		"another answer than it translates to":          {live: model.FixedResponse{Status: "404"}, held: does(answer)},
-		"what it translates to, for a host of another":  {live: answer, held: does(answer), foreign: []string{"a.example.com"}},
-		"a target group by ARN that no member here has": {live: forwardAction("elsewhere"), held: does(forwardAction("elsewhere")), stays: true},
-		"one by ARN that is another's":                  {live: forwardAction("of another"), held: does(forwardAction("of another"))},
-		"one by ARN of a namespace that begins so":      {live: forwardAction("of shopping"), held: does(forwardAction("of shopping"))},
+		"target group of the member":                              {live: forwardAction("own"), held: all, stays: true},
+		"target group of another object":                          {live: forwardAction("of another"), held: all},
+		"target group of a namespace with the same prefix":        {live: forwardAction("of shopping"), held: all},
+		"a host of another namespace":                             {live: forwardAction("own"), held: all, foreign: []string{"a.example.com"}},
+		"a host within a wildcard of another":                     {live: forwardAction("own"), held: all, foreign: []string{"*.example.com"}},
+		"another host of another namespace":                       {live: forwardAction("own"), held: all, foreign: []string{"b.example.com"}, stays: true},
+		"host of a rule of an accepted member":                    {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("a.example.com", answer)}},
+		"an accepted rule for another host":                       {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("b.example.com", answer)}, stays: true},
+		"rule is used for another rule":                           {live: forwardAction("own"), held: all, taken: true},
+		"same action as the rule of the member":                   {live: answer, held: does(answer), stays: true},
+		"different action than the rule of the member":            {live: model.FixedResponse{Status: "404"}, held: does(answer)},
+		"same action, for a host of another namespace":            {live: answer, held: does(answer), foreign: []string{"a.example.com"}},
+		"target group by ARN that belongs to no member":           {live: forwardAction("elsewhere"), held: does(forwardAction("elsewhere")), stays: true},
+		"target group by ARN of another object":                   {live: forwardAction("of another"), held: does(forwardAction("of another"))},
+		"target group by ARN of a namespace with the same prefix": {live: forwardAction("of shopping"), held: does(forwardAction("of shopping"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.held.ForeignHosts = c.foreign
@@ -69,7 +69,7 @@ func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 			}
 			NewRetention(NewTargetGroups(d), ConditionKeys{}).RetainRules(l, map[string]bool{"rule": c.taken})
 			if stays := len(l.Rules) > len(c.accepted); stays != c.stays {
-				t.Errorf("it stays: %t, want %t", stays, c.stays)
+				t.Errorf("rule is retained: %t, want %t", stays, c.stays)
 			}
 		})
 	}

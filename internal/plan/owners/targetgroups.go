@@ -53,7 +53,7 @@ func (tg *TargetGroups) TargetGroupARN(r model.GroupRef) string {
 // WithTargetGroupARNs returns the actions with ARNs in place of names of target groups, because the engine, which carries
 // out the steps, cannot look up names. A name without a known ARN is not replaced.
 func (tg *TargetGroups) WithTargetGroupARNs(actions []model.Action) []model.Action {
-	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
+	return model.WithReplacedTargetGroups(actions, func(g model.GroupRef) model.GroupRef {
 		if arn := tg.TargetGroupARN(g); g.Name != "" && arn != "" {
 			return model.GroupRef{ARN: arn}
 		}
@@ -98,7 +98,7 @@ func membersByID(id string, members map[string]finding.Ref) (out []finding.Ref) 
 // owners of a target group are not known.
 func (tg *TargetGroups) ActionOwners(actions []model.Action) []finding.Ref {
 	var out []finding.Ref
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		of := tg.TargetGroupOwners(g.Group.ARN)
 		if len(of) == 0 {
 			return nil
@@ -141,7 +141,7 @@ func (tg *TargetGroups) ActionOwnersByID(actions []model.Action, others ...findi
 // does not belong to the stack.
 func (tg *TargetGroups) TargetGroupIDs(actions []model.Action) []string {
 	var out []string
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		out = append(out, tg.LiveTargetGroupIDs[g.Group.ARN])
 	}
 	return out
@@ -167,9 +167,9 @@ func (tg *TargetGroups) IsOwnedByOtherNamespace(arn, namespace string) bool {
 	})
 }
 
-// FaultObjects returns the objects on which findings about an existing target group are reported: its owners, or all members
+// FindingObjects returns the objects on which findings about an existing target group are reported: its owners, or all members
 // if the owners are not known.
-func (tg *TargetGroups) FaultObjects(arn string) []finding.Ref {
+func (tg *TargetGroups) FindingObjects(arn string) []finding.Ref {
 	if of := tg.TargetGroupOwners(arn); len(of) > 0 {
 		return of
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// TestOwnedByOtherNamespace checks that the controller recognizes a target group that was created for another namespace, in
+// TestIsOwnedByOtherNamespace checks that the controller recognizes a target group that was created for another namespace, in
 // this stack or in another one, because rules may not forward to such a target group by ARN.
-func TestOwnedByOtherNamespace(t *testing.T) {
+func TestIsOwnedByOtherNamespace(t *testing.T) {
 	have := observed.Stack{TargetGroups: []observed.TargetGroup{
 		{ARN: "own", ResourceID: "shop/web-app:80"}, {ARN: "other", ResourceID: "pay/web-app:80"}, {ARN: "longer", ResourceID: "shopping/web-app:80"},
 	}}

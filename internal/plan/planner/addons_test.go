@@ -59,9 +59,9 @@ func TestAddOnsConvergeAndStayUnchanged(t *testing.T) {
 				asked[model.WAFClassic] = w.ID
 			}
 			if w := want.LoadBalancer.AddOns.Shield; w != nil {
-				asked[model.ShieldPlan] = ""
+				asked[model.ShieldAdvanced] = ""
 				if w.On {
-					asked[model.ShieldPlan] = "protection/" + model.LoadBalancerID
+					asked[model.ShieldAdvanced] = "protection/" + model.LoadBalancerID
 				}
 			}
 			for of, id := range asked {
@@ -73,7 +73,7 @@ func TestAddOnsConvergeAndStayUnchanged(t *testing.T) {
 	})
 }
 
-func TestAddOnsOfOtherOwnersStayUnchanged(t *testing.T) {
+func TestAddOnStepsDependOnOwner(t *testing.T) {
 	live := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
 	arn := live.LiveLoadBalancer(model.LoadBalancerID).ARN
 	of := finding.Origin{Object: testMember, Field: "x"}
@@ -84,22 +84,22 @@ func TestAddOnsOfOtherOwnersStayUnchanged(t *testing.T) {
 		retried bool // reports whether the step waits for the service
 	}{
 		"nothing desired leaves everything": {
-			have: map[model.AddOn]observed.AddOn{model.WAFv2: {ID: "arn"}, model.ShieldPlan: {ID: "1", Name: plan.ProtectionName}},
+			have: map[model.AddOn]observed.AddOn{model.WAFv2: {ID: "arn"}, model.ShieldAdvanced: {ID: "1", Name: plan.ProtectionName}},
 		},
 		"a protection of another user stays": {
 			desired: model.AddOns{Shield: &model.Shield{Of: of}},
-			have:    map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: "security team"}},
+			have:    map[model.AddOn]observed.AddOn{model.ShieldAdvanced: {ID: "1", Name: "security team"}},
 		},
 		"a protection of an older controller goes": {
 			desired: model.AddOns{Shield: &model.Shield{Of: of}},
-			have:    map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: plan.LegacyProtectionName}},
+			have:    map[model.AddOn]observed.AddOn{model.ShieldAdvanced: {ID: "1", Name: plan.LegacyProtectionName}},
 			steps:   "dissociate protection/LoadBalancer",
 		},
 		"a protection of anybody is enough": {
 			desired: model.AddOns{Shield: &model.Shield{On: true, Of: of}},
-			have:    map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: "security team"}},
+			have:    map[model.AddOn]observed.AddOn{model.ShieldAdvanced: {ID: "1", Name: "security team"}},
 		},
-		"a classic web ACL goes before a new one comes": {
+		"a classic web ACL is removed before a new web ACL is added": {
 			desired: model.AddOns{WebACL: &model.WebACL{ARN: "arn", Of: of}, ClassicACL: &model.ClassicACL{Of: of}},
 			have:    map[model.AddOn]observed.AddOn{model.WAFv2: {}, model.WAFClassic: {ID: "old"}},
 			steps:   "dissociate classic-web-acl/LoadBalancer\nassociate web-acl/LoadBalancer",

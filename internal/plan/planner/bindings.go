@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ownBindings returns the bindings that belong to the stack. A tenant can put the labels of the stack on a binding in
+// stackBindings returns the bindings that belong to the stack. A tenant can put the labels of the stack on a binding in
 // another namespace. Such a binding is ignored, and no step waits for its deletion, which a finalizer could delay forever.
-func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
+func stackBindings(want model.Stack, have observed.Stack) []observed.Binding {
 	return slices.DeleteFunc(slices.Clone(have.Bindings), func(h observed.Binding) bool {
 		for _, g := range have.TargetGroups {
 			if g.ARN == h.ARN {

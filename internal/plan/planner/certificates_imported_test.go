@@ -178,7 +178,7 @@ func TestListenerHasTheLastCertificateOfTheSecret(t *testing.T) {
 			var p plan.Plan
 			waited := map[string]time.Duration{}
 			for range 12 {
-				dropRepeatedFacts(&have)
+				dropFactsReadForEachPlan(&have)
 				for range 5 {
 					p, _ = planner.Make(want, have, importOptions, plan.Memory{WaitedTimes: waited})
 					answerCertificates(&have, p.Questions)

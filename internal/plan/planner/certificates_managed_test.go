@@ -38,8 +38,8 @@ func withManagedCertificate(s model.Stack, hosts ...string) model.Stack {
 // testHostedZones has a public zone for each test host.
 var testHostedZones = &observed.HostedZones{Zones: []observed.HostedZone{{ID: "ZA", Name: "a"}, {ID: "ZB", Name: "b"}, {ID: "ZC", Name: "c"}}}
 
-// dropRepeatedFacts removes the facts that are read again for each plan.
-func dropRepeatedFacts(have *observed.Stack) {
+// dropFactsReadForEachPlan removes the facts that are read again for each plan.
+func dropFactsReadForEachPlan(have *observed.Stack) {
 	have.Facts.Health, have.Facts.Validations = map[string]observed.Health{}, nil
 	have.Facts.PublicCertificates, have.Facts.PublicCertificatesAsked = nil, false
 }
@@ -93,7 +93,7 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 				want = withManagedCertificate(want, hosts[:n]...)
 			}
 			for range 10 {
-				dropRepeatedFacts(&have)
+				dropFactsReadForEachPlan(&have)
 				p, _ := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
 				for range 5 {
 					answerCertificates(&have, p.Questions)
@@ -115,7 +115,7 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 		}
 		empty := model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
-			dropRepeatedFacts(&have)
+			dropFactsReadForEachPlan(&have)
 			p, _ := planner.Make(empty, have, managedCertificateOptions, plan.Memory{})
 			answerCertificates(&have, p.Questions)
 			answerQuestions(&have, p.Questions, func(string) string { return "healthy" })

@@ -98,7 +98,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 		run := func(want model.Stack) {
 			t.Helper()
 			for range 14 {
-				dropRepeatedFacts(&have)
+				dropFactsReadForEachPlan(&have)
 				var p plan.Plan
 				for range 6 {
 					if p, _ = planner.Make(want, have, managedCertificateOptions, plan.Memory{}); len(p.Questions) == 0 {
@@ -151,7 +151,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 	})
 }
 
-func TestZoneOf(t *testing.T) {
+func TestHostedZoneOf(t *testing.T) {
 	zones := []observed.HostedZone{
 		{ID: "Z1", Name: "example.com"}, {ID: "Z2", Name: "a.example.com"}, {ID: "Z3", Name: "b.a.example.com", Private: true}, {ID: "Z0", Name: "a.example.com"},
 	}
@@ -212,7 +212,7 @@ func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 			says: []string{"AccessDenied: no", "_x.a. CNAME _y.aws.", "create the records"}},
 		"an outage":        {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Fault: &observed.Fault{Message: "no answer"}}, steps: []string{issue + "30s"}, says: []string{"no answer"}},
 		"the pace is kept": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "30s"}},
-		"a zone went": {records: []observed.DNSRecord{a, b}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: []string{"create validation-record/_x.a", issue + "30s"},
+		"a zone was deleted": {records: []observed.DNSRecord{a, b}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: []string{"create validation-record/_x.a", issue + "30s"},
 			says: []string{"no public hosted zone: _z.b. CNAME _w.aws.;", "create the zone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 	}
 }
 
-func TestNoCertificateIsRequestedWithoutAHostedZone(t *testing.T) {
+func TestCertificateRequestNeedsHostedZone(t *testing.T) {
 	none := &observed.HostedZones{Zones: testHostedZones.Zones[:1]}
 	denied := &observed.Fault{Reason: finding.AccessDenied, Message: "no"}
 	old := observed.OwnCertificate{ARN: "old", ResourceID: "amazon_issued/x-1", Status: observed.CertificateIssued, Domains: []string{"a"}, Public: true}
@@ -307,16 +307,16 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 		zones  *observed.HostedZones
 		steps  []string
 	}{
-		"alone":                      {own: []observed.OwnCertificate{one}, steps: deletes("_name.a", "_name.b")},
-		"beside one with a star":     {own: []observed.OwnCertificate{one}, others: []string{"*.a", "x.b"}, steps: deletes("_name.b")},
-		"with a twin that goes too":  {own: []observed.OwnCertificate{one, own("2", true, "a")}, steps: append(deletes("_name.a", "_name.b"), "delete certificate/2")},
-		"in use for ACM":             {own: []observed.OwnCertificate{one}, used: true, steps: []string{"delete certificate/1 waits for ACM to report that nothing uses it, 5s"}},
-		"a zone went":                {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: deletes("_name.a")},
-		"denied":                     {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
-		"records denied":             {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones, WriteFault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
-		"an outage":                  {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{"delete certificate/1 waits for an answer of Route 53, 30s"}},
-		"of a private authority":     {own: []observed.OwnCertificate{own("1", false, "a")}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: deletes()},
-		"of one of which ACM is rid": {own: []observed.OwnCertificate{own("1", true)}, steps: deletes()},
+		"alone":                  {own: []observed.OwnCertificate{one}, steps: deletes("_name.a", "_name.b")},
+		"beside one with a star": {own: []observed.OwnCertificate{one}, others: []string{"*.a", "x.b"}, steps: deletes("_name.b")},
+		"with another unused certificate for the same host": {own: []observed.OwnCertificate{one, own("2", true, "a")}, steps: append(deletes("_name.a", "_name.b"), "delete certificate/2")},
+		"in use for ACM":                        {own: []observed.OwnCertificate{one}, used: true, steps: []string{"delete certificate/1 waits for ACM to report that nothing uses it, 5s"}},
+		"a zone went":                           {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: deletes("_name.a")},
+		"denied":                                {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
+		"records denied":                        {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones, WriteFault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
+		"an outage":                             {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{"delete certificate/1 waits for an answer of Route 53, 30s"}},
+		"of a private authority":                {own: []observed.OwnCertificate{own("1", false, "a")}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: deletes()},
+		"of a certificate that ACM has deleted": {own: []observed.OwnCertificate{own("1", true)}, steps: deletes()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			have := observed.Stack{Facts: ownCertificateFacts(c.own...)}

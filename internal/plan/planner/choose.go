@@ -56,7 +56,7 @@ func (r *resolution) securityGroupChoice(lb *resolved.LoadBalancer, g plan.Secur
 	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, r.KnownIDs[g.Address]), Source: resolved.SecurityGroupNamed}
 	switch {
 	case g.Address == plan.ManagedGroupAddress:
-		out.Source = resolved.SecurityGroupOwn
+		out.Source = resolved.SecurityGroupManaged
 	case g.Address == plan.BackendGroupAddress:
 		out.Source = resolved.SecurityGroupBackend
 	case lb.SecurityGroupsKept:

@@ -24,7 +24,7 @@ func (d *stepPlanner) removeDepartedRules() (steps []plan.StepID) {
 					a := plan.RuleAddress(r.ARN)
 					steps = append(steps, d.Add(plan.Step{
 						ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
-						Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}}, Why: departedMemberReason, Blames: []finding.Ref{*m},
+						Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}}, Why: departedMemberReason, RequestedBy: []finding.Ref{*m},
 					}))
 				}
 			}
@@ -40,7 +40,7 @@ func (d *stepPlanner) removeDepartedRules() (steps []plan.StepID) {
 // network load balancer, the step deletes the listener; on an ALB, the listener answers 404.
 func defaultActionRemovalStep(lb observed.LoadBalancer, l observed.Listener, of finding.Ref) plan.Step {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
-	s := plan.Step{Address: a, Why: departedMemberReason, Blames: []finding.Ref{of}}
+	s := plan.Step{Address: a, Why: departedMemberReason, RequestedBy: []finding.Ref{of}}
 	if lb.Type == model.Network.String() {
 		s.ID, s.Verb, s.Do, s.Impact = plan.NewStepID("delete", a), plan.Delete, plan.DeleteListener{ARN: l.ARN}, plan.DeleteImpact
 		s.Changes = []plan.Change{{Path: "port", From: fmt.Sprint(l.Port)}}

@@ -19,9 +19,9 @@ type stepPlanner struct {
 	*resolution
 	loadBalancers *loadbalancers.Planner
 	replacements  *replacement.Planner
-	// targetedListeners has the surplus ALB listeners that can be deleted only after they are deregistered from target
+	// listenersAwaitingDeregistration has the surplus ALB listeners that can be deleted only after they are deregistered from target
 	// groups.
-	targetedListeners []observed.Listener
+	listenersAwaitingDeregistration []observed.Listener
 }
 
 // diff adds the steps of a resolution to the plan of its Draft.
@@ -35,7 +35,7 @@ func diff(r *resolution) {
 		d.refuseHostnames()
 		// Nothing is created. Leaving members wait only for the removal of their rules, not for other members.
 		if len(r.Want.Members) > 0 {
-			d.newReleasePlanner().releaseAll(append(d.removeDepartedRules(), r.finalizers.HolderSteps()...))
+			d.newReleasePlanner().releaseAll(append(d.removeDepartedRules(), r.finalizers.AnyFinalizerSteps()...))
 		}
 	case outcomeRetained:
 		d.planRetained()
@@ -53,12 +53,12 @@ func diff(r *resolution) {
 // converge plans the changes of a stack whose desired state has a load balancer.
 func (d *stepPlanner) converge() {
 	if d.Want.Held.Creation {
-		d.newReleasePlanner().releaseAll(d.finalizers.HolderSteps())
+		d.newReleasePlanner().releaseAll(d.finalizers.AnyFinalizerSteps())
 		d.addOns.Plan()
 		d.AddTrailingSteps()
 		return
 	}
-	first, claims := d.finalizers.HolderSteps(), len(d.Plan.Steps)
+	first, claims := d.finalizers.AnyFinalizerSteps(), len(d.Plan.Steps)
 	if d.lb.Live != nil {
 		first = append(slices.Clone(first), d.TakeOver(d.lb.Address(), d.lb.ID, d.lb.Live.Tags, first)...)
 	}
@@ -70,7 +70,7 @@ func (d *stepPlanner) converge() {
 		lb = first // resources of one member do not wait for changes of the load balancer
 	}
 	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
-	d.targetedListeners = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.StepsBeforeListeners()...), d.securityGroups.PortSteps, groups)
+	d.listenersAwaitingDeregistration = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.StepsBeforeListeners()...), d.securityGroups.PortSteps, groups)
 	if len(d.lb.Previous) > 0 {
 		d.addOns.Plan() // the new load balancer has its add-ons before it gets requests
 	}
@@ -79,8 +79,8 @@ func (d *stepPlanner) converge() {
 	d.planFrontend(append(slices.Clone(first), append(sg, backend...)...))
 	d.replacements.DeletePrevious(&d.lb, &d.frontend)
 	done := d.PossibleDependencies()
-	d.removeSurplusGroups()
-	d.deleteFreedListeners()
+	d.removeSurplusTargetGroups()
+	d.deleteDeregisteredListeners()
 	d.certificates.RemoveUnused(d.lb.Listeners, done)
 	d.securityGroups.RemoveSurplus(done)
 	d.newReleasePlanner().releaseEach()
@@ -118,11 +118,11 @@ func (d *stepPlanner) planRetained() {
 		}
 		d.listeners.RemoveForeignRules(&d.lb.Listeners[i])
 	}
-	d.removeSurplusGroups()
+	d.removeSurplusTargetGroups()
 	d.newReleasePlanner().releaseEach()
 }
 
-func (d *stepPlanner) removeSurplusGroups() {
+func (d *stepPlanner) removeSurplusTargetGroups() {
 	targetgroups.NewRemovalPlanner(d.groups, d.usage, d.albs, d.targets.BindingsOf).PlanAll()
 }
 

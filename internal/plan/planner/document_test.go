@@ -104,7 +104,7 @@ func TestDocumentHasHeldPartsAsTheyAreInAWS(t *testing.T) {
 	}
 }
 
-func TestDocumentOfADeletedStackIsEmpty(t *testing.T) {
+func TestDescribeReturnsNoResourcesIfNothingIsCreated(t *testing.T) {
 	held, empty, homeless, strange := heldStack(), heldStack(), heldStack(), heldStack()
 	held.Held.Everything = true
 	empty.LoadBalancer, empty.TargetGroups = nil, nil
@@ -115,10 +115,10 @@ func TestDocumentOfADeletedStackIsEmpty(t *testing.T) {
 		have observed.Stack
 		text string
 	}{
-		"held":                            {held, heldObservedState(), ""},
-		"nothing is wanted":               {empty, heldObservedState(), `{"id":"shop","resources":{}}`},
-		"there is no place for it":        {homeless, observed.Stack{Facts: testFacts()}, ""},
-		"something has to be asked first": {strange, heldObservedState(), ""},
+		"held":               {held, heldObservedState(), ""},
+		"nothing is wanted":  {empty, heldObservedState(), `{"id":"shop","resources":{}}`},
+		"there is no subnet": {homeless, observed.Stack{Facts: testFacts()}, ""},
+		"a fact is missing":  {strange, heldObservedState(), ""},
 	} {
 		text := ""
 		if d := planner.Describe(c.want, c.have, testOptions, plan.Memory{}); d != nil {
@@ -130,7 +130,7 @@ func TestDocumentOfADeletedStackIsEmpty(t *testing.T) {
 	}
 }
 
-func TestSharedSecurityGroupHasATokenUntilItExists(t *testing.T) {
+func TestDocumentNamesBackendSecurityGroupUntilItExists(t *testing.T) {
 	want, have := heldStack(), heldObservedState()
 	if text := planner.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"k8s-traffic-rig-`) {
 		t.Error(text)

@@ -15,7 +15,7 @@ import (
 func (d *stepPlanner) planFrontend(after []plan.StepID) {
 	lb := &d.frontend
 	if lb.Desired == nil || d.IsFrontendHeld() || !d.lb.StatusSwitched {
-		lb.SwitchWait = plan.Wait{For: "the load balancer behind it"}
+		lb.SwitchWait = plan.Wait{For: "the ALB behind the frontend NLB"}
 		return
 	}
 	var made []plan.StepID
@@ -59,7 +59,7 @@ func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener,
 			}
 		}
 		for _, t := range targets {
-			after = append(after, d.albs.Detach(arn, t, nil))
+			after = append(after, d.albs.Deregister(arn, t, nil))
 		}
 	}
 	if d.lb.Live == nil {
@@ -73,14 +73,14 @@ func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener,
 		ID: plan.NewStepID("register", a), Address: a, Verb: plan.Create,
 		Do:      plan.RegisterALB{Group: plan.TargetGroupAddress(group.ID), LoadBalancer: plan.LoadBalancerAddress, Port: group.Port},
 		Changes: []plan.Change{{Path: "target", To: fmt.Sprintf("%s:%d", model.LoadBalancerID, group.Port)}},
-		Why:     "the network load balancer forwards to the application load balancer", After: after, Blames: members,
+		Why:     "the network load balancer forwards to the application load balancer", After: after, RequestedBy: members,
 	})
 }
 
-// deleteFreedListeners plans to delete those targetedListeners that no target group has as a target after the steps of this
+// deleteDeregisteredListeners plans to delete those listenersAwaitingDeregistration that no target group has as a target after the steps of this
 // plan.
-func (d *stepPlanner) deleteFreedListeners() {
-	for _, l := range d.targetedListeners {
+func (d *stepPlanner) deleteDeregisteredListeners() {
+	for _, l := range d.listenersAwaitingDeregistration {
 		var after []plan.StepID
 		free := true
 		for _, g := range d.Have.TargetGroups {
@@ -89,7 +89,7 @@ func (d *stepPlanner) deleteFreedListeners() {
 				if t.ID != d.lb.Live.ARN || t.Port != l.Port {
 					continue
 				}
-				id, ok := d.albs.DetachSteps[targetgroups.TargetKey(g.ARN, t)]
+				id, ok := d.albs.DeregistrationSteps[targetgroups.TargetKey(g.ARN, t)]
 				free = free && ok
 				after = append(after, id)
 			}

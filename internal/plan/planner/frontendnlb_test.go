@@ -138,11 +138,11 @@ func TestUnavailableFactsHoldOnlyTheFrontendNLB(t *testing.T) {
 			p := planUntilNoQuestions(t, want, &have, func(string) string { return "healthy" })
 			for _, s := range p.Steps {
 				if s.Address.ID == model.FrontendNLBID || want.Held.Frontend && strings.Contains(string(s.ID), "Frontend") {
-					t.Errorf("a step touches it: %s", s.ID)
+					t.Errorf("a step changes the frontend NLB: %s", s.ID)
 				}
 			}
 			if !want.Held.Frontend && !strings.Contains(stepIDsText(p), "delete listener/listener/FrontendNlb-ls-TCP-80") {
-				t.Errorf("its ports do not follow:\n%s", p.Text())
+				t.Errorf("the surplus port of the frontend NLB is not deleted:\n%s", p.Text())
 			}
 			if !strings.Contains(stepIDsText(p), "create target-group/g2") {
 				t.Errorf("the ALB is not served:\n%s", p.Text())
@@ -151,7 +151,7 @@ func TestUnavailableFactsHoldOnlyTheFrontendNLB(t *testing.T) {
 	}
 }
 
-func TestPortsOfInvalidMembersAreKept(t *testing.T) {
+func TestFrontendPortsOfInvalidMembersAreKept(t *testing.T) {
 	want := withFrontendNLB(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	want = withFrontendNLB(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
@@ -184,7 +184,7 @@ func TestPreviousALBIsDeletedAfterItsFrontendNLB(t *testing.T) {
 	}
 	r.afterStep = func(p plan.Plan, step plan.StepID) {
 		if len(withOnlyLoadBalancer(r.have, nlb).LoadBalancers) > 0 && len(withOnlyLoadBalancer(r.have, alb).LoadBalancers) == 0 {
-			t.Fatalf("after %s the frontend NLB leads nowhere\n%s", step, p.Text())
+			t.Fatalf("after %s the frontend NLB forwards to a deleted ALB\n%s", step, p.Text())
 		}
 	}
 	if p := r.run(t, in(model.InternetFacing), time.Hour); len(r.have.LoadBalancers) != 2 || !p.Empty() {

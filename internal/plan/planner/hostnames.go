@@ -59,7 +59,7 @@ func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][
 			answered.Add([]model.Condition{h.Host})
 			last++
 			made = append(made, d.refusalStep(l, last, h))
-			order.Why, order.Blames = h.Message, append(order.Blames, h.Object)
+			order.Why, order.RequestedBy = h.Message, append(order.RequestedBy, h.Object)
 		}
 		answered.Add(r.Conditions)
 		if r.Priority > last {
@@ -89,7 +89,7 @@ func (d *stepPlanner) refusalStep(l *observed.Listener, at int32, h model.Foreig
 	d.Findings.Add(found)
 	return plan.Step{
 		ID: plan.NewStepID("revoke-hostname", listener, a.ID), Address: a, Verb: plan.Create, Why: h.Message, Impact: plan.BriefImpact, IsRevocation: true,
-		Do:     plan.CreateRule{Listener: listener, Priority: at, Rule: rule, Tags: d.RuleTags(d.Tags(a.ID, nil))},
-		Blames: []finding.Ref{h.Object},
+		Do:          plan.CreateRule{Listener: listener, Priority: at, Rule: rule, Tags: d.RuleTags(d.Tags(a.ID, nil))},
+		RequestedBy: []finding.Ref{h.Object},
 	}
 }

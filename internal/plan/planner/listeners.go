@@ -55,17 +55,17 @@ func (r *resolution) resolveHeldFrontendPorts() {
 		return
 	}
 	for _, l := range r.frontend.Live.Listeners {
-		if !slices.ContainsFunc(r.frontend.Desired.Listeners, func(w model.Listener) bool { return w.Port == l.Port }) && r.forwardsToRetainedListener(l) {
+		if !slices.ContainsFunc(r.frontend.Desired.Listeners, func(w model.Listener) bool { return w.Port == l.Port }) && r.mayForwardToALBListener(l) {
 			r.frontend.HeldPorts = append(r.frontend.HeldPorts, l.Port)
 			r.usage.KeepTargetGroups(l.Default)
 		}
 	}
 }
 
-// forwardsToRetainedListener reports whether an existing listener of the frontend NLB forwards, or may forward, to an ALB
+// mayForwardToALBListener reports whether an existing listener of the frontend NLB forwards, or may forward, to an ALB
 // port for which the plan has a listener.
-func (r *resolution) forwardsToRetainedListener(l observed.Listener) bool {
-	for _, g := range model.ForwardedGroups(l.Default) {
+func (r *resolution) mayForwardToALBListener(l observed.Listener) bool {
+	for _, g := range model.ForwardedTargetGroups(l.Default) {
 		targets, known := r.albs.ALBTargets(g.Group.ARN)
 		if !known || slices.ContainsFunc(targets, func(t observed.Target) bool {
 			return slices.ContainsFunc(r.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == t.Port })

@@ -13,15 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// matchLive decides which existing load balancers and target groups are kept for the desired ones, and which load balancers
+// matchLiveResources decides which existing load balancers and target groups are kept for the desired ones, and which load balancers
 // are replaced or deleted.
-func (r *resolution) matchLive() {
+func (r *resolution) matchLiveResources() {
 	for i := range r.Have.LoadBalancers {
 		lb := &r.Have.LoadBalancers[i]
 		switch {
-		case r.isKept(&r.frontend, lb):
+		case r.mayBeKept(&r.frontend, lb):
 			r.frontend.Live = r.chooseKept(r.frontend.Live, lb)
-		case r.isKept(&r.lb, lb):
+		case r.mayBeKept(&r.lb, lb):
 			r.lb.Live = r.chooseKept(r.lb.Live, lb)
 		default:
 			r.surplusLoadBalancers = append(r.surplusLoadBalancers, *lb)
@@ -69,9 +69,9 @@ func (r *resolution) recordKnownIDs() {
 	}
 }
 
-// isKept reports whether the load balancer live may be kept for a desired one, because it has the desired type and scheme,
+// mayBeKept reports whether the load balancer live may be kept for a desired one, because it has the desired type and scheme,
 // which AWS cannot change, or because it is held.
-func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
+func (r *resolution) mayBeKept(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
 	held := r.Want.Held.Everything
 	if lb.IsFrontend() {
 		held = held || lb.Desired != nil && r.Want.Held.Frontend
@@ -96,7 +96,7 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 		r.Findings.Add(finding.Finding{
 			Object: r.Want.Members[0].Ref, Reason: finding.LoadBalancerDoubled, Severity: finding.Warning,
 			Message: fmt.Sprintf("load balancers %s and %s both carry the tags of %s; the first is used, the second is not changed", first.ARN, second.ARN, r.Want.ID),
-			Fix:     "delete the second, or take the tag " + naming.StackTag(r.Want.ID.Kind) + " off it",
+			Fix:     "delete the second load balancer, or remove the tag " + naming.StackTag(r.Want.ID.Kind) + " from it",
 		})
 	}
 	return first

@@ -53,7 +53,7 @@ func withoutDepartedMembers(want model.Stack, have observed.Stack, opt plan.Opti
 	all := func(of []finding.Ref) bool {
 		return len(of) > 0 && !slices.ContainsFunc(of, func(r finding.Ref) bool { return !gone[r] })
 	}
-	if len(stays) == 0 && want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
+	if len(stays) == 0 && want.LoadBalancer.Attributes[plan.DeletionProtectionAttribute] == "true" {
 		return original, again
 	}
 	if len(stays) == 0 && mustDisableProtection(want.LoadBalancer, have) {
@@ -72,9 +72,9 @@ func withoutDepartedMembers(want model.Stack, have observed.Stack, opt plan.Opti
 
 // mustDisableProtection reports whether a member sets deletion protection, which may still be enabled in AWS.
 func mustDisableProtection(desired *model.LoadBalancer, have observed.Stack) bool {
-	_, named := desired.Attributes[plan.ProtectionAttribute]
+	_, named := desired.Attributes[plan.DeletionProtectionAttribute]
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
-	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
+	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.DeletionProtectionAttribute] == "true")
 }
 
 // memberMoves reports members that move to or from other stacks.
@@ -84,11 +84,11 @@ type memberMoves struct{ *resolution }
 // from deletion.
 func (r memberMoves) reportDeletionProtection() {
 	for _, d := range r.Want.MovesOut {
-		if !d.Since.IsZero() && len(r.Want.MovesOut) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
+		if !d.Since.IsZero() && len(r.Want.MovesOut) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.DeletionProtectionAttribute] == "true" {
 			r.Findings.Add(finding.Finding{
 				Object: d.Member, Reason: finding.DeletionProtected, Severity: finding.Warning,
 				Message: fmt.Sprintf("the previous load balancer %q has deletion protection and stays", r.Want.LoadBalancer.Name),
-				Fix:     "set " + plan.ProtectionAttribute + "=false until it is deleted",
+				Fix:     "set " + plan.DeletionProtectionAttribute + "=false until it is deleted",
 			})
 		}
 	}
@@ -134,7 +134,7 @@ func (r memberMoves) recordArrivals() {
 		}
 		other := ""
 		if a.From != "" && a.From != r.Want.LoadBalancer.Scheme {
-			other = fmt.Sprintf("; it is %q, and the former one %q", r.Want.LoadBalancer.Scheme, a.From)
+			other = fmt.Sprintf("; its scheme is %q, and the scheme of the previous load balancer is %q", r.Want.LoadBalancer.Scheme, a.From)
 		}
 		name := r.Want.LoadBalancer.Name
 		if live := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID); live != nil {

@@ -103,7 +103,7 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 				t.Errorf("want %q and finding %q, got %q and %q\n%s", c.steps, c.found, got, reasonsText(found), p.Text())
 			}
 			if c.found == "SettingFixed" && !strings.HasSuffix(found[0].Fix, "create a new load balancer with another Service") {
-				t.Errorf("the way out of a Service is %q", found[0].Fix)
+				t.Errorf("the fix for a Service is %q", found[0].Fix)
 			}
 		})
 	}

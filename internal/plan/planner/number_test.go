@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// TestRulesAreRenumberedAfterNewOnesAreMade checks that existing rules whose index changes get a tag with the new index only
+// TestIndexTagsChangeAfterNewRulesAreCreated checks that existing rules whose index changes get a tag with the new index only
 // after the new rule before them was created. If AWS refuses the new rule, no calls are wasted on tags. A change of a user
 // tag does not wait for the new rule.
-func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
+func TestIndexTagsChangeAfterNewRulesAreCreated(t *testing.T) {
 	t.Parallel()
 	have := converge(t, withFinalizers(stackWithRules(forwardRule("/a", "g1"), forwardRule("/b", "g1"))), observed.Stack{Facts: testFacts()})
 	desired := withFinalizers(stackWithRules(forwardRule("/new", "g1"), forwardRule("/a", "g1"), forwardRule("/b", "g1")))

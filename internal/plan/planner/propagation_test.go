@@ -77,7 +77,7 @@ func TestTargetsStayUntilAllNodesForwardByTheNewRules(t *testing.T) {
 	}
 }
 
-func TestDeletedLoadBalancerIsNotWaitedFor(t *testing.T) {
+func TestDeletionOfLoadBalancerDoesNotWaitForPropagation(t *testing.T) {
 	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	gone := model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	opt := testOptions

@@ -48,7 +48,7 @@ func (r *releasePlanner) releaseEach() {
 	if len(r.Want.Leaving) == 0 {
 		return
 	}
-	concerns, holders := r.removalSteps(), r.HolderSteps()
+	concerns, holders := r.removalSteps(), r.AnyFinalizerSteps()
 	for _, m := range r.Want.Leaving {
 		after := slices.Clone(holders)
 		var wait plan.Wait
@@ -64,14 +64,14 @@ func (r *releasePlanner) releaseEach() {
 
 func (r *releasePlanner) releaseMember(m model.Member, after []plan.StepID, wait plan.Wait) {
 	a := plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
-	why := "nothing is left that was made for it"
+	why := "everything that was created for it is deleted"
 	if !r.Want.IsEmpty() {
 		why = "it does not belong to this load balancer any more"
 	}
 	r.Add(plan.Step{
 		ID: plan.NewStepID("release", a), Address: a, Verb: plan.Delete,
 		Do:  plan.ReleaseFinalizer{Ref: m.Ref, Finalizer: m.Finalizer, ClearStatus: !m.Deleting},
-		Why: why, After: after, Wait: wait, Blames: []finding.Ref{m.Ref},
+		Why: why, After: after, Wait: wait, RequestedBy: []finding.Ref{m.Ref},
 	})
 }
 

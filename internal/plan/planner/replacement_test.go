@@ -295,7 +295,7 @@ func TestDeletionDuringReplacementDeletesBothLoadBalancers(t *testing.T) {
 	}
 }
 
-func TestLoadBalancerIsNotReplacedIfHeld(t *testing.T) {
+func TestObstaclePreventsSecondLoadBalancer(t *testing.T) {
 	t.Parallel()
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	cases := map[string]struct {

@@ -86,7 +86,7 @@ func (r *resolution) resolveWithoutReplacement(want model.Stack, have observed.S
 		}
 	}
 	replacement.ReportHeldReplacement(out.Draft, out.lb.Live, r.lb.Desired, why)
-	if equal.SameAttribute(r.lb.Desired.Attributes[plan.ProtectionAttribute], "false") {
+	if equal.SameAttribute(r.lb.Desired.Attributes[plan.DeletionProtectionAttribute], "false") {
 		out.RetryWithin(durations.FirstPoll) // this plan may disable the deletion protection
 	}
 	return out
@@ -95,7 +95,7 @@ func (r *resolution) resolveWithoutReplacement(want model.Stack, have observed.S
 // newResolution returns a resolution in which existing load balancers and target groups are matched with desired ones. All
 // other choices are still open.
 func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
-	have.Bindings = ownBindings(want, have)
+	have.Bindings = stackBindings(want, have)
 	have, unknown := withAssumedTypesAndSchemes(want, have)
 	d := &draft.Draft{
 		Steps: draft.NewSteps(want.ID, memory.WaitedTimes),
@@ -114,7 +114,7 @@ func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memo
 	r.retention = owners.NewRetention(r.groups, r.conditionKeys)
 	r.listeners = listeners.NewPlanner(&r.lb, r.groups, r.usage, r.finalizers, r.albs, r.conditionKeys)
 	r.certificates = certificates.NewManaged(r.groups, r.finalizers)
-	r.matchLive()
+	r.matchLiveResources()
 	r.addOns = &addons.AddOns{Draft: d, Live: r.lb.Live}
 	r.securityGroups = &securitygroups.Planner{Draft: d, LB: &r.lb, Frontend: &r.frontend}
 	return r

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-func TestSharedSecurityGroupKeepsItsTags(t *testing.T) {
+func TestBackendSecurityGroupKeepsForeignTags(t *testing.T) {
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	desired.BackendGroup.Tags = map[string]string{"team": "a"}
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
@@ -25,7 +25,7 @@ func TestSharedSecurityGroupKeepsItsTags(t *testing.T) {
 	opt.ExternalTags = []string{"elsewhere"}
 	p, _ := planner.Make(desired, have, opt, plan.Memory{})
 	have = plantest.Simulate(have, p.KnownIDs, p.Steps)
-	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendGroupTag}
+	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendGroupID}
 	if d := cmp.Diff(want, have.Facts.BackendSecurityGroup.Tags); d != "" || len(p.Steps) != 1 {
 		t.Errorf("%s\n%s", d, p.Text())
 	}

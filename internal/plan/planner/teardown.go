@@ -13,7 +13,7 @@ import (
 // the finalizers.
 func (d *stepPlanner) tearDown() {
 	lbs := d.loadBalancers.DeleteSurplus(d.surplusLoadBalancers, "no object needs the load balancer any more", d.disableProtection())
-	d.removeSurplusGroups()
+	d.removeSurplusTargetGroups()
 	d.certificates.RemoveUnused(d.lb.Listeners, lbs)
 	d.deleteSecurityGroups(d.PossibleDependencies(), lbs)
 	d.newReleasePlanner().releaseAll(d.PossibleDependencies())
@@ -28,7 +28,7 @@ func (d *stepPlanner) disableProtection() []plan.StepID {
 	first := len(d.Plan.Steps)
 	for _, lb := range d.surplusLoadBalancers {
 		a := plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}
-		d.PlanAttributes(a, lb.ARN, map[string]string{plan.ProtectionAttribute: "false"}, lb.Attributes, true, nil, d.Members())
+		d.PlanAttributes(a, lb.ARN, map[string]string{plan.DeletionProtectionAttribute: "false"}, lb.Attributes, true, nil, d.Members())
 	}
 	var out []plan.StepID
 	for _, s := range d.Plan.Steps[first:] {
@@ -61,7 +61,7 @@ func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	s := plan.Step{
 		ID: plan.NewStepID("delete", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Delete,
 		Do: plan.DeleteSecurityGroup{GroupID: g.ID}, Impact: plan.DeleteImpact,
-		Why: "no load balancer of the cluster needs it any more", After: slices.Clone(bindings), Blames: d.Members(),
+		Why: "no load balancer of the cluster needs it any more", After: slices.Clone(bindings), RequestedBy: d.Members(),
 	}
 	switch {
 	case used:

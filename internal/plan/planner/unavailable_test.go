@@ -65,7 +65,7 @@ func TestUnavailableTargetsOfTheFrontendNLBAreKept(t *testing.T) {
 	}
 	delete(have.Facts.ALBTargets, arn)
 	denied := withDeniedQuestions(have, "elasticloadbalancing:DescribeTargetHealth", model.AskALBTargets{ARN: arn})
-	t.Run("where its port moves", func(t *testing.T) {
+	t.Run("port of the ALB changes", func(t *testing.T) {
 		moved := withFrontendNLB(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
 		moved.LoadBalancer.Listeners[0].Port = 8080
 		p, found := planner.Make(moved, denied, testOptions, plan.Memory{})
@@ -82,7 +82,7 @@ func TestUnavailableSecurityGroupsAreKept(t *testing.T) {
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	denied := withDeniedQuestions(have, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{})
 	forbidden := []string{"create security-group", "rules", "security-groups", "delete security-group", "create backend"}
-	t.Run("where clients change", func(t *testing.T) {
+	t.Run("client ranges change", func(t *testing.T) {
 		next := withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/b", "g2")))
 		g := next.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 		g.Group.Ingress = []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}}
@@ -93,7 +93,7 @@ func TestUnavailableSecurityGroupsAreKept(t *testing.T) {
 			t.Errorf("the new rule is held too:\n%s", p.Text())
 		}
 	})
-	t.Run("where nothing is live", func(t *testing.T) {
+	t.Run("no load balancer exists", func(t *testing.T) {
 		p, found := planner.Make(want, withDeniedQuestions(observed.Stack{Facts: frontendFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions, plan.Memory{})
 		checkStepsAreHeld(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "create load-balancer")...)
 	})

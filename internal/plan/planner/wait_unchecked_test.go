@@ -17,7 +17,7 @@ func TestWaitOfADeletedRuleDoesNotBlamePods(t *testing.T) {
 	const checks = "AWS checks the targets once a rule forwards to them"
 	for state, says := range map[string]string{
 		"unused":    checks,
-		"unhealthy": "; check the pods and the health check if this does not pass",
+		"unhealthy": "; check the pods and the health check if the targets do not become healthy",
 	} {
 		t.Run(state, func(t *testing.T) {
 			have := whole

@@ -58,7 +58,7 @@ func concernsRequester(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 // undeletableReason returns the reason why a load balancer cannot be deleted; empty if it can be deleted, or if its
 // attributes are not known yet.
 func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.LoadBalancer) string {
-	if equal.SameAttribute(lb.Desired.Attributes[plan.ProtectionAttribute], "true") {
+	if equal.SameAttribute(lb.Desired.Attributes[plan.DeletionProtectionAttribute], "true") {
 		return "an object requests deletion protection"
 	}
 	if old.Attributes == nil {
@@ -69,7 +69,7 @@ func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.
 		d.Ask(q)
 		return ""
 	}
-	if equal.SameAttribute(old.Attributes[plan.ProtectionAttribute], "true") {
+	if equal.SameAttribute(old.Attributes[plan.DeletionProtectionAttribute], "true") {
 		return "it has deletion protection"
 	}
 	return ""

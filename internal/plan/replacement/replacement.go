@@ -88,7 +88,7 @@ func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 		}
 		marks = append(marks, p.AddTagStep(plan.Step{
 			ID: plan.NewStepID("replaced", a), Address: a,
-			Why: "the status shows " + lb.Live.Name + " from now on", Impact: plan.ReplaceImpact, Blames: p.Members(),
+			Why: "the status shows " + lb.Live.Name + " from now on", Impact: plan.ReplaceImpact, RequestedBy: p.Members(),
 		}, plan.Tags{naming.ReplacedTag: since}, draft.TrimTags(tags), o.Tags))
 	}
 	p.removeProgressTags(lb, marks)
@@ -106,7 +106,7 @@ func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.Ste
 		return
 	}
 	a := lb.Address()
-	p.AddTagStep(plan.Step{ID: plan.NewStepID("serving", a), Address: a, Why: "the status shows it", After: after, Blames: p.Members()}, nil, remove, lb.Live.Tags)
+	p.AddTagStep(plan.Step{ID: plan.NewStepID("serving", a), Address: a, Why: "the status shows it", After: after, RequestedBy: p.Members()}, nil, remove, lb.Live.Tags)
 }
 
 // readinessWait returns the wait until a new load balancer can answer all requests that the previous one answers; the zero
@@ -125,7 +125,7 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 		}
 		p.Findings.Add(finding.Finding{
 			Object: p.EventObject(finding.Ref{}), Reason: finding.WaitExpired, Severity: finding.Warning,
-			Message: fmt.Sprintf("load balancer %q takes the place of %q after %s although it does not have %s yet", live.Name, old.Name, durations.LongestWait, lacks),
+			Message: fmt.Sprintf("load balancer %q replaces %q after %s although it does not have %s yet", live.Name, old.Name, durations.LongestWait, lacks),
 			Fix:     "correct the faults in the other findings",
 		})
 	}
@@ -197,7 +197,7 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 				wait = frontendWait
 			}
 			if wait.For == "" {
-				p.loadBalancers.Delete(*old, old.Name, "clients have had time to resolve "+lb.Desired.Name, p.albTargets.DetachFromAllTargetGroups(old.ARN, nil))
+				p.loadBalancers.Delete(*old, old.Name, "clients have had time to resolve "+lb.Desired.Name, p.albTargets.DeregisterFromAllTargetGroups(old.ARN, nil))
 				continue
 			}
 			if lb.IsFrontend() {
@@ -208,7 +208,7 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 			p.Add(plan.Step{
 				ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: old.ARN},
 				Changes: []plan.Change{{Path: "name", From: old.Name}}, Why: "another load balancer replaces it",
-				Impact: plan.ReplaceImpact, Wait: wait, Blames: p.Members(), ReplacedLoadBalancer: old.Name,
+				Impact: plan.ReplaceImpact, Wait: wait, RequestedBy: p.Members(), ReplacedLoadBalancer: old.Name,
 			})
 		}
 		p.reportReplacement(lb)
@@ -263,7 +263,7 @@ func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 	if lb.Conflict != "" && len(p.Want.Members) > 0 {
 		p.Findings.Add(finding.Finding{
 			Object: p.Want.Members[0].Ref, Reason: finding.ReplacedWithGap, Severity: finding.Warning,
-			Message: fmt.Sprintf("two load balancers cannot both have %s; the live one is deleted before the new one is created, and requests fail in between", lb.Conflict),
+			Message: fmt.Sprintf("two load balancers cannot both have %s; the existing one is deleted before the new one is created, and requests fail in between", lb.Conflict),
 			Fix:     "to avoid the interruption, also change or remove that setting, in the same edit as the setting that needs the replacement",
 		})
 	}

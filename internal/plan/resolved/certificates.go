@@ -9,7 +9,7 @@ import (
 // Certificates are the certificates that were chosen for a listener.
 type Certificates struct {
 	Default string   // ARN of the default certificate; empty if there is none
-	Extra   []string // ARNs of the certificate list, in order, including the default certificate
+	List    []string // ARNs of the certificate list, in order, including the default certificate
 	// BlockedMembers are members whose certificates were not found. Their rules on the listener are held.
 	BlockedMembers []finding.Ref
 	// ImportPending is set if a new listener waits for certificates that are being imported.

@@ -55,9 +55,9 @@ type LoadBalancerChoices struct {
 
 // SubnetChoices record the subnets that a load balancer gets, and how they were chosen.
 type SubnetChoices struct {
-	// AreLive is set if the load balancer keeps its current subnets, because the members request no other subnets, or
+	// AreKept is set if the load balancer keeps its current subnets, because the members request no other subnets, or
 	// because other subnets cannot be used, which a finding reports.
-	AreLive bool
+	AreKept bool
 	// ByReachability is set if no subnet has the role tag, so that subnets were chosen by their route tables.
 	ByReachability bool
 	Chosen         []string
@@ -77,7 +77,7 @@ type SecurityGroupSource string
 // The reasons why a load balancer has a security group.
 const (
 	SecurityGroupNamed   SecurityGroupSource = "named"   // an object names it, by ID or Name tag
-	SecurityGroupOwn     SecurityGroupSource = "managed" // the controller manages it for this stack
+	SecurityGroupManaged SecurityGroupSource = "managed" // the controller manages it for this stack
 	SecurityGroupBackend SecurityGroupSource = "backend" // the shared security group of the cluster, which nodes and pods admit
 	SecurityGroupKept    SecurityGroupSource = "kept"    // the load balancer has it already, and keeps it
 )
@@ -97,8 +97,8 @@ type CertificateSearch string
 
 // The methods by which certificates are found.
 const (
-	CertificateNamed  CertificateSearch = "named"   // an object names the certificate by ARN
-	CertificateByHost CertificateSearch = "by host" // discovered in ACM
-	CertificateOwn    CertificateSearch = "managed" // requested or imported for an object
-	CertificateKept   CertificateSearch = "kept"    // attached already, and kept because a member is held or a fact is missing
+	CertificateNamed   CertificateSearch = "named"   // an object names the certificate by ARN
+	CertificateByHost  CertificateSearch = "by host" // discovered in ACM
+	CertificateManaged CertificateSearch = "managed" // requested or imported for an object
+	CertificateKept    CertificateSearch = "kept"    // attached already, and kept because a member is held or a fact is missing
 )

@@ -73,7 +73,7 @@ func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.St
 	equal.EachForwardedARN(old.Listeners, func(arn string) { used[arn] = true })
 	shared := ""
 	note := func(as []model.Action) {
-		for _, g := range model.ForwardedGroups(as) {
+		for _, g := range model.ForwardedTargetGroups(as) {
 			if arn := cmp.Or(g.Group.ARN, have.Facts.TargetGroups[g.Group.Name]); arn != "" && used[arn] && shared == "" {
 				shared = fmt.Sprintf("target group %q", cmp.Or(g.Group.Name, arn))
 			}
@@ -125,11 +125,11 @@ func (lb *LoadBalancer) FreeName(have observed.Stack) string {
 // FirstFreeName returns the first alternative of a generated name that is not taken.
 func FirstFreeName(name string, taken func(string) bool) string {
 	for n := 1; n < naming.AlternativeCount; n++ {
-		if free := naming.Alternative(name, n); !taken(free) {
+		if free := naming.AlternativeName(name, n); !taken(free) {
 			return free
 		}
 	}
-	return naming.Alternative(name, naming.AlternativeCount)
+	return naming.AlternativeName(name, naming.AlternativeCount)
 }
 
 // ShownPrevious returns the previous load balancer whose name the status shows, or the first one; nil if there is no

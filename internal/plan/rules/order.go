@@ -80,7 +80,7 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 // sets the new one at once.
 func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	var old []string
-	for _, g := range model.ForwardedGroups(d.Actions) {
+	for _, g := range model.ForwardedTargetGroups(d.Actions) {
 		old = append(old, g.Group.ARN)
 	}
 	if len(old) == 0 {
@@ -98,7 +98,7 @@ func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 type delayedRule struct {
 	deleted, desired int   // index among the deleted or the desired rules; the other index is -1
 	priority         int32 // of the existing rule
-	successors       int   // the lowest index of the desired rules that will answer its requests
+	firstSuccessor   int   // the lowest index of the desired rules that will answer its requests
 	shape            *overlap.Shape
 	wait             plan.Wait
 }
@@ -162,9 +162,9 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 		if d.wait.For == "" {
 			continue
 		}
-		r := delayedRule{deleted: i, desired: -1, priority: d.Priority, successors: len(s.desired), shape: d.shape, wait: d.wait}
+		r := delayedRule{deleted: i, desired: -1, priority: d.Priority, firstSuccessor: len(s.desired), shape: d.shape, wait: d.wait}
 		waiting.EachOverlap(d.shape, overlap.AllRules, func(n int32) bool {
-			r.successors = min(r.successors, int(n))
+			r.firstSuccessor = min(r.firstSuccessor, int(n))
 			return true
 		})
 		out = append(out, r)
@@ -186,7 +186,7 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 			base = append(base, i)
 			continue
 		}
-		out = append(out, delayedRule{deleted: -1, desired: i, priority: w.live.Priority, successors: i, shape: w.shape, wait: wait})
+		out = append(out, delayedRule{deleted: -1, desired: i, priority: w.live.Priority, firstSuccessor: i, shape: w.shape, wait: wait})
 	}
 	slices.SortFunc(out, func(a, b delayedRule) int { return cmp.Compare(a.priority, b.priority) })
 	return out, base
@@ -223,7 +223,7 @@ func (s *ruleSet) insertionBounds(base []int, r delayedRule, shape *overlap.Shap
 			break
 		}
 	}
-	hi, _ = slices.BinarySearch(base, r.successors)
+	hi, _ = slices.BinarySearch(base, r.firstSuccessor)
 	for ; hi < len(base); hi++ {
 		if w := s.desired[base[hi]]; !ahead(w) && overlaps(w) {
 			break

@@ -140,7 +140,7 @@ func (ro *Rollout) maskedWait(i int) plan.Wait {
 		return plan.Wait{}
 	}
 	pending := ro.PendingTargetGroups(me.rule.Desired.Actions, old, ro.IsReady)
-	if len(pending) == 0 || ro.IsHealthKnown(pending) && all && !ro.HasServingTargetGroup(old) {
+	if len(pending) == 0 || ro.IsHealthReadDone(pending) && all && !ro.HasServingTargetGroup(old) {
 		return plan.Wait{}
 	}
 	return ro.ruleWait(me, pending)
@@ -155,7 +155,7 @@ func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool)
 	before := func(o *observed.Rule) bool { return me.live == nil || o.Priority < me.live.Priority }
 	note := func(o *observed.Rule) {
 		covered = true
-		for _, g := range model.ForwardedGroups(o.Actions) {
+		for _, g := range model.ForwardedTargetGroups(o.Actions) {
 			out = append(out, g.Group.ARN)
 		}
 	}
@@ -179,7 +179,7 @@ func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 // ruleWaitKey identifies the wait of a rule by its member, conditions and target groups.
 func ruleWaitKey(l *resolved.Listener, w *ruleChange) string {
 	to := ""
-	for _, g := range model.ForwardedGroups(w.rule.Desired.Actions) {
+	for _, g := range model.ForwardedTargetGroups(w.rule.Desired.Actions) {
 		to += " " + equal.TargetGroupRefText(g.Group)
 	}
 	return draft.WaitKey("rule", fmt.Sprint(l.Desired.Port), w.rule.Desired.Member.String(), w.rule.ConditionsKey(), to)
@@ -200,7 +200,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 		used[o.Priority] = true
 		bottom = max(bottom, o.Priority)
 	}
-	lowest := s.lowestPrioritiesBehind()
+	lowest := s.lowestPrioritiesAfter()
 	highest := int32(0) // highest priority number of the rules before this one that are not staged
 	for i, n := range s.desired {
 		switch {
@@ -223,9 +223,9 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 	}
 }
 
-// lowestPrioritiesBehind returns, for each desired rule, the lowest current priority number among the desired rules after
+// lowestPrioritiesAfter returns, for each desired rule, the lowest current priority number among the desired rules after
 // it; MaxPriority+1 if none of these exists.
-func (s *ruleSet) lowestPrioritiesBehind() []int32 {
+func (s *ruleSet) lowestPrioritiesAfter() []int32 {
 	out := make([]int32, len(s.desired))
 	lowest := int32(MaxPriority + 1)
 	for i, w := range slices.Backward(s.desired) {

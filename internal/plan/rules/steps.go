@@ -19,7 +19,7 @@ import (
 // group.
 func TargetGroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.StepID {
 	var out []plan.StepID
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		out = append(out, groups[g.Group.ID]...)
 	}
 	return out
@@ -87,7 +87,7 @@ func (r *rulePlanner) createRules(vacated []plan.StepID) {
 			w.step = r.Add(plan.Step{
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: r.Listener.Address(), Priority: w.createAt, Rule: rule, Tags: r.RuleTags(r.tagsOf(w))},
-				Why: ruleReason(w), After: need, Blames: r.affectedMembers(w), Rule: r.ruleKey(w), NeedsExtraQuota: w.actionsWait.For != "" || w.isSplit,
+				Why: ruleReason(w), After: need, RequestedBy: r.affectedMembers(w), Rule: r.ruleKey(w), NeedsExtraQuota: w.actionsWait.For != "" || w.isSplit,
 			})
 		}
 		r.creationSteps.Add(w.step)
@@ -128,7 +128,7 @@ func (r *rulePlanner) stepsBeforeDefault() []plan.StepID {
 
 func ruleReason(w *ruleChange) string {
 	if w.rule.IsHeld() {
-		return "the rule of " + w.rule.Desired.Origin.String() + " is held and has no live form to keep"
+		return "the rule of " + w.rule.Desired.Origin.String() + " is held and does not exist in AWS"
 	}
 	return "from " + w.rule.Desired.Origin.String()
 }
@@ -152,7 +152,7 @@ func (r *rulePlanner) modifyRules(last bool) {
 			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update,
 			Do:      plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(w.live.Actions), To: plan.ActionsText(w.actions)}},
-			Why:     ruleReason(w), After: need, Blames: r.affectedMembers(w), Rule: r.ruleKey(w), NeedsExtraQuota: w.actionsWait.For != "",
+			Why:     ruleReason(w), After: need, RequestedBy: r.affectedMembers(w), Rule: r.ruleKey(w), NeedsExtraQuota: w.actionsWait.For != "",
 		}
 		// A staged rule of the same member that will answer some of the requests comes first.
 		if n, found := below.FindOverlap(w.shape, ahead); found {
@@ -185,7 +185,7 @@ func (r *rulePlanner) changeDelayedActions() {
 		id := r.Add(plan.Step{
 			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: w.actionsWait,
 			Do:  plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.rule.Desired.Actions, Transforms: w.rule.Desired.Transforms},
-			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, Blames: r.affectedMembers(w), Rule: r.ruleKey(w),
+			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, RequestedBy: r.affectedMembers(w), Rule: r.ruleKey(w),
 		})
 		if w.live != nil {
 			r.RecordFreeingStep(w.live.Actions, id)
@@ -253,7 +253,7 @@ func (r *rulePlanner) setPriorities(what string, to map[plan.Address]int32, wait
 	slices.SortFunc(changes, func(x, y plan.Change) int { return cmp.Compare(x.Path, y.Path) })
 	return r.Add(plan.Step{
 		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: to}, Changes: changes,
-		Why: "rules have to be in order of precedence", Wait: wait, After: after, Blames: r.Listener.Desired.Members,
+		Why: "rules have to be in order of precedence", Wait: wait, After: after, RequestedBy: r.Listener.Desired.Members,
 	})
 }
 
@@ -287,7 +287,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 		d.step = r.Add(plan.Step{
 			ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: d.ARN},
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(d.Actions)}, {Path: "priority", From: fmt.Sprint(d.Priority)}},
-			Why:     "no object asks for it any more", Wait: d.wait, Impact: plan.DeleteImpact, Blames: r.Listener.Desired.Members,
+			Why:     "no object requests the rule any more", Wait: d.wait, Impact: plan.DeleteImpact, RequestedBy: r.Listener.Desired.Members,
 			After: after,
 		})
 		r.RecordFreeingStep(d.Actions, d.step)
@@ -349,7 +349,7 @@ func (r *rulePlanner) isForwardedTo(arn string) bool {
 // because nothing forwards to their target group yet.
 func (r *rulePlanner) waitsForUncheckedTargets(w *ruleChange) bool {
 	found := false
-	for _, g := range model.ForwardedGroups(w.rule.Desired.Actions) {
+	for _, g := range model.ForwardedTargetGroups(w.rule.Desired.Actions) {
 		arn := r.TargetGroupARN(g.Group)
 		h := r.Have.Facts.Health[arn]
 		switch n := len(h.Targets); {

@@ -61,13 +61,13 @@ func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 		made = []plan.StepID{sg.Add(plan.Step{
 			ID: plan.NewStepID("create", plan.ManagedGroupAddress), Address: plan.ManagedGroupAddress, Verb: plan.Create,
 			Do:  plan.CreateSecurityGroup{Name: want.Name, Description: want.Description, Tags: tags},
-			Why: "the load balancer has no security group of its own", After: after, Blames: sg.Members(),
+			Why: "the load balancer has no managed security group", After: after, RequestedBy: sg.Members(),
 		})}
 	} else {
 		have = live.Ingress
 		sg.Retag(plan.ManagedGroupAddress, tags, live.Tags, true, after, sg.Members())
 	}
-	authorize, revoke := network.DiffRules(sg.admittedRules(want.Ingress), have)
+	authorize, revoke := network.DiffRules(sg.rulesWithListener(want.Ingress), have)
 	revoke = slices.DeleteFunc(revoke, sg.RetainsRule)
 	if len(authorize)+len(revoke) == 0 {
 		return made
@@ -77,9 +77,9 @@ func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 	return made
 }
 
-// admittedRules returns the desired rules, except rules for a port that has no listener and for which this plan creates
+// rulesWithListener returns the desired rules, except rules for a port that has no listener and for which this plan creates
 // none. Such a port is opened later, together with its listener.
-func (sg *Planner) admittedRules(rules []model.IngressRule) []model.IngressRule {
+func (sg *Planner) rulesWithListener(rules []model.IngressRule) []model.IngressRule {
 	live, waits := sg.livePorts(), map[int32]bool{}
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
 		if l.Planned || live[l.Desired.Port] {
@@ -147,7 +147,7 @@ func (sg *Planner) planRuleChanges(authorize, revoke []model.IngressRule, total 
 			ID: id, Address: plan.ManagedGroupAddress, Verb: plan.Update,
 			Do:      plan.ChangeIngress{Group: plan.ManagedGroupAddress, Authorize: c.authorize, Revoke: c.revoke, Total: total},
 			Changes: ruleChanges(c.authorize, c.revoke),
-			Why:     "clients must reach the listeners, and nothing else", Blames: blames, After: after,
+			Why:     "the rules must admit clients to the ports of the listeners only", RequestedBy: blames, After: after,
 		})
 		for _, r := range append(slices.Clone(c.authorize), c.revoke...) {
 			if !isICMP(r) {
@@ -197,7 +197,7 @@ func (sg *Planner) reportRevoked(live *observed.SecurityGroup, revoke []model.In
 	}
 	sg.Findings.Add(finding.Finding{
 		Object: sg.Want.Members[0].Ref, Reason: finding.RulesRevoked, Severity: finding.Warning,
-		Message: fmt.Sprintf("security group %s belongs to the controller, which removes the rules that others added: %s", live.ID, strings.Join(foreign, ", ")),
+		Message: fmt.Sprintf("security group %s belongs to the controller, which removes rules that other users or controllers added: %s", live.ID, strings.Join(foreign, ", ")),
 		Fix:     "set " + naming.SettingName(sg.Want.ID.Kind, "inbound-cidrs") + " or " + naming.SettingName(sg.Want.ID.Kind, "security-group-prefix-lists") + ", or use your own security groups for the load balancer",
 	})
 }
@@ -223,13 +223,13 @@ func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protoco
 // desired.
 func (sg *Planner) opensRetainedListener(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.LB.Listeners, func(l resolved.Listener) bool {
-		return !l.Planned && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && carriesProtocol(l.Live.Protocol, r.Protocol)
+		return !l.Planned && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && admitsListenerProtocol(l.Live.Protocol, r.Protocol)
 	})
 }
 
-// carriesProtocol reports whether a security group rule for the protocol rule admits clients of a listener with the protocol
+// admitsListenerProtocol reports whether a security group rule for the protocol rule admits clients of a listener with the protocol
 // listener.
-func carriesProtocol(listener, rule string) bool {
+func admitsListenerProtocol(listener, rule string) bool {
 	switch listener {
 	case "UDP", "QUIC":
 		return rule == "udp"
@@ -281,7 +281,7 @@ func (sg *Planner) PlanBackendSecurityGroup(after []plan.StepID) []plan.StepID {
 			Name: naming.BackendSecurityGroupName(sg.Opt.Cluster), Description: naming.BackendSecurityGroupDescription,
 			Tags: naming.BackendSecurityGroupTags(sg.Opt.Cluster, use.Tags),
 		},
-		Why: "nodes and pods admit load balancers by this group", After: after, Blames: sg.Members(),
+		Why: "nodes and pods admit traffic from this security group", After: after, RequestedBy: sg.Members(),
 	})}
 }
 
@@ -293,7 +293,7 @@ func (sg *Planner) tagBackendSecurityGroup(live observed.SecurityGroup) {
 		return
 	}
 	sg.AddTagStep(plan.Step{
-		ID: plan.NewStepID("tag", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Why: "tags differ", Blames: sg.Members(),
+		ID: plan.NewStepID("tag", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Why: "tags differ", RequestedBy: sg.Members(),
 	}, put, nil, live.Tags)
 }
 
@@ -316,6 +316,6 @@ func DeleteSecurityGroup(d *draft.Draft, id, why string, after []plan.StepID) {
 	a := plan.Address{Kind: plan.SecurityGroup, ID: id}
 	d.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteSecurityGroup{GroupID: id},
-		Why: why, After: after, Impact: plan.DeleteImpact, Blames: d.Members(),
+		Why: why, After: after, Impact: plan.DeleteImpact, RequestedBy: d.Members(),
 	})
 }

@@ -14,12 +14,12 @@ import (
 // ALBTargetPlanner plans to register and deregister ALBs as targets of target groups of type alb.
 type ALBTargetPlanner struct {
 	*draft.Draft
-	DetachSteps map[string]plan.StepID // steps that deregister a target, by TargetKey
+	DeregistrationSteps map[string]plan.StepID // steps that deregister a target, by TargetKey
 }
 
 // NewALBTargetPlanner returns the ALBTargetPlanner of a stack.
 func NewALBTargetPlanner(d *draft.Draft) *ALBTargetPlanner {
-	return &ALBTargetPlanner{Draft: d, DetachSteps: map[string]plan.StepID{}}
+	return &ALBTargetPlanner{Draft: d, DeregistrationSteps: map[string]plan.StepID{}}
 }
 
 // ALBTargets returns the targets of a target group of type alb; false if they are not known, in which case the plan has a
@@ -47,10 +47,10 @@ func TargetKey(group string, t observed.Target) string {
 	return fmt.Sprintf("%s %s:%d", group, t.ID, t.Port)
 }
 
-// Detach plans to deregister a load balancer from a target group, unless this is planned already, and returns the step.
-func (at *ALBTargetPlanner) Detach(group string, t observed.Target, after []plan.StepID) plan.StepID {
+// Deregister plans to deregister a load balancer from a target group, unless this is planned already, and returns the step.
+func (at *ALBTargetPlanner) Deregister(group string, t observed.Target, after []plan.StepID) plan.StepID {
 	key := TargetKey(group, t)
-	if id, done := at.DetachSteps[key]; done {
+	if id, done := at.DeregistrationSteps[key]; done {
 		return id
 	}
 	a := plan.Address{Kind: plan.ALBTarget, ID: group}
@@ -58,9 +58,9 @@ func (at *ALBTargetPlanner) Detach(group string, t observed.Target, after []plan
 		ID: plan.NewStepID("deregister", a, fmt.Sprint(t.Port)), Address: a, Verb: plan.Delete,
 		Do:      plan.DeregisterALB{Group: plan.Address{Kind: plan.TargetGroup, ID: group}, ARN: t.ID, Port: t.Port},
 		Changes: []plan.Change{{Path: "target", From: fmt.Sprintf("%s:%d", t.ID, t.Port)}},
-		Why:     "no member forwards to this ALB through the target group any more", After: after, Blames: at.Members(),
+		Why:     "no member forwards to this ALB through the target group any more", After: after, RequestedBy: at.Members(),
 	})
-	at.DetachSteps[key] = id
+	at.DeregistrationSteps[key] = id
 	return id
 }
 
@@ -77,7 +77,7 @@ func (at *ALBTargetPlanner) planALBTargetRegistration(group model.TargetGroup, a
 			return ""
 		}
 		for _, t := range targets {
-			after = append(after, at.Detach(arn, t, nil))
+			after = append(after, at.Deregister(arn, t, nil))
 		}
 	}
 	a := plan.Address{Kind: plan.ALBTarget, ID: group.ID}
@@ -85,13 +85,13 @@ func (at *ALBTargetPlanner) planALBTargetRegistration(group model.TargetGroup, a
 		ID: plan.NewStepID("register", a), Address: a, Verb: plan.Create,
 		Do:      plan.RegisterALB{Group: plan.TargetGroupAddress(group.ID), ARN: group.LoadBalancer, Port: group.Port},
 		Changes: []plan.Change{{Path: "target", To: fmt.Sprintf("%s:%d", group.LoadBalancer, group.Port)}},
-		Why:     "the network load balancer leads to the load balancer of another Gateway", After: after, Blames: group.Members,
+		Why:     "the network load balancer forwards to the load balancer of another Gateway", After: after, RequestedBy: group.Members,
 	})
 }
 
-// DetachFromAllTargetGroups plans to deregister a load balancer that is to be deleted from all target groups, and returns
+// DeregisterFromAllTargetGroups plans to deregister a load balancer that is to be deleted from all target groups, and returns
 // the steps. AWS refuses to delete a load balancer that is a target.
-func (at *ALBTargetPlanner) DetachFromAllTargetGroups(lb string, after []plan.StepID) []plan.StepID {
+func (at *ALBTargetPlanner) DeregisterFromAllTargetGroups(lb string, after []plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, g := range at.Have.TargetGroups {
 		if g.Type != model.ALBTargets {
@@ -100,7 +100,7 @@ func (at *ALBTargetPlanner) DetachFromAllTargetGroups(lb string, after []plan.St
 		targets, _ := at.ALBTargets(g.ARN)
 		for _, t := range targets {
 			if t.ID == lb {
-				out = append(out, at.Detach(g.ARN, t, after))
+				out = append(out, at.Deregister(g.ARN, t, after))
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 		verb, why = plan.Update, gp.HandoverReason(len(put.LabelsToRemove) > 0, "the binding differs")
 	}
 	return []plan.StepID{gp.Add(plan.Step{
-		ID: plan.NewStepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: w.Members,
+		ID: plan.NewStepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, RequestedBy: w.Members,
 	})}
 }
 
@@ -87,7 +87,7 @@ func (gp *Planner) bindingName(w model.TargetGroup) string {
 	} else {
 		name = gp.freeTargetGroupName(w)
 	}
-	if w.Binding.Name == w.Name && naming.IsAlternative(name, w.Name) {
+	if w.Binding.Name == w.Name && naming.IsAlternativeName(name, w.Name) {
 		return name
 	}
 	return w.Binding.Name

@@ -43,7 +43,7 @@ func newTargetGroupIndexes(d *draft.Draft) *targetGroupIndexes {
 func (k *targetGroupIndexes) recordForwards(listeners []resolved.Listener) {
 	k.forwardedIDs, k.heldForwardedIDs = map[string]bool{}, map[string]bool{}
 	note := func(to map[string]bool, actions []model.Action) {
-		for _, g := range model.ForwardedGroups(actions) {
+		for _, g := range model.ForwardedTargetGroups(actions) {
 			to[g.Group.ID] = true
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// hasDesiredFixedChecks reports whether an existing target group of a network load balancer has the desired values of the
+// hasDesiredImmutableHealthCheck reports whether an existing target group of a network load balancer has the desired values of the
 // health check settings that AWS could not change in the past.
-func hasDesiredFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
+func hasDesiredImmutableHealthCheck(w model.TargetGroup, h observed.TargetGroup) bool {
 	switch w.Protocol {
 	case "HTTP", "HTTPS":
 		return true
@@ -57,7 +57,7 @@ func (gp *Planner) MatchTargetGroups() {
 	}
 	sameName := func(w model.TargetGroup) (out []observed.TargetGroup) {
 		for n := 1; n <= naming.AlternativeCount; n++ {
-			out = append(out, byName[naming.Alternative(w.Name, n)]...)
+			out = append(out, byName[naming.AlternativeName(w.Name, n)]...)
 		}
 		slices.SortStableFunc(out, func(x, y observed.TargetGroup) int { return cmp.Compare(kept[y.ARN], kept[x.ARN]) })
 		return out
@@ -72,7 +72,7 @@ func (gp *Planner) MatchTargetGroups() {
 
 // canBeKeptFor reports whether an existing target group can be changed to the desired one, so that it is not replaced.
 func (gp *Planner) canBeKeptFor(w model.TargetGroup, h observed.TargetGroup) bool {
-	return equal.CanChangeInPlace(w, h) && (!gp.Opt.ReplaceForHealthChecks || hasDesiredFixedChecks(w, h))
+	return equal.CanChangeInPlace(w, h) && (!gp.Opt.ReplaceForHealthChecks || hasDesiredImmutableHealthCheck(w, h))
 }
 
 // matchableTargetGroups returns the existing target groups that may be kept for a desired one. kept is 1 for the ARNs of

@@ -51,7 +51,7 @@ func (r *RemovalPlanner) PlanAll() {
 	// The target groups of these bindings do not exist any more.
 	for _, h := range r.Have.Bindings {
 		if !h.Deleting && !live[h.ARN] {
-			r.deleteBinding(h, "its target group is gone", nil)
+			r.deleteBinding(h, "its target group does not exist any more", nil)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (r *RemovalPlanner) deleteBinding(h observed.Binding, why string, after []p
 	a := plan.Address{Kind: plan.Binding, ID: h.Namespace + "/" + h.Name}
 	r.Add(plan.Step{
 		ID: plan.NewStepID("unbind", a), Address: a, Verb: plan.Delete, Do: plan.DeleteBinding{Namespace: h.Namespace, Name: h.Name},
-		Why: why, After: after, Blames: r.FaultObjects(h.ARN),
+		Why: why, After: after, RequestedBy: r.FindingObjects(h.ARN),
 	})
 	return &r.Plan.Steps[len(r.Plan.Steps)-1]
 }
@@ -90,7 +90,7 @@ func (r *RemovalPlanner) removeTargetGroup(g observed.TargetGroup, bindings []*o
 	s := plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteTargetGroup{ARN: g.ARN},
 		Changes: []plan.Change{{Path: "name", From: g.Name}},
-		Why:     "nothing forwards to it any more", After: slices.Clone(after), Impact: plan.DeleteImpact, Blames: r.FaultObjects(g.ARN),
+		Why:     "nothing forwards to it any more", After: slices.Clone(after), Impact: plan.DeleteImpact, RequestedBy: r.FindingObjects(g.ARN),
 	}
 	var propagated plan.Wait
 	if drain {
@@ -133,7 +133,7 @@ func (r *RemovalPlanner) removeALBTargetGroup(g observed.TargetGroup, after []pl
 	}
 	gone := slices.Clone(after)
 	for _, t := range targets {
-		gone = append(gone, r.albs.Detach(g.ARN, t, after))
+		gone = append(gone, r.albs.Deregister(g.ARN, t, after))
 	}
 	r.removeTargetGroup(g, nil, gone, false)
 }
@@ -177,7 +177,7 @@ func (r *RemovalPlanner) reportDeletionWait(g observed.TargetGroup, wait plan.Wa
 			r.Findings.Add(finding.Finding{
 				Object: m.Ref, Reason: finding.WaitingToDelete, Severity: finding.Warning,
 				Message: fmt.Sprintf("the deletion of target group %q waits for %s, for at most %s; then the finalizer of the %s is removed", g.Name, wait.For, wait.Deadline, m.Ref.Kind),
-				Fix:     "to be quicker the next time, lower deregistration_delay.timeout_seconds in target-group-attributes",
+				Fix:     "to shorten later deletions, lower deregistration_delay.timeout_seconds in target-group-attributes",
 			})
 		}
 	}
@@ -185,11 +185,11 @@ func (r *RemovalPlanner) reportDeletionWait(g observed.TargetGroup, wait plan.Wa
 
 // reportDeadlineExceeded reports that a target group is deleted although its deletion should have waited longer.
 func (r *RemovalPlanner) reportDeadlineExceeded(g observed.TargetGroup, what string, deadline time.Duration) {
-	for _, m := range r.FaultObjects(g.ARN) {
+	for _, m := range r.FindingObjects(g.ARN) {
 		r.Findings.Add(finding.Finding{
 			Object: m, Reason: finding.WaitExpired, Severity: finding.Warning,
-			Message: fmt.Sprintf("%s after %s; target group %q is deleted all the same", what, deadline, g.Name),
-			Fix:     "check who registers targets in it",
+			Message: fmt.Sprintf("%s after %s; target group %q is deleted without further waiting", what, deadline, g.Name),
+			Fix:     "check which controller or user registers targets in the target group",
 		})
 	}
 }

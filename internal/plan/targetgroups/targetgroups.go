@@ -82,7 +82,7 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 		if _, creates := step.Do.(plan.CreateTargetGroup); !creates {
 			return nil
 		}
-		return draft.Namespaces(step.Blames)
+		return draft.Namespaces(step.RequestedBy)
 	})
 	return done
 }
@@ -125,7 +125,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 		made.Name = gp.freeTargetGroupName(w)
 		id := gp.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: plan.CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.targetGroupImpact(w),
-			Why: gp.targetGroupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), Blames: w.Members, ReplacedLoadBalancer: gp.replacedLoadBalancer(w),
+			Why: gp.targetGroupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), RequestedBy: w.Members, ReplacedLoadBalancer: gp.replacedLoadBalancer(w),
 		})
 		last = []plan.StepID{id}
 		gp.PlanAttributes(a, "", w.Attributes, nil, false, last, w.Members)
@@ -140,7 +140,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 		if changes := healthCheckChanges(w.HealthCheck, live.HealthCheck); len(changes) > 0 {
 			gp.Add(plan.Step{
 				ID: plan.NewStepID("health-check", a), Address: a, Verb: plan.Update, Do: plan.SetHealthCheck{Group: a, Check: w.HealthCheck},
-				Changes: changes, Why: "the health check differs", After: lb, Blames: w.Members,
+				Changes: changes, Why: "the health check differs", After: lb, RequestedBy: w.Members,
 			})
 		}
 		gp.PlanAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, w.Members, draft.MemberOrigins(w.Members)...)
@@ -175,7 +175,7 @@ func (gp *Planner) targetGroupReason(w model.TargetGroup) string {
 	}
 	for _, h := range gp.liveByID[w.ID] {
 		if _, kept := gp.LiveTargetGroups[h.ARN]; !kept {
-			return "it takes the place of " + h.Name + ", whose type or protocol cannot be changed"
+			return "replaces " + h.Name + ", whose type or protocol cannot be changed"
 		}
 	}
 	return "a rule forwards to it, " + w.Origin.String()

@@ -83,7 +83,7 @@ func RuleDemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution
 		seen[e.Pod.Name] = true
 		node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", e.Pod.Spec.NodeName)
 		if !ok {
-			d.addUnknownENI(fmt.Sprintf("node %q of pod %s does not exist", e.Pod.Spec.NodeName, e.Pod.Name))
+			d.reportUnknownENI(fmt.Sprintf("node %q of pod %s does not exist", e.Pod.Spec.NodeName, e.Pod.Name))
 			continue
 		}
 		lookups, inVPC := eniLookups(e, node)
@@ -91,7 +91,7 @@ func RuleDemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution
 			continue
 		}
 		if len(lookups) == 0 {
-			d.addUnknownENI(fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
+			d.reportUnknownENI(fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
 			continue
 		}
 		if !computed || named {
@@ -110,8 +110,8 @@ func hasNamedPorts(b *elbv2.TargetGroupBinding) bool {
 	})
 }
 
-// addUnknownENI reports an endpoint whose ENI cannot be determined.
-func (d *RuleDemand) addUnknownENI(why string) {
+// reportUnknownENI reports an endpoint whose ENI cannot be determined.
+func (d *RuleDemand) reportUnknownENI(why string) {
 	d.ENIUnknown = true
 	d.Findings.Add(finding.Finding{
 		Object: d.Ref, Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
@@ -190,13 +190,13 @@ func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) 
 		for _, port := range in.Ports {
 			rule, err := portRangeRule(port, pod)
 			if err != nil {
-				d.addInvalidRule(field, err.Error())
+				d.reportInvalidRule(field, err.Error())
 				continue
 			}
 			for _, peer := range in.From {
 				r := rule
 				if err := setPeer(&r, peer); err != nil {
-					d.addInvalidRule(field, err.Error())
+					d.reportInvalidRule(field, err.Error())
 					continue
 				}
 				out[r] = true
@@ -209,8 +209,8 @@ func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) 
 	})
 }
 
-// addInvalidRule reports a networking rule that cannot be applied.
-func (d *RuleDemand) addInvalidRule(field, why string) {
+// reportInvalidRule reports a networking rule that cannot be applied.
+func (d *RuleDemand) reportInvalidRule(field, why string) {
 	d.Faulty = true
 	d.Findings.Add(finding.Finding{
 		Object: d.Ref, Field: field, Reason: finding.NetworkingInvalid, Severity: finding.Error,
@@ -224,7 +224,7 @@ func warnEmptyPorts(b *elbv2.TargetGroupBinding, d *RuleDemand) {
 		if len(in.Ports) == 0 {
 			d.Findings.Add(finding.Finding{
 				Object: BindingRef(b), Field: fmt.Sprintf("spec.networking.ingress[%d].ports", i), Reason: finding.NetworkingInvalid,
-				Severity: finding.Warning, Message: "the rule has no ports and opens none", Fix: "list the ports, or a port without number for all",
+				Severity: finding.Warning, Message: "the rule has no ports, so it admits no traffic", Fix: "list the ports, or one port without a number for all ports",
 			})
 		}
 	}
@@ -283,11 +283,11 @@ func setPeer(r *model.IngressRule, p elbv2.NetworkingPeer) error {
 	case p.IPBlock != nil:
 		cidr, err := network.CanonicalCIDR(p.IPBlock.CIDR)
 		if err != nil {
-			return fmt.Errorf("%q is not a range of addresses", p.IPBlock.CIDR)
+			return fmt.Errorf("%q is not an address range in CIDR notation", p.IPBlock.CIDR)
 		}
 		r.CIDR = cidr
 	default:
-		return fmt.Errorf("a peer is neither a range nor a security group")
+		return fmt.Errorf("a peer has neither ipBlock nor securityGroup")
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func slicesFromEndpointsObject(v *cluster.View, b *elbv2.TargetGroupBinding, svc
 		r.Findings.Add(finding.Finding{
 			Object: BindingRef(b), Field: "spec.serviceRef.name", Reason: finding.BackendNotFound, Severity: finding.Error,
 			Message: fmt.Sprintf("Service %s/%s has no Endpoints object", b.Namespace, svc.Name),
-			Fix:     "check the Service's selector, or let the controller read EndpointSlices",
+			Fix:     "check the Service's selector, or set --enable-endpoint-slices=true",
 		})
 		return nil
 	}

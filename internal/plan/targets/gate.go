@@ -9,17 +9,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// GatePrefix is the prefix of the type of a readiness gate and its pod condition. The name of the binding follows the
+// ReadinessGatePrefix is the prefix of the type of a readiness gate and its pod condition. The name of the binding follows the
 // prefix.
-const GatePrefix = "target-health.elbv2.k8s.aws/"
+const ReadinessGatePrefix = "target-health.elbv2.k8s.aws/"
 
-// GateType returns the type of the readiness gate of a binding by its name.
-func GateType(binding string) corev1.PodConditionType {
-	return corev1.PodConditionType(GatePrefix + binding)
+// ReadinessGateType returns the type of the readiness gate of a binding by its name.
+func ReadinessGateType(binding string) corev1.PodConditionType {
+	return corev1.PodConditionType(ReadinessGatePrefix + binding)
 }
 
-// HasGate reports whether a pod has a readiness gate.
-func HasGate(p *corev1.Pod, gate corev1.PodConditionType) bool {
+// HasReadinessGate reports whether a pod has a readiness gate.
+func HasReadinessGate(p *corev1.Pod, gate corev1.PodConditionType) bool {
 	return slices.ContainsFunc(p.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == gate })
 }
 
@@ -74,9 +74,9 @@ func ContainersReadySince(p *corev1.Pod) (time.Time, bool) {
 	return since, c.Status == corev1.ConditionTrue
 }
 
-// AnyGateClosed reports whether a pod of the endpoints has the condition of a gate with a status other than true. A gate
+// AnyReadinessGateClosed reports whether a pod of the endpoints has the condition of a gate with a status other than true. A gate
 // without a condition is ignored, because the endpoint may have been registered before the pod had the gate.
-func AnyGateClosed(endpoints []Endpoint, gate corev1.PodConditionType) bool {
+func AnyReadinessGateClosed(endpoints []Endpoint, gate corev1.PodConditionType) bool {
 	for _, e := range endpoints {
 		if e.Pod == nil {
 			continue

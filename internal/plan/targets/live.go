@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// GoneTargets returns the registered targets that a binding of the namespace must not register any more: addresses that no
+// StaleTargets returns the registered targets that a binding of the namespace must not register any more: addresses that no
 // pod of the namespace has or that a newer pod of another namespace has, and instances that are not nodes. A VPC assigns the
 // address of a deleted pod to another pod after about half a minute. Therefore these targets must be deregistered even if
 // other facts are unknown. The view subscribes to the pods, so that the end of a pod triggers another run.
-func GoneTargets(v *cluster.View, namespace string, registered []*observed.Target) []*observed.Target {
+func StaleTargets(v *cluster.View, namespace string, registered []*observed.Target) []*observed.Target {
 	var instances map[string]bool
 	return slices.DeleteFunc(slices.Clone(registered), func(t *observed.Target) bool {
 		switch _, err := netip.ParseAddr(t.ID); {

@@ -84,13 +84,13 @@ func noEndpointsReason(svc *corev1.Service, port corev1.ServicePort, list []*dis
 		out.HadEndpoints = false
 		f.Reason, f.Field = finding.TargetPortNotFound, targetPortField(svc, port)
 		f.Message = fmt.Sprintf("%s for port %d: targetPort %q is the name of no container port of its pods%s", prefix, port.Port, finding.TruncateValue(port.TargetPort.String()), portNamesHint(port.TargetPort, portless))
-		f.Fix = "correct one of the two"
+		f.Fix = "correct targetPort, or the name of the container port"
 	case len(svc.Spec.Selector) == 0:
-		f.Field, f.Message, f.Fix = "spec.selector", prefix+" and no selector", "write its EndpointSlices, or set spec.selector"
+		f.Field, f.Message, f.Fix = "spec.selector", prefix+" and no selector", "create EndpointSlices for the Service, or set spec.selector"
 	default:
 		f.Reason, f.Field = finding.SelectorMatchesNoPod, "spec.selector"
 		f.Message = fmt.Sprintf("%s: spec.selector %q matches no pod that has an address", prefix, finding.TruncateValue(labels.SelectorFromSet(svc.Spec.Selector).String()))
-		f.Fix = "correct it, or start pods with these labels"
+		f.Fix = "correct the selector, or start pods with these labels"
 	}
 	out.Finding = f
 	return out

@@ -41,7 +41,7 @@ func newNodeTarget(id string, n *corev1.Node) nodeTarget {
 func newNodeList(selector string, nodes []nodeTarget) *NodeList {
 	l := &NodeList{selector: selector, nodes: nodes, distinct: true, digests: map[int32]nodeDigest{}}
 	for i, t := range nodes {
-		if strings.IndexByte(t.id, ':') >= 0 || i > 0 && compareBeforeColon(nodes[i-1].id, t.id) >= 0 {
+		if strings.IndexByte(t.id, ':') >= 0 || i > 0 && compareWithColon(nodes[i-1].id, t.id) >= 0 {
 			l.distinct = false
 			break
 		}
@@ -138,7 +138,7 @@ func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bo
 			draining++
 			continue
 		}
-		for i < len(l.nodes) && l.nodes[i].id != t.ID && compareBeforeColon(l.nodes[i].id, t.ID) < 0 && hasFew() {
+		for i < len(l.nodes) && l.nodes[i].id != t.ID && compareWithColon(l.nodes[i].id, t.ID) < 0 && hasFew() {
 			register()
 		}
 		samePort := t.Port == port && t.ServerID == ""
@@ -166,6 +166,6 @@ func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bo
 }
 
 func (l *NodeList) hasInstance(instance string) bool {
-	_, ok := slices.BinarySearchFunc(l.nodes, instance, func(t nodeTarget, id string) int { return compareBeforeColon(t.id, id) })
+	_, ok := slices.BinarySearchFunc(l.nodes, instance, func(t nodeTarget, id string) int { return compareWithColon(t.id, id) })
 	return ok
 }

@@ -137,11 +137,11 @@ func (l *NodeList) withChanges(removed map[string]bool, added []nodeTarget) *Nod
 // compareByID compares two nodes by the identities of their targets, which consist of the instance ID, a colon and the port.
 // Nodes with the same instance ID are compared by name.
 func compareByID(a, b nodeTarget) int {
-	return cmp.Or(compareBeforeColon(a.id, b.id), cmp.Compare(a.node.Name, b.node.Name))
+	return cmp.Or(compareWithColon(a.id, b.id), cmp.Compare(a.node.Name, b.node.Name))
 }
 
-// compareBeforeColon compares two texts as if each text ended with a colon.
-func compareBeforeColon(a, b string) int {
+// compareWithColon compares two texts as if each text ended with a colon.
+func compareWithColon(a, b string) int {
 	n := min(len(a), len(b))
 	if c := cmp.Compare(a[:n], b[:n]); c != 0 || len(a) == len(b) {
 		return c

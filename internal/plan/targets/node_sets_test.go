@@ -80,7 +80,7 @@ func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 	limit := r.IntN(2) * (1 + r.IntN(8))
 	want, diff := Compare(got.Endpoints(), have, limit), got.Compare(have, limit)
 	if nodeDiffText(want) != nodeDiffText(diff) {
-		t.Fatalf("of %v want\n%s\ngot\n%s", have, nodeDiffText(want), nodeDiffText(diff))
+		t.Fatalf("targets %v: want\n%s\ngot\n%s", have, nodeDiffText(want), nodeDiffText(diff))
 	}
 }
 
@@ -154,7 +154,7 @@ func TestNumberOfNodeSetsIsLimited(t *testing.T) {
 		sets.nodeSetFor(s, match, nil)
 	}
 	if len(sets.bySelector) > maxNodeSets {
-		t.Errorf("%d selectors are remembered", len(sets.bySelector))
+		t.Errorf("%d selectors are cached", len(sets.bySelector))
 	}
 }
 
@@ -202,13 +202,13 @@ func randomNode(r *rand.Rand, name string) *corev1.Node {
 	return n
 }
 
-// TestIDsAreOrderedAsIdentities checks that compareBeforeColon orders instance IDs in the same way as the identities of
+// TestIDsAreOrderedAsIdentities checks that compareWithColon orders instance IDs in the same way as the identities of
 // targets are ordered. Some IDs are prefixes of others.
 func TestIDsAreOrderedAsIdentities(t *testing.T) {
 	ids := []string{"", "i-1", "i-12", "i-1a", "i-1:", "i-1:2", "i-1:3", "i-1::", "i-1/", "i-2"}
 	for _, a := range ids {
 		for _, b := range ids {
-			if got, want := compareBeforeColon(a, b), strings.Compare(a+":", b+":"); got != want {
+			if got, want := compareWithColon(a, b), strings.Compare(a+":", b+":"); got != want {
 				t.Errorf("%q, %q: %d, want %d", a, b, got, want)
 			}
 		}

@@ -37,7 +37,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 		fault(finding.Finding{
 			Field: "spec.serviceRef.port", Reason: finding.BackendTypeUnsupported,
 			Message: fmt.Sprintf("port %d of Service %s/%s has no node port", port.Port, svc.Namespace, svc.Name),
-			Fix:     "let the Service allocate node ports, or use target type ip",
+			Fix:     "set allocateLoadBalancerNodePorts of the Service to true, or use target type ip",
 		})
 	}
 	selector, err := nodeSelector(b.Spec.NodeSelector)
@@ -50,7 +50,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 	nodes := o.NodeCache.listNodes(v)
 	if len(nodes) == 0 {
-		r.setSourceMissing(b, "the cluster has no node at all; registered instances stay registered", "check the API server; AWS deregisters instances once they are terminated")
+		r.setSourceMissing(b, "no nodes found in the cluster; registered instances stay registered", "check that the API server returns the nodes; AWS deregisters terminated instances")
 		return
 	}
 	set := o.NodeCache.nodeSetFor(b.Spec.NodeSelector, selector, nodes)
@@ -75,7 +75,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 // is not an EC2 instance. All results are empty for a node that the selector does not select, that is about to be removed,
 // or whose Ready status is neither True nor Unknown.
 func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status corev1.ConditionStatus, f *finding.Finding) {
-	if !selector.Matches(labels.Set(n.Labels)) || isMarkedForRemoval(n) {
+	if !selector.Matches(labels.Set(n.Labels)) || hasRemovalTaint(n) {
 		return "", "", nil
 	}
 	status = nodeReadyStatus(n)
@@ -87,8 +87,8 @@ func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status cor
 		return "", "", &finding.Finding{
 			Object: finding.Ref{Kind: string(cluster.KindNode), Name: n.Name}, Field: "spec.providerID",
 			Reason: finding.NodeUnusable, Severity: finding.Warning,
-			Message: fmt.Sprintf("node %s with provider id %q is not an EC2 instance; it is not registered", n.Name, n.Spec.ProviderID),
-			Fix:     "label the node node.kubernetes.io/exclude-from-external-load-balancers if this is intended",
+			Message: fmt.Sprintf("node %s with provider ID %q is not an EC2 instance and is not registered", n.Name, n.Spec.ProviderID),
+			Fix:     "add the label node.kubernetes.io/exclude-from-external-load-balancers to the node if this is intended",
 		}
 	}
 	return id, status, nil
@@ -110,8 +110,8 @@ func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(all)
 }
 
-// isMarkedForRemoval reports whether a node has a taint by which Cluster Autoscaler or Karpenter announces its removal.
-func isMarkedForRemoval(n *corev1.Node) bool {
+// hasRemovalTaint reports whether a node has a taint by which Cluster Autoscaler or Karpenter announces its removal.
+func hasRemovalTaint(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted" && t.Effect == corev1.TaintEffectNoSchedule
 	})

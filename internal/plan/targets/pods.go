@@ -71,9 +71,9 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 	all := cluster.List[*discoveryv1.EndpointSlice](v, cluster.EndpointSlicesOf(svc.Namespace, svc.Name))
 	if len(all) == 0 && len(svc.Spec.Selector) > 0 {
 		message := fmt.Sprintf("Service %s/%s has no EndpointSlice, not even an empty one", svc.Namespace, svc.Name)
-		fix := "check the EndpointSlice controller of Kubernetes and who deletes EndpointSlices"
+		fix := "check that the EndpointSlice controller of Kubernetes runs and that nothing deletes EndpointSlices"
 		if svc.Spec.Type == corev1.ServiceTypeExternalName {
-			message = fmt.Sprintf("Service %s/%s is of type %q, for which Kubernetes keeps no EndpointSlices", svc.Namespace, svc.Name, svc.Spec.Type)
+			message = fmt.Sprintf("Service %s/%s is of type %q, for which Kubernetes creates no EndpointSlices", svc.Namespace, svc.Name, svc.Spec.Type)
 			fix = "change the type of the Service, or use another Service as backend"
 		}
 		r.setSourceMissing(b, message+"; registered addresses stay registered while their pods exist", fix)
@@ -115,7 +115,7 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 		return nil, endpointOmitted
 	}
 	if ref.Namespace != "" && ref.Namespace != b.Namespace {
-		reportIgnoredEndpoint(b, e, r, fmt.Sprintf("it names a pod of namespace %s", ref.Namespace))
+		reportIgnoredEndpoint(b, e, r, fmt.Sprintf("its targetRef names a pod of namespace %q", ref.Namespace))
 		return nil, endpointOmitted
 	}
 	pod, ok := cluster.Get[*corev1.Pod](v, cluster.KindPod, b.Namespace, ref.Name)
@@ -130,7 +130,7 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 	}
 	if !slices.Contains(addresses, cluster.CanonicalIP(e.Addresses[0])) {
 		r.ViewInconsistent = true
-		reportIgnoredEndpoint(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
+		reportIgnoredEndpoint(b, e, r, fmt.Sprintf("pod %s does not have this address", pod.Name))
 		return nil, endpointOmitted
 	}
 	if isSuperseded(v, pod, e.Addresses[0]) {
@@ -166,7 +166,7 @@ func reportIgnoredEndpoint(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, 
 	r.Findings.Add(finding.Finding{
 		Object: BindingRef(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,
 		Message: fmt.Sprintf("endpoint %s of pod %s is not registered: %s", e.Addresses[0], e.TargetRef.Name, why),
-		Fix:     "check who writes the EndpointSlices of the Service",
+		Fix:     "check what writes the EndpointSlices of the Service",
 	})
 }
 

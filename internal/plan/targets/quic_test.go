@@ -44,9 +44,9 @@ func TestServerIDsAreReadFromThePod(t *testing.T) {
 		"of the container with the port":          {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("x", a, 9090), containerWithServerID("c", b, 8080)}}, false, elbv2.ProtocolQUIC, "", hexB},
 		"the first for a port that none declares": {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("x", a, 9090), containerWithServerID("c", b)}}, false, elbv2.ProtocolTCPQUIC, "", hexA},
 		"a sidecar after the containers":          {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("x", "", 9090)}, InitContainers: []corev1.Container{sidecar}}, false, elbv2.ProtocolQUIC, "", hexB},
-		"not of one that only initialises":        {corev1.PodSpec{InitContainers: []corev1.Container{containerWithServerID("i", a, 8080)}}, false, elbv2.ProtocolQUIC, "", ""},
+		"not of an init container":                {corev1.PodSpec{InitContainers: []corev1.Container{containerWithServerID("i", a, 8080)}}, false, elbv2.ProtocolQUIC, "", ""},
 		"none without the annotation":             {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("c", a, 8080)}}, true, elbv2.ProtocolQUIC, "", ""},
-		"none that is to be found at run time":    {corev1.PodSpec{Containers: []corev1.Container{from}}, false, elbv2.ProtocolQUIC, "", ""},
+		"none from valueFrom":                     {corev1.PodSpec{Containers: []corev1.Container{from}}, false, elbv2.ProtocolQUIC, "", ""},
 		"none that is not base64":                 {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("c", "%", 8080)}}, false, elbv2.ProtocolQUIC, "", ""},
 		"from the variable that the operator set": {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("c", a, 8080)}}, false, elbv2.ProtocolQUIC, "OTHER", "0x000000"},
 		"none if the target group is not QUIC":    {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("c", a, 8080)}}, false, elbv2.ProtocolUDP, "", ""},
@@ -84,7 +84,7 @@ func TestServerIDsAreReadFromThePod(t *testing.T) {
 	}
 }
 
-func TestIdentities(t *testing.T) {
+func TestQUICTargetIdentities(t *testing.T) {
 	for given, want := range map[string]string{
 		"10.0.0.1:80":                         "10.0.0.1:80",
 		"10.0.0.1:80:0x1c717e8000001505":      "10.0.0.1:80:0x1c717e8000001505",

@@ -45,7 +45,7 @@ func resolvedText(t *testing.T, o targets.Options, docs ...string) string {
 		out = append(out, "faulty")
 	}
 	if r.ViewInconsistent {
-		out = append(out, "unsure")
+		out = append(out, "inconsistent")
 	}
 	for _, f := range r.Findings {
 		out = append(out, string(f.Reason))
@@ -116,22 +116,22 @@ func TestEndpointsOfSlices(t *testing.T) {
 		{"ready and terminating, as where unready addresses are published", at("ready: true, terminating: true", ref), down, "False", "10.0.1.1:8080"},
 		{"unready by a gate", at("ready: false", ref), up, "True", "10.0.1.1:8080"},
 		{"unready by a gate, terminating", at("ready: false, serving: true, terminating: true", ref), up, "True", ""},
-		{"unready by a gate, the node silent", at("ready: false", ref), up, "Unknown", "10.0.1.1:8080"},
-		{"terminating, the node silent", at("ready: false, terminating: true", ref), up, "Unknown", "10.0.1.1:8080"},
-		{"unready by a gate, the node down", at("ready: false", ref), up, "False", ""},
+		{"unready by a gate, node status Unknown", at("ready: false", ref), up, "Unknown", "10.0.1.1:8080"},
+		{"terminating, node status Unknown", at("ready: false, terminating: true", ref), up, "Unknown", "10.0.1.1:8080"},
+		{"unready by a gate, node not ready", at("ready: false", ref), up, "False", ""},
 		{"unready by a gate, no such node", at("ready: false", ref), up, "", ""},
 		{"unready containers", at("ready: false", ref), down, "True", ""},
 		{"no pod", at("ready: true", ""), up, "True", ""},
 		{"not a pod", at("ready: true", "targetRef: {kind: Node, name: n1}"), up, "True", ""},
 		{"no address", "{addresses: [], conditions: {ready: true}, " + ref + "}", up, "True", ""},
 		{"several addresses", "{addresses: [10.0.1.1, 10.0.1.9], conditions: {ready: true}, " + ref + "}", up, "True", "10.0.1.1:8080"},
-		{"a pod that the view does not have yet", at("ready: true", ref), "", "True", "unsure"},
-		{"an earlier pod of the name", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: other}"), up, "True", "unsure"},
-		{"a pod without address yet", at("ready: true", ref), strings.Replace(up, `podIPs: [{ip: "10.0.1.1"}], `, "", 1), "True", "unsure"},
-		{"another address than the pod's", at("ready: true", ref), podYAML("p1", "10.0.1.2", "True"), "True", "unsure EndpointIgnored"},
-		{"a pod that has finished", at("ready: true", ref), finishedPod(up, "Succeeded"), "True", "unsure"},
-		{"a pod that has failed", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: uid-p1}"), finishedPod(up, "Failed"), "True", "unsure"},
-		{"an address given to a newer pod of another namespace", at("ready: true", ref), up + podOfOtherNamespace("2026-01-02T00:00:00Z", ""), "True", "unsure EndpointIgnored"},
+		{"a pod that the view does not have yet", at("ready: true", ref), "", "True", "inconsistent"},
+		{"an earlier pod of the name", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: other}"), up, "True", "inconsistent"},
+		{"a pod without address yet", at("ready: true", ref), strings.Replace(up, `podIPs: [{ip: "10.0.1.1"}], `, "", 1), "True", "inconsistent"},
+		{"another address than the pod's", at("ready: true", ref), podYAML("p1", "10.0.1.2", "True"), "True", "inconsistent EndpointIgnored"},
+		{"a pod that has finished", at("ready: true", ref), finishedPod(up, "Succeeded"), "True", "inconsistent"},
+		{"a pod that has failed", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: uid-p1}"), finishedPod(up, "Failed"), "True", "inconsistent"},
+		{"an address given to a newer pod of another namespace", at("ready: true", ref), up + podOfOtherNamespace("2026-01-02T00:00:00Z", ""), "True", "inconsistent EndpointIgnored"},
 		{"an address that an older pod still lists", at("ready: true", ref), up + podOfOtherNamespace("2025-01-02T00:00:00Z", ""), "True", "10.0.1.1:8080"},
 		{"an address that a newer pod has given back", at("ready: true", ref), up + finishedPod(podOfOtherNamespace("2026-01-02T00:00:00Z", ""), "Failed"), "True", "10.0.1.1:8080"},
 		{"the node's address, which a newer pod of the host network lists too", at("ready: true", ref), hostNetworkPod(up) + podOfOtherNamespace("2026-01-02T00:00:00Z", "hostNetwork: true, "), "True", "10.0.1.1:8080"},
@@ -160,7 +160,7 @@ endpoints: [` + tt.endpoint + "]\n"}
 	}
 }
 
-func TestSlicesAreChosenByServiceAndPort(t *testing.T) {
+func TestEndpointSlicesAreChosenByServiceAndPort(t *testing.T) {
 	slice := func(name, label, family, ports string) string {
 		return fmt.Sprintf(`
 apiVersion: discovery.k8s.io/v1
@@ -210,11 +210,11 @@ func TestNodesForInstanceTargets(t *testing.T) {
 		nodes          []string
 		want           string
 	}{
-		{"ready before silent", "", false, []string{good, silent}, "i-n1:30080"},
-		{"silent if there are no others", "", false, []string{silent}, "i-n2:30080"},
-		{"silent, not to be trusted", "", true, []string{silent}, ""},
-		{"down", "", false, []string{nodeYAML("n1", "False")}, ""},
-		{"without a word", "", false, []string{strings.Replace(good, "type: Ready", "type: Other", 1)}, ""},
+		{"ready before Unknown", "", false, []string{good, silent}, "i-n1:30080"},
+		{"Unknown if there are no others", "", false, []string{silent}, "i-n2:30080"},
+		{"Unknown, without FailOpen", "", true, []string{silent}, ""},
+		{"not ready", "", false, []string{nodeYAML("n1", "False")}, ""},
+		{"without a Ready condition", "", false, []string{strings.Replace(good, "type: Ready", "type: Other", 1)}, ""},
 		{"master", "", false, []string{labelled(`node-role.kubernetes.io/master: ""`)}, ""},
 		{"control plane", "", false, []string{labelled(`node-role.kubernetes.io/control-plane: ""`)}, "i-n1:30080"},
 		{"excluded", "", false, []string{labelled(`node.kubernetes.io/exclude-from-external-load-balancers: "false"`)}, ""},

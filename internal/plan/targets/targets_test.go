@@ -94,19 +94,19 @@ func TestCompare(t *testing.T) {
 		over                    int
 	}{
 		{
-			name: "draining targets are not there",
+			name: "draining targets are not registered",
 			want: at("10.0.0.1", "10.0.0.2"), have: list("10.0.0.1 healthy", "10.0.0.2 draining", "10.0.0.3 healthy", "10.0.0.4 draining"),
 			matched: "10.0.0.1", register: "10.0.0.2", drop: "10.0.0.3",
 		},
-		{name: "repeats collapse", want: at("10.0.0.1", "10.0.0.1"), register: "10.0.0.1"},
+		{name: "duplicates are removed", want: at("10.0.0.1", "10.0.0.1"), register: "10.0.0.1"},
 		{name: "unhealthy.draining", want: at("10.0.0.1"), have: list("10.0.0.1 unhealthy.draining"), register: "10.0.0.1"},
 		{name: "addresses by value", want: at("2600:1f13::7"), have: list("2600:1f13:0::7 healthy"), matched: "2600:1f13::7"},
 		{
-			name: "limit counts what drains", limit: 3,
+			name: "draining targets count for the limit", limit: 3,
 			want: at("10.0.0.1", "10.0.0.2", "10.0.0.3"), have: list("10.0.0.1 healthy", "10.0.0.9 draining"),
 			matched: "10.0.0.1", register: "10.0.0.2", over: 1,
 		},
-		{name: "more than the limit there", limit: 1, want: at("10.0.0.1"), have: list("10.0.0.8 healthy", "10.0.0.9 healthy"), drop: "10.0.0.8 10.0.0.9", over: 1},
+		{name: "more targets than the limit", limit: 1, want: at("10.0.0.1"), have: list("10.0.0.8 healthy", "10.0.0.9 healthy"), drop: "10.0.0.8 10.0.0.9", over: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

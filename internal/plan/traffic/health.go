@@ -29,9 +29,9 @@ func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	return t.HasServingTargetGroup(arns)
 }
 
-// reportUnavailableHealth reports whether the health of a target group cannot be read. If so, it adds a finding. A wait for
+// reportIfHealthUnavailable reports whether the health of a target group cannot be read. If so, it adds a finding. A wait for
 // the targets then continues as if they were not healthy.
-func (t *Traffic) reportUnavailableHealth(arn string) bool {
+func (t *Traffic) reportIfHealthUnavailable(arn string) bool {
 	f := t.ReadFault(model.AskHealth{ARN: arn})
 	if f == nil {
 		return false
@@ -42,7 +42,7 @@ func (t *Traffic) reportUnavailableHealth(arn string) bool {
 			of = draft.MemberOrigins(w.Members)
 		}
 	}
-	t.ReportUnavailable(*f, "traffic stays where it is, because the health of the targets is not known", finding.BlocksNothing, of...)
+	t.ReportUnavailable(*f, "requests go to the current target groups, because the health of the targets is unknown", finding.BlocksNothing, of...)
 	return true
 }
 
@@ -87,7 +87,7 @@ func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of fi
 	}
 	t.Findings.Add(finding.Finding{
 		Object: of.Object, Field: of.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
-		Message: fmt.Sprintf("%s has no healthy targets, or has targets whose first health checks are not over, after %s; %s forwards requests to it anyway",
+		Message: fmt.Sprintf("%s has no healthy targets, or has targets whose first health checks have not finished, after %s; %s now forwards requests to this target group",
 			plan.TargetGroupsText(groups), deadline, what),
 		Fix: "check the pods of the Service and the path, port and success codes of the health check",
 	})
@@ -97,7 +97,7 @@ func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of fi
 // PendingTargetGroups returns the target groups to which actions forward with a weight above 0, except those whose ARNs are
 // in live and those for which ready returns true.
 func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, ready func(arn string) bool) (out []model.GroupRef) {
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		if arn := t.TargetGroupARN(g.Group); equal.WeightOrDefault(g.Weight) > 0 && !slices.Contains(live, arn) && !ready(arn) {
 			out = append(out, g.Group)
 		}
@@ -117,18 +117,18 @@ func (t *Traffic) IsReady(arn string) bool {
 // health is unknown but can be read, the next plan gets it.
 func (t *Traffic) health(arn string) observed.Health {
 	h, asked := t.Have.Facts.Health[arn]
-	if arn != "" && !asked && !t.reportUnavailableHealth(arn) {
+	if arn != "" && !asked && !t.reportIfHealthUnavailable(arn) {
 		t.Ask(model.AskHealth{ARN: arn})
 	}
 	return h
 }
 
-// IsHealthKnown reports whether the health of each target group has been read or cannot be read. Target groups that do not
+// IsHealthReadDone reports whether the health of each target group has been read or cannot be read. Target groups that do not
 // exist yet are ignored. While the result is false, the health of other target groups need not be read.
-func (t *Traffic) IsHealthKnown(groups []model.GroupRef) bool {
+func (t *Traffic) IsHealthReadDone(groups []model.GroupRef) bool {
 	for _, g := range groups {
 		if arn := t.TargetGroupARN(g); arn != "" {
-			if _, asked := t.Have.Facts.Health[arn]; !asked && !t.reportUnavailableHealth(arn) {
+			if _, asked := t.Have.Facts.Health[arn]; !asked && !t.reportIfHealthUnavailable(arn) {
 				return false
 			}
 		}
@@ -136,13 +136,13 @@ func (t *Traffic) IsHealthKnown(groups []model.GroupRef) bool {
 	return true
 }
 
-// maxHealthAsked is the maximum number of target groups of unknown health whose health HasServingTargetGroup requests. If
+// maxHealthReads is the maximum number of target groups of unknown health whose health HasServingTargetGroup requests. If
 // there are more, it requests none and assumes that one of them has a healthy target.
-const maxHealthAsked = 5
+const maxHealthReads = 5
 
 // HasServingTargetGroup reports whether one of the target groups has a healthy target. If so, requests could fail when they
 // move to other target groups. If the health of a target group is unknown, it returns true and requests the health of at
-// most maxHealthAsked target groups.
+// most maxHealthReads target groups.
 func (t *Traffic) HasServingTargetGroup(arns []string) bool {
 	var unknown []string
 	for _, arn := range arns {
@@ -154,7 +154,7 @@ func (t *Traffic) HasServingTargetGroup(arns []string) bool {
 			return true
 		}
 	}
-	if len(unknown) <= maxHealthAsked {
+	if len(unknown) <= maxHealthReads {
 		for _, arn := range unknown {
 			t.health(arn)
 		}

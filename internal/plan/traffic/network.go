@@ -17,7 +17,7 @@ import (
 
 // ForwardsToALB reports whether actions forward to a desired target group of type "alb".
 func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
-	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool {
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool {
 		w := t.DesiredTargetGroups[g.Group.ID]
 		return w != nil && w.Type == model.ALBTargets
 	})
@@ -31,7 +31,7 @@ func (t *Traffic) FitsInOneAction(l *resolved.Listener) bool {
 		address  model.AddressType
 	}
 	kinds := map[kind]bool{}
-	for _, g := range model.ForwardedGroups(l.DefaultActions) {
+	for _, g := range model.ForwardedTargetGroups(l.DefaultActions) {
 		if w := t.DesiredTargetGroups[g.Group.ID]; w != nil {
 			kinds[kind{w.Protocol, w.AddressType}] = true
 		}
@@ -52,7 +52,7 @@ func (t *Traffic) ShiftAfterRegistration(l *resolved.Listener) ([]model.Action, 
 	var old []string
 	equal.EachForwardedARN([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })
 	pending := t.PendingTargetGroups(l.DefaultActions, old, t.hasRegisteredTarget)
-	if len(pending) == 0 || t.IsHealthKnown(pending) && !t.HasServingTargetGroup(old) {
+	if len(pending) == 0 || t.IsHealthReadDone(pending) && !t.HasServingTargetGroup(old) {
 		return l.DefaultActions, plan.Wait{}
 	}
 	wait := t.defaultActionWait("register", "targets", l, pending)

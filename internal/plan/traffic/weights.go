@@ -53,12 +53,12 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 		}
 	}
 	sticky, byApplication := t.stickinessOf(w, h)
-	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardTargetGroups || byApplication || t.IsHealthKnown(pending) && !t.HasServingTargetGroup(old) {
+	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardTargetGroups || byApplication || t.IsHealthReadDone(pending) && !t.HasServingTargetGroup(old) {
 		return want, nil
 	}
 	staged := model.Forward{Stickiness: h.Stickiness}
 	if on := staged.Stickiness != nil && staged.Stickiness.Enabled != nil && *staged.Stickiness.Enabled; sticky && !on {
-		staged.Stickiness = briefStickiness()
+		staged.Stickiness = shortestStickiness()
 	}
 	for _, g := range h.Groups {
 		n := equal.WeightOrDefault(g.Weight)
@@ -82,10 +82,10 @@ const (
 	applicationCookie   = "app_cookie"
 )
 
-// briefStickiness returns target group stickiness with the shortest duration, one second. AWS requires target group
+// shortestStickiness returns target group stickiness with the shortest duration, one second. AWS requires target group
 // stickiness in a forward action with several target groups if one of them has sticky sessions.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/edit-target-group-attributes.html
-func briefStickiness() *model.GroupStickiness {
+func shortestStickiness() *model.GroupStickiness {
 	on, second := true, int32(1)
 	return &model.GroupStickiness{Enabled: &on, Duration: &second}
 }

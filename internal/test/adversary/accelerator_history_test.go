@@ -97,8 +97,8 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 ---
 `
 
-// victimEdge returns the GlobalAccelerator of namespace "pay", with a weight for one of its endpoints.
-func victimEdge(weight int) string {
+// victimAcceleratorDoc returns the GlobalAccelerator of namespace "pay", with a weight for one of its endpoints.
+func victimAcceleratorDoc(weight int) string {
 	return fmt.Sprintf(`apiVersion: aga.k8s.aws/v1beta1
 kind: GlobalAccelerator
 metadata: {name: edge, namespace: pay, uid: uid-pay-edge}
@@ -120,9 +120,9 @@ var victimObjects = map[string][]cluster.Ref{
 // apiGroupOfKind has the API group of each kind that a ReferenceGrant may name.
 var apiGroupOfKind = map[cluster.Kind]string{cluster.KindIngress: "networking.k8s.io", cluster.KindGateway: "gateway.networking.k8s.io", cluster.KindService: ""}
 
-// acceleratorWorld is a test cluster with an attacker and the victims of acceleratorVictims.
-type acceleratorWorld struct {
-	*gatewayWorld
+// acceleratorTestCluster is a test cluster with an attacker and the victims of acceleratorVictims.
+type acceleratorTestCluster struct {
+	*gatewayTestCluster
 	// mayAttackerJoin is set if the attacker may join the IngressGroup of the victims.
 	mayAttackerJoin bool
 	// arnsByStack has the ARNs of the victims' load balancers by the value of the stack tag. stacksByARN is the inverse map.
@@ -138,8 +138,8 @@ type acceleratorWorld struct {
 	// created.
 	expectedAccelerators map[string]string
 	// isEditing is set while the GlobalAccelerator of namespace "pay" is edited.
-	isEditing bool
-	weight    int
+	isEditing      bool
+	endpointWeight int
 	// isFinalizerRemoved is set if the attacker has removed a finalizer from one of its GlobalAccelerators. Orphaned
 	// accelerators may then remain.
 	isFinalizerRemoved bool
@@ -161,16 +161,16 @@ func TestAcceleratorHistories(t *testing.T) {
 				continue
 			}
 			failed++
-			t.Errorf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
+			t.Errorf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moveLog, "\n"))
 		}
 	}
 }
 
-func runAcceleratorHistory(t *testing.T, seed uint64) *acceleratorWorld {
+func runAcceleratorHistory(t *testing.T, seed uint64) *acceleratorTestCluster {
 	t.Helper()
-	w := &acceleratorWorld{
-		gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 17))}, mayAttackerJoin: seed%2 == 1,
-		arnsByStack: map[string]string{}, stacksByARN: map[string]string{}, consentDeadlines: map[string]time.Time{}, previousEndpoints: map[string]bool{}, weight: 128,
+	w := &acceleratorTestCluster{
+		gatewayTestCluster: &gatewayTestCluster{Rand: rand.New(rand.NewPCG(seed, 17))}, mayAttackerJoin: seed%2 == 1,
+		arnsByStack: map[string]string{}, stacksByARN: map[string]string{}, consentDeadlines: map[string]time.Time{}, previousEndpoints: map[string]bool{}, endpointWeight: 128,
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
@@ -187,7 +187,7 @@ func runAcceleratorHistory(t *testing.T, seed uint64) *acceleratorWorld {
 			}
 			w.Settle(time.Duration(2+w.IntN(90)) * time.Second)
 			if w.chance(6) && !w.isFinalizerRemoved { // the controller finds orphans only minutes after a start
-				w.moves = append(w.moves, "the controller is started again")
+				w.moveLog = append(w.moveLog, "the controller is started again")
 				w.Start()
 				w.Settle(30 * time.Second)
 			}
@@ -202,7 +202,7 @@ func runAcceleratorHistory(t *testing.T, seed uint64) *acceleratorWorld {
 }
 
 // createVictims starts the controller, creates the objects of the victims, and records the expected accelerators.
-func (w *acceleratorWorld) createVictims() {
+func (w *acceleratorTestCluster) createVictims() {
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(), Accelerators: true,
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType = "ip" },
@@ -225,7 +225,7 @@ func (w *acceleratorWorld) createVictims() {
 	if w.mayAttackerJoin {
 		selector = ""
 	}
-	w.Apply(strings.Replace(acceleratorVictims, "$SELECTOR", selector, 1), sharedService("pay", "front", "10.0.132.11", "2000-01-01T00:00:00Z", "", "{port: 443, targetPort: 8080}"), victimEdge(w.weight))
+	w.Apply(strings.Replace(acceleratorVictims, "$SELECTOR", selector, 1), sharedService("pay", "front", "10.0.132.11", "2000-01-01T00:00:00Z", "", "{port: 443, targetPort: 8080}"), victimAcceleratorDoc(w.endpointWeight))
 	w.Settle(10 * time.Minute)
 	// The first accelerator belongs to a user. The second one belongs to another cluster, for a stack with the name of one
 	// of the attacker's.
@@ -246,12 +246,12 @@ func (w *acceleratorWorld) createVictims() {
 		w.expectedAccelerators[a.ARN] = acceleratorText(a)
 		for _, l := range a.Listeners {
 			if len(l.Groups) != 1 || len(l.Groups[0].Endpoints) == 0 {
-				w.rec.Fatalf("at the beginning %s", acceleratorText(a))
+				w.rec.Fatalf("listener without endpoints in %s", acceleratorText(a))
 			}
 		}
 	}
 	if len(w.arnsByStack) != len(victimObjects) || len(w.expectedAccelerators) != 4 {
-		w.rec.Fatalf("the victims have %v and %v", w.arnsByStack, w.expectedAccelerators)
+		w.rec.Fatalf("the victims have load balancers %v and accelerators %v", w.arnsByStack, w.expectedAccelerators)
 	}
 	w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if !c.Mutating || c.Service != "globalaccelerator" {
@@ -265,7 +265,7 @@ func (w *acceleratorWorld) createVictims() {
 }
 
 // createForeignAccelerator creates an accelerator that does not belong to the controller.
-func (w *acceleratorWorld) createForeignAccelerator(name string, tags map[string]string) {
+func (w *acceleratorTestCluster) createForeignAccelerator(name string, tags map[string]string) {
 	in := &ga.CreateAcceleratorInput{Name: aws.String(name), IdempotencyToken: aws.String(name)}
 	for k, v := range tags {
 		in.Tags = append(in.Tags, gatypes.Tag{Key: aws.String(k), Value: aws.String(v)})
@@ -275,7 +275,7 @@ func (w *acceleratorWorld) createForeignAccelerator(name string, tags map[string
 }
 
 // accelerators returns all accelerators in AWS, in order of ARN.
-func (w *acceleratorWorld) accelerators() (out []*emulated.Accelerator) {
+func (w *acceleratorTestCluster) accelerators() (out []*emulated.Accelerator) {
 	s := w.Emulator.Store()
 	s.Lock()
 	defer s.Unlock()
@@ -312,7 +312,7 @@ const (
 
 // hasConsent reports whether an owner of a load balancer permits the attacker to use it, by a ReferenceGrant or because the
 // attacker is a member of the IngressGroup.
-func (w *acceleratorWorld) hasConsent(stack string) bool {
+func (w *acceleratorTestCluster) hasConsent(stack string) bool {
 	for _, ref := range victimObjects[stack] {
 		for _, o := range w.Store.All(cluster.KindReferenceGrant) {
 			g := o.(*gatewayv1beta1.ReferenceGrant)
@@ -331,7 +331,7 @@ func (w *acceleratorWorld) hasConsent(stack string) bool {
 }
 
 // isAttackerMember reports whether IngressGroup "shared" has an Ingress of the attacker that is not being deleted.
-func (w *acceleratorWorld) isAttackerMember() bool {
+func (w *acceleratorTestCluster) isAttackerMember() bool {
 	return w.mayAttackerJoin && slices.ContainsFunc(w.Store.All(cluster.KindIngress), func(o cluster.Object) bool {
 		ing := o.(*networkingv1.Ingress)
 		return ing.Namespace == attackerNamespace && ing.DeletionTimestamp == nil && ing.Annotations["alb.ingress.kubernetes.io/group.name"] == "shared" &&
@@ -340,7 +340,7 @@ func (w *acceleratorWorld) isAttackerMember() bool {
 }
 
 // changeConsent makes a change that may affect consent, and sets the deadlines of the consents that the change withdraws.
-func (w *acceleratorWorld) changeConsent(do func()) {
+func (w *acceleratorTestCluster) changeConsent(do func()) {
 	before := map[string]bool{}
 	for stack := range victimObjects {
 		before[stack] = w.hasConsent(stack)
@@ -359,18 +359,18 @@ func (w *acceleratorWorld) changeConsent(do func()) {
 
 // checkAllAccelerators checks that the accelerators of others are unchanged, and that no accelerator of the attacker uses a
 // load balancer of the victims without consent after the deadline.
-func (w *acceleratorWorld) checkAllAccelerators() {
+func (w *acceleratorTestCluster) checkAllAccelerators() {
 	now, has, seen := time.Now(), map[string]bool{}, map[string]bool{}
 	for _, a := range w.accelerators() {
 		if want, ok := w.expectedAccelerators[a.ARN]; ok {
 			seen[a.ARN] = true
 			if got := acceleratorText(a); got != want && (!w.isEditing || a.Tags["aga.k8s.aws/stack"] != "pay/edge") {
-				w.rec.recordFirst("an accelerator of another was changed: %s\nwant %s", got, want)
+				w.rec.recordFirst("an accelerator of another owner was changed: %s\nwant %s", got, want)
 			}
 			continue
 		}
 		if of := a.Tags["aga.k8s.aws/stack"]; !strings.HasPrefix(of, attackerNamespace+"/") {
-			w.rec.recordFirst("there is an accelerator of %q: %s", of, acceleratorText(a))
+			w.rec.recordFirst("unexpected accelerator of stack %q: %s", of, acceleratorText(a))
 		}
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
@@ -384,9 +384,9 @@ func (w *acceleratorWorld) checkAllAccelerators() {
 					switch until := w.consentDeadlines[stack]; {
 					case w.hasConsent(stack):
 					case !w.previousEndpoints[key] && now.After(until):
-						w.rec.recordFirst("an accelerator of %s leads to the load balancer of %s, which does not consent", a.Tags["aga.k8s.aws/stack"], stack)
+						w.rec.recordFirst("an accelerator of %s has an endpoint for load balancer %s, whose owner does not consent", a.Tags["aga.k8s.aws/stack"], stack)
 					case now.After(until):
-						w.rec.recordFirst("an accelerator of %s leads to the load balancer of %s %s after consent was withdrawn", a.Tags["aga.k8s.aws/stack"], stack, now.Sub(until))
+						w.rec.recordFirst("an accelerator of %s has an endpoint for load balancer %s %s after the deadline of the withdrawn consent", a.Tags["aga.k8s.aws/stack"], stack, now.Sub(until))
 					}
 				}
 			}
@@ -394,7 +394,7 @@ func (w *acceleratorWorld) checkAllAccelerators() {
 	}
 	for arn, want := range w.expectedAccelerators {
 		if !seen[arn] {
-			w.rec.recordFirst("an accelerator of another is gone: %s", want)
+			w.rec.recordFirst("an accelerator of another owner was deleted: %s", want)
 		}
 	}
 	w.previousEndpoints = has
@@ -402,17 +402,17 @@ func (w *acceleratorWorld) checkAllAccelerators() {
 
 // editVictimAccelerator changes a weight of the victims' accelerator and checks that the edit takes effect within
 // maxEditTime.
-func (w *acceleratorWorld) editVictimAccelerator() {
-	w.weight = 200 - w.weight
-	w.moves = append(w.moves, fmt.Sprintf("the victims change a weight to %d", w.weight))
+func (w *acceleratorTestCluster) editVictimAccelerator() {
+	w.endpointWeight = 200 - w.endpointWeight
+	w.moveLog = append(w.moveLog, fmt.Sprintf("the victims change a weight to %d", w.endpointWeight))
 	w.isEditing = true
-	w.Apply(victimEdge(w.weight))
+	w.Apply(victimAcceleratorDoc(w.endpointWeight))
 	w.Settle(maxEditTime)
 	w.isEditing = false
 	for _, a := range w.accelerators() {
 		if want := w.expectedAccelerators[a.ARN]; want != "" && a.Tags["aga.k8s.aws/stack"] == "pay/edge" {
 			web := w.arnsByStack["pay/web"]
-			want = strings.Replace(want, fmt.Sprintf("%s %d ", web, 200-w.weight), fmt.Sprintf("%s %d ", web, w.weight), 1)
+			want = strings.Replace(want, fmt.Sprintf("%s %d ", web, 200-w.endpointWeight), fmt.Sprintf("%s %d ", web, w.endpointWeight), 1)
 			if got := acceleratorText(a); got != want {
 				w.rec.recordFirst("after the victims' edit: %s\nwant %s", got, want)
 			}
@@ -423,8 +423,8 @@ func (w *acceleratorWorld) editVictimAccelerator() {
 
 // deleteAttackerAndCheckAccelerators deletes all objects of the attacker and checks that its accelerators are deleted,
 // except orphans if the attacker removed finalizers. It also checks the number of refused calls.
-func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
-	w.moves = append(w.moves, "the attacker leaves")
+func (w *acceleratorTestCluster) deleteAttackerAndCheckAccelerators() {
+	w.moveLog = append(w.moveLog, "the attacker leaves")
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) { // deletion protection keeps accelerators on purpose
 		if o := o.DeepCopyObject().(*aga.GlobalAccelerator); o.Namespace == attackerNamespace && len(o.Annotations) > 0 {
 			o.Annotations = nil
@@ -433,7 +433,7 @@ func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
 			}
 		}
 	}
-	w.changeConsent(w.deleteNamespaceObjects)
+	w.changeConsent(w.deleteAttackerNamespaceObjects)
 	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
 		w.rec.Errorf("after the attacker has left: %v", failed)
 	}
@@ -444,12 +444,12 @@ func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
 	}
 	for _, a := range w.accelerators() {
 		if w.expectedAccelerators[a.ARN] == "" && !(w.isFinalizerRemoved && slices.Contains(orphans, a.ARN)) {
-			w.rec.Errorf("an accelerator stays: %s", acceleratorText(a))
+			w.rec.Errorf("an accelerator is not deleted: %s", acceleratorText(a))
 		}
 	}
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) {
 		if o.GetNamespace() == attackerNamespace && slices.Contains(o.GetFinalizers(), naming.AcceleratorFinalizer) {
-			w.rec.Errorf("GlobalAccelerator %s stays with finalizers %v", o.GetName(), o.GetFinalizers())
+			w.rec.Errorf("GlobalAccelerator %s is not deleted, finalizers %v", o.GetName(), o.GetFinalizers())
 		}
 	}
 	refused := 0
@@ -459,7 +459,7 @@ func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
 		}
 	}
 	hours := time.Since(w.startTime).Hours()
-	if most := refusedPerMove*len(w.moves) + int(refusedPerHour*hours); refused > most {
+	if most := refusedPerMove*len(w.moveLog) + int(refusedPerHour*hours); refused > most {
 		w.rec.Errorf("%d calls are rejected in %.1f hours, at most %d", refused, hours, most)
 	}
 }

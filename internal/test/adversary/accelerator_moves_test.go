@@ -15,7 +15,7 @@ import (
 )
 
 // makeAcceleratorMove makes one random move of the attacker.
-func (w *acceleratorWorld) makeAcceleratorMove() {
+func (w *acceleratorTestCluster) makeAcceleratorMove() {
 	switch n := w.IntN(20); {
 	case n < 8:
 		w.changeConsent(func() { w.applyDoc(attackerDocuments{w}.randomAccelerator()) })
@@ -45,7 +45,7 @@ func (w *acceleratorWorld) makeAcceleratorMove() {
 }
 
 // attackerDocuments generates the YAML of objects that the attacker applies.
-type attackerDocuments struct{ *acceleratorWorld }
+type attackerDocuments struct{ *acceleratorTestCluster }
 
 // randomAcceleratorName returns the name of one of the attacker's GlobalAccelerators.
 func (w attackerDocuments) randomAcceleratorName() string {
@@ -68,7 +68,7 @@ func (w attackerDocuments) randomEndpoint() string {
 	case 0, 1, 2:
 		id = w.randomLoadBalancerARN()
 	case 3:
-		id = w.pickText("i-0123456789abcdef0", "eipalloc-0123456789abcdef0", w.World.EIPs[0], strings.ToUpper(w.arnsByStack["pay/web"]), w.arnsByStack["pay/front"]+"/", strings.Replace(w.arnsByStack["shared"], "us-west-2", "eu-west-1", 1), "nonsense")
+		id = w.pickText("i-0123456789abcdef0", "eipalloc-0123456789abcdef0", w.Seeded.EIPs[0], strings.ToUpper(w.arnsByStack["pay/web"]), w.arnsByStack["pay/front"]+"/", strings.Replace(w.arnsByStack["shared"], "us-west-2", "eu-west-1", 1), "nonsense")
 	default:
 		namespace := w.pickText("", ", namespace: evil", ", namespace: pay", ", namespace: pay", ", namespace: blog", `, namespace: ""`)
 		return fmt.Sprintf("{type: %s%s, name: %s%s}", w.pickText("Ingress", "Ingress", "Service", "Service", "Gateway"), namespace, w.pickText("web", "shop", "blog", "front", "front", "gate", "i0", "i1", "e2", "missing"), more)
@@ -140,13 +140,13 @@ func (w attackerDocuments) randomServiceWithNLB() string {
 	return doc
 }
 
-func (w *acceleratorWorld) serviceWithNLB(name string) string {
+func (w *acceleratorTestCluster) serviceWithNLB(name string) string {
 	return sharedService("evil", name, attackerAddresses[w.IntN(3)], "2030-01-01T00:00:00Z", w.pickText("", schemeAnnotation), "{port: 80, targetPort: 8080}")
 }
 
 // acceleratorGrant returns a ReferenceGrant in namespace in. It permits GlobalAccelerators of namespace from to use objects
 // there.
-func (w *acceleratorWorld) acceleratorGrant(in, from string) string {
+func (w *acceleratorTestCluster) acceleratorGrant(in, from string) string {
 	kind := w.pickText("Ingress", "Service", "Gateway")
 	name := w.pickText("", "", ", name: web", ", name: front", ", name: gate", ", name: shop")
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: a%d, namespace: %s}\nspec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: %s}], to: [{group: %q, kind: %s%s}]}\n",
@@ -154,7 +154,7 @@ func (w *acceleratorWorld) acceleratorGrant(in, from string) string {
 }
 
 // changeVictimConsent grants or withdraws the victims' consent for the attacker.
-func (w *acceleratorWorld) changeVictimConsent() {
+func (w *acceleratorTestCluster) changeVictimConsent() {
 	w.changeConsent(func() {
 		if w.chance(40) {
 			if w.chance(50) { // with an edit of the attacker that could delay the removal of the endpoint
@@ -162,7 +162,7 @@ func (w *acceleratorWorld) changeVictimConsent() {
 			}
 			for _, o := range w.Store.All(cluster.KindReferenceGrant) {
 				if ref := cluster.RefOf(o); ref.Namespace != attackerNamespace && ref.Name != "blog" {
-					w.moves = append(w.moves, "the victims delete "+ref.String())
+					w.moveLog = append(w.moveLog, "the victims delete "+ref.String())
 					if err := w.Store.Delete(ref); err != nil {
 						w.rec.Fatal(err)
 					}
@@ -170,13 +170,13 @@ func (w *acceleratorWorld) changeVictimConsent() {
 			}
 			return
 		}
-		w.moves = append(w.moves, "the victims:")
+		w.moveLog = append(w.moveLog, "the victims:")
 		w.applyDoc(w.acceleratorGrant(w.pickText("pay", "pay", "blog"), w.pickText("evil", "evil", "evil", "other")))
 	})
 }
 
 // attackerAccelerators returns copies of the attacker's GlobalAccelerators.
-func (w *acceleratorWorld) attackerAccelerators() (out []*aga.GlobalAccelerator) {
+func (w *acceleratorTestCluster) attackerAccelerators() (out []*aga.GlobalAccelerator) {
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) {
 		if o.GetNamespace() == attackerNamespace {
 			out = append(out, o.DeepCopyObject().(*aga.GlobalAccelerator))
@@ -185,19 +185,19 @@ func (w *acceleratorWorld) attackerAccelerators() (out []*aga.GlobalAccelerator)
 	return out
 }
 
-func (w *acceleratorWorld) storeObject(o cluster.Object, what string) {
-	w.moves = append(w.moves, fmt.Sprintf("%s %s", what, cluster.RefOf(o)))
+func (w *acceleratorTestCluster) storeObject(o cluster.Object, what string) {
+	w.moveLog = append(w.moveLog, fmt.Sprintf("%s %s", what, cluster.RefOf(o)))
 	if err := w.Store.Put(o); err != nil {
 		w.rec.Fatal(err)
 	}
 }
 
 // recreateAccelerator deletes a GlobalAccelerator and creates it again immediately.
-func (w *acceleratorWorld) recreateAccelerator() {
+func (w *acceleratorTestCluster) recreateAccelerator() {
 	doc := attackerDocuments{w}.randomAccelerator()
 	for _, o := range w.attackerAccelerators() {
 		if o.DeletionTimestamp == nil {
-			w.moves = append(w.moves, "delete "+o.Name)
+			w.moveLog = append(w.moveLog, "delete "+o.Name)
 			if err := w.Store.Delete(cluster.RefOf(o)); err != nil {
 				w.rec.Fatal(err)
 			}
@@ -210,7 +210,7 @@ func (w *acceleratorWorld) recreateAccelerator() {
 
 // useForgedEndpoint writes the hostname of a victim into the status of an object of another controller, and uses that
 // object as endpoint.
-func (w *acceleratorWorld) useForgedEndpoint() {
+func (w *acceleratorTestCluster) useForgedEndpoint() {
 	w.applyDoc(strings.Replace(w.serviceWithNLB("e2"), "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1))
 	w.writeVictimHostname(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: "e2"})
 	w.applyDoc(fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: e2}]}]}]}\n", attackerDocuments{w}.randomAcceleratorName()))
@@ -218,7 +218,7 @@ func (w *acceleratorWorld) useForgedEndpoint() {
 
 // useWithdrawnConsent uses a load balancer with the consent of a victim. Then it withdraws the consent and makes a change
 // that might keep the endpoint.
-func (w *acceleratorWorld) useWithdrawnConsent() {
+func (w *acceleratorTestCluster) useWithdrawnConsent() {
 	name, stack := attackerDocuments{w}.randomAcceleratorName(), w.pickText("pay/web", "shared", "pay/front", "pay/gate")
 	ref := victimObjects[stack][0]
 	endpoint := fmt.Sprintf("{type: %s, namespace: %s, name: %s}", ref.Kind, ref.Namespace, ref.Name)
@@ -237,7 +237,7 @@ func (w *acceleratorWorld) useWithdrawnConsent() {
 	protected := `, annotations: {fulcrum.dev/accelerator-protection: "true"}`
 	w.applyDoc(doc(w.pickText("", protected), listener(endpoint)))
 	w.Settle(2 * time.Minute)
-	w.moves = append(w.moves, "the consent is withdrawn at once with what follows")
+	w.moveLog = append(w.moveLog, "the consent is withdrawn, immediately followed by:")
 	w.changeConsent(func() {
 		if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindReferenceGrant, Namespace: ref.Namespace, Name: "keep"}); err != nil {
 			w.rec.Fatal(err)
@@ -251,14 +251,14 @@ func (w *acceleratorWorld) useWithdrawnConsent() {
 	case 2:
 		w.applyDoc(doc("", listener("{type: EndpointID, endpointID: i-0123456789abcdef0}")))
 	case 3:
-		w.moves = append(w.moves, "delete "+name)
+		w.moveLog = append(w.moveLog, "delete "+name)
 		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindGlobalAccelerator, Namespace: attackerNamespace, Name: name}) // it may be being deleted already
 	default:
 		for _, o := range w.attackerAccelerators() {
 			if o.Name == name {
 				o.Finalizers = nil
 				w.isFinalizerRemoved = true
-				w.storeObject(o, "no finalizers for")
+				w.storeObject(o, "remove the finalizers of")
 				_ = w.Store.Delete(cluster.RefOf(o)) // it may be deleted already
 			}
 		}
@@ -266,7 +266,7 @@ func (w *acceleratorWorld) useWithdrawnConsent() {
 }
 
 // changeFinalizers removes or replaces the finalizers of a GlobalAccelerator, and may delete it.
-func (w *acceleratorWorld) changeFinalizers() {
+func (w *acceleratorTestCluster) changeFinalizers() {
 	for _, o := range w.attackerAccelerators() {
 		if w.chance(50) {
 			o.Finalizers = nil
@@ -274,9 +274,9 @@ func (w *acceleratorWorld) changeFinalizers() {
 				o.Finalizers = []string{"group.ingress.k8s.aws/shared"}
 			}
 			w.isFinalizerRemoved = true
-			w.storeObject(o, "other finalizers for")
+			w.storeObject(o, "replace the finalizers of")
 			if w.chance(50) {
-				w.moves = append(w.moves, "delete "+o.Name)
+				w.moveLog = append(w.moveLog, "delete "+o.Name)
 				_ = w.Store.Delete(cluster.RefOf(o)) // without finalizers it may be deleted already
 			}
 			return
@@ -287,7 +287,7 @@ func (w *acceleratorWorld) changeFinalizers() {
 // forgeStatus writes an ARN into the status of a GlobalAccelerator of the attacker: that of another accelerator, or one that
 // is empty, unknown or malformed. Or it writes the hostname of a victim's load balancer into the status of a Service or an
 // Ingress.
-func (w *acceleratorWorld) forgeStatus() {
+func (w *acceleratorTestCluster) forgeStatus() {
 	if w.chance(60) {
 		all := append(slices.Sorted(maps.Keys(w.expectedAccelerators)), "", "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-0000-0000-000000000000", "nonsense")
 		for _, o := range w.attackerAccelerators() {
@@ -309,7 +309,7 @@ func (w *acceleratorWorld) forgeStatus() {
 }
 
 // writeVictimHostname writes the hostname of a victim's load balancer into the status of an object.
-func (w *acceleratorWorld) writeVictimHostname(ref cluster.Ref) {
+func (w *acceleratorTestCluster) writeVictimHostname(ref cluster.Ref) {
 	p, unlock := w.partition()
 	host := p.ELB.LoadBalancers[w.arnsByStack[w.pickText("pay/web", "shared", "pay/front", "pay/gate")]].DNSName
 	unlock()

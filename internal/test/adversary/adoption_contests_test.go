@@ -63,7 +63,7 @@ func (g *adoptionGrammar) accelerator() string {
 }
 
 // contestedAdoption has moves and checks for histories in which several Gateways request one load balancer.
-type contestedAdoption struct{ *adoptionWorld }
+type contestedAdoption struct{ *adoptionTestCluster }
 
 // memberChanges has changes of an Ingress of the attacker, by description. The Ingress may be a member that has consented to
 // an adoption.
@@ -115,10 +115,10 @@ func (w contestedAdoption) checkAccelerators() {
 				for _, e := range group.Endpoints {
 					switch lb := w.namesByARN[e.ID]; {
 					case of == "pay/front" && lb != "edge":
-						w.rec.recordFirst("the victims' accelerator leads to %s", e.ID)
+						w.rec.recordFirst("the victims' accelerator has endpoint %s", e.ID)
 					case of == "pay/front", lb == "", w.tenancy != closedGroups && (lb == "edge" || lb == "shared"):
 					default:
-						w.rec.recordFirst("accelerator %s of %s leads to the load balancer of %s", a.Name, of, lb)
+						w.rec.recordFirst("accelerator %s of %s has an endpoint for load balancer %s", a.Name, of, lb)
 					}
 				}
 				if of == "pay/front" && len(group.Endpoints) != 1 {
@@ -148,8 +148,8 @@ var stacksOfVictimLoadBalancers = map[model.StackID]string{
 
 // checkPlan checks that the plan of a stack has no steps, except for finalizers, if a Gateway has adopted its load balancer.
 func (w contestedAdoption) checkPlan(d engine.Draft) {
-	o := w.expected[stacksOfVictimLoadBalancers[d.TranslatedStack.ID]]
-	if o == nil || slices.Contains(o.states, ownState) || w.released {
+	o := w.expectedByName[stacksOfVictimLoadBalancers[d.TranslatedStack.ID]]
+	if o == nil || slices.Contains(o.states, notAdoptedState) || w.released {
 		return
 	}
 	for _, s := range d.Plan.Steps {

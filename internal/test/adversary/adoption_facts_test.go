@@ -16,27 +16,27 @@ import (
 )
 
 // readAnswers returns the answers to the requests of the victims' clients, by load balancer and request.
-func (w *adoptionWorld) readAnswers() map[string]map[string]string {
+func (w *adoptionTestCluster) readAnswers() map[string]map[string]string {
 	p, unlock := w.partition()
 	defer unlock()
-	a := &awsReading{w: w.asCluster(), p: p}
+	a := &awsReading{w: w.asTestCluster(), p: p}
 	rules, out := a.rules(func(arn string) bool { return w.namesByARN[arn] != "" }), map[string]map[string]string{}
 	for _, r := range adoptionRequests {
 		if out[r.lb] == nil {
 			out[r.lb] = map[string]string{}
 		}
-		text := a.answerOf(rules[loadBalancerPort{w.arns[r.lb], r.port}], request{host: r.host, path: r.path}.facts()).text
+		text := a.answerOf(rules[loadBalancerPort{w.arnsByName[r.lb], r.port}], request{host: r.host, path: r.path}.facts()).text
 		out[r.lb][r.String()] = strings.ReplaceAll(text, "pay/api", "pay/web-2") // the Services have the same pods
 	}
 	return out
 }
 
 // readSettings returns the settings of a victim's load balancer and the status of its objects, by description.
-func (w *adoptionWorld) readSettings(name string) map[string]string {
+func (w *adoptionTestCluster) readSettings(name string) map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
 	defer unlock()
-	lb := p.ELB.LoadBalancers[w.arns[name]]
+	lb := p.ELB.LoadBalancers[w.arnsByName[name]]
 	if lb == nil {
 		return map[string]string{"load balancer": "gone"}
 	}
@@ -66,7 +66,7 @@ func (w *adoptionWorld) readSettings(name string) map[string]string {
 		}
 	}
 	for _, g := range p.ELB.TargetGroups {
-		if g.LoadBalancer == lb.ARN && isOfVictims(g) {
+		if g.LoadBalancer == lb.ARN && belongsToVictims(g) {
 			out["target group "+g.Name] = fmt.Sprint(g.Type, g.Protocol, g.ProtocolVersion, g.Port, g.Check, g.Attributes, g.Tags, targetsOf(g))
 		}
 	}
@@ -84,7 +84,7 @@ var statusObjectsByName = map[string][]cluster.Ref{
 
 // readObjects adds to out the status and the finalizers of the objects in statusObjectsByName, and the status of the Gateway
 // if it owns the load balancer.
-func (w *adoptionWorld) readObjects(name string, lb *emulated.LoadBalancer, out map[string]string) {
+func (w *adoptionTestCluster) readObjects(name string, lb *emulated.LoadBalancer, out map[string]string) {
 	shown := func(host string) string { // a hostname is partly random
 		if strings.EqualFold(host, lb.DNSName) {
 			return "its load balancer"
@@ -147,7 +147,7 @@ func firstDifference(want, got map[string]string) string {
 var victimStackTags = []string{"shared", "edge", "pay/solo", "pay/mail", "pay/edge"}
 
 // victimTag returns the tag that assigns a resource to the victims, or "" if there is none.
-func (w *adoptionWorld) victimTag(tags map[string]string) string {
+func (w *adoptionTestCluster) victimTag(tags map[string]string) string {
 	for k, v := range tags {
 		if w.released && k == "ingress.k8s.aws/stack" && v == "edge" {
 			continue // an Ingress that joins the IngressGroup later gets its own load balancer
@@ -173,13 +173,13 @@ func attackerTag(tags map[string]string) string {
 // checkTags checks that no resource of the attacker has tags of the victims and vice versa. It also checks that the victims'
 // target groups have no targets of the attacker and are not used by its load balancers, and that the sources that may reach
 // the victims' pods are unchanged.
-func (w *adoptionWorld) checkTags() {
+func (w *adoptionTestCluster) checkTags() {
 	p, unlock := w.partition()
 	defer unlock()
 	for arn, lb := range p.ELB.LoadBalancers {
 		switch tag := w.victimTag(lb.Tags); {
 		case w.namesByARN[arn] == "" && tag != "":
-			w.rec.recordFirst("load balancer %s of another has tag %s", lb.Name, tag)
+			w.rec.recordFirst("load balancer %s of another owner has tag %s", lb.Name, tag)
 		case w.namesByARN[arn] != "" && attackerTag(lb.Tags) != "":
 			w.rec.recordFirst("load balancer %s of the victims has tag %s", lb.Name, attackerTag(lb.Tags))
 		}
@@ -190,9 +190,9 @@ func (w *adoptionWorld) checkTags() {
 		// that everybody may use.
 		guest := strings.HasSuffix(tag, "/stack=pay/edge") || w.tenancy != closedGroups && strings.HasPrefix(tag, "ingress.k8s.aws/stack=") && !strings.HasSuffix(tag, "pay/solo")
 		switch {
-		case !isOfVictims(g):
+		case !belongsToVictims(g):
 			if tag != "" && !guest {
-				w.rec.recordFirst("target group %s of another has tag %s", g.Name, tag)
+				w.rec.recordFirst("target group %s of another owner has tag %s", g.Name, tag)
 			}
 		case attackerTag(g.Tags) != "":
 			w.rec.recordFirst("target group %s of the victims has tag %s", g.Name, attackerTag(g.Tags))
@@ -209,12 +209,12 @@ func (w *adoptionWorld) checkTags() {
 	for id, g := range p.SecurityGroups {
 		switch tag := w.victimTag(p.Tags[id]); {
 		case !w.securityGroups[id] && tag != "":
-			w.rec.recordFirst("security group %s of another has tag %s", g.Name, tag)
+			w.rec.recordFirst("security group %s of another owner has tag %s", g.Name, tag)
 		case w.securityGroups[id] && attackerTag(p.Tags[id]) != "":
 			w.rec.recordFirst("security group %s of the victims has tag %s", g.Name, attackerTag(p.Tags[id]))
 		}
 	}
-	if node := p.SecurityGroups[w.World.NodeSG]; w.nodeRules != "" && strings.Join(sourcesOf(node, 8080), " ") != w.nodeRules {
-		w.rec.recordFirst("the victims' pods are reached from %v, want %s", sourcesOf(node, 8080), w.nodeRules)
+	if node := p.SecurityGroups[w.Seeded.NodeSG]; w.podSources != "" && strings.Join(sourcesOf(node, 8080), " ") != w.podSources {
+		w.rec.recordFirst("the victims' pods are reached from %v, want %s", sourcesOf(node, 8080), w.podSources)
 	}
 }

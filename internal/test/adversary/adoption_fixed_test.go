@@ -83,11 +83,11 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 				c.change(&h)
 			}
 			acts := adoptionActs(h.returnWays)
-			h.actsWithoutWait = make([]bool, len(acts))
+			h.skipsWaitAfterAct = make([]bool, len(acts))
 			for _, e := range c.moves {
-				e.move.act = slices.IndexFunc(acts, func(a adoptionAct) bool { return strings.HasPrefix(a.name, e.after) })
+				e.move.actIndex = slices.IndexFunc(acts, func(a adoptionAct) bool { return strings.HasPrefix(a.name, e.after) })
 				if e.after == "" {
-					e.move.act = -1
+					e.move.actIndex = -1
 				}
 				h.moves = append(h.moves, e.move)
 			}

@@ -30,22 +30,22 @@ type adoptionHistory struct {
 	returnWays     [4]returnWay
 	// deletesAttackerFirst is set if the attacker's objects are deleted before those of the victims.
 	deletesAttackerFirst bool
-	// actsWithoutWait has, by the index of an act, whether the next act does not wait until this act is effective.
-	actsWithoutWait []bool
-	moves           []adoptionMove
+	// skipsWaitAfterAct has, by the index of an act, whether the next act does not wait until this act is effective.
+	skipsWaitAfterAct []bool
+	moves             []adoptionMove
 }
 
 // adoptionMove is a move of the attacker, or a restart of the controller.
 type adoptionMove struct {
-	// act is the index of the victims' act after which the move is made, -1 for a move before all acts. If calls is not 0,
+	// actIndex is the index of the victims' act after which the move is made, -1 for a move before all acts. If calls is not 0,
 	// the move is made after this number of mutating calls. Otherwise it is made after the time in wait.
-	act, calls    int
-	wait          time.Duration
-	documents     string
-	target        cluster.Ref
-	forgesStatus  bool   // writes a forged status of target
-	ingressChange string // key of memberChanges, for a change of target
-	restart       bool
+	actIndex, calls int
+	wait            time.Duration
+	documents       string
+	target          cluster.Ref
+	forgesStatus    bool   // writes a forged status of target
+	ingressChange   string // key of memberChanges, for a change of target
+	restart         bool
 }
 
 func (m adoptionMove) String() string {
@@ -73,24 +73,24 @@ func adoptionHistoryOf(seed uint64) adoptionHistory {
 		h.returnWays[i] = returnWay(g.IntN(3))
 	}
 	for range adoptionActs(h.returnWays) {
-		h.actsWithoutWait = append(h.actsWithoutWait, g.chance(25))
+		h.skipsWaitAfterAct = append(h.skipsWaitAfterAct, g.chance(25))
 	}
-	h.moves = append(h.moves, adoptionMove{act: -1, documents: g.service()}, adoptionMove{act: -1, documents: imitatedSettings})
-	released := len(h.actsWithoutWait) - 2
-	for act := -1; act < len(h.actsWithoutWait); act++ {
+	h.moves = append(h.moves, adoptionMove{actIndex: -1, documents: g.service()}, adoptionMove{actIndex: -1, documents: imitatedSettings})
+	released := len(h.skipsWaitAfterAct) - 2
+	for act := -1; act < len(h.skipsWaitAfterAct); act++ {
 		for range g.IntN(4) {
 			m := g.move()
 			if act >= released && g.chance(60) { // an attempt to get the load balancer
-				m = adoptionMove{wait: m.wait, documents: g.member()}
+				m = adoptionMove{wait: m.wait, documents: g.consentingMember()}
 			}
-			if m.act = act; g.chance(40) {
+			if m.actIndex = act; g.chance(40) {
 				m.calls = 1 + g.IntN(30)
 			}
 			h.moves = append(h.moves, m)
 		}
 		if act == released-2 && g.chance(60) { // no member may block the last adoption
 			for _, name := range attackerObjectNames[cluster.KindIngress] {
-				h.moves = append(h.moves, adoptionMove{act: act, target: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: name}})
+				h.moves = append(h.moves, adoptionMove{actIndex: act, target: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: name}})
 			}
 		}
 	}
@@ -99,14 +99,14 @@ func adoptionHistoryOf(seed uint64) adoptionHistory {
 
 func (h adoptionHistory) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "IngressGroups are %s, shadow %t, the attacker leaves first %t", h.tenancy, h.startsAsDryRun, h.deletesAttackerFirst)
+	fmt.Fprintf(&b, "IngressGroups are %s, dry-run Gateways exist: %t, attacker is deleted first: %t", h.tenancy, h.startsAsDryRun, h.deletesAttackerFirst)
 	acts := adoptionActs(h.returnWays)
 	for act := -1; act < len(acts); act++ {
 		if act >= 0 {
-			fmt.Fprintf(&b, "\n--- %s (hurried %t)", acts[act].name, h.actsWithoutWait[act])
+			fmt.Fprintf(&b, "\n--- %s (next act does not wait: %t)", acts[act].name, h.skipsWaitAfterAct[act])
 		}
 		for _, m := range h.moves {
-			if m.act == act {
+			if m.actIndex == act {
 				fmt.Fprintf(&b, "\n--- the attacker %v", m)
 			}
 		}
@@ -159,7 +159,7 @@ func adoptionSeeds() []uint64 {
 	var all [][]string
 	for seed := range uint64(adoptionHistories) {
 		h := adoptionHistoryOf(seed)
-		elements := []string{fmt.Sprint(h.tenancy), fmt.Sprint("shadow ", h.startsAsDryRun, " leaves first ", h.deletesAttackerFirst), fmt.Sprint("hurries ", slices.Contains(h.actsWithoutWait, true))}
+		elements := []string{fmt.Sprint(h.tenancy), fmt.Sprint("shadow ", h.startsAsDryRun, " leaves first ", h.deletesAttackerFirst), fmt.Sprint("hurries ", slices.Contains(h.skipsWaitAfterAct, true))}
 		for i, by := range h.returnWays {
 			elements = append(elements, fmt.Sprint("way back ", i, by))
 		}
@@ -168,7 +168,7 @@ func adoptionSeeds() []uint64 {
 			if m.documents != "" {
 				what = m.documents[:strings.Index(m.documents, "metadata")] // version and kind
 			}
-			elements = append(elements, fmt.Sprint(what, m.target.Kind, m.forgesStatus, m.restart, m.calls > 0), fmt.Sprint("act ", m.act))
+			elements = append(elements, fmt.Sprint(what, m.target.Kind, m.forgesStatus, m.restart, m.calls > 0), fmt.Sprint("act ", m.actIndex))
 		}
 		all = append(all, elements)
 	}
@@ -209,10 +209,10 @@ func runAdoptionsWithoutAttacker(t *testing.T, of tenancy) *adoptionBaseline {
 	c := &adoptionBaseline{answers: map[string]map[string]map[string]string{}, settings: map[string]map[string]map[string]string{}}
 	for _, by := range []returnWay{returnByDryRun, returnByAnnotation, returnByDeletion} { // the states are the same for all ways
 		h := adoptionHistory{tenancy: of, startsAsDryRun: by == returnByDryRun, returnWays: [4]returnWay{by, by, by, by}, deletesAttackerFirst: true}
-		h.actsWithoutWait = make([]bool, len(adoptionActs(h.returnWays)))
-		w := &adoptionWorld{gatewayWorld: &gatewayWorld{}, adoptionHistory: h}
+		h.skipsWaitAfterAct = make([]bool, len(adoptionActs(h.returnWays)))
+		w := &adoptionTestCluster{gatewayTestCluster: &gatewayTestCluster{}, adoptionHistory: h}
 		if failures := w.runActs(t, c); len(failures) > 0 {
-			t.Fatalf("IngressGroups are %s, %s, without an attacker: %s\n%s", of, by, strings.Join(failures, "\n"), strings.Join(w.gatewayWorld.moves, "\n"))
+			t.Fatalf("IngressGroups are %s, %s, without an attacker: %s\n%s", of, by, strings.Join(failures, "\n"), strings.Join(w.gatewayTestCluster.moveLog, "\n"))
 		}
 		c.calls = max(c.calls, w.Emulator.Calls().Total())
 	}
@@ -226,11 +226,11 @@ func runAdoptionsWithoutAttacker(t *testing.T, of tenancy) *adoptionBaseline {
 // runAdoptionHistory runs a history, and returns the failures.
 func runAdoptionHistory(t *testing.T, h adoptionHistory) []string {
 	t.Helper()
-	w := &adoptionWorld{gatewayWorld: &gatewayWorld{}, adoptionHistory: h, baseline: runAdoptionsWithoutAttacker(t, h.tenancy)}
+	w := &adoptionTestCluster{gatewayTestCluster: &gatewayTestCluster{}, adoptionHistory: h, baseline: runAdoptionsWithoutAttacker(t, h.tenancy)}
 	return w.runActs(t, w.baseline)
 }
 
-func (w *adoptionWorld) runActs(t *testing.T, c *adoptionBaseline) []string {
+func (w *adoptionTestCluster) runActs(t *testing.T, c *adoptionBaseline) []string {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
@@ -240,15 +240,15 @@ func (w *adoptionWorld) runActs(t *testing.T, c *adoptionBaseline) []string {
 			if w.makeMovesAfter(i - 1); w.rec.Failed() {
 				return
 			}
-			if i == 0 || !w.actsWithoutWait[i-1] || act.requiredState != "" {
+			if i == 0 || !w.skipsWaitAfterAct[i-1] || act.requiredState != "" {
 				w.awaitExpectedStates(c)
 			}
-			if act.requiredState != "" && (!slices.Equal(w.expected[act.lb].states, []string{act.requiredState}) || w.wasAttackerMember()) {
+			if act.requiredState != "" && (!slices.Equal(w.expectedByName[act.lb].states, []string{act.requiredState}) || w.wasAttackerMember()) {
 				break
 			}
 			w.perform(act)
 		}
-		w.makeMovesAfter(len(w.actsWithoutWait) - 1)
+		w.makeMovesAfter(len(w.skipsWaitAfterAct) - 1)
 		w.awaitExpectedStates(c)
 		if !w.rec.Failed() {
 			w.deleteAllAndCheck(c)
@@ -259,8 +259,8 @@ func (w *adoptionWorld) runActs(t *testing.T, c *adoptionBaseline) []string {
 
 // wasAttackerMember reports whether IngressGroup "edge" also had Ingresses of the attacker when its load balancer was
 // adopted. If the Gateway no longer requests the load balancer, it is returned to these Ingresses.
-func (w *adoptionWorld) wasAttackerMember() bool {
+func (w *adoptionTestCluster) wasAttackerMember() bool {
 	p, unlock := w.partition()
 	defer unlock()
-	return slices.Contains(naming.AdoptedNamespaces(p.ELB.LoadBalancers[w.arns["edge"]].Tags), attackerNamespace)
+	return slices.Contains(naming.AdoptedNamespaces(p.ELB.LoadBalancers[w.arnsByName["edge"]].Tags), attackerNamespace)
 }

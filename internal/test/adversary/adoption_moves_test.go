@@ -150,7 +150,7 @@ func (g *adoptionGrammar) ingress() string {
 		host = "evil.com"
 	}
 	if group == "edge" && g.chance(50) {
-		return g.member()
+		return g.consentingMember()
 	}
 	if group != "" {
 		more = annotationPrefix + "group.name: \"" + group + "\""
@@ -241,8 +241,8 @@ metadata: {name: alike, namespace: evil}
 spec: {parentRefs: [{name: solo}], hostnames: [solo.example.com], rules: [{backendRefs: [{name: web, namespace: pay, port: 80}]}]}
 `
 
-// member returns a consenting Ingress of the attacker in IngressGroup "edge".
-func (g *adoptionGrammar) member() string {
+// consentingMember returns a consenting Ingress of the attacker in IngressGroup "edge".
+func (g *adoptionGrammar) consentingMember() string {
 	host := g.pickText("front.example.com", "post.example.com", "evil.com")
 	if g.tenancy == sharedGroups {
 		host = "evil.com"
@@ -293,7 +293,7 @@ func attackerBackendDoc(name string) string {
 }
 
 // replacePlaceholders replaces placeholders in doc by names, IDs and ARNs of the victims' resources.
-func (w *adoptionWorld) replacePlaceholders(doc string) string {
+func (w *adoptionTestCluster) replacePlaceholders(doc string) string {
 	if !strings.Contains(doc, "$") {
 		return doc
 	}
@@ -302,13 +302,13 @@ func (w *adoptionWorld) replacePlaceholders(doc string) string {
 	var names []string
 	arns := map[string]string{}
 	for arn, g := range p.ELB.TargetGroups {
-		if isOfVictims(g) {
+		if belongsToVictims(g) {
 			names, arns[g.Name] = append(names, g.Name), arn
 		}
 	}
 	slices.Sort(names)
-	lb := p.ELB.LoadBalancers[w.arns["edge"]]
-	fill := []string{"$LBNAME", lb.Name, "$SG", lb.SecurityGroups[0], "$LBARN0", `"` + w.arns["edge"] + `"`, "$LBARN1", `"` + w.arns["solo"] + `"`, "$LBARN2", `"` + w.arns["mail"] + `"`}
+	lb := p.ELB.LoadBalancers[w.arnsByName["edge"]]
+	fill := []string{"$LBNAME", lb.Name, "$SG", lb.SecurityGroups[0], "$LBARN0", `"` + w.arnsByName["edge"] + `"`, "$LBARN1", `"` + w.arnsByName["solo"] + `"`, "$LBARN2", `"` + w.arnsByName["mail"] + `"`}
 	for i := range 5 {
 		name := names[i*len(names)/5]
 		fill = append(fill, fmt.Sprintf("$TGNAME%d", i), name, fmt.Sprintf("$TGARN%d", i), `"`+arns[name]+`"`)
@@ -317,18 +317,18 @@ func (w *adoptionWorld) replacePlaceholders(doc string) string {
 }
 
 // forgeStatus writes the hostname of a victim's load balancer into the status of an object, if the object exists.
-func (w *adoptionWorld) forgeStatus(ref cluster.Ref) {
+func (w *adoptionTestCluster) forgeStatus(ref cluster.Ref) {
 	obj := mustValue(w.Store.Get(ref))
 	if obj == nil {
 		return
 	}
-	host := w.dns["edge"]
+	host := w.hostnamesByName["edge"]
 	next := obj.DeepCopyObject().(cluster.Object)
 	switch o := next.(type) {
 	case *networkingv1.Ingress:
 		o.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: host}}
 	case *corev1.Service:
-		o.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: w.dns["mail"]}}
+		o.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: w.hostnamesByName["mail"]}}
 	case *gwv1.Gateway:
 		kind := gwv1.HostnameAddressType
 		o.Status.Addresses = []gwv1.GatewayStatusAddress{{Type: &kind, Value: host}}

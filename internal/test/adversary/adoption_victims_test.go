@@ -24,7 +24,7 @@ func (t tenancy) String() string { return [...]string{"closed", "shared", "isola
 func (t tenancy) configure(o *ingress.Options) {
 	o.Class = "operator"
 	if t == isolatedGroups {
-		isolate(o)
+		setIsolatedTenancy(o)
 	}
 }
 
@@ -231,37 +231,37 @@ const dryRunAnnotation = `gateway.k8s.aws/dry-run: "true"`
 // run without the attacker has recorded for state.
 type adoptionAct struct {
 	name, lb, state string
-	do              func(w *adoptionWorld)
+	do              func(w *adoptionTestCluster)
 	// requiredState is the state in which the load balancer must be before the act, "" for any. If it is in another state,
 	// this act and all later ones are skipped.
 	requiredState string
 }
 
-// ownState is the state of a load balancer that no Gateway has adopted.
-const ownState = "own"
+// notAdoptedState is the state of a load balancer that no Gateway has adopted.
+const notAdoptedState = "own"
 
 func gatewayAdoptionAct(name, state string) adoptionAct {
-	return adoptionAct{name: "Gateway " + name + " takes over: " + state, lb: name, state: state, do: func(w *adoptionWorld) {
-		w.awaitGone(cluster.Ref{Kind: cluster.KindGateway, Namespace: "pay", Name: name})
+	return adoptionAct{name: "Gateway " + name + " takes over: " + state, lb: name, state: state, do: func(w *adoptionTestCluster) {
+		w.awaitDeletion(cluster.Ref{Kind: cluster.KindGateway, Namespace: "pay", Name: name})
 		w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+victimGatewaySpecs[name].adopts))
 	}}
 }
 
-// awaitGone waits until an object that is being deleted does not exist any more, so that it can be created again.
-func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
+// awaitDeletion waits until an object that is being deleted does not exist any more, so that it can be created again.
+func (w *adoptionTestCluster) awaitDeletion(ref cluster.Ref) {
 	for end := time.Now().Add(maxAdoptionTime); ; w.advanceTime(5 * time.Second) {
 		obj := mustValue(w.Store.Get(ref))
 		if obj == nil || obj.GetDeletionTimestamp() == nil {
 			return
 		}
 		if time.Now().After(end) {
-			w.rec.Fatalf("%s is not gone, finalizers %v", ref, obj.GetFinalizers())
+			w.rec.Fatalf("%s is not deleted, finalizers %v", ref, obj.GetFinalizers())
 		}
 	}
 }
 
 func gatewayReturnAct(name string, by returnWay) adoptionAct {
-	return adoptionAct{name: fmt.Sprintf("Gateway %s gives back by %s", name, by), lb: name, state: ownState, do: func(w *adoptionWorld) {
+	return adoptionAct{name: fmt.Sprintf("Gateway %s gives back by %s", name, by), lb: name, state: notAdoptedState, do: func(w *adoptionTestCluster) {
 		switch by {
 		case returnByDryRun:
 			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+victimGatewaySpecs[name].adopts+", "+dryRunAnnotation))
@@ -276,7 +276,7 @@ func gatewayReturnAct(name string, by returnWay) adoptionAct {
 }
 
 func editAct(lb, state, doc string) adoptionAct {
-	return adoptionAct{name: "the victims edit " + lb + ": " + state, lb: lb, state: state, do: func(w *adoptionWorld) { w.Apply(doc) }}
+	return adoptionAct{name: "the victims edit " + lb + ": " + state, lb: lb, state: state, do: func(w *adoptionTestCluster) { w.Apply(doc) }}
 }
 
 // In releasedState, the Ingresses of a load balancer are deleted, so it cannot be returned. In finishedState, no tag records
@@ -284,7 +284,7 @@ func editAct(lb, state, doc string) adoptionAct {
 const releasedState, finishedState = "released", "finished"
 
 func ingressDeletionAct(after string) adoptionAct {
-	return adoptionAct{name: "the Ingresses of edge are deleted", lb: "edge", state: releasedState, requiredState: after, do: func(w *adoptionWorld) {
+	return adoptionAct{name: "the Ingresses of edge are deleted", lb: "edge", state: releasedState, requiredState: after, do: func(w *adoptionTestCluster) {
 		w.released = true
 		for _, ref := range statusObjectsByName["edge"] {
 			if err := w.Store.Delete(ref); err != nil {
@@ -295,7 +295,7 @@ func ingressDeletionAct(after string) adoptionAct {
 }
 
 func adoptionEndAct() adoptionAct {
-	return adoptionAct{name: "Gateway edge asks for nothing", lb: "edge", state: finishedState, requiredState: releasedState, do: func(w *adoptionWorld) {
+	return adoptionAct{name: "adopt annotation of Gateway edge is removed", lb: "edge", state: finishedState, requiredState: releasedState, do: func(w *adoptionTestCluster) {
 		w.Apply(victimGateway("edge", "a: b"))
 	}}
 }
@@ -308,7 +308,7 @@ func adoptionActs(back [4]returnWay) []adoptionAct {
 		gatewayAdoptionAct("edge", "version 1"),
 		gatewayAdoptionAct("mail", "adopted"),
 		editAct("edge", "version 2", frontRouteOfVersion(2)),
-		editAct("shared", ownState, shopIngressOfVersion(1)),
+		editAct("shared", notAdoptedState, shopIngressOfVersion(1)),
 		gatewayReturnAct("mail", back[0]),
 		gatewayReturnAct("edge", back[1]),
 		gatewayReturnAct("solo", back[2]),

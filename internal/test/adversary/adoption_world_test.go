@@ -32,21 +32,21 @@ type expectedStates struct {
 	since  time.Time
 }
 
-// adoptionWorld is a test cluster with an attacker and victims whose load balancers are adopted.
-type adoptionWorld struct {
-	*gatewayWorld
+// adoptionTestCluster is a test cluster with an attacker and victims whose load balancers are adopted.
+type adoptionTestCluster struct {
+	*gatewayTestCluster
 	adoptionHistory
-	baseline       *adoptionBaseline // nil while it is recorded
-	arns           map[string]string
-	dns            map[string]string
-	namesByARN     map[string]string // names of load balancers by ARN
-	securityGroups map[string]bool   // IDs of the victims' security groups
-	nodeRules      string            // the sources that may reach the victims' pods
-	expected       map[string]*expectedStates
-	// calls is the number of mutating calls since the last act. pending has the moves that the attacker makes after some of
+	baseline        *adoptionBaseline // nil while it is recorded
+	arnsByName      map[string]string
+	hostnamesByName map[string]string
+	namesByARN      map[string]string // names of load balancers by ARN
+	securityGroups  map[string]bool   // IDs of the victims' security groups
+	podSources      string            // the sources that may reach the victims' pods
+	expectedByName  map[string]*expectedStates
+	// callsSinceAct is the number of mutating calls since the last act. pending has the moves that the attacker makes after some of
 	// these calls.
-	calls         int
-	pending       []adoptionMove
+	callsSinceAct int
+	pendingMoves  []adoptionMove
 	isMakingMoves bool
 	// released is set when IngressGroup "edge" has no Ingresses of the victims any more.
 	released     bool
@@ -54,7 +54,7 @@ type adoptionWorld struct {
 }
 
 // createVictims starts the controller, creates the objects of the victims, and records the initial state.
-func (w *adoptionWorld) createVictims(c *adoptionBaseline) {
+func (w *adoptionTestCluster) createVictims(c *adoptionBaseline) {
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(), Accelerators: true, OnPlan: contestedAdoption{w}.checkPlan,
 		Ingress: w.tenancy.configure,
@@ -80,19 +80,19 @@ func (w *adoptionWorld) createVictims(c *adoptionBaseline) {
 		}
 	}
 	w.advanceTime(10 * time.Minute)
-	w.expected, w.arns, w.dns, w.namesByARN, w.securityGroups = map[string]*expectedStates{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}
+	w.expectedByName, w.arnsByName, w.hostnamesByName, w.namesByARN, w.securityGroups = map[string]*expectedStates{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}
 	p, unlock := w.partition()
 	for arn, lb := range p.ELB.LoadBalancers {
 		name := strings.TrimPrefix(lb.Tags["ingress.k8s.aws/stack"]+lb.Tags["service.k8s.aws/stack"], "pay/")
-		w.arns[name], w.dns[name], w.namesByARN[arn], w.expected[name] = arn, lb.DNSName, name, &expectedStates{states: []string{ownState}, since: time.Now()}
+		w.arnsByName[name], w.hostnamesByName[name], w.namesByARN[arn], w.expectedByName[name] = arn, lb.DNSName, name, &expectedStates{states: []string{notAdoptedState}, since: time.Now()}
 		for _, id := range lb.SecurityGroups {
 			w.securityGroups[id] = true
 		}
 	}
-	w.nodeRules = strings.Join(sourcesOf(p.SecurityGroups[w.World.NodeSG], 8080), " ")
+	w.podSources = strings.Join(sourcesOf(p.SecurityGroups[w.Seeded.NodeSG], 8080), " ")
 	unlock()
-	if len(w.arns) != len(statusObjectsByName) {
-		w.rec.Fatalf("the victims have %v", w.arns)
+	if len(w.arnsByName) != len(statusObjectsByName) {
+		w.rec.Fatalf("the victims have load balancers %v", w.arnsByName)
 	}
 	w.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 		if !call.Mutating {
@@ -104,8 +104,8 @@ func (w *adoptionWorld) createVictims(c *adoptionBaseline) {
 }
 
 // handleMutatingCall is called after each mutating call. It checks the state and makes pending moves of the attacker.
-func (w *adoptionWorld) handleMutatingCall(c *adoptionBaseline) {
-	w.calls++
+func (w *adoptionTestCluster) handleMutatingCall(c *adoptionBaseline) {
+	w.callsSinceAct++
 	w.checkAnswers(c)
 	w.checkTags()
 	contestedAdoption{w}.checkAccelerators()
@@ -113,50 +113,50 @@ func (w *adoptionWorld) handleMutatingCall(c *adoptionBaseline) {
 		return // a call during a move of the attacker makes no further moves
 	}
 	w.isMakingMoves = true
-	for len(w.pending) > 0 && w.pending[0].calls <= w.calls && w.pending[0].calls > 0 && !w.pending[0].restart {
-		m := w.pending[0]
-		w.pending = w.pending[1:]
+	for len(w.pendingMoves) > 0 && w.pendingMoves[0].calls <= w.callsSinceAct && w.pendingMoves[0].calls > 0 && !w.pendingMoves[0].restart {
+		m := w.pendingMoves[0]
+		w.pendingMoves = w.pendingMoves[1:]
 		w.attack(m)
 	}
 	w.isMakingMoves = false
 }
 
 // advanceTime runs the controller until the time d has passed.
-func (w *adoptionWorld) advanceTime(d time.Duration) {
+func (w *adoptionTestCluster) advanceTime(d time.Duration) {
 	end := time.Now().Add(d)
 	w.Settle(d)
 	time.Sleep(time.Until(end))
 }
 
 // makeMovesAfter makes the attacker's moves after the act with an index.
-func (w *adoptionWorld) makeMovesAfter(act int) {
-	w.calls, w.pending = 0, nil
+func (w *adoptionTestCluster) makeMovesAfter(act int) {
+	w.callsSinceAct, w.pendingMoves = 0, nil
 	var later []adoptionMove
 	for _, m := range w.adoptionHistory.moves {
 		switch {
-		case m.act != act:
+		case m.actIndex != act:
 		case m.calls > 0:
-			w.pending = append(w.pending, m)
+			w.pendingMoves = append(w.pendingMoves, m)
 		default:
 			later = append(later, m)
 		}
 	}
-	slices.SortStableFunc(w.pending, func(a, b adoptionMove) int { return a.calls - b.calls })
+	slices.SortStableFunc(w.pendingMoves, func(a, b adoptionMove) int { return a.calls - b.calls })
 	for _, m := range later {
 		w.advanceTime(m.wait)
 		w.attack(m)
 	}
 	w.advanceTime(5 * time.Second)
-	for _, m := range w.pending { // the act caused fewer calls than the move waits for
+	for _, m := range w.pendingMoves { // the act caused fewer calls than the move waits for
 		w.attack(m)
 	}
-	w.pending = nil
+	w.pendingMoves = nil
 }
 
 // perform performs an act of the victims.
-func (w *adoptionWorld) perform(a adoptionAct) {
-	w.gatewayWorld.moves = append(w.gatewayWorld.moves, a.name)
-	o := w.expected[a.lb]
+func (w *adoptionTestCluster) perform(a adoptionAct) {
+	w.gatewayTestCluster.moveLog = append(w.gatewayTestCluster.moveLog, a.name)
+	o := w.expectedByName[a.lb]
 	o.states = append(o.states, a.state)
 	a.do(w)
 	o.since = time.Now()
@@ -164,9 +164,9 @@ func (w *adoptionWorld) perform(a adoptionAct) {
 
 // attack makes a move of the attacker. A member of the IngressGroup that does not consent prevents the adoption, so the
 // deadline of the adoption may be renewed.
-func (w *adoptionWorld) attack(m adoptionMove) {
+func (w *adoptionTestCluster) attack(m adoptionMove) {
 	w.renewDeadlineIfBlocked()
-	w.gatewayWorld.moves = append(w.gatewayWorld.moves, m.String())
+	w.gatewayTestCluster.moveLog = append(w.gatewayTestCluster.moveLog, m.String())
 	switch {
 	case m.restart:
 		w.Start()
@@ -185,9 +185,9 @@ func (w *adoptionWorld) attack(m adoptionMove) {
 // renewDeadlineIfBlocked reports whether an Ingress of the attacker blocks an adoption by Gateway "edge" that has not been
 // confirmed yet. Such an Ingress is a member of the IngressGroup and does not consent, is invalid, or is being deleted. If
 // there is one, the time for the adoption begins again.
-func (w *adoptionWorld) renewDeadlineIfBlocked() bool {
-	o := w.expected["edge"]
-	if !slices.Contains(o.states, ownState) || o.states[len(o.states)-1] == ownState || w.tenancy == closedGroups {
+func (w *adoptionTestCluster) renewDeadlineIfBlocked() bool {
+	o := w.expectedByName["edge"]
+	if !slices.Contains(o.states, notAdoptedState) || o.states[len(o.states)-1] == notAdoptedState || w.tenancy == closedGroups {
 		return false
 	}
 	for _, obj := range w.Store.All(cluster.KindIngress) {
@@ -203,32 +203,32 @@ func (w *adoptionWorld) renewDeadlineIfBlocked() bool {
 
 // checkAnswers checks that the victims' clients get the answers of an allowed state, and that the victims' load balancers
 // exist.
-func (w *adoptionWorld) checkAnswers(c *adoptionBaseline) {
+func (w *adoptionTestCluster) checkAnswers(c *adoptionBaseline) {
 	for lb, answers := range w.readAnswers() {
 		for r, got := range answers {
-			if slices.ContainsFunc(w.expected[lb].states, func(s string) bool { return c.answers[lb][s] == nil }) {
+			if slices.ContainsFunc(w.expectedByName[lb].states, func(s string) bool { return c.answers[lb][s] == nil }) {
 				continue // the state is being recorded
 			}
-			if !slices.ContainsFunc(w.expected[lb].states, func(s string) bool { return c.answers[lb][s][r] == got }) {
-				w.rec.recordFirst("request to %s of %s is answered with %q, want %q of state %q", r, lb, got, c.answers[lb][w.expected[lb].states[0]][r], w.expected[lb].states)
+			if !slices.ContainsFunc(w.expectedByName[lb].states, func(s string) bool { return c.answers[lb][s][r] == got }) {
+				w.rec.recordFirst("request to %s of %s is answered with %q, want %q of state %q", r, lb, got, c.answers[lb][w.expectedByName[lb].states[0]][r], w.expectedByName[lb].states)
 			}
 		}
 	}
 	p, unlock := w.partition()
 	defer unlock()
-	for lb, arn := range w.arns {
-		if live := p.ELB.LoadBalancers[arn]; live == nil || live.DNSName != w.dns[lb] {
-			w.rec.recordFirst("load balancer %s of the victims is gone", lb)
+	for lb, arn := range w.arnsByName {
+		if live := p.ELB.LoadBalancers[arn]; live == nil || live.DNSName != w.hostnamesByName[lb] {
+			w.rec.recordFirst("load balancer %s of the victims was deleted or recreated", lb)
 		}
 	}
 }
 
 // awaitExpectedStates waits until all acts must be effective, and compares the answers and settings with those of a run
 // without the attacker.
-func (w *adoptionWorld) awaitExpectedStates(c *adoptionBaseline) {
+func (w *adoptionTestCluster) awaitExpectedStates(c *adoptionBaseline) {
 	last := time.Time{}
 	blocked := w.renewDeadlineIfBlocked()
-	for lb, o := range w.expected {
+	for lb, o := range w.expectedByName {
 		if lb != "edge" || !blocked {
 			last = slices.MaxFunc([]time.Time{last, o.since.Add(maxAdoptionTime)}, time.Time.Compare)
 		}
@@ -238,8 +238,8 @@ func (w *adoptionWorld) awaitExpectedStates(c *adoptionBaseline) {
 	w.checkTags()
 	contestedAdoption{w}.checkAccelerators()
 	answers := w.readAnswers()
-	for _, lb := range slices.Sorted(maps.Keys(w.expected)) {
-		o := w.expected[lb]
+	for _, lb := range slices.Sorted(maps.Keys(w.expectedByName)) {
+		o := w.expectedByName[lb]
 		state := o.states[len(o.states)-1]
 		got := w.readSettings(lb)
 		if w.baseline == nil {
@@ -257,7 +257,7 @@ func (w *adoptionWorld) awaitExpectedStates(c *adoptionBaseline) {
 }
 
 // warningsOf returns the warnings about the victims' objects of a load balancer, for the failure message.
-func (w *adoptionWorld) warningsOf(name string) string {
+func (w *adoptionTestCluster) warningsOf(name string) string {
 	var b strings.Builder
 	for _, o := range w.Store.All("Event") {
 		e := o.(*corev1.Event)
@@ -270,9 +270,9 @@ func (w *adoptionWorld) warningsOf(name string) string {
 
 // record stores the answers and settings of a load balancer in a state that has not been recorded yet. It also checks
 // whether a Gateway has the load balancer, as the state requires.
-func (w *adoptionWorld) record(c *adoptionBaseline, lb, state string, answers, settings map[string]string) {
+func (w *adoptionTestCluster) record(c *adoptionBaseline, lb, state string, answers, settings map[string]string) {
 	p, unlock := w.partition()
-	if taken := strings.Contains(fmt.Sprint(p.ELB.LoadBalancers[w.arns[lb]].Tags), "gateway.k8s.aws"); taken != (lb != "shared" && state != ownState) {
+	if taken := strings.Contains(fmt.Sprint(p.ELB.LoadBalancers[w.arnsByName[lb]].Tags), "gateway.k8s.aws"); taken != (lb != "shared" && state != notAdoptedState) {
 		w.rec.recordFirst("a Gateway has the load balancer of %s in state %q: %t%s", lb, state, taken, w.warningsOf(lb))
 	}
 	unlock()
@@ -286,7 +286,7 @@ func (w *adoptionWorld) record(c *adoptionBaseline, lb, state string, answers, s
 }
 
 // deleteAllAndCheck deletes all objects, those of the attacker first or last, and checks that nothing remains.
-func (w *adoptionWorld) deleteAllAndCheck(c *adoptionBaseline) {
+func (w *adoptionTestCluster) deleteAllAndCheck(c *adoptionBaseline) {
 	w.checkCost(c)
 	leave := []func(){w.deleteAttackerObjects, w.deleteVictimObjects}
 	if !w.deletesAttackerFirst {
@@ -303,21 +303,21 @@ func (w *adoptionWorld) deleteAllAndCheck(c *adoptionBaseline) {
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindService, cluster.KindBinding, cluster.KindGlobalAccelerator} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetDeletionTimestamp() != nil || kind == cluster.KindBinding {
-				w.rec.recordFirst("%s %s/%s stays with finalizers %v", kind, o.GetNamespace(), o.GetName(), o.GetFinalizers())
+				w.rec.recordFirst("%s %s/%s is not deleted, finalizers %v", kind, o.GetNamespace(), o.GetName(), o.GetFinalizers())
 			}
 		}
 	}
 	for arn := range w.Emulator.Store().AcceleratorState(harness.Account).Accelerators {
-		w.rec.recordFirst("accelerator %s stays", arn)
+		w.rec.recordFirst("accelerator %s is not deleted", arn)
 	}
 	left := slices.DeleteFunc(w.State(), func(line string) bool { return strings.HasPrefix(line, `security-group ["GlobalAccelerator"`) }) // AWS creates and keeps this security group
 	if d := cmp.Diff(w.initialState, left); d != "" {
-		w.rec.recordFirst("left over:\n%s", d)
+		w.rec.recordFirst("resources differ after deletion (-before +after):\n%s", d)
 	}
 }
 
 // deleteAttackerObjects deletes all objects of the attacker, after it has removed foreignFinalizer from them.
-func (w *adoptionWorld) deleteAttackerObjects() {
+func (w *adoptionTestCluster) deleteAttackerObjects() {
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
 			if o.GetNamespace() == attackerNamespace && slices.Contains(o.GetFinalizers(), foreignFinalizer) {
@@ -329,11 +329,11 @@ func (w *adoptionWorld) deleteAttackerObjects() {
 			}
 		}
 	}
-	w.deleteNamespaceObjects()
+	w.deleteAttackerNamespaceObjects()
 }
 
 // deleteVictimObjects deletes all objects of the victims. It also ends the checks after each mutating call.
-func (w *adoptionWorld) deleteVictimObjects() {
+func (w *adoptionTestCluster) deleteVictimObjects() {
 	w.Emulator.Faults().SetHook(nil)
 	w.released = true
 	for _, kind := range []cluster.Kind{cluster.KindGlobalAccelerator, cluster.KindGateway, cluster.KindIngress, cluster.KindService} {
@@ -350,14 +350,14 @@ func (w *adoptionWorld) deleteVictimObjects() {
 
 // checkCost checks that the attacker's moves cause a limited number of calls, and that no event about a Gateway of the
 // attacker shows an ARN or hostname of the victims.
-func (w *adoptionWorld) checkCost(c *adoptionBaseline) {
+func (w *adoptionTestCluster) checkCost(c *adoptionBaseline) {
 	if w.baseline == nil {
 		return
 	}
 	for _, o := range w.Store.All("Event") {
 		if e := o.(*corev1.Event); e.InvolvedObject.Namespace == attackerNamespace && e.InvolvedObject.Kind == "Gateway" {
-			for lb, arn := range w.arns {
-				if strings.Contains(e.Message, arn) || strings.Contains(e.Message, w.dns[lb]) {
+			for lb, arn := range w.arnsByName {
+				if strings.Contains(e.Message, arn) || strings.Contains(e.Message, w.hostnamesByName[lb]) {
 					w.rec.recordFirst("an event of the attacker's Gateway %s shows the load balancer of %s: %s", e.InvolvedObject.Name, lb, e.Message)
 				}
 			}

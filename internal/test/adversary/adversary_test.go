@@ -138,11 +138,11 @@ func TestGrammarCoversAllAnnotationsAndKinds(t *testing.T) {
 	t.Parallel()
 	for _, r := range settings.IngressRows() {
 		c := choiceFor(r)
-		if len(c.good) == 0 || len(c.bad) == 0 {
+		if len(c.validValues) == 0 || len(c.invalidValues) == 0 {
 			t.Errorf("%s has no values", r.Key)
 		}
 	}
-	for key := range choices {
+	for key := range annotationChoices {
 		if !slices.ContainsFunc(settings.IngressRows(), func(r settings.Row) bool { return r.Key == key }) {
 			t.Errorf("there is no annotation %s", key)
 		}

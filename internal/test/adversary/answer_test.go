@@ -65,7 +65,7 @@ func (a *awsReading) rules(of func(lb string) bool) map[loadBalancerPort][]compi
 		if l == nil || !of(l.LoadBalancer) {
 			continue
 		}
-		then, err := serve.RuleOf(r)
+		then, err := serve.ConvertRule(r)
 		if err != nil {
 			a.w.rec.Errorf("a rule cannot be served: %v", err)
 			continue
@@ -140,7 +140,7 @@ func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 		for _, t := range tg.Targets {
 			switch {
 			case t.IsDraining():
-			case !isOfVictims(tg) && t.ID == replacedAddress && a.w.isReplacedAddressReused():
+			case !belongsToVictims(tg) && t.ID == replacedAddress && a.w.isReplacedAddressReused():
 				out = append(out, "the attacker")
 			default:
 				out = append(out, a.w.ownerOf(t.ID, t.Port))

@@ -73,17 +73,17 @@ func addElements(m move, known map[string]bool) {
 	addFields(string(kind), fields, known)
 	for key, value := range m.object.GetAnnotations() {
 		row := rowOf(key)
-		known[fmt.Sprintf("%s %s broken: %t", kind, row, slices.Contains(choices[row].bad, value))] = true
+		known[fmt.Sprintf("%s %s broken: %t", kind, row, slices.Contains(annotationChoices[row].invalidValues, value))] = true
 	}
 }
 
 // rowOf returns the key of an annotation in the settings table, or the annotation itself if it is not in the table.
 func rowOf(annotation string) string {
 	key := strings.TrimPrefix(annotation, annotationPrefix)
-	if _, ok := choices[key]; ok {
+	if _, ok := annotationChoices[key]; ok {
 		return key
 	}
-	for row := range choices {
+	for row := range annotationChoices {
 		if head, _, variable := strings.Cut(row, "<"); variable && strings.HasPrefix(key, head) {
 			return row
 		}

@@ -36,8 +36,8 @@ func (s setup) String() string {
 	return fmt.Sprintf("%s, %s, scenario %d", mode, s.access, s.scenario)
 }
 
-// isolate enables isolated tenancy.
-func isolate(o *ingress.Options) { o.Tenancy = ingress.Isolated }
+// setIsolatedTenancy enables isolated tenancy.
+func setIsolatedTenancy(o *ingress.Options) { o.Tenancy = ingress.Isolated }
 
 // recorder records the failures that the harness reports, so that a history can be repeated without ending the test.
 type recorder struct {
@@ -84,7 +84,7 @@ type testCluster struct {
 	settleRunsController bool        // the test must call Settle to run the controller
 	// comparisonMutex guards the comparison and dirty.
 	comparisonMutex sync.Mutex
-	dirty           bool // AWS has changed since the last comparison
+	hasAWSChanged   bool // AWS has changed since the last comparison
 }
 
 // attackerAddresses are the addresses of the attacker's pods.
@@ -112,7 +112,7 @@ func runInTestCluster(t *testing.T, s setup, opt harness.Options, f func(w *test
 				o.Class = "operator" // the annotation kubernetes.io/ingress.class ignores namespace selectors
 			}
 			if s.isolated {
-				isolate(o)
+				setIsolatedTenancy(o)
 			}
 			if edit != nil {
 				edit(o)
@@ -143,12 +143,12 @@ func runInTestCluster(t *testing.T, s setup, opt harness.Options, f func(w *test
 // createVictims creates the victims' objects and waits until they are served.
 func (w *testCluster) createVictims() {
 	placeholders := []string{
-		"$SUBNET0", w.World.Public[0], "$SUBNET1", w.World.Public[1], "$SUBNET2", w.World.Private[0],
-		"$PRIVATE", strings.Join(w.World.Private, ","), "$PUBLIC", strings.Join(w.World.Public, ","),
-		"$CERTAPP", w.World.Certs["app.test"], "$CERT", w.World.Certs["example.com"],
-		"$WEBACL", w.World.WebACL, "$PREFIXLIST", w.World.PrefixList,
-		"$EXTRASG", w.World.ExtraSG, "$NODESG", w.World.NodeSG,
-		"$EXTERNAL", w.World.TargetGroups["external"], "$EIPS", strings.Join(w.World.EIPs, ","),
+		"$SUBNET0", w.Seeded.Public[0], "$SUBNET1", w.Seeded.Public[1], "$SUBNET2", w.Seeded.Private[0],
+		"$PRIVATE", strings.Join(w.Seeded.Private, ","), "$PUBLIC", strings.Join(w.Seeded.Public, ","),
+		"$CERTAPP", w.Seeded.Certs["app.test"], "$CERT", w.Seeded.Certs["example.com"],
+		"$WEBACL", w.Seeded.WebACL, "$PREFIXLIST", w.Seeded.PrefixList,
+		"$EXTRASG", w.Seeded.ExtraSG, "$NODESG", w.Seeded.NodeSG,
+		"$EXTERNAL", w.Seeded.TargetGroups["external"], "$EIPS", strings.Join(w.Seeded.EIPs, ","),
 	}
 	w.placeholderReplacer = strings.NewReplacer(placeholders...)
 	w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -157,7 +157,7 @@ func (w *testCluster) createVictims() {
 		}
 		return fault.Action{After: func() {
 			w.comparisonMutex.Lock() // several workers may make calls concurrently
-			w.dirty = true
+			w.hasAWSChanged = true
 			w.makeTargetsUnhealthy()
 			w.comparisonMutex.Unlock()
 			w.compareIfChanged()

@@ -73,17 +73,17 @@ func runWithoutAttacker(t *testing.T, s setup) baseline {
 // differences lists the differences of two sets of facts.
 func (f facts) differences(o facts) []string {
 	var out []string
-	for k := range union(f.settings, o.settings) {
+	for k := range unionOfKeys(f.settings, o.settings) {
 		if f.settings[k] != o.settings[k] {
 			out = append(out, fmt.Sprintf("%s: %q, then %q", k, f.settings[k], o.settings[k]))
 		}
 	}
-	for k := range union(f.answers, o.answers) {
+	for k := range unionOfKeys(f.answers, o.answers) {
 		if f.answers[k] != o.answers[k] {
 			out = append(out, fmt.Sprintf("%s: %q, then %q", k, f.answers[k].text, o.answers[k].text))
 		}
 	}
-	for k := range union(f.targets, o.targets) {
+	for k := range unionOfKeys(f.targets, o.targets) {
 		if !slices.Equal(f.targets[k], o.targets[k]) {
 			out = append(out, fmt.Sprintf("targets of %s: %q, then %q", k, f.targets[k], o.targets[k]))
 		}
@@ -92,7 +92,7 @@ func (f facts) differences(o facts) []string {
 	return out
 }
 
-func union[K comparable, V any](a, b map[K]V) map[K]bool {
+func unionOfKeys[K comparable, V any](a, b map[K]V) map[K]bool {
 	out := map[K]bool{}
 	for k := range a {
 		out[k] = true
@@ -115,7 +115,7 @@ type comparison struct {
 func (w *testCluster) startComparison(c baseline) {
 	w.comparisonMutex.Lock()
 	w.comparison = &comparison{baseline: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
-	w.dirty = true
+	w.hasAWSChanged = true
 	w.comparisonMutex.Unlock()
 	w.compareIfChanged()
 }
@@ -161,10 +161,10 @@ func (w *testCluster) compareIfChanged() {
 	w.comparisonMutex.Lock()
 	defer w.comparisonMutex.Unlock()
 	j := w.comparison
-	if j == nil || j.epochs == nil || len(j.failures) > 0 || !w.dirty || w.rec.Failed() {
+	if j == nil || j.epochs == nil || len(j.failures) > 0 || !w.hasAWSChanged || w.rec.Failed() {
 		return
 	}
-	w.dirty = false
+	w.hasAWSChanged = false
 	now := time.Now()
 	for _, text := range w.findDisallowedFacts(j, now, w.facts()) {
 		j.failures = append(j.failures, fmt.Sprintf("after %v: %s", now.Sub(j.startTime()).Round(time.Millisecond), text))
@@ -209,7 +209,7 @@ func (w *testCluster) findDisallowedFacts(j *comparison, now time.Time, got fact
 func (w *testCluster) comparedSettings(j *comparison, got facts) map[string]bool {
 	keys := map[string]bool{}
 	for _, e := range j.epochs {
-		maps.Copy(keys, union(e.settings, nil))
+		maps.Copy(keys, unionOfKeys(e.settings, nil))
 	}
 	for k := range got.settings {
 		if strings.HasPrefix(k, "other load balancer ") || w.isAttackerShutOut() && !strings.HasPrefix(k, "target group ") && !strings.HasPrefix(k, reachablePortPrefix) {
@@ -228,11 +228,11 @@ func (w *testCluster) comparedSettings(j *comparison, got facts) map[string]bool
 // created again.
 func (j *comparison) findRecreatedResources(now time.Time, got facts) []string {
 	var out []string
-	for k := range union(j.ids, got.ids) {
+	for k := range unionOfKeys(j.ids, got.ids) {
 		was, is := j.ids[k], got.ids[k]
 		may := allowedValues(j, now, func(f facts) bool { return f.ids[k] != "" }, equal)
 		if was != "" && is != "" && was != is && !slices.Contains(may, false) {
-			out = append(out, fmt.Sprintf("%s is another one: %s, not %s", k, is, was))
+			out = append(out, fmt.Sprintf("%s was recreated: %s, before %s", k, is, was))
 		}
 		j.ids[k] = is
 	}
@@ -245,7 +245,7 @@ func (j *comparison) findDisallowedTargets(now time.Time, got facts) []string {
 	var out []string
 	names := map[string]bool{}
 	for _, e := range j.epochs {
-		maps.Copy(names, union(e.targets, nil))
+		maps.Copy(names, unionOfKeys(e.targets, nil))
 	}
 	for name := range names {
 		may := allowedValues(j, now, func(f facts) []string { return f.targets[name] }, func(a, b []string) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) })
@@ -282,7 +282,7 @@ func (w *testCluster) advanceAndCompare(d time.Duration) {
 		}
 		w.runFor(time.Until(until))
 		w.comparisonMutex.Lock()
-		w.dirty = true
+		w.hasAWSChanged = true
 		w.comparisonMutex.Unlock()
 		w.compareIfChanged()
 		if !until.Before(end) || w.hasFailed() {

@@ -71,8 +71,8 @@ func (l eventLog) hasWarning(object string, texts ...string) bool {
 	return false
 }
 
-// mostWarnings is the maximum number of warnings about one object for each hour and for each other event about it.
-const mostWarnings = 40
+// maxWarnings is the maximum number of warnings about one object for each hour and for each other event about it.
+const maxWarnings = 40
 
 // findFaultyEvents lists events with secrets, objects with too many warnings, and events about victims whose text is too
 // long or not one printable line.
@@ -92,7 +92,7 @@ func (l eventLog) findFaultyEvents() []string {
 	}
 	hours := int(time.Since(l.startTime).Hours()) + 1
 	for f, n := range warnings {
-		if limit := mostWarnings * (hours + others[f]); n > limit {
+		if limit := maxWarnings * (hours + others[f]); n > limit {
 			out = append(out, fmt.Sprintf("%d warnings about %s, at most %d", n, f.about, limit))
 		}
 	}

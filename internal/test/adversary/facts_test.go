@@ -26,8 +26,8 @@ type facts struct {
 	forbiddenConditions []string
 }
 
-// namedAttributes are the attributes that the victims or their class set.
-var namedAttributes = []string{"idle_timeout.timeout_seconds", "access_logs.s3.enabled", "deletion_protection.enabled", "routing.http.drop_invalid_header_fields.enabled"}
+// comparedAttributes are the attributes that the victims or their class set.
+var comparedAttributes = []string{"idle_timeout.timeout_seconds", "access_logs.s3.enabled", "deletion_protection.enabled", "routing.http.drop_invalid_header_fields.enabled"}
 
 // victimPorts are the ports of the victims' pods and nodes that their load balancers use.
 var victimPorts = []int32{8080, 30080, 30081}
@@ -139,7 +139,7 @@ func (a *awsReading) readLoadBalancer(stack string, lb *emulated.LoadBalancer) {
 	set("subnets", "%s", strings.Join(subnets, " "))
 	set("security groups", "%s", strings.Join(groups, " "))
 	for key, value := range lb.Attributes {
-		if a.w.isAttackerShutOut() || slices.Contains(namedAttributes, key) {
+		if a.w.isAttackerShutOut() || slices.Contains(comparedAttributes, key) {
 			set("attribute "+key, "%s", value)
 		}
 	}
@@ -219,7 +219,7 @@ func (a *awsReading) readListeners() {
 
 func (a *awsReading) readTargetGroups() {
 	for _, g := range a.p.ELB.TargetGroups {
-		if !isOfVictims(g) {
+		if !belongsToVictims(g) {
 			continue
 		}
 		var keys []string
@@ -242,7 +242,7 @@ func (a *awsReading) findForbidden() {
 		}
 	}
 	for _, g := range a.p.ELB.TargetGroups {
-		if isOfVictims(g) {
+		if belongsToVictims(g) {
 			if g.LoadBalancer != "" && a.w.stackOfARN(g.LoadBalancer) == "" && slices.Contains(a.w.targetGroupNames(), g.Name) {
 				a.forbiddenConditions = append(a.forbiddenConditions, fmt.Sprintf("target group %s serves %s", g.Name, g.LoadBalancer))
 			}
@@ -264,8 +264,8 @@ func (a *awsReading) findForbidden() {
 	}
 }
 
-// isOfVictims reports whether the target group belongs to the victims.
-func isOfVictims(g *emulated.TargetGroup) bool {
+// belongsToVictims reports whether the target group belongs to the victims.
+func belongsToVictims(g *emulated.TargetGroup) bool {
 	return strings.HasPrefix(g.Name, "k8s-pay-") || strings.HasPrefix(g.Name, "k8s-blog-")
 }
 
@@ -287,7 +287,7 @@ const reachablePortPrefix = "load balancers reach port "
 
 // readNodeSources reads which sources may reach the victims' pods and nodes.
 func (a *awsReading) readNodeSources() {
-	g := a.p.SecurityGroups[a.w.World.NodeSG]
+	g := a.p.SecurityGroups[a.w.Seeded.NodeSG]
 	if g == nil {
 		return
 	}

@@ -57,7 +57,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 
 	// A new member cannot change a setting that another member has set.
 	for _, order := range []string{"-1000", "1000"} {
-		runCase(t, "04-newcomer-takes-no-settings/order "+order, open, func(w *testCluster) {
+		runCase(t, "04-new-member-changes-no-settings/order "+order, open, func(w *testCluster) {
 			w.attackWith(attackerBackends)
 			for _, group := range []string{"open", "vault"} {
 				for _, pairs := range hostileSettings {
@@ -70,9 +70,9 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 					}
 				}
 			}
-			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the newcomer is not informed")
+			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the new member gets no warning")
 			for _, name := range []string{"pay/shop", "blog/blog", "pay/vault"} {
-				w.expectTrue(!w.log.hasWarning("Ingress "+name), "the incumbent %s is warned: %v", name, w.log.warningsAbout("Ingress "+name))
+				w.expectTrue(!w.log.hasWarning("Ingress "+name), "the existing member %s gets a warning: %v", name, w.log.warningsAbout("Ingress "+name))
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 			if name == "held" {
 				heard = "group.order" // the first fault to correct
 			}
-			w.expectTrue(w.log.hasWarning("Ingress evil/x", heard), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", heard), "the attacker gets no warning: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
@@ -131,7 +131,7 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} {
 			namespace, short, _ := strings.Cut(name, "/")
 			obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
-			w.expectTrue(err == nil && len(obj.GetFinalizers()) == 0, "%s is still claimed: %v", name, w.log.warningsAbout("Ingress "+name))
+			w.expectTrue(err == nil && len(obj.GetFinalizers()) == 0, "%s still has finalizers: %v", name, w.log.warningsAbout("Ingress "+name))
 		}
 	})
 }

@@ -151,7 +151,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 				w.perform(a)
 				w.advanceAndCompare(longRunTime)
 			}
-			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker gets no warning: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 }
@@ -164,7 +164,7 @@ type hangingOperation struct {
 }
 
 func (h *hangingOperation) wrap(next http.RoundTripper) http.RoundTripper {
-	return harness.RoundTripper(func(r *http.Request) (*http.Response, error) {
+	return harness.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		const first = 4 // the number of concurrent requests and their first retries
 		if h.isEnabled.Load() && h.hangingCalls.Load() < first && strings.Contains(bodyOf(r), "Action="+h.operation+"&") {
 			h.hangingCalls.Add(1)

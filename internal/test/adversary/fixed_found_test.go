@@ -37,7 +37,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		"by name, by role":       "targetType: ip, targetGroupName: $TGNAME" + before + `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`,
 		"by name, multi-cluster": "targetType: ip, targetGroupName: $TGNAME" + before + ", multiClusterTargetGroup: true",
 	} {
-		runCase(t, "15-foreign-target-groups/made later, "+name, open, func(w *testCluster) {
+		runCase(t, "15-foreign-target-groups/created later, "+name, open, func(w *testCluster) {
 			w.expectTrue(strings.HasPrefix(w.placeholders("$TGNAME"+before), "k8s-pay-api-"), "the target group is %s", w.placeholders("$TGNAME"+before))
 			w.attackWith(attackerBackends, attackerBinding(spec))
 			w.advanceAndCompare(shortRunTime)
@@ -96,7 +96,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 	}
 
 	// A binding whose target group cannot be read does not keep security group rules of other bindings.
-	runCase(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *testCluster) {
+	runCase(t, "17-bindings-keep-no-rules-of-others", setup{access: openClass, scenario: 2}, func(w *testCluster) {
 		w.attackWith(attackerBackends, attackerBinding("targetGroupARN: xxx, networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: []}]}"))
 		w.advanceAndCompare(shortRunTime)
 		for _, a := range w.scenarioActs() {
@@ -150,11 +150,11 @@ spec: {group: {name: %s}, %s: %s}
 		runCase(t, fmt.Sprintf("19-unreadable-settings-change-nothing/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
 			w.attackWith(attackerBackends)
 			for _, group := range []string{"open", "vault"} {
-				for _, key := range slices.Sorted(maps.Keys(choices)) {
+				for _, key := range slices.Sorted(maps.Keys(annotationChoices)) {
 					if strings.Contains(key, "<") || strings.HasPrefix(key, "group.") || key == "target-type" {
 						continue
 					}
-					w.attackWith(attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", group, "group.order", "-1000", "target-type", "ip", key, choices[key].bad[0]}}.docs())
+					w.attackWith(attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", group, "group.order", "-1000", "target-type", "ip", key, annotationChoices[key].invalidValues[0]}}.docs())
 					w.advanceAndCompare(0)
 				}
 				w.advanceAndCompare(longRunTime)
@@ -163,7 +163,7 @@ spec: {group: {name: %s}, %s: %s}
 	}
 
 	// The only member of an IngressGroup gets a class that does not accept it. This does not affect other IngressGroups.
-	runCase(t, "20-a-group-without-accepted-members", open, func(w *testCluster) {
+	runCase(t, "20-an-IngressGroup-without-accepted-members", open, func(w *testCluster) {
 		w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "own", "target-type", "ip"}}.docs())
 		w.advanceAndCompare(shortRunTime)
 		w.attackWith(attackerIngress{class: "pinned", host: "evil.example.com", pairs: []string{"group.name", "open", "target-type", "ip"}}.docs())
@@ -175,7 +175,7 @@ spec: {group: {name: %s}, %s: %s}
 	// An Ingress whose group.order cannot be parsed has no position in the IngressGroup, not even for rules that answer with
 	// 503.
 	for _, isolated := range []bool{false, true} {
-		runCase(t, fmt.Sprintf("21-an-unreadable-order-is-no-place/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
+		runCase(t, fmt.Sprintf("21-an-unreadable-order-gives-no-position/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
 			w.attackWith(attackerBackends)
 			for _, order := range []string{"$(reboot)", "1001", "-1000.5"} {
 				for _, group := range []string{"open", "vault"} {
@@ -207,7 +207,7 @@ spec: {group: {name: %s}, %s: %s}
 	}
 
 	// A held rule with a higher priority answers with 503, so the owners of the rules behind it get a warning.
-	runCase(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *testCluster) {
+	runCase(t, "23-members-behind-a-held-rule-are-warned", open, func(w *testCluster) {
 		w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "*.example.com", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip",
 			"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "load-balancer-attributes", "true false"}}.docs())
 		w.advanceAndCompare(longRunTime)
@@ -217,7 +217,7 @@ spec: {group: {name: %s}, %s: %s}
 	})
 
 	// The deletion of a rule does not wait for a new rule that has no priority because AWS refuses to reorder rules.
-	runCase(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *testCluster) {
+	runCase(t, "24-a-deletion-waits-for-no-rule-without-a-priority", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.deny("SetRulePriorities")
 		w.attackWith(attackerBackends, attackerIngress{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
 		w.advanceAndCompare(shortRunTime)
@@ -258,14 +258,14 @@ spec:
 			}
 			w.perform(w.scenarioActs()[0])
 			w.advanceAndCompare(longRunTime)
-			w.expectTrue(w.log.hasWarning("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x0"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x0", "another namespace"), "the attacker gets no warning: %v", w.log.warningsAbout("Ingress evil/x0"))
 		})
 	}
 
 	// A read that fails while the controller determines which member gets a shared setting changes nothing, even if a retry
 	// succeeds before the end of the run.
 	for _, count := range []int{1, 4} {
-		runCase(t, fmt.Sprintf("31-unread-for-a-moment/%d", count), open, func(w *testCluster) {
+		runCase(t, fmt.Sprintf("31-temporary-read-failure/%d", count), open, func(w *testCluster) {
 			x := attackerIngress{class: "alb", host: "evil.example.com", service: "act", pairs: []string{"group.name", "open", "group.order", "-1000", "wafv2-acl-name", "none",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`}}
 			docs := x.docs()

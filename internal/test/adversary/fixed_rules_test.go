@@ -63,7 +63,7 @@ func TestAttacksOnRules(t *testing.T) {
 				w.perform(a)
 				w.advanceAndCompare(longRunTime)
 			}
-			w.expectTrue(w.log.hasWarning("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", "999"), "the attacker gets no warning: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
@@ -84,7 +84,7 @@ func TestAttacksOnRules(t *testing.T) {
 			w.advanceAndCompare(longRunTime)
 			got := w.answerTo(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
 			w.expectTrue(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
-			w.expectTrue(w.log.hasWarning("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", "999"), "the attacker gets no warning: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
@@ -175,7 +175,7 @@ func TestAttacksOnRules(t *testing.T) {
 			w.advanceAndCompare(shortRunTime)
 			w.perform(w.scenarioActs()[0])
 			w.advanceAndCompare(longRunTime)
-			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker is not informed")
+			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker gets no warning")
 		})
 	}
 }

@@ -63,7 +63,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 			w.advanceAndCompare(shortRunTime)
 			w.perform(w.scenarioActs()[0])
 			w.advanceAndCompare(longRunTime)
-			w.expectTrue(w.log.hasWarning("Ingress evil/x0"), "the attacker is not informed")
+			w.expectTrue(w.log.hasWarning("Ingress evil/x0"), "the attacker gets no warning")
 		})
 	}
 
@@ -84,7 +84,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	})
 
 	// A member whose group.order cannot be parsed has no position in the IngressGroup.
-	for _, order := range seeds.Spread(3, choices["group.order"].bad) {
+	for _, order := range seeds.Spread(3, annotationChoices["group.order"].invalidValues) {
 		runCase(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *testCluster) {
 			w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "shop.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
@@ -102,7 +102,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 			w.advanceAndCompare(longRunTime)
 			got := w.answerTo(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
 			w.expectTrue(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
-			w.expectTrue(w.log.hasWarning("Ingress evil/x", port), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", port), "the attacker gets no warning: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
@@ -117,12 +117,12 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		}
 	})
 	for name, a := range map[string]attackerIngress{
-		"wildcard":     {host: "*.example.com"},
-		"same host":    {host: "shop.example.com"},
-		"other letter": {host: "shop.example.com", path: "/new"},
-		"no host":      {},
-		"condition":    {host: "evil.example.com", service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"values":["*.example.com"]}}]`}},
-		"expression":   {service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"regexValues":[".*"]}}]`}},
+		"wildcard":   {host: "*.example.com"},
+		"same host":  {host: "shop.example.com"},
+		"other path": {host: "shop.example.com", path: "/new"},
+		"no host":    {},
+		"condition":  {host: "evil.example.com", service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"values":["*.example.com"]}}]`}},
+		"expression": {service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"regexValues":[".*"]}}]`}},
 	} {
 		runCase(t, "25-isolated-tenancy/"+name, setup{access: openClass, isolated: true}, func(w *testCluster) {
 			a.class = "alb"
@@ -132,18 +132,18 @@ func TestAttacksOnSharedResources(t *testing.T) {
 			w.advanceAndCompare(shortRunTime)
 			w.perform(w.scenarioActs()[0])
 			w.advanceAndCompare(longRunTime)
-			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker is not informed")
+			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker gets no warning")
 		})
 	}
 
 	// Tags that exceed the limit of AWS replace no tags of other members.
 	for _, order := range []string{"-1000", "1000"} {
-		runCase(t, "26-room-for-tags/order "+order, open, func(w *testCluster) {
+		runCase(t, "26-tags-above-the-limit/order "+order, open, func(w *testCluster) {
 			w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "tags", manyTags}}.docs())
 			w.advanceAndCompare(shortRunTime)
 			w.perform(w.scenarioActs()[0]) // it also changes a tag
 			w.advanceAndCompare(longRunTime)
-			w.expectTrue(w.log.hasWarning("Ingress evil/x", "tag"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", "tag"), "the attacker gets no warning: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
@@ -153,7 +153,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		"unreadable tags":  {"group.order", "1000", "tags", "evil"},
 		"unreadable, less": {"group.order", "1e3", "tags", "evil0=1"},
 	} {
-		runCase(t, "26-room-for-tags/"+name, open, func(w *testCluster) {
+		runCase(t, "26-tags-above-the-limit/"+name, open, func(w *testCluster) {
 			x := attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "tags", manyTags}}
 			w.attackWith(attackerBackends, x.docs())
 			w.advanceAndCompare(shortRunTime)
@@ -169,7 +169,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	runCase(t, "27-events-are-limited", open, func(w *testCluster) {
 		w.attackWith(strings.ReplaceAll(ingressWithManyPorts(1, 400, "own"), "name: app,", "name: none,"))
 		w.advanceAndCompare(time.Hour)
-		w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker is not informed")
+		w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker gets no warning")
 	})
 
 	// Only Secrets in the namespace of the Ingress are used, whatever name the Ingress writes.
@@ -178,13 +178,13 @@ func TestAttacksOnSharedResources(t *testing.T) {
 			w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
 				"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"))
 			w.advanceAndCompare(shortRunTime)
-			w.expectTrue(w.log.hasWarning("Ingress evil/x", "ecret"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", "ecret"), "the attacker gets no warning: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
 	// A victim's pod gets the address of a deleted pod of the attacker. The address is then deregistered from the attacker's
 	// target group, although the attacker's binding has no EndpointSlice.
-	runCase(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *testCluster) {
+	runCase(t, "11-deleted-pods-are-deregistered/address used again", setup{access: openClass, scenario: 7}, func(w *testCluster) {
 		w.attackWith(strings.NewReplacer("10.0.133.1", replacementAddress, "node-0", "node-1").Replace(attackerBackends), ingressWithOwnLoadBalancer("app"))
 		w.advanceAndCompare(longRunTime)
 		w.expectTrue(len(w.targetGroupsWithAddress(replacementAddress)) == 1, "the pod is not served: %v", w.targetGroupsWithAddress(replacementAddress))
@@ -206,7 +206,7 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	}
 	for _, operation := range seeds.SpreadKeys(2, refused) {
 		pairs := refused[operation]
-		runCase(t, "07-refused-calls-back-off/while others are taken, "+operation, open, func(w *testCluster) {
+		runCase(t, "07-refused-calls-back-off/while other calls succeed, "+operation, open, func(w *testCluster) {
 			w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app"))
 			w.advanceAndCompare(longRunTime)
 			if operation == "AddTags" { // AWS refuses the values of the other operations itself

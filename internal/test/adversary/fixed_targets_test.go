@@ -64,7 +64,7 @@ func TestAttacksOnTargets(t *testing.T) {
 		"headless":      strings.Replace(attackerBackends, "type: NodePort", "type: ClusterIP, clusterIP: None", 1),
 		"slice remains": "keep",
 	} {
-		runCase(t, "11-gone-pods-leave/"+name, open, func(w *testCluster) {
+		runCase(t, "11-deleted-pods-are-deregistered/"+name, open, func(w *testCluster) {
 			w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app"))
 			w.advanceAndCompare(longRunTime)
 			w.expectTrue(len(w.targetGroupsWithAddress("10.0.133.1")) == 1, "the pod is not served: %v", w.targetGroupsWithAddress("10.0.133.1"))
@@ -81,7 +81,7 @@ func TestAttacksOnTargets(t *testing.T) {
 	}
 
 	// Frequent pod changes of one tenant do not delay the deregistration of another tenant's deleted pods.
-	runCaseWith(t, "09-churn-of-another", setup{access: openClass, scenario: 7}, harness.Options{Workers: 3}, func(w *testCluster) {
+	runCaseWith(t, "09-pod-churn-of-another-tenant", setup{access: openClass, scenario: 7}, harness.Options{Workers: 3}, func(w *testCluster) {
 		const services, each, rate = 50, 2, 4
 		w.setQuota("rules-per-application-load-balancer", 200)
 		c := w.newPodChurn(services, each)
@@ -99,10 +99,10 @@ func TestAttacksOnTargets(t *testing.T) {
 		// scheduling.
 		waits := slices.Sorted(slices.Values(c.deregistrationDelays()))
 		if len(waits)*100 < len(c.deletedAt)*95 {
-			w.rec.Fatalf("%d of %d pods that are gone were taken out", len(waits), len(c.deletedAt))
+			w.rec.Fatalf("%d of %d deleted pods were deregistered", len(waits), len(c.deletedAt))
 		}
-		w.expectTrue(waits[len(waits)*95/100] <= 45*time.Second, "5 of 100 pods that are gone were targets for more than 45s: %s", waits)
-		w.expectTrue(waits[len(waits)-1] <= time.Minute, "a pod that is gone was a target for %s", waits[len(waits)-1])
+		w.expectTrue(waits[len(waits)*95/100] <= 45*time.Second, "5 of 100 deleted pods were targets for more than 45s: %s", waits)
+		w.expectTrue(waits[len(waits)-1] <= time.Minute, "a deleted pod was a target for %s", waits[len(waits)-1])
 	})
 }
 
@@ -120,7 +120,7 @@ func (w *testCluster) newPodChurn(services, each int) *podChurn {
 	for i := range 600 {
 		addresses = append(addresses, c.address(i))
 	}
-	if err := harness.Assign(w.rec.Context(), harness.AWSConfig(w.Emulator), w.World.Instances[0], addresses...); err != nil {
+	if err := harness.AssignPodAddresses(w.rec.Context(), harness.AWSConfig(w.Emulator), w.Seeded.Instances[0], addresses...); err != nil {
 		w.rec.Fatal(err)
 	}
 	for s := range services {

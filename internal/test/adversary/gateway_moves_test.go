@@ -8,12 +8,12 @@ import (
 )
 
 // pickText returns a random one of the texts.
-func (w *gatewayWorld) pickText(of ...string) string { return of[w.IntN(len(of))] }
+func (w *gatewayTestCluster) pickText(of ...string) string { return of[w.IntN(len(of))] }
 
-func (w *gatewayWorld) chance(percent int) bool { return w.IntN(100) < percent }
+func (w *gatewayTestCluster) chance(percent int) bool { return w.IntN(100) < percent }
 
 // makeGatewayMove makes one random move of the attacker, or a random change of the victims that affects its rights.
-func (w *gatewayWorld) makeGatewayMove() {
+func (w *gatewayTestCluster) makeGatewayMove() {
 	if w.chance(15) {
 		w.deleteRandomObject()
 		return
@@ -27,11 +27,11 @@ func (w *gatewayWorld) makeGatewayMove() {
 		return
 	}
 	if w.chance(10) {
-		w.toggleHost()
+		w.toggleAssignedHost()
 		return
 	}
 	if w.chance(15) {
-		w.claimHost()
+		w.claimAssignedHost()
 		return
 	}
 	switch w.IntN(10) {
@@ -51,7 +51,7 @@ func (w *gatewayWorld) makeGatewayMove() {
 }
 
 // deleteRandomObject deletes a random object of the attacker.
-func (w *gatewayWorld) deleteRandomObject() {
+func (w *gatewayTestCluster) deleteRandomObject() {
 	var mine []cluster.Ref
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
@@ -64,7 +64,7 @@ func (w *gatewayWorld) deleteRandomObject() {
 		return
 	}
 	ref := mine[w.IntN(len(mine))]
-	w.moves = append(w.moves, "delete "+ref.String())
+	w.moveLog = append(w.moveLog, "delete "+ref.String())
 	if err := w.Store.Delete(ref); err != nil {
 		w.rec.Fatal(err)
 	}
@@ -72,8 +72,8 @@ func (w *gatewayWorld) deleteRandomObject() {
 
 // applyDoc creates or changes the objects in doc and adds doc to the moves. New objects are stored with the status and the
 // finalizers in doc.
-func (w *gatewayWorld) applyDoc(doc string) {
-	w.moves = append(w.moves, doc)
+func (w *gatewayTestCluster) applyDoc(doc string) {
+	w.moveLog = append(w.moveLog, doc)
 	loaded, err := cluster.LoadYAML([]byte(doc))
 	if err != nil {
 		w.rec.Fatalf("%v\n%s", err, doc)
@@ -94,8 +94,8 @@ func (w *gatewayWorld) applyDoc(doc string) {
 	}
 }
 
-// parents returns random parentRefs, sometimes 32 of them.
-func (w *gatewayWorld) parents() string {
+// randomParentRefs returns random parentRefs, sometimes 32 of them.
+func (w *gatewayTestCluster) randomParentRefs() string {
 	n := 1 + w.IntN(3)
 	if w.chance(10) {
 		n = 32
@@ -120,7 +120,7 @@ func (w *gatewayWorld) parents() string {
 	return strings.Join(out, ", ")
 }
 
-func (w *gatewayWorld) backends() string {
+func (w *gatewayTestCluster) randomBackendRefs() string {
 	var out []string
 	for range 1 + w.IntN(3) {
 		out = append(out, w.pickText(
@@ -134,7 +134,7 @@ func (w *gatewayWorld) backends() string {
 }
 
 // victimTargetGroupName returns the name of a target group of the victims.
-func (w *gatewayWorld) victimTargetGroupName() string {
+func (w *gatewayTestCluster) victimTargetGroupName() string {
 	p, unlock := w.partition()
 	defer unlock()
 	best := "none"
@@ -149,10 +149,10 @@ func (w *gatewayWorld) victimTargetGroupName() string {
 const forgedParents = `
 status: {parents: [{controllerName: gateway.k8s.aws/alb, parentRef: {name: edge, namespace: infra, sectionName: shop}, conditions: [{type: Accepted, status: "True", reason: Accepted, message: forged, observedGeneration: 99, lastTransitionTime: "2000-01-01T00:00:00Z"}]}]}`
 
-func (w *gatewayWorld) randomRoute() string {
+func (w *gatewayTestCluster) randomRoute() string {
 	kind := w.pickText("HTTPRoute", "HTTPRoute", "HTTPRoute", "GRPCRoute", "TCPRoute", "UDPRoute", "TLSRoute")
 	meta := fmt.Sprintf("{name: r%d, namespace: evil, creationTimestamp: %q, labels: {gateway.k8s.aws.alb/stack-name: edge}}", w.IntN(5), w.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"))
-	head := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: %s\nmetadata: %s\nspec:\n  parentRefs: [%s]\n", kind, meta, w.parents())
+	head := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: %s\nmetadata: %s\nspec:\n  parentRefs: [%s]\n", kind, meta, w.randomParentRefs())
 	if w.chance(20) {
 		head = strings.Replace(head, "spec:\n", strings.TrimPrefix(forgedParents, "\n")+"\nspec:\n", 1)
 	}
@@ -162,7 +162,7 @@ func (w *gatewayWorld) randomRoute() string {
 		}
 	}
 	if kind != "HTTPRoute" {
-		return head + "  rules: [{backendRefs: [" + w.backends() + "]}]\n"
+		return head + "  rules: [{backendRefs: [" + w.randomBackendRefs() + "]}]\n"
 	}
 	rules := 1 + w.IntN(3)
 	if w.chance(5) {
@@ -175,12 +175,12 @@ func (w *gatewayWorld) randomRoute() string {
 			w.pickText("", ", method: GET", ", headers: [{name: Host, value: shop.pay.com}]", `, queryParams: [{name: a, value: "*"}]`),
 			w.pickText("", "", ", filters: [{type: URLRewrite, urlRewrite: {hostname: shop.pay.com}}]", ", filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, namespace: pay, port: 80}}}]",
 				", filters: [{type: ExtensionRef, extensionRef: {group: gateway.k8s.aws, kind: ListenerRuleConfiguration, name: c0}}]"),
-			w.backends())
+			w.randomBackendRefs())
 	}
 	return head
 }
 
-func (w *gatewayWorld) randomListenerSet() string {
+func (w *gatewayTestCluster) randomListenerSet() string {
 	n := 1 + w.IntN(3)
 	if w.chance(5) {
 		n = 64
@@ -199,12 +199,12 @@ func (w *gatewayWorld) randomListenerSet() string {
 	return out
 }
 
-func (w *gatewayWorld) randomGrant() string {
+func (w *gatewayTestCluster) randomGrant() string {
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: t%d, namespace: evil}\nspec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}], to: [{group: \"\", kind: %s}]}\n",
 		w.IntN(2), w.pickText("HTTPRoute", "Gateway", "TCPRoute"), w.pickText("evil", "pay", "infra"), w.pickText("Service", "Secret"))
 }
 
-func (w *gatewayWorld) randomGateway() string {
+func (w *gatewayTestCluster) randomGateway() string {
 	return fmt.Sprintf(`apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata:
@@ -222,20 +222,20 @@ status: {conditions: [{type: Programmed, status: "True", reason: Programmed, mes
 }
 
 // victimLoadBalancerName returns the name of a load balancer of the victims.
-func (w *gatewayWorld) victimLoadBalancerName() string {
+func (w *gatewayTestCluster) victimLoadBalancerName() string {
 	p, unlock := w.partition()
 	defer unlock()
-	if lb := p.ELB.LoadBalancers[w.lbs[w.IntN(len(w.lbs))]]; lb != nil {
+	if lb := p.ELB.LoadBalancers[w.lbARNs[w.IntN(len(w.lbARNs))]]; lb != nil {
 		return lb.Name
 	}
 	return "none"
 }
 
-func (w *gatewayWorld) randomConfiguration() string {
+func (w *gatewayTestCluster) randomConfiguration() string {
 	switch w.IntN(3) {
 	case 0:
 		return "apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + w.pickText(
-			"loadBalancerName: "+w.victimLoadBalancerName(), "scheme: internet-facing", "securityGroups: ["+w.World.NodeSG+"]", "tags: {gateway.k8s.aws.alb/stack: infra/edge, elbv2.k8s.aws/cluster: other}",
+			"loadBalancerName: "+w.victimLoadBalancerName(), "scheme: internet-facing", "securityGroups: ["+w.Seeded.NodeSG+"]", "tags: {gateway.k8s.aws.alb/stack: infra/edge, elbv2.k8s.aws/cluster: other}",
 			"sourceRanges: [x, 0.0.0.0/0]", "loadBalancerAttributes: [{key: no.such, value: x}]", "defaultTargetGroupConfiguration: {name: c0}", "disableSecurityGroup: true",
 		) + "}\n"
 	case 1:
@@ -252,7 +252,7 @@ func (w *gatewayWorld) randomConfiguration() string {
 }
 
 // randomService returns a Service of the attacker with a pod.
-func (w *gatewayWorld) randomService() string {
+func (w *gatewayTestCluster) randomService() string {
 	name, address := w.pickText("e0", "e1"), attackerAddresses[w.IntN(len(attackerAddresses))]
 	return fmt.Sprintf(`apiVersion: v1
 kind: Service

@@ -20,21 +20,21 @@ spec:
 `
 
 // grantBlogServices permits the attacker's routes to use the Services of namespace "blog". revokeBlogServices ends that.
-func (w *gatewayWorld) grantBlogServices() {
-	w.moves, w.isBlogGranted = append(w.moves, "blog lends its Service"), true
+func (w *gatewayTestCluster) grantBlogServices() {
+	w.moveLog, w.isBlogGranted = append(w.moveLog, "namespace blog permits the attacker to use its Services"), true
 	w.Apply(temporaryGrant)
 }
 
-func (w *gatewayWorld) revokeBlogServices() {
-	w.moves, w.isBlogGranted = append(w.moves, "blog recalls its Service"), false
+func (w *gatewayTestCluster) revokeBlogServices() {
+	w.moveLog, w.isBlogGranted = append(w.moveLog, "namespace blog withdraws the permission"), false
 	if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindReferenceGrant, Namespace: "blog", Name: "evil"}); err != nil {
 		w.rec.Fatal(err)
 	}
 }
 
-// checkRights checks that, without a grant, no rule of the attacker's routes forwards to the pods of namespace "blog", even
+// checkServiceGrants checks that, without a grant, no rule of the attacker's routes forwards to the pods of namespace "blog", even
 // if its routes and Gateways are invalid.
-func (w *gatewayWorld) checkRights(when string) {
+func (w *gatewayTestCluster) checkServiceGrants(when string) {
 	if w.isBlogGranted {
 		return
 	}
@@ -47,7 +47,7 @@ func (w *gatewayWorld) checkRights(when string) {
 			}
 			for _, g := range a.ForwardConfig.TargetGroups {
 				if tags := fmt.Sprint(p.ELB.TargetGroups[*g.TargetGroupArn].Tags); strings.Contains(tags, ":evil-") && strings.Contains(tags, "-blog-blog:") {
-					w.rec.Errorf("%srule %s forwards to a Service of blog, which permits it no more: %s", when, r.ARN, tags)
+					w.rec.Errorf("%srule %s forwards to a Service of blog, which has withdrawn the permission: %s", when, r.ARN, tags)
 				}
 			}
 		}
@@ -61,9 +61,11 @@ const assignedHost = "new.pay.com"
 const assignedListener = `  - {name: new, port: 80, protocol: HTTP, hostname: ` + assignedHost + `, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
 `
 
-// edgeDoc returns the Gateway with the ALB. edgeConfiguration returns its LoadBalancerConfiguration.
-func edgeDoc() string           { return victimDoc("kind: Gateway\nmetadata: {name: edge, namespace: infra") }
-func edgeConfiguration() string { return victimDoc("kind: LoadBalancerConfiguration") }
+// edgeGatewayDoc returns the Gateway with the ALB. edgeConfigurationDoc returns its LoadBalancerConfiguration.
+func edgeGatewayDoc() string {
+	return victimDoc("kind: Gateway\nmetadata: {name: edge, namespace: infra")
+}
+func edgeConfigurationDoc() string { return victimDoc("kind: LoadBalancerConfiguration") }
 
 func victimDoc(with string) string {
 	for doc := range strings.SplitSeq(victimGateways, "---\n") {
@@ -74,26 +76,26 @@ func victimDoc(with string) string {
 	panic("no document with " + with)
 }
 
-func (w *gatewayWorld) assignHost() {
-	w.moves, w.isHostAssigned = append(w.moves, "infra gives "+assignedHost+" to a listener for trusted namespaces"), true
-	w.Apply(edgeDoc() + assignedListener)
+func (w *gatewayTestCluster) assignHost() {
+	w.moveLog, w.isHostAssigned = append(w.moveLog, "infra gives "+assignedHost+" to a listener for trusted namespaces"), true
+	w.Apply(edgeGatewayDoc() + assignedListener)
 }
 
-func (w *gatewayWorld) unassignHost() {
-	w.moves, w.isHostAssigned = append(w.moves, "infra removes the listener for "+assignedHost), false
-	w.Apply(edgeDoc())
+func (w *gatewayTestCluster) unassignHost() {
+	w.moveLog, w.isHostAssigned = append(w.moveLog, "infra removes the listener for "+assignedHost), false
+	w.Apply(edgeGatewayDoc())
 }
 
-// claimHost makes the attacker serve assignedHost if it may. Then the host may be assigned to the other listener, or taken
+// claimAssignedHost makes the attacker serve assignedHost if it may. Then the host may be assigned to the other listener, or taken
 // back from it. Finally the attacker may break its route: with too many rules, or with conditions that AWS refuses.
-func (w *gatewayWorld) claimHost() {
+func (w *gatewayTestCluster) claimAssignedHost() {
 	name := fmt.Sprint("given", w.IntN(2))
 	host := w.pickText(assignedHost, assignedHost, `"*.pay.com"`)
 	w.applyDoc(strings.NewReplacer("e1", "e0", "ExternalName", "ClusterIP", "IPv6", "IPv4").Replace(w.randomService()))
 	w.applyDoc(routeForHost(name, host, "", 0))
 	w.Settle(time.Minute)
 	if w.chance(50) {
-		w.toggleHost()
+		w.toggleAssignedHost()
 		w.Settle(time.Duration(w.IntN(20)) * time.Second)
 	}
 	switch w.IntN(3) {
@@ -114,17 +116,17 @@ func routeForHost(name, host, match string, more int) string {
 	return out
 }
 
-// toggleHost assigns assignedHost to the listener for trusted namespaces or takes it back. Sometimes the owner of the
+// toggleAssignedHost assigns assignedHost to the listener for trusted namespaces or takes it back. Sometimes the owner of the
 // Gateway makes a mistake in the same minute, so that the whole load balancer is held.
-func (w *gatewayWorld) toggleHost() {
+func (w *gatewayTestCluster) toggleAssignedHost() {
 	if w.chance(30) {
-		w.moves = append(w.moves, "infra writes a configuration that cannot be read")
-		w.Apply(strings.Replace(edgeConfiguration(), "scheme: internal", "scheme: nonsense", 1))
+		w.moveLog = append(w.moveLog, "infra writes a configuration that cannot be read")
+		w.Apply(strings.Replace(edgeConfigurationDoc(), "scheme: internal", "scheme: nonsense", 1))
 		defer func() {
 			w.Settle(20 * time.Second)
-			w.checkHost("while the configuration cannot be read: ")
-			w.moves = append(w.moves, "infra corrects the configuration")
-			w.Apply(edgeConfiguration())
+			w.checkAssignedHost("while the configuration cannot be read: ")
+			w.moveLog = append(w.moveLog, "infra corrects the configuration")
+			w.Apply(edgeConfigurationDoc())
 			w.Settle(time.Minute)
 		}()
 	}
@@ -135,15 +137,15 @@ func (w *gatewayWorld) toggleHost() {
 	}
 }
 
-// checkHost checks that the attacker does not answer requests for assignedHost while the host belongs to the listener for
+// checkAssignedHost checks that the attacker does not answer requests for assignedHost while the host belongs to the listener for
 // trusted namespaces.
-func (w *gatewayWorld) checkHost(when string) {
+func (w *gatewayTestCluster) checkAssignedHost(when string) {
 	if !w.isHostAssigned {
 		return
 	}
-	for _, arn := range w.lbs {
+	for _, arn := range w.lbARNs {
 		if strings.Contains(arn, "/app/") {
-			if got := w.asCluster().answerTo(arn, 80, assignedHost, "/").text; strings.Contains(got, "attacker") {
+			if got := w.asTestCluster().answerTo(arn, 80, assignedHost, "/").text; strings.Contains(got, "attacker") {
 				w.rec.Errorf("%s%s belongs to a listener that the attacker may not attach to, and is answered with %q", when, assignedHost, got)
 			}
 		}
@@ -155,19 +157,19 @@ func (w *gatewayWorld) checkHost(when string) {
 func TestHeldRouteLosesHostGivenToAnotherListener(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]string{"held": "scheme: nonsense", "not held": "scheme: internal"} {
-		w := runInGatewayWorld(t, 1, func(w *gatewayWorld) {
+		w := runInGatewayTestCluster(t, 1, func(w *gatewayTestCluster) {
 			w.applyDoc(strings.NewReplacer("e1", "e0", "ExternalName", "ClusterIP", "IPv6", "IPv4").Replace(w.randomService()))
 			w.applyDoc(routeForHost("given0", assignedHost, "", 0))
 			w.Settle(5 * time.Minute)
 			w.isHostAssigned = true
-			if w.checkHost(""); !w.rec.Failed() {
-				t.Errorf("%s: the attacker is not served at first: %q", name, w.asCluster().answerTo(w.lbs[0], 80, assignedHost, "/").text+w.asCluster().answerTo(w.lbs[1], 80, assignedHost, "/").text)
+			if w.checkAssignedHost(""); !w.rec.Failed() {
+				t.Errorf("%s: the attacker is not served at first: %q", name, w.asTestCluster().answerTo(w.lbARNs[0], 80, assignedHost, "/").text+w.asTestCluster().answerTo(w.lbARNs[1], 80, assignedHost, "/").text)
 			}
 			w.rec.failures = nil
-			w.Apply(strings.Replace(edgeConfiguration(), "scheme: internal", hold, 1))
+			w.Apply(strings.Replace(edgeConfigurationDoc(), "scheme: internal", hold, 1))
 			w.assignHost()
 			w.Settle(20 * time.Second)
-			w.checkHost("")
+			w.checkAssignedHost("")
 		})
 		if w.rec.Failed() {
 			t.Errorf("%s: %v", name, w.rec.failures)

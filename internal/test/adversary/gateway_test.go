@@ -132,14 +132,14 @@ spec:
 ---
 `
 
-// gatewayWorld is the cluster with the victims' Gateways and the attacker.
-type gatewayWorld struct {
+// gatewayTestCluster is the cluster with the victims' Gateways and the attacker.
+type gatewayTestCluster struct {
 	*harness.Harness
 	*rand.Rand
 	rec            *recorder
-	lbs            []string          // ARNs of the victims' load balancers
+	lbARNs         []string          // ARNs of the victims' load balancers
 	facts          map[string]string // facts that must not change
-	moves          []string
+	moveLog        []string
 	runs           int
 	isBlogGranted  bool // namespace "blog" permits routes of the attacker to use its Services
 	isHostAssigned bool // assignedHost belongs to the listener for trusted namespaces
@@ -154,7 +154,7 @@ func TestGatewayHistories(t *testing.T) {
 	first, n := seedRange(gatewayHistories)
 	for seed := first; seed < first+n; seed++ {
 		if w := runGatewayHistory(t, seed); w.rec.Failed() {
-			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
+			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moveLog, "\n"))
 		}
 	}
 }
@@ -181,9 +181,9 @@ func recoverStop() {
 	}
 }
 
-func runGatewayHistory(t *testing.T, seed uint64) *gatewayWorld {
+func runGatewayHistory(t *testing.T, seed uint64) *gatewayTestCluster {
 	t.Helper()
-	return runInGatewayWorld(t, seed, func(w *gatewayWorld) {
+	return runInGatewayTestCluster(t, seed, func(w *gatewayTestCluster) {
 		for range 25 {
 			w.makeGatewayMove()
 			w.Settle(time.Duration(1+w.IntN(90)) * time.Second)
@@ -194,21 +194,21 @@ func runGatewayHistory(t *testing.T, seed uint64) *gatewayWorld {
 		}
 		w.Settle(5 * time.Minute)
 		// A change of a victim takes effect in time, whatever objects the attacker has.
-		w.moves = append(w.moves, "the victim moves shop to its other Service")
-		w.Apply(strings.Replace(victimShop(), "{name: web, port: 80}", "{name: blog, namespace: blog, port: 80}", 1))
+		w.moveLog = append(w.moveLog, "the victim moves shop to its other Service")
+		w.Apply(strings.Replace(shopRouteDoc(), "{name: web, port: 80}", "{name: blog, namespace: blog, port: 80}", 1))
 		w.Settle(2 * time.Minute)
 		w.setExpectedShopAnswer("forward to blog/blog")
 		w.compareFacts("after the victim's change: ")
-		w.Apply(victimShop())
+		w.Apply(shopRouteDoc())
 		w.Settle(10 * time.Minute)
 		w.deleteAttackerAndCheck()
 	})
 }
 
-// runInGatewayWorld calls run in a test cluster with victimGateways, when the victims are served.
-func runInGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatewayWorld {
+// runInGatewayTestCluster calls run in a test cluster with victimGateways, when the victims are served.
+func runInGatewayTestCluster(t *testing.T, seed uint64, run func(w *gatewayTestCluster)) *gatewayTestCluster {
 	t.Helper()
-	w := &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 9))}
+	w := &gatewayTestCluster{Rand: rand.New(rand.NewPCG(seed, 9))}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
 		defer recoverStop()
@@ -237,12 +237,12 @@ func runInGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *ga
 }
 
 // setExpectedShopAnswer sets the expected answer to requests for shop.pay.com.
-func (w *gatewayWorld) setExpectedShopAnswer(answer string) {
+func (w *gatewayTestCluster) setExpectedShopAnswer(answer string) {
 	w.facts["shop.pay.com/"], w.facts["shop.pay.com/x/y"] = answer, answer
 }
 
-// victimShop returns the victims' HTTPRoute "shop".
-func victimShop() string {
+// shopRouteDoc returns the victims' HTTPRoute "shop".
+func shopRouteDoc() string {
 	for doc := range strings.SplitSeq(victimGateways, "---\n") {
 		if strings.Contains(doc, "name: shop, namespace: pay") {
 			return doc
@@ -252,14 +252,14 @@ func victimShop() string {
 }
 
 // recordFacts records the facts that must not change.
-func (w *gatewayWorld) recordFacts() {
+func (w *gatewayTestCluster) recordFacts() {
 	p, unlock := w.partition()
 	for arn := range p.ELB.LoadBalancers {
-		w.lbs = append(w.lbs, arn)
+		w.lbARNs = append(w.lbARNs, arn)
 	}
 	unlock()
-	if len(w.lbs) != 2 {
-		w.rec.Fatalf("the victims have %d load balancers", len(w.lbs))
+	if len(w.lbARNs) != 2 {
+		w.rec.Fatalf("the victims have %d load balancers", len(w.lbARNs))
 	}
 	w.facts = w.readFacts()
 	for key, want := range map[string]string{"shop.pay.com/": "forward to pay/web", "shop.pay.com/x/y": "forward to pay/web", "api.pay.com/": "forward to blog/blog", "db": "pay/web", "secure": "pay/web", "closed.pay.com/": "forward to pay/web"} {
@@ -269,7 +269,7 @@ func (w *gatewayWorld) recordFacts() {
 	}
 }
 
-func (w *gatewayWorld) partition() (*emulated.Partition, func()) {
+func (w *gatewayTestCluster) partition() (*emulated.Partition, func()) {
 	s := w.Emulator.Store()
 	s.Lock()
 	return s.Partition(harness.Account, harness.Region), s.Unlock
@@ -277,10 +277,10 @@ func (w *gatewayWorld) partition() (*emulated.Partition, func()) {
 
 // readFacts returns the settings of the victims' load balancers, the answers to the victims' clients and the status of the
 // victims' objects.
-func (w *gatewayWorld) readFacts() map[string]string {
+func (w *gatewayTestCluster) readFacts() map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
-	for _, arn := range w.lbs {
+	for _, arn := range w.lbARNs {
 		lb := p.ELB.LoadBalancers[arn]
 		if lb == nil {
 			out[arn] = "gone"
@@ -289,11 +289,11 @@ func (w *gatewayWorld) readFacts() map[string]string {
 		out["settings of "+lb.Name] = fmt.Sprint(lb.Type, lb.Scheme, lb.SecurityGroups, lb.Zones, lb.Attributes, lb.Tags)
 	}
 	for _, l := range p.ELB.Listeners {
-		if name := map[int32]string{9000: "db", 9443: "secure"}[l.Port]; name != "" && slices.Contains(w.lbs, l.LoadBalancer) && strings.Contains(l.LoadBalancer, "/net/") {
+		if name := map[int32]string{9000: "db", 9443: "secure"}[l.Port]; name != "" && slices.Contains(w.lbARNs, l.LoadBalancer) && strings.Contains(l.LoadBalancer, "/net/") {
 			out["protocol of "+name] = string(l.Protocol)
 			for _, r := range p.ELB.Rules {
 				if r.Listener == l.ARN && r.IsDefault() {
-					a := &awsReading{w: w.asCluster(), p: p}
+					a := &awsReading{w: w.asTestCluster(), p: p}
 					if rules := a.rules(func(arn string) bool { return arn == l.LoadBalancer })[loadBalancerPort{l.LoadBalancer, l.Port}]; len(rules) == 1 {
 						out[name] = strings.TrimPrefix(a.textOf(rules[0].outcome), "forward to ")
 					}
@@ -302,16 +302,16 @@ func (w *gatewayWorld) readFacts() map[string]string {
 		}
 	}
 	unlock()
-	for _, arn := range w.lbs {
+	for _, arn := range w.lbARNs {
 		if !strings.Contains(arn, "/app/") {
 			continue
 		}
 		for _, r := range []string{"shop.pay.com/", "shop.pay.com/x/y", "api.pay.com/", "api.pay.com/login"} {
 			host, path, _ := strings.Cut(r, "/")
-			out[r] = w.asCluster().answerTo(arn, 80, host, "/"+path).text
+			out[r] = w.asTestCluster().answerTo(arn, 80, host, "/"+path).text
 		}
 		for _, host := range []string{"closed.pay.com", "none.pay.com"} {
-			out[host+"/"] = w.asCluster().answerTo(arn, 8081, host, "/").text
+			out[host+"/"] = w.asTestCluster().answerTo(arn, 8081, host, "/").text
 		}
 	}
 	v := cluster.NewView(w.Store)
@@ -347,11 +347,13 @@ func (w *gatewayWorld) readFacts() map[string]string {
 	return out
 }
 
-func (w *gatewayWorld) asCluster() *testCluster { return &testCluster{Harness: w.Harness, rec: w.rec} }
+func (w *gatewayTestCluster) asTestCluster() *testCluster {
+	return &testCluster{Harness: w.Harness, rec: w.rec}
+}
 
 // compareFacts compares the facts with the recorded ones, and checks the rights of the attacker. when is the start of each
 // failure.
-func (w *gatewayWorld) compareFacts(when string) {
+func (w *gatewayTestCluster) compareFacts(when string) {
 	got := w.readFacts()
 	for key, want := range w.facts {
 		if got[key] != want {
@@ -363,15 +365,15 @@ func (w *gatewayWorld) compareFacts(when string) {
 			w.rec.Errorf("%s%s: %q is new", when, key, have)
 		}
 	}
-	w.checkRights(when)
-	w.checkHost(when)
+	w.checkServiceGrants(when)
+	w.checkAssignedHost(when)
 }
 
 // deleteAttackerAndCheck deletes all objects of the attacker, and checks that nothing of it remains in AWS or in the status
 // of Gateways.
-func (w *gatewayWorld) deleteAttackerAndCheck() {
-	w.moves = append(w.moves, "the attacker leaves")
-	w.deleteNamespaceObjects()
+func (w *gatewayTestCluster) deleteAttackerAndCheck() {
+	w.moveLog = append(w.moveLog, "the attacker leaves")
+	w.deleteAttackerNamespaceObjects()
 	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
 		w.rec.Errorf("after the attacker has left: %v", failed)
 	}
@@ -380,26 +382,26 @@ func (w *gatewayWorld) deleteAttackerAndCheck() {
 	p, unlock := w.partition()
 	defer unlock()
 	for arn, lb := range p.ELB.LoadBalancers {
-		if !slices.Contains(w.lbs, arn) {
-			w.rec.Errorf("load balancer %s stays", lb.Name)
+		if !slices.Contains(w.lbARNs, arn) {
+			w.rec.Errorf("load balancer %s is not deleted", lb.Name)
 		}
 	}
 	for _, g := range p.ELB.TargetGroups {
 		if strings.Contains(fmt.Sprint(g.Tags), "evil") {
-			w.rec.Errorf("target group %s stays: %v", g.Name, g.Tags)
+			w.rec.Errorf("target group %s is not deleted: %v", g.Name, g.Tags)
 		}
 	}
 	for _, kind := range append(slices.Clone(cluster.RouteKinds), cluster.KindGateway, cluster.KindListenerSet) {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace {
-				w.rec.Errorf("%s stays with finalizers %v", finding.Ref{Kind: string(kind), Namespace: o.GetNamespace(), Name: o.GetName()}, o.GetFinalizers())
+				w.rec.Errorf("%s is not deleted, finalizers %v", finding.Ref{Kind: string(kind), Namespace: o.GetNamespace(), Name: o.GetName()}, o.GetFinalizers())
 			}
 		}
 	}
 }
 
-// deleteNamespaceObjects deletes all objects of the attacker.
-func (w *gatewayWorld) deleteNamespaceObjects() {
+// deleteAttackerNamespaceObjects deletes all objects of the attacker.
+func (w *gatewayTestCluster) deleteAttackerNamespaceObjects() {
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
 			if o.GetNamespace() == attackerNamespace {

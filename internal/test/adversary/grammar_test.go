@@ -103,11 +103,11 @@ func (g *grammar) acceptableAnnotations() map[string]string {
 	set(60, "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTP":80}]`, `[{"HTTPS":443}]`, `[{"HTTP":8080}]`)
 	set(40, "scheme", "internal")
 	set(40, "certificate-arn", "$CERT")
-	set(6, "group.order", choices["group.order"].bad...)
+	set(6, "group.order", annotationChoices["group.order"].invalidValues...)
 	set(5, "tags", manyTags)
 	if g.chance(8) { // these annotations need each other
 		out[annotationPrefix+"auth-type"] = "oidc"
-		out[annotationPrefix+"auth-idp-oidc"] = pick(g, append(choices["auth-idp-oidc"].good, choices["auth-idp-oidc"].bad...)...)
+		out[annotationPrefix+"auth-idp-oidc"] = pick(g, append(annotationChoices["auth-idp-oidc"].validValues, annotationChoices["auth-idp-oidc"].invalidValues...)...)
 	}
 	return out
 }
@@ -121,9 +121,9 @@ func (g *grammar) annotate(to map[string]string, n int, service bool) {
 			continue
 		}
 		c := choiceFor(r)
-		value := pick(g, c.good...)
+		value := pick(g, c.validValues...)
 		if g.chance(30) {
-			value = pick(g, c.bad...)
+			value = pick(g, c.invalidValues...)
 		}
 		to[fullKey(r.Key, g.placeholderValue(r.Key))] = value
 	}
@@ -239,8 +239,8 @@ func (g *grammar) addReferencedAction(ing *networkingv1.Ingress) {
 		if r.HTTP != nil && slices.ContainsFunc(r.HTTP.Paths, func(p networkingv1.HTTPIngressPath) bool {
 			return p.Backend.Service != nil && p.Backend.Service.Name == "act"
 		}) {
-			of := choices["actions.<name>"]
-			ing.Annotations[key] = pick(g, append(of.good[:len(of.good):len(of.good)], of.bad...)...)
+			of := annotationChoices["actions.<name>"]
+			ing.Annotations[key] = pick(g, append(of.validValues[:len(of.validValues):len(of.validValues)], of.invalidValues...)...)
 			return
 		}
 	}

@@ -91,7 +91,7 @@ func (g *grammar) workload() move {
 
 func (h history) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %v, pods of the attacker healthy: %t, denied: %q, undoes writes: %t\n", h.seed, h.setup, !h.hasUnhealthyPods, h.deniedRead, h.revertsWrites)
+	fmt.Fprintf(&b, "seed %d: %v, pods of the attacker healthy: %t, denied: %q, reverts writes: %t\n", h.seed, h.setup, !h.hasUnhealthyPods, h.deniedRead, h.revertsWrites)
 	h.forEachStep(func(m move) { fmt.Fprintf(&b, "--- the attacker: %v\n", m) }, func(a act) { fmt.Fprintf(&b, "--- %s\n", a.name) })
 	return b.String()
 }
@@ -354,12 +354,12 @@ func (w *testCluster) checkRemainingResources(c baseline, stripped bool) {
 	got, want := w.comparableLines(w.State()), w.comparableLines(c.state)
 	for _, l := range slices.Sorted(maps.Keys(got)) {
 		if !want[l] && !theirs(l) {
-			w.rec.Errorf("left after the attacker has gone: %.1500s", l)
+			w.rec.Errorf("resource that remains after the deletion of the attacker: %.1500s", l)
 		}
 	}
 	for _, l := range slices.Sorted(maps.Keys(want)) {
 		if !got[l] && !stripped {
-			w.rec.Errorf("missing after the attacker has gone: %.1500s", l)
+			w.rec.Errorf("resource that is missing after the deletion of the attacker: %.1500s", l)
 		}
 	}
 	if stripped {
@@ -367,7 +367,7 @@ func (w *testCluster) checkRemainingResources(c baseline, stripped bool) {
 	}
 	for _, address := range attackerAddresses {
 		if held := w.targetGroupsWithAddress(address); len(held) > 0 {
-			w.rec.Errorf("address %s of the attacker is a target of %v after the attacker has gone", address, held)
+			w.rec.Errorf("address %s of the attacker is a target of %v after the deletion of the attacker", address, held)
 		}
 	}
 }

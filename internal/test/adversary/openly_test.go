@@ -238,13 +238,13 @@ func (w *testCluster) makeTargetsUnhealthy() {
 	p, unlock := w.partition()
 	defer unlock()
 	for _, g := range p.ELB.TargetGroups {
-		if isOfVictims(g) {
+		if belongsToVictims(g) {
 			continue
 		}
 		for _, t := range g.Targets {
 			if t.Verdict == nil && w.isTargetUnhealthy(t.ID) {
 				t.Verdict = &emulated.TargetHealthResult{State: elbtypes.TargetHealthStateEnumUnhealthy, Reason: elbtypes.TargetHealthReasonEnumFailedHealthChecks}
-				t.Compared = time.Now()
+				t.VerdictChanged = time.Now()
 			}
 		}
 	}

@@ -11,10 +11,10 @@ import (
 // TestAttacksByTLSSecrets has attacks with TLS Secrets that once affected the victims.
 func TestAttacksByTLSSecrets(t *testing.T) {
 	t.Parallel()
-	for name, attack := range map[string]func(w *secretWorld){
+	for name, attack := range map[string]func(w *secretTestCluster){
 		// A load balancer may have 25 certificates. The certificates of a lower port were counted before the
 		// victims'.
-		"secrets of an earlier port": func(w *secretWorld) {
+		"secrets of an earlier port": func(w *secretTestCluster) {
 			var refs []string
 			for i := range 40 {
 				refs = append(refs, fmt.Sprintf("{name: u%d}", i))
@@ -26,7 +26,7 @@ func TestAttacksByTLSSecrets(t *testing.T) {
 		},
 		// An older Ingress of the attacker in the IngressGroup adds a host of the victims. The victims' certificate is then
 		// for a host of another member.
-		"an older member takes the host": func(w *secretWorld) {
+		"an older member takes the host": func(w *secretTestCluster) {
 			c := w.certificateFor("evil.com")
 			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
 			w.applyDoc(`apiVersion: networking.k8s.io/v1
@@ -43,7 +43,7 @@ spec:
 `)
 		},
 		// A listener without a hostname must not add a certificate for hosts of the victims.
-		"a listener without a hostname": func(w *secretWorld) {
+		"a listener without a hostname": func(w *secretTestCluster) {
 			c := w.certificateFor("*.pay.com")
 			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
 			w.applyDoc("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
@@ -51,7 +51,7 @@ spec:
 		},
 		// AWS imports such a certificate, although its API model does not allow the name. Found with seeds 26 and
 		// 129.
-		"a certificate for a wildcard of one label": func(w *secretWorld) {
+		"a certificate for a wildcard of one label": func(w *secretTestCluster) {
 			c := w.certificateFor("*.com")
 			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
 			w.applyDoc("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
@@ -68,7 +68,7 @@ spec:
 			}
 		},
 		// The first use of a Secret decided for all its uses.
-		"two uses of a secret": func(w *secretWorld) {
+		"two uses of a secret": func(w *secretTestCluster) {
 			c := w.certificateFor("other.com")
 			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
 			w.applyDoc("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
@@ -89,7 +89,7 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := runInSecretWorld(t, 1, func(w *secretWorld) {
+			w := runInSecretTestCluster(t, 1, func(w *secretTestCluster) {
 				attack(w)
 				w.Settle(10 * time.Minute)
 				w.checkSecrets("")

@@ -91,25 +91,25 @@ spec:
 ---
 `
 
-// victimNames has the hosts of the victims' certificates by Secret.
-var victimNames = map[string]string{"pay/shop": "shop.pay.com", "infra/api": "api.pay.com", "pay/www": "www.pay.com"}
+// victimHostsBySecret has the hosts of the victims' certificates by Secret.
+var victimHostsBySecret = map[string]string{"pay/shop": "shop.pay.com", "infra/api": "api.pay.com", "pay/www": "www.pay.com"}
 
-// secretWorld is a test cluster with an attacker and the victims of secureVictims.
-type secretWorld struct {
-	*gatewayWorld
+// secretTestCluster is a test cluster with an attacker and the victims of secureVictims.
+type secretTestCluster struct {
+	*gatewayTestCluster
 	*authority
 	recordedLog controllerLog
-	// pool has certificates of the attacker by their names, which are separated by commas.
-	pool map[string][]certificateWithKey
+	// attackerCertificates has certificates of the attacker by their names, which are separated by commas.
+	attackerCertificates map[string][]certificateWithKey
 	// certificateARNs has the ARNs of the victims' certificates by Secret, and expectedSerials their expected serial
 	// numbers.
 	certificateARNs map[string]string
 	expectedSerials map[string]int64
 	startTime       time.Time
-	// isImportDisabled is set if the controller runs without --import-tls-secrets. lateSerials has the serial numbers of the
+	// isImportDisabled is set if the controller runs without --import-tls-secrets. newestSerials has the serial numbers of the
 	// newest certificates by Secret, which the controller imports when it runs with the flag.
 	isImportDisabled bool
-	lateSerials      map[string]int64
+	newestSerials    map[string]int64
 	// mayLeaveOrphans is set if the attacker has made moves while the flag was missing. If a load balancer is deleted during
 	// this time, its imported certificates remain in ACM, because the controller does not read them. Later they are reported
 	// as orphans.
@@ -127,14 +127,14 @@ func TestSecretHistories(t *testing.T) {
 	first, n := seedRange(secretHistories)
 	for seed := first; seed < first+n; seed++ {
 		if w := runSecretHistory(t, seed); w.rec.Failed() {
-			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
+			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moveLog, "\n"))
 		}
 	}
 }
 
-func runSecretHistory(t *testing.T, seed uint64) *secretWorld {
+func runSecretHistory(t *testing.T, seed uint64) *secretTestCluster {
 	t.Helper()
-	return runInSecretWorld(t, seed, func(w *secretWorld) {
+	return runInSecretTestCluster(t, seed, func(w *secretTestCluster) {
 		for n := range 25 {
 			w.makeSecretMove()
 			w.Settle(time.Duration(1+w.IntN(90)) * time.Second)
@@ -144,7 +144,7 @@ func runSecretHistory(t *testing.T, seed uint64) *secretWorld {
 			}
 			if n%8 == 7 {
 				secret := []string{"infra/api", "pay/shop", "pay/www"}[w.IntN(3)]
-				w.moves = append(w.moves, "the victims renew "+secret)
+				w.moveLog = append(w.moveLog, "the victims renew "+secret)
 				w.renewCertificate(secret)
 				w.Settle(2 * time.Minute)
 			}
@@ -156,10 +156,10 @@ func runSecretHistory(t *testing.T, seed uint64) *secretWorld {
 	})
 }
 
-// runInSecretWorld calls run in a test cluster with secureVictims, when the victims are served.
-func runInSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretWorld {
+// runInSecretTestCluster calls run in a test cluster with secureVictims, when the victims are served.
+func runInSecretTestCluster(t *testing.T, seed uint64, run func(w *secretTestCluster)) *secretTestCluster {
 	t.Helper()
-	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certificateWithKey{}, certificateARNs: map[string]string{}, expectedSerials: map[string]int64{}, lateSerials: map[string]int64{}}
+	w := &secretTestCluster{gatewayTestCluster: &gatewayTestCluster{Rand: rand.New(rand.NewPCG(seed, 11))}, attackerCertificates: map[string][]certificateWithKey{}, certificateARNs: map[string]string{}, expectedSerials: map[string]int64{}, newestSerials: map[string]int64{}}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
 		defer recoverStop()
@@ -170,7 +170,7 @@ func runInSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secr
 }
 
 // createVictims starts the controller, creates the objects of the victims, and records their certificates.
-func (w *secretWorld) createVictims() {
+func (w *secretTestCluster) createVictims() {
 	w.authority = newAuthority()
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(),
@@ -195,7 +195,7 @@ func (w *secretWorld) createVictims() {
 		w.Apply(o.docs())
 	}
 	w.Apply(secureVictims)
-	for _, secret := range slices.Sorted(maps.Keys(victimNames)) {
+	for _, secret := range slices.Sorted(maps.Keys(victimHostsBySecret)) {
 		w.renewCertificate(secret)
 	}
 	w.Settle(10 * time.Minute)
@@ -203,30 +203,30 @@ func (w *secretWorld) createVictims() {
 }
 
 // renewCertificate writes a new certificate into a Secret of the victims.
-func (w *secretWorld) renewCertificate(secret string) {
+func (w *secretTestCluster) renewCertificate(secret string) {
 	namespace, name, _ := strings.Cut(secret, "/")
-	c := w.issue(-1, 90, victimNames[secret])
-	w.lateSerials[secret] = c.serial
+	c := w.issue(-1, 90, victimHostsBySecret[secret])
+	w.newestSerials[secret] = c.serial
 	if !w.isImportDisabled {
-		maps.Copy(w.expectedSerials, w.lateSerials)
+		maps.Copy(w.expectedSerials, w.newestSerials)
 	}
 	w.Apply(secretOf(namespace, name, "kubernetes.io/tls", c.body, c.key, w.root))
 }
 
 // restartWithToggledImport restarts the controller, without --import-tls-secrets or with it again.
-func (w *secretWorld) restartWithToggledImport() {
+func (w *secretTestCluster) restartWithToggledImport() {
 	w.isImportDisabled = !w.isImportDisabled
-	w.moves = append(w.moves, fmt.Sprintf("the controller is started again, imports: %t", !w.isImportDisabled))
+	w.moveLog = append(w.moveLog, fmt.Sprintf("the controller is started again, imports: %t", !w.isImportDisabled))
 	time.Sleep(time.Second)
 	w.Start()
 	if !w.isImportDisabled {
-		maps.Copy(w.expectedSerials, w.lateSerials)
+		maps.Copy(w.expectedSerials, w.newestSerials)
 	}
 }
 
 // importedCertificates returns the imported certificates in ACM by Secret. evil selects those of the attacker's stacks,
 // otherwise those of the victims' stacks.
-func (w *secretWorld) importedCertificates(p *emulated.Partition, evil bool) map[string]*emulated.Certificate {
+func (w *secretTestCluster) importedCertificates(p *emulated.Partition, evil bool) map[string]*emulated.Certificate {
 	out := map[string]*emulated.Certificate{}
 	for _, c := range p.ACM.Certificates {
 		for _, prefix := range []string{"gateway.k8s.aws.alb", "ingress.k8s.aws"} {
@@ -241,7 +241,7 @@ func (w *secretWorld) importedCertificates(p *emulated.Partition, evil bool) map
 }
 
 // recordCertificates records the certificates of the victims.
-func (w *secretWorld) recordCertificates() {
+func (w *secretTestCluster) recordCertificates() {
 	p, unlock := w.partition()
 	defer unlock()
 	for id, c := range w.importedCertificates(p, false) {
@@ -251,7 +251,7 @@ func (w *secretWorld) recordCertificates() {
 		w.rec.Fatalf("the victims have %v and %d load balancers", w.certificateARNs, len(p.ELB.LoadBalancers))
 	}
 	for arn := range p.ELB.LoadBalancers {
-		w.lbs = append(w.lbs, arn)
+		w.lbARNs = append(w.lbARNs, arn)
 	}
 	w.startTime = time.Now()
 	w.Emulator.Calls().Reset()
@@ -259,13 +259,13 @@ func (w *secretWorld) recordCertificates() {
 
 // checkSecrets checks the victims' listeners and certificates, the number of imports, and that no private key appears
 // anywhere.
-func (w *secretWorld) checkSecrets(when string) {
+func (w *secretTestCluster) checkSecrets(when string) {
 	p, unlock := w.partition()
 	defer unlock()
 	for secret, arn := range w.certificateARNs {
 		c := p.ACM.Certificates[arn]
 		if c == nil {
-			w.rec.Errorf("%sthe certificate of %s is gone", when, secret)
+			w.rec.Errorf("%sthe certificate of %s was deleted", when, secret)
 			continue
 		}
 		if want := fmt.Sprintf("%x", w.expectedSerials[secret]); !strings.HasSuffix(strings.ReplaceAll(c.Serial, ":", ""), want) {
@@ -275,11 +275,11 @@ func (w *secretWorld) checkSecrets(when string) {
 	secure := 0
 	for _, l := range p.ELB.Listeners {
 		for secret, arn := range w.certificateARNs {
-			if !slices.Contains(w.lbs, l.LoadBalancer) && slices.Contains(append([]string{l.Certificate}, l.SNI...), arn) {
+			if !slices.Contains(w.lbARNs, l.LoadBalancer) && slices.Contains(append([]string{l.Certificate}, l.SNI...), arn) {
 				w.rec.Errorf("%sport %d of %s has the certificate of %s", when, l.Port, l.LoadBalancer, secret)
 			}
 		}
-		if l.Port != 443 || !slices.Contains(w.lbs, l.LoadBalancer) {
+		if l.Port != 443 || !slices.Contains(w.lbARNs, l.LoadBalancer) {
 			continue
 		}
 		secure++
@@ -297,7 +297,7 @@ func (w *secretWorld) checkSecrets(when string) {
 			if c == nil || slices.Contains(slices.Collect(maps.Values(w.certificateARNs)), arn) {
 				continue
 			}
-			for secret, host := range victimNames {
+			for secret, host := range victimHostsBySecret {
 				if ours := slices.Contains(all, w.certificateARNs[secret]); ours && slices.ContainsFunc(c.Names, func(name string) bool { return plan.DomainCovers(strings.ToLower(name), host) }) {
 					w.rec.Errorf("%sa certificate for %v is on a listener of the victims", when, c.Names)
 				}
@@ -318,7 +318,7 @@ func (w *secretWorld) checkSecrets(when string) {
 
 // checkKeys checks that no private key appears in the log, in events, or in objects other than TLS Secrets. It then clears
 // the log.
-func (w *secretWorld) checkKeys(when string) {
+func (w *secretTestCluster) checkKeys(when string) {
 	w.recordedLog.mu.Lock()
 	defer w.recordedLog.mu.Unlock()
 	if w.isKeyIn(w.recordedLog.text.String()) {
@@ -344,12 +344,12 @@ func (w *secretWorld) checkKeys(when string) {
 
 // deleteAttackerAndCheckCertificates deletes all objects of the attacker and checks that its certificates are deleted from
 // ACM.
-func (w *secretWorld) deleteAttackerAndCheckCertificates() {
+func (w *secretTestCluster) deleteAttackerAndCheckCertificates() {
 	if w.isImportDisabled {
 		w.restartWithToggledImport()
 	}
-	w.moves = append(w.moves, "the attacker leaves")
-	w.deleteNamespaceObjects()
+	w.moveLog = append(w.moveLog, "the attacker leaves")
+	w.deleteAttackerNamespaceObjects()
 	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
 		w.rec.Errorf("after the attacker has left: %v", failed)
 	}
@@ -364,11 +364,11 @@ func (w *secretWorld) deleteAttackerAndCheckCertificates() {
 		if w.mayLeaveOrphans && slices.Contains(reported, c.ARN) {
 			continue
 		}
-		w.rec.Errorf("the attacker's certificate of %s stays", id)
+		w.rec.Errorf("the attacker's certificate of %s is not deleted", id)
 	}
 	for id := range w.importedCertificates(p, false) {
 		if w.certificateARNs[id] == "" {
-			w.rec.Errorf("certificate of %s stays", id)
+			w.rec.Errorf("certificate of %s is not deleted", id)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // makeSecretMove makes one random move of the attacker.
-func (w *secretWorld) makeSecretMove() {
+func (w *secretTestCluster) makeSecretMove() {
 	w.mayLeaveOrphans = w.mayLeaveOrphans || w.isImportDisabled
 	if w.chance(15) {
 		w.deleteRandomObject()
@@ -37,19 +37,19 @@ func (w *secretWorld) makeSecretMove() {
 }
 
 // certificateFor returns one of three certificates for names, which are separated by commas.
-func (w *secretWorld) certificateFor(names string) certificateWithKey {
-	for len(w.pool[names]) < 3 {
-		w.pool[names] = append(w.pool[names], w.issue(-1, 90, strings.Split(names, ",")...))
+func (w *secretTestCluster) certificateFor(names string) certificateWithKey {
+	for len(w.attackerCertificates[names]) < 3 {
+		w.attackerCertificates[names] = append(w.attackerCertificates[names], w.issue(-1, 90, strings.Split(names, ",")...))
 	}
-	return w.pool[names][w.IntN(3)]
+	return w.attackerCertificates[names][w.IntN(3)]
 }
 
 // randomHosts returns random names for a certificate, separated by commas.
-func (w *secretWorld) randomHosts() string {
+func (w *secretTestCluster) randomHosts() string {
 	return w.pickText("evil.com", "evil.com", "www.evil.com", "shop.pay.com", "evil.com,shop.pay.com", "*.pay.com", "SHOP.pay.com", "www.pay.com", "*.com", "evil.com,api.pay.com,www.pay.com", "xn--evil.com")
 }
 
-func (w *secretWorld) randomTLSSecret() string {
+func (w *secretTestCluster) randomTLSSecret() string {
 	c := w.certificateFor(w.randomHosts())
 	body, key, root, kind := c.body, c.key, w.root, "kubernetes.io/tls"
 	switch w.IntN(12) {
@@ -85,7 +85,7 @@ func (w *secretWorld) randomTLSSecret() string {
 	return secretOf("evil", w.pickText("t0", "t1", "t2"), kind, body, key, root)
 }
 
-func (w *secretWorld) certificateRefs() string {
+func (w *secretTestCluster) certificateRefs() string {
 	var out []string
 	n := 1 + w.IntN(2)
 	if w.chance(5) {
@@ -97,7 +97,7 @@ func (w *secretWorld) certificateRefs() string {
 	return strings.Join(out, ", ")
 }
 
-func (w *secretWorld) secureListeners() string {
+func (w *secretTestCluster) secureListeners() string {
 	n, out := 1+w.IntN(3), ""
 	if w.chance(5) {
 		n = 40
@@ -113,16 +113,16 @@ func (w *secretWorld) secureListeners() string {
 	return out
 }
 
-func (w *secretWorld) randomSecureListenerSet() string {
+func (w *secretTestCluster) randomSecureListenerSet() string {
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s%d, namespace: evil, creationTimestamp: %q}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n%s",
 		w.IntN(3), w.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), w.secureListeners())
 }
 
-func (w *secretWorld) randomSecureGateway() string {
+func (w *secretTestCluster) randomSecureGateway() string {
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g%d, namespace: evil}\nspec:\n  gatewayClassName: alb\n  listeners:\n%s", w.IntN(8), w.secureListeners())
 }
 
-func (w *secretWorld) randomSecureIngress() string {
+func (w *secretTestCluster) randomSecureIngress() string {
 	var tls, rules []string
 	for range 1 + w.IntN(3) {
 		host := w.pickText("evil.com", "www.evil.com", "www.pay.com", `"*.pay.com"`, `"*.com"`)
@@ -140,14 +140,14 @@ spec:
 `, w.IntN(3), group, strings.Join(tls, ", "), strings.Join(rules, ", "))
 }
 
-func (w *secretWorld) randomSecretGrant() string {
+func (w *secretTestCluster) randomSecretGrant() string {
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: t%d, namespace: evil}\nspec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}], to: [{group: \"\", kind: Secret%s}]}\n",
 		w.IntN(2), w.pickText("Gateway", "ListenerSet"), w.pickText("evil", "pay", "infra"), w.pickText("", ", name: t0"))
 }
 
 // listenersWithDiscovery returns listeners of the attacker without a certificate, for hosts of the victims, so that
 // certificate discovery is needed.
-func (w *secretWorld) listenersWithDiscovery() string {
+func (w *secretTestCluster) listenersWithDiscovery() string {
 	host := w.pickText("www.pay.com", "shop.pay.com", "api.pay.com")
 	if w.chance(50) {
 		return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g%d, namespace: evil}\nspec:\n  gatewayClassName: alb\n  listeners:\n  - {name: l, port: 443, protocol: HTTPS, hostname: %s, allowedRoutes: {namespaces: {from: All}}}\n", w.IntN(8), host)

@@ -113,9 +113,9 @@ func (g *grammar) serviceWithNLB() cluster.Object {
 	for range pick(g, 0, 1, 2, 3) {
 		r := rows[g.IntN(len(rows))]
 		c := choiceFor(r)
-		value := pick(g, c.good...)
+		value := pick(g, c.validValues...)
 		if g.chance(30) {
-			value = pick(g, c.bad...)
+			value = pick(g, c.invalidValues...)
 		}
 		s.Annotations[serviceKey(g, r.Key)] = value
 	}

@@ -17,10 +17,10 @@ import (
 // sharedHistories is the default number of histories of attacks on a shared NLB.
 const sharedHistories = 6
 
-// sharedWorld is a cluster with an NLB of namespace "pay". A Service of namespace "blog" shares the NLB, and Services of
+// sharedNLBTestCluster is a cluster with an NLB of namespace "pay". A Service of namespace "blog" shares the NLB, and Services of
 // other namespaces can join it.
-type sharedWorld struct {
-	*gatewayWorld
+type sharedNLBTestCluster struct {
+	*gatewayTestCluster
 	// isGuestAway is set while the Service of namespace "blog" has its own load balancer.
 	isGuestAway bool
 }
@@ -44,11 +44,11 @@ const (
 	serviceAnnotationStart = ", service.beta.kubernetes.io/aws-load-balancer-"
 )
 
-func sharedOwner() string {
+func sharedOwnerDoc() string {
 	return sharedService("pay", "front", "10.0.132.10", "2000-01-01T00:00:00Z", sharedGroupAnnotation+schemeAnnotation, "{port: 80, targetPort: 8080}")
 }
 
-func sharedGuest(annotations string) string {
+func sharedGuestDoc(annotations string) string {
 	return sharedService("blog", "mail", "10.0.148.12", "2000-01-01T00:00:00Z", annotations, "{port: 25, targetPort: 8080}")
 }
 
@@ -59,14 +59,14 @@ func TestSharedHistories(t *testing.T) {
 	first, n := seedRange(sharedHistories)
 	for seed := first; seed < first+n; seed++ {
 		if w := runSharedHistory(t, seed); w.rec.Failed() {
-			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
+			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moveLog, "\n"))
 		}
 	}
 }
 
-func runSharedHistory(t *testing.T, seed uint64) *sharedWorld {
+func runSharedHistory(t *testing.T, seed uint64) *sharedNLBTestCluster {
 	t.Helper()
-	w := &sharedWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 13))}}
+	w := &sharedNLBTestCluster{gatewayTestCluster: &gatewayTestCluster{Rand: rand.New(rand.NewPCG(seed, 13))}}
 	synctest.Test(t, func(t *testing.T) {
 		defer recoverStop()
 		w.startWithVictims(t)
@@ -84,17 +84,17 @@ func runSharedHistory(t *testing.T, seed uint64) *sharedWorld {
 		if w.isGuestAway {
 			w.toggleGuestMembership()
 		}
-		w.moves = append(w.moves, "the attacker leaves")
+		w.moveLog = append(w.moveLog, "the attacker leaves")
 		w.disableDeletionProtectionOfAttacker()
 		w.Settle(time.Minute)
-		w.deleteNamespaceObjects()
+		w.deleteAttackerNamespaceObjects()
 		w.Settle(2 * time.Hour)
 		w.compareFacts("after the attacker has left: ")
 		p, unlock := w.partition()
 		defer unlock()
 		for _, lb := range p.ELB.LoadBalancers {
 			if tags := fmt.Sprint(lb.Tags); !strings.Contains(tags, "pay/group.edge") {
-				w.rec.Errorf("load balancer %s stays: %s %v", lb.Name, tags, lb.Attributes)
+				w.rec.Errorf("load balancer %s is not deleted: %s %v", lb.Name, tags, lb.Attributes)
 			}
 		}
 	})
@@ -102,7 +102,7 @@ func runSharedHistory(t *testing.T, seed uint64) *sharedWorld {
 }
 
 // startWithVictims starts the controller and waits until the victims are served.
-func (w *sharedWorld) startWithVictims(t *testing.T) {
+func (w *sharedNLBTestCluster) startWithVictims(t *testing.T) {
 	w.rec = &recorder{TB: t}
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(),
@@ -116,7 +116,7 @@ func (w *sharedWorld) startWithVictims(t *testing.T) {
 			}
 		},
 	})
-	w.Apply(sharedOwner(), sharedGuest(sharedGroupAnnotation))
+	w.Apply(sharedOwnerDoc(), sharedGuestDoc(sharedGroupAnnotation))
 	w.Settle(20 * time.Minute)
 	w.facts = w.readFacts()
 	if w.facts["scheme"] != "internet-facing" || w.facts["port 80"] == "" || w.facts["port 25"] == "" {
@@ -125,7 +125,7 @@ func (w *sharedWorld) startWithVictims(t *testing.T) {
 }
 
 // readFacts returns the settings of the shared load balancer, and where the victims' ports forward to.
-func (w *sharedWorld) readFacts() map[string]string {
+func (w *sharedNLBTestCluster) readFacts() map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
 	defer unlock()
@@ -151,7 +151,7 @@ func (w *sharedWorld) readFacts() map[string]string {
 
 // compareFacts compares the current facts with the recorded ones. It also checks that the Service of namespace "blog" is
 // internet-facing while it has its own load balancer.
-func (w *sharedWorld) compareFacts(when string) {
+func (w *sharedNLBTestCluster) compareFacts(when string) {
 	got := w.readFacts()
 	for key, want := range w.facts {
 		if have := got[key]; have != want && (key != "port 25" || !w.isGuestAway) {
@@ -169,8 +169,8 @@ func (w *sharedWorld) compareFacts(when string) {
 
 // disableDeletionProtectionOfAttacker disables deletion protection of the attacker's load balancers in the objects. It does
 // so in AWS too, because the controller does not change the attribute if no object sets it.
-func (w *sharedWorld) disableDeletionProtectionOfAttacker() {
-	w.asCluster().disableDeletionProtectionOfServices()
+func (w *sharedNLBTestCluster) disableDeletionProtectionOfAttacker() {
+	w.asTestCluster().disableDeletionProtectionOfServices()
 	p, unlock := w.partition()
 	defer unlock()
 	for _, lb := range p.ELB.LoadBalancers {
@@ -181,15 +181,15 @@ func (w *sharedWorld) disableDeletionProtectionOfAttacker() {
 }
 
 // toggleGuestMembership moves the Service of namespace "blog", which sets no scheme, to its own load balancer or back.
-func (w *sharedWorld) toggleGuestMembership() {
+func (w *sharedNLBTestCluster) toggleGuestMembership() {
 	w.isGuestAway = !w.isGuestAway
-	w.moves = append(w.moves, fmt.Sprintf("the Service of blog leaves: %t", w.isGuestAway))
+	w.moveLog = append(w.moveLog, fmt.Sprintf("the Service of blog leaves: %t", w.isGuestAway))
 	if w.isGuestAway {
-		w.Apply(sharedGuest(""))
+		w.Apply(sharedGuestDoc(""))
 		w.Settle(8 * time.Minute)
 		return
 	}
-	w.Apply(sharedGuest(sharedGroupAnnotation))
+	w.Apply(sharedGuestDoc(sharedGroupAnnotation))
 	w.Settle(30 * time.Minute)
 }
 
@@ -198,7 +198,7 @@ func (w *sharedWorld) toggleGuestMembership() {
 // and must not be deleted until deletion protection is disabled.
 func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 	t.Parallel()
-	w := &sharedWorld{gatewayWorld: &gatewayWorld{}}
+	w := &sharedNLBTestCluster{gatewayTestCluster: &gatewayTestCluster{}}
 	synctest.Test(t, func(t *testing.T) {
 		defer recoverStop()
 		w.startWithVictims(t)
@@ -237,15 +237,15 @@ func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 		if own() || there() {
 			t.Errorf("the protection is lifted; the load balancer stays: %t, the Service stays: %t", own(), there())
 		}
-		w.compareFacts("after the Service has gone: ")
+		w.compareFacts("after the Service is deleted: ")
 	})
 }
 
 // makeServiceMove makes one random move of the attacker: a Service joins or is deleted.
-func (w *sharedWorld) makeServiceMove() {
+func (w *sharedNLBTestCluster) makeServiceMove() {
 	name := w.pickText("e0", "e1", "e2")
 	if w.chance(25) {
-		w.moves = append(w.moves, "delete Service "+name)
+		w.moveLog = append(w.moveLog, "delete Service "+name)
 		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: name}) // it may not exist
 		return
 	}
@@ -253,9 +253,9 @@ func (w *sharedWorld) makeServiceMove() {
 	var options []string
 	for range w.IntN(4) {
 		options = append(options, w.pickText(
-			"subnets: "+w.World.Private[0], "subnets: "+w.World.Public[0], "ip-address-type: dualstack", "scheme: internal", "scheme: internet-facing",
+			"subnets: "+w.Seeded.Private[0], "subnets: "+w.Seeded.Public[0], "ip-address-type: dualstack", "scheme: internal", "scheme: internet-facing",
 			`attributes: "deletion_protection.enabled=true"`, `attributes: "load_balancing.cross_zone.enabled=true"`, `attributes: "load_balancing.cross_zone.enabled=nonsense"`,
-			"security-groups: "+w.World.ExtraSG, `minimum-load-balancer-capacity: "CapacityUnits=3000"`, "name: evil", "scheme: nonsense",
+			"security-groups: "+w.Seeded.ExtraSG, `minimum-load-balancer-capacity: "CapacityUnits=3000"`, "name: evil", "scheme: nonsense",
 			"manage-backend-security-group-rules: \"false\"", `target-group-attributes: "preserve_client_ip.enabled=true"`,
 		))
 	}

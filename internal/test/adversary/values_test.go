@@ -10,8 +10,8 @@ import (
 // choice has the values that the attacker writes into an annotation. For annotations that are not in a table, choiceFor
 // generates values from the type in the settings table, so that new annotations are part of the grammar.
 type choice struct {
-	good []string // valid values, which would be harmful if they took effect
-	bad  []string // values that cannot be parsed or that AWS refuses
+	validValues   []string // valid values, which would be harmful if they took effect
+	invalidValues []string // values that cannot be parsed or that AWS refuses
 }
 
 const (
@@ -19,7 +19,7 @@ const (
 	evilOIDC          = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
 )
 
-var choices = map[string]choice{
+var annotationChoices = map[string]choice{
 	"group.name":                          {[]string{"open", "open", "vault", "vault", "own", "own", "other"}, []string{"", "Open", "open ", "pay/solo", "-", "vault/..", "open,vault", long63 + "x", "open\nvault"}},
 	"group.order":                         {[]string{"-1000", "-1000", "1000", "0", "10", "15", "25"}, []string{"first", "", "-1001", "1e3", "99999999999999999999", " 1", "0x10", "٣"}},
 	"load-balancer-name":                  {[]string{"evil", "k8s-open-2cc30f7c14", "k8s-vault-f63d9de02f"}, []string{"", "-evil", "internal-evil", "no_good", long63}},
@@ -119,14 +119,14 @@ var hostileTexts = []string{
 
 // choiceFor returns the values for a row of the settings table.
 func choiceFor(r settings.Row) choice {
-	c, listed := choices[r.Key]
+	c, listed := annotationChoices[r.Key]
 	if !listed {
 		c, listed = serviceChoices[r.Key]
 	}
 	if !listed {
 		c = choiceForType(r.Type)
 	}
-	c.bad = append(c.bad[:len(c.bad):len(c.bad)], hostileTexts...)
+	c.invalidValues = append(c.invalidValues[:len(c.invalidValues):len(c.invalidValues)], hostileTexts...)
 	return c
 }
 

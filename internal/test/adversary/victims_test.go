@@ -196,7 +196,7 @@ func (w workload) podName(address string) string {
 }
 
 func nodeOf(address string) string {
-	return fmt.Sprintf("node-%d", harness.NodeOf(address))
+	return fmt.Sprintf("node-%d", harness.NodeIndexOf(address))
 }
 
 // annotations renders pairs of keys and values. Keys without a prefix get the prefix of Ingress annotations.
@@ -224,7 +224,7 @@ var loadBalancerWideSettings = []string{
 	"target-type", "ip", "tags", "Owner=platform",
 }
 
-const oidc = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
+const victimOIDC = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
 
 // route has a host, a path and a Service.
 type route struct{ host, path, service string }
@@ -274,7 +274,7 @@ func ingresses() map[string]victimIngress {
 		{"blog", "vault-extra", "pinned", appendPairs(vault, "group.order", "30"), []route{{"extra.app.test", "/", "extra"}}},
 		{"pay", "solo", "alb", []string{
 			"scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "target-type", "instance", "wafv2-acl-name", "rig",
-			"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT", "auth-type", "oidc", "auth-idp-oidc", oidc,
+			"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT", "auth-type", "oidc", "auth-idp-oidc", victimOIDC,
 		}, []route{{"solo.example.com", "/", "solo"}}},
 	} {
 		out[h.namespace+"/"+h.name] = h

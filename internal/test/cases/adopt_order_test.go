@@ -25,7 +25,7 @@ func (a *adoption) checkTagOrder() {
 	all.Lock()
 	defer all.Unlock()
 	p := all.Partition(harness.Account, harness.Region)
-	for i, g := range a.groups {
+	for i, g := range a.ingressGroups {
 		gateway := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
 		has := func(tags map[string]string, id model.StackID) bool {
 			return tags[naming.StackTag(id.Kind)] == naming.StackTagValue(id)
@@ -48,11 +48,11 @@ func (a *adoption) checkTagOrder() {
 		}
 		switch {
 		case handed && kept && !both:
-			a.t.Errorf("%s: resources carry tags of both, the load balancer %v", a.step, lb)
+			a.t.Errorf("%s: resources have tags of both stacks, but the load balancer has %v", a.step, lb)
 		case a.step == "adopt" && group && rest:
 			a.t.Errorf("%s: target groups are handed over before the security group", a.step)
 		case both && (lb[naming.AdoptedTag] == "" || len(naming.AdoptedNamespaces(lb)) == 0):
-			a.t.Errorf("%s: the load balancer is not marked", a.step)
+			a.t.Errorf("%s: the load balancer has no adoption tags", a.step)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (a *adoption) checkEqualsNewResources(load func(*harness.Harness), result m
 		return out
 	}
 	if diff := cmp.Diff(state(fresh), state(a.r)); diff != "" {
-		a.t.Errorf("not as of an ordinary Gateway (-ordinary +taken over):\n%s", diff)
+		a.t.Errorf("adopted resources differ from new ones (-new +adopted):\n%s", diff)
 	}
 }
 

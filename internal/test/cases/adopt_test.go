@@ -36,13 +36,13 @@ var notAdopted = map[string]string{
 
 // adoption follows the load balancers of a case through adoption and return.
 type adoption struct {
-	t      *testing.T
-	r      *harness.Harness
-	groups []migrate.IngressGroup
-	arns   []string // ARNs of the load balancers of the IngressGroups
-	// reboundServices has, by the ARN of the target group, the Services of target groups whose bindings are deleted and
+	t             *testing.T
+	r             *harness.Harness
+	ingressGroups []migrate.IngressGroup
+	arns          []string // ARNs of the load balancers of the IngressGroups
+	// servicesOfRecreatedBindings has, by the ARN of the target group, the Services of target groups whose bindings are deleted and
 	// created again.
-	reboundServices map[string]string
+	servicesOfRecreatedBindings map[string]string
 
 	mu sync.Mutex
 	// wantAnswers are the expected answers to the requests that the Ingress rules distinguish, by load balancer and port;
@@ -54,7 +54,7 @@ type adoption struct {
 
 // compareAfterCalls compares all answers with wantAnswers after each call to AWS, and checks the order of tags.
 func (a *adoption) compareAfterCalls(next http.RoundTripper) http.RoundTripper {
-	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
+	return harness.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		res, err := next.RoundTrip(req)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -77,7 +77,7 @@ func (a *adoption) currentAnswers() map[string]map[string]string {
 	all.Lock()
 	defer all.Unlock()
 	p := all.Partition(harness.Account, harness.Region)
-	for arn, service := range a.reboundServices {
+	for arn, service := range a.servicesOfRecreatedBindings {
 		if services[arn] == "" {
 			services[arn] = service
 		}
@@ -88,7 +88,7 @@ func (a *adoption) currentAnswers() map[string]map[string]string {
 		}
 	}
 	out := map[string]map[string]string{}
-	for i, g := range a.groups {
+	for i, g := range a.ingressGroups {
 		for _, l := range g.IngressStack.LoadBalancer.Listeners {
 			answer := answersOf(a.t, p, a.arns[i], l.Port, services)
 			of := map[string]string{}
@@ -111,7 +111,7 @@ func (a *adoption) settle(step string) {
 	a.step = step
 	a.mu.Unlock()
 	a.r.Settle(controllerRunTime)
-	for a.r.IsDead() {
+	for a.r.WasKilled() {
 		a.r.Start()
 		a.r.Settle(controllerRunTime)
 	}
@@ -120,7 +120,7 @@ func (a *adoption) settle(step string) {
 // editGateways edits the Gateway of each IngressGroup.
 func (a *adoption) editGateways(edit func(gw *gwv1.Gateway, g migrate.IngressGroup)) {
 	a.t.Helper()
-	for _, g := range a.groups {
+	for _, g := range a.ingressGroups {
 		obj, err := a.r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name})
 		if err != nil || obj == nil {
 			a.t.Fatal(err)
@@ -171,7 +171,7 @@ func TestCasesAreAdopted(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				if !checkAdoption(t, applyCaseFunc(t, name), nil) {
-					t.Error("it was not taken over")
+					t.Error("the load balancer was not adopted")
 				}
 			})
 		})
@@ -186,9 +186,9 @@ func applyCaseFunc(t *testing.T, name string) func(r *harness.Harness) {
 	return func(r *harness.Harness) { NewLoader(t, r).Apply(t, name) }
 }
 
-// TestRandomGroupsAreAdopted runs the test of TestCasesAreAdopted for random IngressGroups of two namespaces. At least a
+// TestRandomIngressGroupsAreAdopted runs the test of TestCasesAreAdopted for random IngressGroups of two namespaces. At least a
 // third of them must be adopted.
-func TestRandomGroupsAreAdopted(t *testing.T) {
+func TestRandomIngressGroupsAreAdopted(t *testing.T) {
 	t.Parallel()
 	n, whole := seeds.Amount(24, 60), 0
 	switch {
@@ -209,7 +209,7 @@ func TestRandomGroupsAreAdopted(t *testing.T) {
 	}
 	t.Logf("%d groups", whole)
 	if whole < n/3 {
-		t.Errorf("only %d of %d groups are taken over", whole, n)
+		t.Errorf("only %d of %d IngressGroups are adopted", whole, n)
 	}
 }
 
@@ -232,7 +232,7 @@ func (a *adoption) checkHostname(group int, hostname string) {
 	all.Lock()
 	defer all.Unlock()
 	if lb := loadBalancerByDNSName(all.Partition(harness.Account, harness.Region), hostname); lb == nil || lb.ARN != a.arns[group] {
-		a.t.Errorf("%q is not the load balancer of %s", hostname, a.groups[group].ID)
+		a.t.Errorf("%q is not the load balancer of %s", hostname, a.ingressGroups[group].ID)
 	}
 }
 
@@ -252,10 +252,10 @@ func checkAdoption(t *testing.T, load func(*harness.Harness), i *interruption) b
 	time.Sleep(controllerRunTime) // until all targets are healthy
 	before := a.r.State()
 	result := translateIngresses(t, a.r)
-	a.groups = result.IngressGroups
+	a.ingressGroups = result.IngressGroups
 	// A rule that AWS refuses is tried repeatedly, before and after the adoption.
 	refused := slices.ContainsFunc(a.warnings(), func(e string) bool { return strings.Contains(e, string(finding.RejectedByAWS)) })
-	if refused || slices.ContainsFunc(a.groups, func(g migrate.IngressGroup) bool {
+	if refused || slices.ContainsFunc(a.ingressGroups, func(g migrate.IngressGroup) bool {
 		return g.WorstSeverity() == migrate.Lost || !hasConsentOfMembers(result, g)
 	}) {
 		return false
@@ -296,7 +296,7 @@ func (a *adoption) recordOriginalLoadBalancers() {
 	all := a.r.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()
-	for _, g := range a.groups {
+	for _, g := range a.ingressGroups {
 		lb := loadBalancerByDNSName(all.Partition(harness.Account, harness.Region), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name))
 		if lb == nil {
 			a.t.Fatalf("%s has no load balancer", g.ID)
@@ -311,7 +311,7 @@ func (a *adoption) applyDryRunGateways(result migrate.Result) {
 	a.r.Emulator.Calls().Reset()
 	for _, o := range result.Objects() {
 		if gw, ok := o.Object.(*gwv1.Gateway); ok {
-			for _, g := range a.groups {
+			for _, g := range a.ingressGroups {
 				if g.Gateway.Name == gw.Name && g.Gateway.Namespace == gw.Namespace {
 					gw.Annotations = map[string]string{naming.DryRunAnnotation: "true", naming.AdoptAnnotation: naming.AdoptAnnotationValue(g.ID)}
 				}
@@ -323,7 +323,7 @@ func (a *adoption) applyDryRunGateways(result migrate.Result) {
 	}
 	a.settle("shadow")
 	if n := a.r.Emulator.Calls().CountMutating(); n > 0 {
-		a.t.Fatalf("the shadow makes %d changes: %v", n, a.r.Emulator.Calls().Counts())
+		a.t.Fatalf("the dry run makes %d mutating calls: %v", n, a.r.Emulator.Calls().Counts())
 	}
 }
 
@@ -334,9 +334,9 @@ func (a *adoption) adopt() {
 	a.settle("adopt")
 	a.settle("adopt") // waits for targets, and for nodes to apply rules, take some minutes
 	if left := a.resourcesTaggedWith(model.Ingress); len(left) > 0 {
-		a.t.Fatalf("these are the Ingresses' still:\n%s", strings.Join(left, "\n"))
+		a.t.Fatalf("resources still have tags of the Ingresses:\n%s", strings.Join(left, "\n"))
 	}
-	for i, g := range a.groups {
+	for i, g := range a.ingressGroups {
 		if got, want := addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name); got != want || got == "" {
 			a.t.Errorf("the Gateway shows %q, its Ingress %q", got, want)
 		}
@@ -351,12 +351,12 @@ func (a *adoption) returnToIngresses(before []string) {
 	a.settle("give back")
 	a.settle("give back")
 	if left := a.resourcesTaggedWith(model.ALBGateway); len(left) > 0 {
-		a.t.Fatalf("these are the Gateways' still:\n%s", strings.Join(left, "\n"))
+		a.t.Fatalf("resources still have tags of the Gateways:\n%s", strings.Join(left, "\n"))
 	}
 	if diff := cmp.Diff(before, a.r.State()); diff != "" {
-		a.t.Errorf("not as before (-before +after):\n%s", diff)
+		a.t.Errorf("the state differs after the return (-before +after):\n%s", diff)
 	}
-	for _, g := range a.groups {
+	for _, g := range a.ingressGroups {
 		if obj, _ := a.r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}); len(obj.GetFinalizers()) > 0 {
 			a.t.Errorf("the Gateway has the finalizers %v", obj.GetFinalizers())
 		}
@@ -367,7 +367,7 @@ func (a *adoption) returnToIngresses(before []string) {
 func (a *adoption) deleteIngresses() {
 	a.t.Helper()
 	each := func(do func(cluster.Ref)) {
-		for _, g := range a.groups {
+		for _, g := range a.ingressGroups {
 			for _, m := range g.Members {
 				do(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name})
 			}
@@ -381,7 +381,7 @@ func (a *adoption) deleteIngresses() {
 	a.settle("release")
 	each(func(ref cluster.Ref) {
 		if obj, _ := a.r.Store.Get(ref); obj != nil {
-			a.t.Errorf("%s is not gone", ref)
+			a.t.Errorf("%s is not deleted", ref)
 		}
 	})
 }
@@ -396,7 +396,7 @@ func (a *adoption) removeAdoptAnnotations() {
 			a.t.Errorf("a tag is left: %s", line)
 		}
 	}
-	for i, g := range a.groups {
+	for i, g := range a.ingressGroups {
 		a.checkHostname(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
 	}
 }
@@ -414,6 +414,6 @@ func (a *adoption) deleteGateways(result migrate.Result, empty []string) {
 	a.settle("delete")
 	a.r.Settle(time.Hour) // refused calls are tried again
 	if diff := cmp.Diff(empty, a.r.State()); diff != "" {
-		a.t.Errorf("left over (-before +after):\n%s", diff)
+		a.t.Errorf("resources differ after deletion (-before +after):\n%s", diff)
 	}
 }

@@ -73,7 +73,7 @@ func ReadRecord(t *testing.T, r *harness.Harness) Record {
 func newReader(t *testing.T, r *harness.Harness) *reader {
 	cfg := harness.AWSConfig(r.Emulator)
 	return &reader{
-		t: t, harness: r, names: seededNames(r.World), tags: map[string]map[string]string{},
+		t: t, harness: r, names: seededNames(r.Seeded), tags: map[string]map[string]string{},
 		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), wafv2: wafv2.NewFromConfig(cfg), shield: shield.NewFromConfig(cfg),
 		out: Record{bindingsSection: {}, objectsSection: {}, eventsSection: {}},
 	}
@@ -221,7 +221,7 @@ func (rd *reader) recordSecurityGroup(g ec2types.SecurityGroup) {
 	}
 	tags := securityGroupTags(g)
 	out := toPlainMap(rd.t, map[string]any{
-		"Name": ownedName(aws.ToString(g.GroupName), tags), "Description": aws.ToString(g.Description), "Tags": tags,
+		"Name": nameWithoutUIDHash(aws.ToString(g.GroupName), tags), "Description": aws.ToString(g.Description), "Tags": tags,
 	})
 	out["Ingress"] = sortedStrings(ingress)
 	rd.out.put(securityGroupsSection, stackKey(tags), out)

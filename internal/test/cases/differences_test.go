@@ -31,8 +31,8 @@ var commonDifferences = []difference{
 		},
 	},
 	{
-		description: "a GatewayClass shows the features that are supported and that the version of the Gateway API is",
-		reason:      "the standard asks for both, and older controllers wrote neither",
+		description: "the status of a GatewayClass shows the supported features and the condition SupportedVersion",
+		reason:      "the Gateway API requires both, and older controllers wrote neither",
 		change: func(r Record) {
 			features := albFeatures
 			for key, obj := range r[objectsSection] {
@@ -70,15 +70,15 @@ var (
 // intendedDifferences are the differences of individual cases.
 var intendedDifferences = map[string][]difference{
 	"ingress-group-conflict-scheme": {{
-		description: "the group is built with the scheme of its first member, and the second one gets an event",
-		reason:      "one member must not take a whole group down; TestStrictGroupConflictStopsTheGroup shows the recorded behaviour, which is an option",
+		description: "the IngressGroup gets the scheme of its first member, and the second one gets an event",
+		reason:      "one member must not block a whole IngressGroup; TestStrictGroupConflictStopsTheGroup shows the recorded behaviour, which is an option",
 		change: func(r Record) {
 			replaceExpectation(r, "ingress-group-conflict-scheme")
 		},
 	}},
 	"gateway-class-missing-config": {{
-		description: "the Gateway carries the finalizer, an event says what is wrong, and it is not programmed; the class has the standard reason",
-		reason:      "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
+		description: "the Gateway has the finalizer and is not programmed, and an event reports the fault; the class has the standard reason",
+		reason:      "the finalizer is set first, so that a deletion leaves no resources",
 		change: func(r Record) {
 			const key = "Gateway gateway-class-missing-config/edge"
 			r.put(objectsSection, key, map[string]any{
@@ -109,11 +109,11 @@ var intendedDifferences = map[string][]difference{
 				}
 			})
 		},
-	}, withoutRoutes(9090)},
-	"gateway-no-routes": {withoutRoutes(80)},
+	}, differenceWithoutRoutes(9090)},
+	"gateway-no-routes": {differenceWithoutRoutes(80)},
 	"gateway-http-weights": {{
-		description: "the route says that all weights of a rule are 0",
-		reason:      "nothing else shows why its requests are answered with 500",
+		description: "the status of the route reports that all weights of a rule are 0",
+		reason:      "nothing else shows why requests are answered with 500",
 		change: func(r Record) {
 			walkMaps(r[objectsSection]["HTTPRoute gateway-http-weights/w"], func(m map[string]any) {
 				if m["type"] == "Accepted" {
@@ -126,8 +126,8 @@ var intendedDifferences = map[string][]difference{
 		},
 	}},
 	"gateway-rule-auth": {{
-		description: "rules that authenticate are not served on HTTP, and the route says so",
-		reason:      "AWS authenticates on HTTPS alone, and backends that are to be reached with authentication must not be reached without it",
+		description: "rules that authenticate are not served on HTTP, and the status of the route reports it",
+		reason:      "AWS authenticates only on HTTPS, and backends that are to be reached with authentication must not be reached without it",
 		change: func(r Record) {
 			held := []any{map[string]any{"Type": "fixed-response", "FixedResponseConfig": map[string]any{
 				"ContentType": "text/plain", "MessageBody": "Rule is held because its configuration is not valid", "StatusCode": "503",
@@ -154,8 +154,8 @@ var intendedDifferences = map[string][]difference{
 		},
 	}},
 	"service-tls-bad-port": {{
-		description: "the Service carries the finalizer although nothing can be built",
-		reason:      "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
+		description: "the Service has the finalizer although it has no load balancer",
+		reason:      "the finalizer is set first, so that a deletion leaves no resources",
 		change: func(r Record) {
 			r.put(objectsSection, "Service service-tls-bad-port/web", map[string]any{
 				"finalizers": []any{"service.k8s.aws/resources"}, "status": map[string]any{"loadBalancer": map[string]any{}},
@@ -178,12 +178,12 @@ func replaceExpectation(r Record, name string) {
 	maps.Copy(r, own)
 }
 
-// withoutRoutes returns the difference for a listener without routes: its status says that the load balancer does not listen
+// differenceWithoutRoutes returns the difference for a listener without routes: its status says that the load balancer does not listen
 // on the port.
-func withoutRoutes(port int) difference {
+func differenceWithoutRoutes(port int) difference {
 	return difference{
 		description: "the condition Programmed of a listener without routes says that the load balancer does not listen on the port",
-		reason:      "the load balancer has a listener only from the first route on",
+		reason:      "the load balancer gets the listener with the first route",
 		change: func(r Record) {
 			walkMaps(map[string]any(r[objectsSection]), func(m map[string]any) {
 				if m["attachedRoutes"] != any(float64(0)) && m["attachedRoutes"] != nil {

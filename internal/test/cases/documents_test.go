@@ -70,7 +70,7 @@ func TestPlanDocumentsOfCases(t *testing.T) {
 		})
 	}
 	if kept < 12 {
-		t.Errorf("only %d documents are kept", kept)
+		t.Errorf("only %d documents are compared with files", kept)
 	}
 }
 

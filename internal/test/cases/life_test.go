@@ -65,7 +65,7 @@ func checkRestartAndDeletion(t *testing.T, lag time.Duration) {
 		t.Errorf("%s: %v", k, failed[k])
 	}
 	if found := cmp.Diff(before, r.State()); found != "" {
-		t.Errorf("deletion leaves something behind (-before +after):\n%s", found)
+		t.Errorf("resources remain after deletion (-before +after):\n%s", found)
 	}
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindBinding} {
 		for _, obj := range r.Store.All(kind) {

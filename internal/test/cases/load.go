@@ -70,7 +70,7 @@ type Loader struct {
 func NewLoader(t *testing.T, r *harness.Harness) *Loader {
 	t.Helper()
 	l := &Loader{harness: r, nodePort: 30000, addressCount: 1}
-	for _, instance := range r.World.Instances {
+	for _, instance := range r.Seeded.Instances {
 		out, err := l.ec2().DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{instance.ID}})
 		l.nodeENIs = append(l.nodeENIs, aws.ToString(must(t, out, err).Reservations[0].Instances[0].NetworkInterfaces[0].NetworkInterfaceId))
 	}
@@ -110,7 +110,7 @@ func ManifestText(t *testing.T, name string, world harness.Seeded) []byte {
 // Apply creates the objects of a case in the order of its file.
 func (l *Loader) Apply(t *testing.T, name string) {
 	t.Helper()
-	loaded, err := cluster.LoadYAML(ManifestText(t, name, l.harness.World))
+	loaded, err := cluster.LoadYAML(ManifestText(t, name, l.harness.Seeded))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +217,8 @@ func (l *Loader) createPods(t *testing.T, svc *corev1.Service) {
 	}
 	yes, no := true, false
 	for i := range n {
-		n := i % len(l.harness.World.Instances)
-		node, zone := fmt.Sprintf("node-%d", n), l.harness.World.Instances[n].Zone
+		n := i % len(l.harness.Seeded.Instances)
+		node, zone := fmt.Sprintf("node-%d", n), l.harness.Seeded.Instances[n].Zone
 		name, address := fmt.Sprintf("%s-%d", svc.Name, i), l.assignPodAddress(t, n)
 		l.podCount++
 		ready := func(of corev1.PodConditionType) corev1.PodCondition {

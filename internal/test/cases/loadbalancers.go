@@ -23,7 +23,7 @@ func (rd *reader) recordLoadBalancer(lb elbtypes.LoadBalancer) {
 		return
 	}
 	out := map[string]any{
-		"Name": ownedName(aws.ToString(lb.LoadBalancerName), rd.tags[arn]), "Type": string(lb.Type), "Scheme": string(lb.Scheme),
+		"Name": nameWithoutUIDHash(aws.ToString(lb.LoadBalancerName), rd.tags[arn]), "Type": string(lb.Type), "Scheme": string(lb.Scheme),
 		"IpAddressType": string(lb.IpAddressType), "Tags": PlainWithNulls(rd.t, rd.tags[arn]),
 	}
 	if v := lb.EnablePrefixForIpv6SourceNat; v != "" && v != elbtypes.EnablePrefixForIpv6SourceNatEnumOff {

@@ -29,10 +29,10 @@ import (
 // the Ingresses and of the Gateway.
 func compareFrontendNLBs(t *testing.T, r *harness.Harness, p *store.Partition, g migrate.IngressGroup, before, after *store.LoadBalancer) (n int) {
 	t.Helper()
-	if g.Frontend.IsZero() {
+	if g.FrontendGateway.IsZero() {
 		return 0
 	}
-	from, to := loadBalancerByDNSName(p, frontendHostnameOf(r, g.Members[0].Namespace, g.Members[0].Name)), loadBalancerByDNSName(p, addressOf(r, g.Frontend.Namespace, g.Frontend.Name))
+	from, to := loadBalancerByDNSName(p, frontendHostnameOf(r, g.Members[0].Namespace, g.Members[0].Name)), loadBalancerByDNSName(p, addressOf(r, g.FrontendGateway.Namespace, g.FrontendGateway.Name))
 	if from == nil || to == nil || from == to {
 		t.Fatalf("network load balancers %v and %v", from, to)
 	}
@@ -41,7 +41,7 @@ func compareFrontendNLBs(t *testing.T, r *harness.Harness, p *store.Partition, g
 	}
 	services := servicesByTargetGroup(r)
 	for _, l := range g.IngressStack.FrontendNLB.Listeners {
-		a, b := portBehind(p, from, l.Port), portBehind(p, to, l.Port)
+		a, b := albPortBehind(p, from, l.Port), albPortBehind(p, to, l.Port)
 		i := slices.IndexFunc(g.IngressStack.LoadBalancer.Listeners, func(l model.Listener) bool { return l.Port == a })
 		if i < 0 || a != b {
 			t.Errorf("port %d leads to ports %d and %d", l.Port, a, b)
@@ -72,8 +72,8 @@ func frontendHostnameOf(r *harness.Harness, namespace, name string) string {
 	return ing.Status.LoadBalancer.Ingress[1].Hostname
 }
 
-// targetsBehind returns the target group of an NLB listener, or nil if there is none.
-func targetsBehind(p *store.Partition, l *store.Listener) *store.TargetGroup {
+// targetGroupOfListener returns the target group of an NLB listener, or nil if there is none.
+func targetGroupOfListener(p *store.Partition, l *store.Listener) *store.TargetGroup {
 	for _, a := range p.ELB.Rules[l.DefaultRule].Actions {
 		if a.ForwardConfig != nil && len(a.ForwardConfig.TargetGroups) == 1 {
 			return p.ELB.TargetGroups[*a.ForwardConfig.TargetGroups[0].TargetGroupArn]
@@ -82,13 +82,13 @@ func targetsBehind(p *store.Partition, l *store.Listener) *store.TargetGroup {
 	return nil
 }
 
-// portBehind returns the port of the ALB to which an NLB port forwards, or 0 if there is none.
-func portBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
+// albPortBehind returns the port of the ALB to which an NLB port forwards, or 0 if there is none.
+func albPortBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
 	for _, l := range p.ELB.Listeners {
 		if l.LoadBalancer != lb.ARN || l.Port != port {
 			continue
 		}
-		if g := targetsBehind(p, l); g != nil && len(g.Targets) == 1 {
+		if g := targetGroupOfListener(p, l); g != nil && len(g.Targets) == 1 {
 			return g.Targets[0].Port
 		}
 	}
@@ -125,7 +125,7 @@ func nlbText(p *store.Partition, lb *store.LoadBalancer, alb string) []string {
 			}
 		}
 		text := fmt.Sprintf("listener %s %d %v", l.Protocol, l.Port, l.Attributes)
-		if g := targetsBehind(p, l); g != nil {
+		if g := targetGroupOfListener(p, l); g != nil {
 			text += fmt.Sprintf(" to %s %s %d %s %+v %s", g.Type, g.Protocol, g.Port, g.Addressing, g.Check, g.Tags["team"])
 			for _, target := range g.Targets {
 				text += fmt.Sprintf(", target %s:%d, draining %t", strings.ReplaceAll(target.ID, alb, "ALB"), target.Port, target.IsDraining())
@@ -183,7 +183,7 @@ func TestFrontendNLBIsMigratedToGateway(t *testing.T) {
 			t.Error("nothing was compared")
 		}
 		state := func() (out []string) {
-			alb, nlb := addressOf(r, g.Gateway.Namespace, g.Gateway.Name), addressOf(r, g.Frontend.Namespace, g.Frontend.Name)
+			alb, nlb := addressOf(r, g.Gateway.Namespace, g.Gateway.Name), addressOf(r, g.FrontendGateway.Namespace, g.FrontendGateway.Name)
 			have(func(p *store.Partition) {
 				out = nlbText(p, loadBalancerByDNSName(p, nlb), loadBalancerByDNSName(p, alb).ARN)
 			})

@@ -36,15 +36,15 @@ import (
 // internal/migrate), or that name a resource that only one load balancer at a time can use.
 var notMigrated = map[string]string{
 	"ingress-action-external":        "its target groups are attached to the load balancer of the Ingress",
-	"ingress-action-redirect":        "a redirect made from parts of the request",
-	"ingress-clusterip-instance":     "it is at fault",
+	"ingress-action-redirect":        "a redirect with parts of the request",
+	"ingress-clusterip-instance":     "the Ingress is invalid",
 	"ingress-conditions":             "a parameter without a name",
-	"ingress-missing-port":           "it is at fault",
+	"ingress-missing-port":           "the Ingress is invalid",
 	"ingress-name":                   "the name of the load balancer is taken",
-	"ingress-transforms":             "a rewrite that a route cannot say",
+	"ingress-transforms":             "a rewrite that a route cannot express",
 	"ingress-cert-discovery-missing": "no certificate is found, so that there is no load balancer",
-	"ingress-class-foreign":          "it is not ours",
-	"ingress-cert-discovery":         "certificates for hosts of spec.tls alone",
+	"ingress-class-foreign":          "the class belongs to another controller",
+	"ingress-cert-discovery":         "certificates for hosts that only spec.tls names",
 	"ingress-group-conflict-scheme":  "the members disagree",
 }
 
@@ -81,9 +81,9 @@ func TestTranslatedCasesAnswerAlike(t *testing.T) {
 	}
 }
 
-// TestTranslatedRandomGroupsAnswerAlike runs the test of TestTranslatedCasesAnswerAlike for random IngressGroups that can be
+// TestTranslatedRandomIngressGroupsAnswerAlike runs the test of TestTranslatedCasesAnswerAlike for random IngressGroups that can be
 // translated without loss.
-func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
+func TestTranslatedRandomIngressGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n, compared, whole, inFront := seeds.Amount(30, 60), 0, 0, 0
 	if testing.Short() {
@@ -109,7 +109,7 @@ func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 				if g.WorstSeverity() == migrate.Lost {
 					continue
 				}
-				if whole++; !g.Frontend.IsZero() {
+				if whole++; !g.FrontendGateway.IsZero() {
 					inFront++
 				}
 				compared += compareAnswers(t, r, g)
@@ -133,8 +133,8 @@ func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 // applyRandomIngressGroup applies the manifests of a random IngressGroup in two namespaces, and returns them. The functions
 // in change modify the manifests first.
 func applyRandomIngressGroup(r *harness.Harness, seed uint64, change ...func(*rand.Rand, string) string) string {
-	fill := strings.NewReplacer("$CERT", r.World.Certs["example.com"], "$SUBNETS", strings.Join(r.World.Public[:2], ","), "$GROUP", r.World.ExtraSG,
-		"$WEBACL", r.World.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.World.PrefixList)
+	fill := strings.NewReplacer("$CERT", r.Seeded.Certs["example.com"], "$SUBNETS", strings.Join(r.Seeded.Public[:2], ","), "$GROUP", r.Seeded.ExtraSG,
+		"$WEBACL", r.Seeded.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.Seeded.PrefixList)
 	random := rand.New(rand.NewPCG(seed, 3))
 	manifests := ingressgen.IngressGroup(random)
 	for _, c := range change {
@@ -163,8 +163,8 @@ func translateIngresses(t *testing.T, r *harness.Harness) migrate.Result {
 	}
 	shared := assemble.Options{Cluster: harness.ClusterName}
 	out, err := migrate.Translate(from, migrate.Options{
-		Ingress: ingress.New(ingress.Options{Options: shared, Class: "alb", ConditionValues: 10}), Gateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared}),
-		Network:          gateway.New(model.NLBGateway, gateway.Options{Options: shared}),
+		Ingress: ingress.New(ingress.Options{Options: shared, Class: "alb", ConditionValues: 10}), ALBGateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared}),
+		NLBGateway:       gateway.New(model.NLBGateway, gateway.Options{Options: shared}),
 		DefaultSSLPolicy: shared.WithDefaults().DefaultSSLPolicy, WithoutDryRun: true,
 	})
 	if err != nil {
@@ -255,7 +255,7 @@ func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services
 		if l == nil || l.LoadBalancer != lb || l.Port != port {
 			continue
 		}
-		then, err := serve.RuleOf(x)
+		then, err := serve.ConvertRule(x)
 		if err != nil {
 			t.Fatal(err)
 		}

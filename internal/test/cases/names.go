@@ -97,9 +97,9 @@ func belongsToGateway(tags map[string]string) bool {
 	return tags["gateway.k8s.aws.alb/stack"]+tags["gateway.k8s.aws.nlb/stack"] != ""
 }
 
-// ownedName returns the name of a load balancer or of its security group. For a Service or Gateway, it replaces the hash in
+// nameWithoutUIDHash returns the name of a load balancer or of its security group. For a Service or Gateway, it replaces the hash in
 // the name, which depends on a UID.
-func ownedName(name string, tags map[string]string) string {
+func nameWithoutUIDHash(name string, tags map[string]string) string {
 	if tags["service.k8s.aws/stack"] != "" || belongsToGateway(tags) {
 		return withoutHash(name)
 	}

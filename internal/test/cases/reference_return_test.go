@@ -23,7 +23,7 @@ import (
 
 // returnedController is this controller, started in a cluster in which the reference controller has run.
 type returnedController struct {
-	*otherController
+	*referenceControllerRun
 	runCount int // runs of stacks
 	// originalLoadBalancers has the ARNs of the load balancers at the start. firstFault describes the first wrong answer or
 	// additional load balancer.
@@ -32,13 +32,13 @@ type returnedController struct {
 }
 
 // restartOwnController starts this controller from the state in which the reference controller has ended.
-func (s *otherController) restartOwnController() *returnedController {
+func (s *referenceControllerRun) restartOwnController() *returnedController {
 	b := &returnedController{}
 	m := harness.SnapshotOf(s.r)
-	b.otherController = &otherController{sourceAdoption: s.sourceAdoption}
-	b.adoption = &adoption{t: s.t, groups: s.groups, arns: s.arns, step: s.step}
+	b.referenceControllerRun = &referenceControllerRun{sourceAdoption: s.sourceAdoption}
+	b.adoption = &adoption{t: s.t, ingressGroups: s.ingressGroups, arns: s.arns, step: s.step}
 	b.r = NewHarness(s.t, harness.Options{InitialState: &m, Transport: b.checkAfterChanges, AfterRun: b.countRun})
-	b.originalLoadBalancers, b.reboundServices = b.currentLoadBalancers(), servicesByTargetGroup(b.r)
+	b.originalLoadBalancers, b.servicesOfRecreatedBindings = b.currentLoadBalancers(), servicesByTargetGroup(b.r)
 	b.firstAnswers = b.servedAnswers()
 	return b
 }
@@ -62,7 +62,7 @@ func (b *returnedController) currentLoadBalancers() (out []string) {
 
 // checkAfterChanges checks the answers after each mutating call, until the first fault.
 func (b *returnedController) checkAfterChanges(next http.RoundTripper) http.RoundTripper {
-	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
+	return harness.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		n := 0
 		if b.r != nil {
 			n = b.countChanges()
@@ -86,7 +86,7 @@ func (b *returnedController) checkServedAnswers() {
 	}
 	for _, arn := range b.currentLoadBalancers() {
 		if b.originalLoadBalancers != nil && !slices.Contains(b.originalLoadBalancers, arn) {
-			b.firstFault = "another load balancer is made: " + arn
+			b.firstFault = "an additional load balancer is created: " + arn
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 			a, docs, moments := recordMoments(t, name)
 			for i, m := range sampleMoments(moments, seen) {
 				for _, w := range reconcileOrders(i + c) {
-					ends[a.runOtherControllerAndReturn(m, docs, w)]++
+					ends[a.runReferenceControllerAndReturn(m, docs, w)]++
 				}
 				if t.Failed() {
 					return
@@ -114,19 +114,19 @@ func TestAdoptionContinuesAfterOtherController(t *testing.T) {
 	t.Log(ends)
 }
 
-// runOtherControllerAndReturn runs the reference controller at a moment, and then this controller. It returns a text with
+// runReferenceControllerAndReturn runs the reference controller at a moment, and then this controller. It returns a text with
 // the state of the adoption at the moment and at the end.
-func (a *adoption) runOtherControllerAndReturn(m moment, docs *desiredStates, w reconcileOrder) string {
+func (a *adoption) runReferenceControllerAndReturn(m moment, docs *desiredStates, w reconcileOrder) string {
 	a.t.Helper()
 	s := a.restoreMoment(m, docs)
 	state := s.handoverStates()[0]
-	s.handOverToOtherController()
+	s.handOverToReferenceController()
 	s.reconcileAllStacks(s.stackOrder(w), w.interruptAtChange)
 	b := s.restartOwnController()
 	at := b.handoverStates()[0]
 	fault := func(what string, args ...any) {
 		a.t.Helper()
-		a.t.Errorf("%s, %s, %+v, %s, then %s, then %s: %s\n%v\n%s", a.groups[0].ID, m, w, state, at, b.handoverStates()[0], fmt.Sprintf(what, args...), s.changeLog,
+		a.t.Errorf("%s, %s, %+v, %s, then %s, then %s: %s\n%v\n%s", a.ingressGroups[0].ID, m, w, state, at, b.handoverStates()[0], fmt.Sprintf(what, args...), s.changeLog,
 			strings.Join(b.warnings(), "\n"))
 	}
 	rest := func(step string, want ...handover.State) {
@@ -164,7 +164,7 @@ func (a *adoption) runOtherControllerAndReturn(m moment, docs *desiredStates, w 
 		b.editGateways(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { gw.Annotations[naming.DryRunAnnotation] = "true" })
 		rest("give back", handover.StateShadow)
 		if left := b.resourcesTaggedWith(model.ALBGateway); len(left) > 0 {
-			fault("these are the Gateway's still: %v", left)
+			fault("resources still have tags of the Gateway: %v", left)
 		}
 	}
 	return fmt.Sprint(state, ", ", end)
@@ -185,17 +185,17 @@ func isBrokenAnswer(answer string) bool {
 func (b *returnedController) applyDocumentedFix(fault func(string, ...any)) {
 	b.t.Helper()
 	if !strings.Contains(strings.Join(b.warnings(), "\n"), "the Gateway already has a load balancer, which is kept") {
-		fault("the Gateway does not say that it has another load balancer")
+		fault("no event reports that the Gateway has another load balancer")
 	}
-	for i, g := range b.groups {
+	for i, g := range b.ingressGroups {
 		b.restoreIngressTags(g, b.arns[i])
 	}
 	b.r.Settle(time.Hour)
 	b.r.Settle(time.Hour)
 	if b.firstFault != "" {
-		fault("it is tagged: %s", b.firstFault)
+		fault("after the tags were restored: %s", b.firstFault)
 	}
-	for _, g := range b.groups {
+	for _, g := range b.ingressGroups {
 		if err := b.r.Store.Delete(cluster.Ref{Kind: cluster.KindGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}); err != nil {
 			b.t.Fatal(err)
 		}
@@ -203,10 +203,10 @@ func (b *returnedController) applyDocumentedFix(fault func(string, ...any)) {
 	b.r.Settle(controllerRunTime)
 	b.r.Settle(time.Hour)
 	if is := b.currentLoadBalancers(); b.firstFault != "" || !slices.Equal(is, b.arns) {
-		fault("the Gateway is deleted: %s, load balancers %v", b.firstFault, is)
+		fault("after the Gateway was deleted: %s, load balancers %v", b.firstFault, is)
 	}
 	if left := b.resourcesTaggedWith(model.ALBGateway); len(left) > 0 {
-		fault("these are the Gateway's still: %v", left)
+		fault("resources still have tags of the Gateway: %v", left)
 	}
 }
 

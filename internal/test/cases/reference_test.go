@@ -33,7 +33,7 @@ var takeoverCases = []string{
 func recordMoments(t *testing.T, name string) (*adoption, *desiredStates, []moment) {
 	t.Helper()
 	a := &adoption{t: t}
-	rec := &recorder{a: a}
+	rec := &momentRecorder{a: a}
 	a.r = NewHarness(t, harness.Options{Transport: rec.transport, API: func(api kube.API) kube.API { rec.API = api; return rec }})
 	empty := harness.SnapshotOf(a.r)
 	applyCaseFunc(t, name)(a.r)
@@ -41,7 +41,7 @@ func recordMoments(t *testing.T, name string) (*adoption, *desiredStates, []mome
 	time.Sleep(controllerRunTime) // until all targets are healthy
 	before := a.r.State()
 	result := translateIngresses(t, a.r)
-	a.groups = result.IngressGroups
+	a.ingressGroups = result.IngressGroups
 	a.recordOriginalLoadBalancers()
 	rec.beginStep("ingress")
 	a.applyDryRunGateways(result)
@@ -75,7 +75,7 @@ func reconcileOrders(i int) []reconcileOrder {
 	return all[i%len(all) : i%len(all)+1]
 }
 
-func (s *otherController) stackOrder(w reconcileOrder) []int {
+func (s *referenceControllerRun) stackOrder(w reconcileOrder) []int {
 	out := s.stackIndexes()
 	if w.isReversed {
 		slices.Reverse(out)
@@ -117,33 +117,33 @@ func (a *adoption) checkTakeoverAt(m moment, docs *desiredStates, w reconcileOrd
 	a.t.Helper()
 	s := a.restoreMoment(m, docs)
 	state := s.handoverStates()[0]
-	s.handOverToOtherController()
+	s.handOverToReferenceController()
 	out := s.reconcileAllStacks(s.stackOrder(w), w.interruptAtChange)
 	fault := func(what string, args ...any) {
 		a.t.Helper()
-		a.t.Errorf("%s, %s, %s, %+v: %s\n%v\n%v", a.groups[0].ID, m, state, w, fmt.Sprintf(what, args...), s.changeLog, out)
+		a.t.Errorf("%s, %s, %s, %+v: %s\n%v\n%v", a.ingressGroups[0].ID, m, state, w, fmt.Sprintf(what, args...), s.changeLog, out)
 	}
 	if s.deletionFault != "" {
-		fault("something that serves was deleted %s", s.deletionFault)
+		fault("a resource that serves requests was deleted %s", s.deletionFault)
 	}
 	halfway := state == handover.StateAdopting || state == handover.StateGivingBack
 	if s.lostAnswers != "" && !halfway {
-		fault("requests are answered otherwise %s", s.lostAnswers)
+		fault("requests get other answers %s", s.lostAnswers)
 	}
-	ingress, gateway := out[s.groups[0].ID], out[gatewayStack(s.groups[0].Gateway.Namespace, s.groups[0].Gateway.Name)]
+	ingress, gateway := out[s.ingressGroups[0].ID], out[gatewayStack(s.ingressGroups[0].Gateway.Namespace, s.ingressGroups[0].Gateway.Name)]
 	switch state {
 	case handover.StateNotRequested, handover.StateShadow:
-		if s.r.Emulator.Calls().CountMutating() > 0 || ingress.Err != nil || gateway.Err != nil || !gateway.IsPlanned && state == handover.StateShadow {
-			fault("not all goes on as ever")
+		if s.r.Emulator.Calls().CountMutating() > 0 || ingress.Err != nil || gateway.Err != nil || !gateway.IsDryRun && state == handover.StateShadow {
+			fault("the reference controller changes something or fails")
 		}
 	case handover.StateAdopted:
 		if gateway.Err != nil || !s.hasDeletedIngress() && (ingress.Err == nil || !strings.Contains(ingress.Err.Error(), "Duplicate")) {
-			fault("the Gateway is not served alone")
+			fault("the Gateway fails, or the Ingresses do not fail with a duplicate name")
 		}
 		s.checkIngressDeletion(fault)
 	case handover.StateReleased:
 		if s.r.Emulator.Calls().CountMutating() > s.countTagRemovals() || gateway.Err != nil || ingress.Err != nil {
-			fault("the Gateway is not as the other controller makes it")
+			fault("the reference controller changes resources of the Gateway, or fails")
 		}
 	}
 	if !halfway {
@@ -154,16 +154,16 @@ func (a *adoption) checkTakeoverAt(m moment, docs *desiredStates, w reconcileOrd
 }
 
 // checkOutcome checks that the outcome shows the original load balancer, if it shows one.
-func (s *otherController) checkOutcome(o reference.Outcome) {
+func (s *referenceControllerRun) checkOutcome(o reference.Outcome) {
 	s.t.Helper()
-	if o.LoadBalancer != "" {
-		s.checkHostname(0, o.LoadBalancer)
+	if o.DNSName != "" {
+		s.checkHostname(0, o.DNSName)
 	}
 }
 
 // hasDeletedIngress reports whether an Ingress is being deleted or is deleted.
-func (s *otherController) hasDeletedIngress() bool {
-	return slices.ContainsFunc(s.groups[0].Members, func(m finding.Ref) bool {
+func (s *referenceControllerRun) hasDeletedIngress() bool {
+	return slices.ContainsFunc(s.ingressGroups[0].Members, func(m finding.Ref) bool {
 		obj, _ := s.r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name})
 		return obj == nil || obj.GetDeletionTimestamp() != nil
 	})
@@ -171,7 +171,7 @@ func (s *otherController) hasDeletedIngress() bool {
 
 // countTagRemovals returns the number of calls that have removed the tags of an adoption. The reference controller removes
 // them, because it does not know them.
-func (s *otherController) countTagRemovals() (n int) {
+func (s *referenceControllerRun) countTagRemovals() (n int) {
 	for _, e := range s.r.Emulator.Calls().Entries() {
 		if in, ok := e.Input.(*elb.RemoveTagsInput); ok && slices.Equal(in.TagKeys, []string{naming.AdoptedTag, naming.AdoptedNamespacesTag}) {
 			n++
@@ -181,8 +181,8 @@ func (s *otherController) countTagRemovals() (n int) {
 }
 
 // deleteIngresses deletes the Ingresses and runs the reference controller.
-func (s *otherController) deleteIngresses(order []int) map[model.StackID]reference.Outcome {
-	for _, g := range s.groups {
+func (s *referenceControllerRun) deleteIngresses(order []int) map[model.StackID]reference.Outcome {
+	for _, g := range s.ingressGroups {
 		for _, m := range g.Members {
 			if err := s.r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name}); err != nil && !apierrors.IsNotFound(err) {
 				s.t.Fatal(err)
@@ -194,13 +194,13 @@ func (s *otherController) deleteIngresses(order []int) map[model.StackID]referen
 
 // checkIngressDeletion deletes the Ingresses after the Gateway has adopted all resources, and checks that their deletion
 // completes and changes nothing.
-func (s *otherController) checkIngressDeletion(fault func(string, ...any)) {
+func (s *referenceControllerRun) checkIngressDeletion(fault func(string, ...any)) {
 	s.t.Helper()
 	before := s.r.State()
 	n := len(s.changeLog)
 	s.deleteIngresses(s.stackIndexes())
 	if left := s.r.Store.All(cluster.KindIngress); len(left) > 0 {
-		fault("%d Ingresses do not go", len(left))
+		fault("%d Ingresses are not deleted", len(left))
 	}
 	for _, c := range s.changeLog[n:] {
 		// If the security groups belong to users, the Ingresses may have created target groups before they failed because a
@@ -230,7 +230,7 @@ func TestOtherControllerDeletesTaggedResourcesDuringAdoption(t *testing.T) {
 			}
 			s := a.restoreMoment(m, docs)
 			state := s.handoverStates()[0]
-			s.handOverToOtherController()
+			s.handOverToReferenceController()
 			s.deleteIngresses(s.stackIndexes())
 			s.recordLostAnswers()
 			if s.deletionFault != "" {
@@ -238,10 +238,10 @@ func TestOtherControllerDeletesTaggedResourcesDuringAdoption(t *testing.T) {
 			}
 		}
 		if taken[handover.StateAdopting] == 0 || taken[handover.StateGivingBack] == 0 {
-			t.Errorf("nothing is taken along in the middle: %v", taken)
+			t.Errorf("no resources are deleted in the middle of an adoption or a return: %v", taken)
 		}
 		if taken[handover.StateAdopted]+taken[handover.StateReleased] > 0 {
-			t.Errorf("something is taken along that the Gateway has: %v", taken)
+			t.Errorf("resources of the Gateway are deleted: %v", taken)
 		}
 		t.Log(taken)
 	})

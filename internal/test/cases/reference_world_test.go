@@ -39,9 +39,9 @@ func (m moment) String() string {
 // direction returns the step without the suffix " again", so that both adoptions have the same direction.
 func (m moment) direction() string { return strings.TrimSuffix(m.step, " again") }
 
-// recorder records a moment after each mutating call to AWS and each write to Kubernetes. A process that is killed there
+// momentRecorder records a moment after each mutating call to AWS and each write to Kubernetes. A process that is killed there
 // leaves the same state.
-type recorder struct {
+type momentRecorder struct {
 	kube.API
 	a           *adoption
 	isRecording bool
@@ -49,7 +49,7 @@ type recorder struct {
 	changeCount int
 }
 
-func (rec *recorder) recordMoment(change string) {
+func (rec *momentRecorder) recordMoment(change string) {
 	if rec.isRecording {
 		rec.changeCount++
 		rec.moments = append(rec.moments, moment{harness.SnapshotOf(rec.a.r), rec.a.step, rec.changeCount, change})
@@ -57,13 +57,13 @@ func (rec *recorder) recordMoment(change string) {
 }
 
 // beginStep begins a step, and records the moment before its first change.
-func (rec *recorder) beginStep(step string) {
+func (rec *momentRecorder) beginStep(step string) {
 	rec.a.step, rec.changeCount, rec.isRecording = step, -1, true
 	rec.recordMoment("none")
 }
 
-func (rec *recorder) transport(next http.RoundTripper) http.RoundTripper {
-	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
+func (rec *momentRecorder) transport(next http.RoundTripper) http.RoundTripper {
+	return harness.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		before := rec.a.countChanges()
 		res, err := next.RoundTrip(req)
 		if rec.a.countChanges() > before {
@@ -82,7 +82,7 @@ func (a *adoption) countChanges() int {
 	return a.r.Emulator.Calls().CountMutating()
 }
 
-func (rec *recorder) recordWrite(verb string, obj cluster.Object, err error) error {
+func (rec *momentRecorder) recordWrite(verb string, obj cluster.Object, err error) error {
 	if err == nil {
 		kind, _ := cluster.KindOf(obj)
 		rec.recordMoment(fmt.Sprint(verb, " ", kind))
@@ -90,20 +90,20 @@ func (rec *recorder) recordWrite(verb string, obj cluster.Object, err error) err
 	return err
 }
 
-func (rec *recorder) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (rec *momentRecorder) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	return rec.recordWrite("Patch", obj, rec.API.Patch(ctx, obj, part, kind, data))
 }
 
-func (rec *recorder) Update(ctx context.Context, obj cluster.Object) error {
+func (rec *momentRecorder) Update(ctx context.Context, obj cluster.Object) error {
 	return rec.recordWrite("Update", obj, rec.API.Update(ctx, obj))
 }
 
-func (rec *recorder) Delete(ctx context.Context, obj cluster.Object) error {
+func (rec *momentRecorder) Delete(ctx context.Context, obj cluster.Object) error {
 	return rec.recordWrite("Delete", obj, rec.API.Delete(ctx, obj))
 }
 
 // Create records no moments for events.
-func (rec *recorder) Create(ctx context.Context, obj cluster.Object) error {
+func (rec *momentRecorder) Create(ctx context.Context, obj cluster.Object) error {
 	err := rec.API.Create(ctx, obj)
 	if _, is := cluster.KindOf(obj); is {
 		return rec.recordWrite("Create", obj, err)
@@ -111,8 +111,8 @@ func (rec *recorder) Create(ctx context.Context, obj cluster.Object) error {
 	return err
 }
 
-// otherController is the reference controller, started from the state of a moment.
-type otherController struct {
+// referenceControllerRun is the reference controller, started from the state of a moment.
+type referenceControllerRun struct {
 	*adoption
 	sourceAdoption *adoption // the adoption to which the moment belongs
 	controller     *reference.Controller
@@ -127,21 +127,21 @@ type otherController struct {
 }
 
 // restoreMoment restores the state of a moment, without a running controller.
-func (a *adoption) restoreMoment(m moment, desired *desiredStates) *otherController {
-	s := &otherController{sourceAdoption: a, frontends: map[model.Kind]engine.Frontend{}}
-	s.adoption = &adoption{t: a.t, groups: a.groups, arns: a.arns, step: m.String()}
+func (a *adoption) restoreMoment(m moment, desired *desiredStates) *referenceControllerRun {
+	s := &referenceControllerRun{sourceAdoption: a, frontends: map[model.Kind]engine.Frontend{}}
+	s.adoption = &adoption{t: a.t, ingressGroups: a.ingressGroups, arns: a.arns, step: m.String()}
 	s.r = NewHarness(a.t, harness.Options{InitialState: &m.Snapshot, Frontends: s.frontends})
-	s.controller = &reference.Controller{AWS: harness.AWSConfig(s.r.Emulator), Cluster: harness.ClusterName, VPC: s.r.World.VPC, Objects: s.r.Store,
+	s.controller = &reference.Controller{AWS: harness.AWSConfig(s.r.Emulator), Cluster: harness.ClusterName, VPC: s.r.Seeded.VPC, Objects: s.r.Store,
 		RunBindings: func() { s.r.Settle(controllerRunTime); s.recordLostAnswers() }}
 	s.controller.AWS.HTTPClient = answerCheckingClient{s.r.Emulator.Client(), s}
-	for _, g := range s.groups {
+	for _, g := range s.ingressGroups {
 		var members []cluster.Ref
 		for _, m := range g.Members {
 			members = append(members, cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name})
 		}
 		s.stacks = append(s.stacks, desired.referenceStack(g.ID, members))
 	}
-	for _, g := range s.groups {
+	for _, g := range s.ingressGroups {
 		id := gatewayStack(g.Gateway.Namespace, g.Gateway.Name)
 		s.stacks = append(s.stacks, desired.referenceStack(id, []cluster.Ref{{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name}}))
 	}
@@ -153,17 +153,17 @@ func gatewayStack(namespace, name string) model.StackID {
 }
 
 // handoverStates returns the states that `fulcrum migrate status` shows for the IngressGroups.
-func (s *otherController) handoverStates() (out []handover.State) {
-	for _, g := range s.groups {
+func (s *referenceControllerRun) handoverStates() (out []handover.State) {
+	for _, g := range s.ingressGroups {
 		by, from := s.r.Draft(gatewayStack(g.Gateway.Namespace, g.Gateway.Name)), s.r.Draft(g.ID)
 		out = append(out, handover.StateOf(handover.StateFacts{Gateway: by.TranslatedStack, Other: from.TranslatedStack, Have: by.Have, Findings: by.Findings}))
 	}
 	return out
 }
 
-// handOverToOtherController stops this controller, except for TargetGroupBindings, which it continues to reconcile for the
+// handOverToReferenceController stops this controller, except for TargetGroupBindings, which it continues to reconcile for the
 // reference controller.
-func (s *otherController) handOverToOtherController() {
+func (s *referenceControllerRun) handOverToReferenceController() {
 	for _, kind := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
 		s.frontends[kind] = nil
 	}
@@ -176,7 +176,7 @@ func (s *otherController) handOverToOtherController() {
 // answerCheckingClient compares the answers after each mutating call of the reference controller.
 type answerCheckingClient struct {
 	*http.Client
-	s *otherController
+	s *referenceControllerRun
 }
 
 func (c answerCheckingClient) Do(req *http.Request) (*http.Response, error) {
@@ -189,7 +189,7 @@ func (c answerCheckingClient) Do(req *http.Request) (*http.Response, error) {
 }
 
 // recordLostAnswers compares the current answers with the first and the last ones, and records the first differences.
-func (s *otherController) recordLostAnswers() {
+func (s *referenceControllerRun) recordLostAnswers() {
 	if s.firstAnswers == nil {
 		return
 	}
@@ -203,7 +203,7 @@ func (s *otherController) recordLostAnswers() {
 	s.lastAnswers = now
 }
 
-func (s *otherController) answerDifference(before, after map[string]map[string]string) string {
+func (s *referenceControllerRun) answerDifference(before, after map[string]map[string]string) string {
 	if reflect.DeepEqual(before, after) {
 		return ""
 	}
@@ -211,7 +211,7 @@ func (s *otherController) answerDifference(before, after map[string]map[string]s
 }
 
 // servedAnswers returns the current answers of the load balancers, and the sources that may reach the load balancers.
-func (s *otherController) servedAnswers() map[string]map[string]string {
+func (s *referenceControllerRun) servedAnswers() map[string]map[string]string {
 	out := s.currentAnswers()
 	all := s.r.Emulator.Store()
 	all.Lock()
@@ -237,7 +237,7 @@ func (s *otherController) servedAnswers() map[string]map[string]string {
 
 // reconcile lets the reference controller reconcile a stack. Before the change with number at, counted from 1, it reconciles
 // all other stacks. 0 means never.
-func (s *otherController) reconcile(stack reference.Stack, at int) reference.Outcome {
+func (s *referenceControllerRun) reconcile(stack reference.Stack, at int) reference.Outcome {
 	n, outer := 0, s.controller.BeforeChange
 	defer func() { s.controller.BeforeChange = outer }()
 	s.controller.BeforeChange = func(c reference.Change) {
@@ -258,7 +258,7 @@ func (s *otherController) reconcile(stack reference.Stack, at int) reference.Out
 
 // reconcileAllStacks lets the reference controller reconcile all stacks three times in an order, and returns the last
 // outcome of each. at is for the first stack; see reconcile.
-func (s *otherController) reconcileAllStacks(order []int, at int) map[model.StackID]reference.Outcome {
+func (s *referenceControllerRun) reconcileAllStacks(order []int, at int) map[model.StackID]reference.Outcome {
 	out := map[model.StackID]reference.Outcome{}
 	for range 3 {
 		for _, i := range order {
@@ -271,7 +271,7 @@ func (s *otherController) reconcileAllStacks(order []int, at int) map[model.Stac
 }
 
 // stackIndexes returns the indexes of the stacks in order.
-func (s *otherController) stackIndexes() (out []int) {
+func (s *referenceControllerRun) stackIndexes() (out []int) {
 	for i := range s.stacks {
 		out = append(out, i)
 	}
@@ -298,7 +298,7 @@ func (d *desiredStates) referenceStack(id model.StackID, of []cluster.Ref) refer
 }
 
 func (d *desiredStates) desiredDocument(id model.StackID, live []cluster.Ref) []byte {
-	from := harness.Snapshot{AWS: d.emptyAWS, World: d.snapshot.World}
+	from := harness.Snapshot{AWS: d.emptyAWS, Seeded: d.snapshot.Seeded}
 	for _, obj := range d.snapshot.Objects {
 		ref := cluster.RefOf(obj)
 		if slices.Contains([]cluster.Kind{cluster.KindIngress, cluster.KindGateway}, ref.Kind) && !slices.Contains(live, ref) || ref.Kind == cluster.KindBinding {
@@ -316,7 +316,7 @@ func (d *desiredStates) desiredDocument(id model.StackID, live []cluster.Ref) []
 	r := NewHarness(d.t, harness.Options{InitialState: &from})
 	doc := r.Plan(id)
 	if doc == nil {
-		d.t.Fatalf("it is not known what %s becomes", id)
+		d.t.Fatalf("%s has no desired state", id)
 	}
 	return []byte(doc.JSON())
 }

@@ -1,4 +1,4 @@
-// Package enginetest runs frontends with a Kubernetes store in memory and a fake AWS, for golden tests.
+// Package enginetest runs frontends with a Kubernetes store in memory and a fake FakeAWS, for golden tests.
 package enginetest
 
 import (
@@ -20,17 +20,17 @@ const (
 	testAccount = "123456789012"
 )
 
-// AWS is a fake AWS that has no load balancers at the start. Subnets, security groups, target groups, web ACLs and trust
+// FakeAWS is a fake FakeAWS that has no load balancers at the start. Subnets, security groups, target groups, web ACLs and trust
 // stores exist with every name. ACM has certificates for example.com, app.test and one.test. All targets are healthy and all
 // calls succeed.
-type AWS struct {
+type FakeAWS struct {
 	t                    testing.TB
 	stacks               map[model.StackID]observed.Stack
 	backendSecurityGroup *observed.SecurityGroup // shared by all stacks
 }
 
-func newAWS(t testing.TB) *AWS {
-	return &AWS{t: t, stacks: map[model.StackID]observed.Stack{}}
+func newAWS(t testing.TB) *FakeAWS {
+	return &FakeAWS{t: t, stacks: map[model.StackID]observed.Stack{}}
 }
 
 func arn(service, resource string) string {
@@ -38,7 +38,7 @@ func arn(service, resource string) string {
 }
 
 // Observe implements engine.Cloud.
-func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
+func (a *FakeAWS) Observe(_ context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	have := a.stacks[id]
 	f := &have.Facts
 	*f = observed.Facts{
@@ -57,7 +57,7 @@ func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Que
 	return have, nil
 }
 
-func (a *AWS) answerQuestion(have *observed.Stack, q model.Question) {
+func (a *FakeAWS) answerQuestion(have *observed.Stack, q model.Question) {
 	f := &have.Facts
 	switch q := q.(type) {
 	case model.AskAdopted, model.AskBackendSecurityGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
@@ -155,7 +155,7 @@ func subnetsOf(q model.AskSubnets) []observed.Subnet {
 }
 
 // Apply implements engine.Cloud.
-func (a *AWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
+func (a *FakeAWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	have := plantest.Simulate(a.stacks[id], known, []plan.Step{s})
 	a.stacks[id], a.backendSecurityGroup = have, have.Facts.BackendSecurityGroup
 	out := plan.StepResult{ID: s.Address.String()}
@@ -166,4 +166,4 @@ func (a *AWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan
 }
 
 // Class implements engine.Cloud.
-func (a *AWS) Class(error) failure.Class { return failure.Unknown }
+func (a *FakeAWS) Class(error) failure.Class { return failure.Unknown }

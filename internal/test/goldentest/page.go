@@ -7,16 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Page fails the test if the file at path does not contain want, the generated text. With -update it writes want to
+// CompareFile fails the test if the file at path does not contain want, the generated text. With -update it writes want to
 // path.
-func Page(t *testing.T, path, want string) {
+func CompareFile(t *testing.T, path, want string) {
 	t.Helper()
 	compareFile(t, os.ReadFile, path, want)
 }
 
-// EmbeddedPage fails the test if embedded, the content of a file that the package of the test embeds (see Run), is not
+// CompareEmbeddedFile fails the test if embedded, the content of a file that the package of the test embeds (see Run), is not
 // want, the generated text. With -update it writes want to path.
-func EmbeddedPage(t *testing.T, embedded, path, want string) {
+func CompareEmbeddedFile(t *testing.T, embedded, path, want string) {
 	t.Helper()
 	compareFile(t, func(string) ([]byte, error) { return []byte(embedded), nil }, path, want)
 }
@@ -34,6 +34,6 @@ func compareFile(t *testing.T, read func(string) ([]byte, error), path, want str
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(have), want); d != "" {
-		t.Errorf("%s is out of date; run make generate, or this test with -update (-file +program):\n%s", path, d)
+		t.Errorf("%s is out of date; run make generate, or this test with -update (-file +generated):\n%s", path, d)
 	}
 }

@@ -28,7 +28,7 @@ func hostileAccelerators(r *Harness) []string {
 		accelerator("evil", "wide", listenerTo(strings.Join(wide, ", "))),
 		accelerator("evil", "many", "listeners: ["+strings.Join(many, ", ")+"]"),
 		accelerator("evil", "texts", `name: "x", tags: {"a\nNormal SuccessfullyReconciled": "\u202e"}, listeners: [{protocol: "TCP\nReady", portRanges: [{fromPort: 1, toPort: 1}]}]`),
-		accelerator("evil", "victims", fmt.Sprintf(`name: %q, %s`, liveAccelerators(r)[0].Name, listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}, {type: Ingress, namespace: shop, name: web}`, albARN(r))))),
+		accelerator("evil", "victims", fmt.Sprintf(`name: %q, %s`, acceleratorsInAWS(r)[0].Name, listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}, {type: Ingress, namespace: shop, name: web}`, albARN(r))))),
 	}
 	for i := range 8 {
 		out = append(out, accelerator("evil", fmt.Sprint("refused-", i), listenerTo(fmt.Sprintf("{type: EndpointID, endpointID: i-0000%d}, {type: EndpointID, endpointID: eipalloc-%d}", i, i))))
@@ -52,12 +52,12 @@ func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 			}
 			return out
 		}
-		before, arn, alb := own(), liveAccelerators(r)[0].ARN, albARN(r)
+		before, arn, alb := own(), acceleratorsInAWS(r)[0].ARN, albARN(r)
 		attack := hostileAccelerators(r)
 		r.Apply(attack...)
 		r.Settle(30 * time.Minute)
 		mine := 0
-		for _, a := range liveAccelerators(r) {
+		for _, a := range acceleratorsInAWS(r) {
 			if a.Tags["aga.k8s.aws/stack"] == "shop/edge" {
 				mine++
 				if a.ARN != arn || len(a.Listeners) != 1 || len(a.Listeners[0].Groups[0].Endpoints) != 1 {
@@ -94,9 +94,9 @@ func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 			t.Errorf("the victim's edit took %s", took)
 		}
 		r.Settle(30 * time.Minute)
-		calls := len(mutations(r))
+		calls := len(acceleratorMutations(r))
 		r.Settle(time.Hour)
-		if n := len(mutations(r)) - calls; n > 20*len(attack) {
+		if n := len(acceleratorMutations(r)) - calls; n > 20*len(attack) {
 			t.Errorf("%d calls in an hour", n)
 		}
 		for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
@@ -105,7 +105,7 @@ func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 			}
 		}
 		r.Settle(2 * time.Hour)
-		if n := len(liveAccelerators(r)); n != 1 {
+		if n := len(acceleratorsInAWS(r)); n != 1 {
 			t.Errorf("%d accelerators are left", n)
 		}
 		r.Apply(edgeAccelerator(webListener))
@@ -128,7 +128,7 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 			t.Errorf("orphans beside their object: %v", got)
 		}
 		// A second accelerator with the same tags is not adopted and not deleted.
-		other := createAccelerator(r, "other", liveAccelerators(r)[0].Tags)
+		other := createAccelerator(r, "other", acceleratorsInAWS(r)[0].Tags)
 		r.Start()
 		r.Settle(10 * time.Minute)
 		if got := r.Orphans(); len(got) != 1 || len(got[0].Resources) != 1 || got[0].Resources[0] != other {
@@ -148,18 +148,18 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 		}
 		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge") // before the controller adds the finalizer again
 		r.Settle(time.Hour)
-		if n := len(liveAccelerators(r)); n != 1 || !liveAccelerators(r)[0].Enabled || len(liveAccelerators(r)[0].Listeners) != 1 {
-			t.Errorf("%d accelerators, want the one that was there: %v", n, acceleratorState(r))
+		if n := len(acceleratorsInAWS(r)); n != 1 || !acceleratorsInAWS(r)[0].Enabled || len(acceleratorsInAWS(r)[0].Listeners) != 1 {
+			t.Errorf("%d accelerators, want only the accelerator that existed before: %v", n, acceleratorState(r))
 		}
 		got := r.Orphans()
 		if len(got) != 1 || got[0].ID.String() != "shop/edge" || len(got[0].Resources) != 1 {
 			t.Errorf("orphans %v", got)
 		}
 		// The object is created again, as if it were restored from a backup, and gets its accelerator back.
-		arn := liveAccelerators(r)[0].ARN
+		arn := acceleratorsInAWS(r)[0].ARN
 		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
-		if ga := acceleratorObject(r, "shop", "edge"); ga.Status.AcceleratorARN != arn || len(liveAccelerators(r)) != 1 {
+		if ga := acceleratorObject(r, "shop", "edge"); ga.Status.AcceleratorARN != arn || len(acceleratorsInAWS(r)) != 1 {
 			t.Errorf("the status shows %s, want %s", ga.Status.AcceleratorARN, arn)
 		}
 	})

@@ -15,17 +15,17 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// stacksOfAccelerators returns the stack tag of each accelerator, which is "namespace/name" of its object.
-func stacksOfAccelerators(r *Harness) (out []string) {
-	for _, a := range liveAccelerators(r) {
+// acceleratorStackTags returns the stack tag of each accelerator, which is "namespace/name" of its object.
+func acceleratorStackTags(r *Harness) (out []string) {
+	for _, a := range acceleratorsInAWS(r) {
 		out = append(out, a.Tags["aga.k8s.aws/stack"])
 	}
 	return out
 }
 
-// TestLimitOfAcceleratorsPerNamespace checks that, with a limit per namespace, the oldest objects get accelerators,
+// TestAcceleratorsPerNamespaceAreLimited checks that, with a limit per namespace, the oldest objects get accelerators,
 // and that lowering the limit deletes no existing accelerator.
-func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
+func TestAcceleratorsPerNamespaceAreLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		most := 1
@@ -37,7 +37,7 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 		expect := func(want ...string) {
 			t.Helper()
 			got := map[string]bool{}
-			for _, s := range stacksOfAccelerators(r) {
+			for _, s := range acceleratorStackTags(r) {
 				got[s] = true
 			}
 			all := map[string]bool{}
@@ -69,7 +69,7 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		expect("shop/later", "shop/edge", "edge/front")
 		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=7") {
-			t.Errorf("an accelerator that is live is not served: %s", state)
+			t.Errorf("the edit of an existing accelerator above the limit is not applied: %s", state)
 		}
 		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "later")
 		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
@@ -99,7 +99,7 @@ func TestEndpointIDsMustMatchAllowedPatterns(t *testing.T) {
 				r.Apply(edgeAccelerator(strings.Replace(webListener, "[{type: Ingress, name: web}]", fmt.Sprintf("[{type: Ingress, name: web}, {type: EndpointID, endpointID: %q}]", node), 1)))
 				r.Settle(10 * time.Minute)
 				found := false
-				for _, a := range liveAccelerators(r) {
+				for _, a := range acceleratorsInAWS(r) {
 					for _, l := range a.Listeners {
 						for _, g := range l.Groups {
 							found = found || g.Endpoint(node) != nil
@@ -143,7 +143,7 @@ func TestBYOIPAddressesOnlyInAllowedNamespaces(t *testing.T) {
 				r.Settle(10 * time.Minute)
 				// No address range of the account contains the address, so AWS refuses to create an accelerator that
 				// requests it.
-				if made := len(liveAccelerators(r)) == 1; made == c.asked {
+				if made := len(acceleratorsInAWS(r)) == 1; made == c.asked {
 					t.Errorf("an accelerator is made without the address: %t, events %v", made, eventsOf(r, "shop", "edge"))
 				}
 			})
@@ -181,23 +181,23 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 				r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.IsolatedTenancy = c.isolated }})
 				r.Apply(edgeNamespace, edgeService, member("shop"), member("edge"))
 				r.Settle(10 * time.Minute)
-				arn := lbsByStack(r)["shared"]
+				arn := loadBalancerARNsByStack(r)["shared"]
 				if arn == "" {
 					t.Fatal("there is no load balancer of the IngressGroup")
 				}
 				r.Apply(accelerator("edge", "front", listenerTo(`{type: Ingress, name: web}`)), accelerator("edge", "id", listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}`, arn))))
 				r.Settle(10 * time.Minute)
-				if got := len(endpointsOf(r)); got != c.want {
+				if got := len(acceleratorEndpoints(r)); got != c.want {
 					t.Errorf("%d endpoints, want %d, events %v %v", got, c.want, eventsOf(r, "edge", "front"), eventsOf(r, "edge", "id"))
 				}
 				r.Apply(grantTo("networking.k8s.io", "Ingress"))
 				r.Settle(10 * time.Minute)
-				if got := len(endpointsOf(r)); got != 2 {
+				if got := len(acceleratorEndpoints(r)); got != 2 {
 					t.Errorf("%d endpoints with the consent of all, events %v", got, eventsOf(r, "edge", "front"))
 				}
 				r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
 				r.Settle(time.Second)
-				if got := len(endpointsOf(r)); got != c.want {
+				if got := len(acceleratorEndpoints(r)); got != c.want {
 					t.Errorf("%d endpoints after a consent was withdrawn, want %d", got, c.want)
 				}
 			})
@@ -205,8 +205,8 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 	}
 }
 
-// lbsByStack returns the ARNs of load balancers by the value of their Ingress stack tag.
-func lbsByStack(r *Harness) map[string]string {
+// loadBalancerARNsByStack returns the ARNs of load balancers by the value of their Ingress stack tag.
+func loadBalancerARNsByStack(r *Harness) map[string]string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()

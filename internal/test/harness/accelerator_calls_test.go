@@ -84,11 +84,11 @@ func TestAcceleratorCalls(t *testing.T) {
 			r.Apply(acceleratorWithThreeEndpoints(fmt.Sprint("a", i), 128))
 		}
 		r.Settle(30 * time.Minute)
-		if n := len(liveAccelerators(r)); n != 20 {
+		if n := len(acceleratorsInAWS(r)); n != 20 {
 			t.Fatalf("%d accelerators", n)
 		}
 		r.Emulator.Calls().Reset()
-		r.process.listAll()
+		r.process.enqueueExistingObjects()
 		r.Settle(0)
 		total, _, text = calls()
 		t.Logf("BENCH a pass over 20 accelerators without change: %d calls, goal 0 (%s)", total, text)

@@ -65,7 +65,7 @@ func TestAcceleratorDriftIsRepaired(t *testing.T) {
 				r.Apply(edgeAccelerator(webListener))
 				r.Settle(10 * time.Minute)
 				want := acceleratorState(r)
-				a := liveAccelerators(r)[0]
+				a := acceleratorsInAWS(r)[0]
 				if err := change(r, acceleratorClient(r), a.ARN, a.Listeners[0].ARN, a.Listeners[0].Groups[0].ARN); err != nil {
 					t.Fatal(err)
 				}
@@ -99,15 +99,15 @@ func TestDeletedAcceleratorIsRecreated(t *testing.T) {
 				}
 				r.Apply(doc)
 				r.Settle(10 * time.Minute)
-				w, arn, old := r.Emulator.Store(), liveAccelerators(r)[0].ARN, acceleratorObject(r, "shop", "edge").Status.IPSets[0].IPAddresses
+				w, arn, old := r.Emulator.Store(), acceleratorsInAWS(r)[0].ARN, acceleratorObject(r, "shop", "edge").Status.IPSets[0].IPAddresses
 				w.Lock()
 				delete(w.AcceleratorState(Account).Accelerators, arn)
 				w.Unlock()
 				r.Settle(30 * time.Minute)
-				all := liveAccelerators(r)
+				all := acceleratorsInAWS(r)
 				if protected {
 					if len(all) > 0 {
-						t.Error("it is made again although it is protected")
+						t.Error("the accelerator is recreated although it is protected")
 					}
 					return
 				}
@@ -139,7 +139,7 @@ func TestRestartMakesNoCallsForUnchangedAccelerator(t *testing.T) {
 			}
 		}
 		r.Settle(2 * time.Hour)
-		if calls := mutations(r); len(calls) > 0 {
+		if calls := acceleratorMutations(r); len(calls) > 0 {
 			t.Errorf("calls that change something: %v", calls)
 		}
 	})
@@ -201,9 +201,9 @@ func TestRejectedEndpointHoldsOnlyItself(t *testing.T) {
 		if ga := acceleratorObject(r, "shop", "edge"); readyCondition(ga) != "False DeploymentFailed" {
 			t.Errorf("Ready is %s", readyCondition(ga))
 		}
-		before := len(mutations(r))
+		before := len(acceleratorMutations(r))
 		r.Settle(time.Hour)
-		if n := len(mutations(r)) - before; n > 20 {
+		if n := len(acceleratorMutations(r)) - before; n > 20 {
 			t.Errorf("the refused endpoint costs %d calls in an hour", n)
 		}
 		r.Apply(edgeAccelerator(webListener))
@@ -235,7 +235,7 @@ func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
 						out.hadTwoEndpoints = out.hadTwoEndpoints || len(g.Endpoints) == 2
 						for _, e := range g.Endpoints {
 							if p.ELB.LoadBalancers[e.ID] == nil {
-								t.Errorf("an endpoint is gone after %s", c.Operation)
+								t.Errorf("an endpoint is a deleted load balancer after %s", c.Operation)
 							}
 						}
 						if len(g.Endpoints) == 0 && !empty {
@@ -270,14 +270,14 @@ func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 				r.Settle(20 * time.Minute)
 				r.Apply(edgeAccelerator(strings.Replace(webListener, "{type: Ingress, name: web}", c.endpoint, 1)))
 				r.Settle(20 * time.Minute)
-				before := endpointsOf(r)
+				before := acceleratorEndpoints(r)
 				watch := watchEndpoints(t, r, false)
 				r.Apply(c.after)
 				r.Settle(3 * time.Hour)
 				if !watch.hadTwoEndpoints {
 					t.Error("the accelerator never leads to both load balancers")
 				}
-				if after := endpointsOf(r); len(before) != 1 || len(after) != 1 || before[0] == after[0] {
+				if after := acceleratorEndpoints(r); len(before) != 1 || len(after) != 1 || before[0] == after[0] {
 					t.Errorf("endpoints %v before, %v after", before, after)
 				}
 				for _, e := range eventsOf(r, "shop", "edge") {
@@ -310,11 +310,11 @@ func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("the Ingress was being deleted for %s", took)
 		}
-		if got := endpointsOf(r); len(got) > 0 {
+		if got := acceleratorEndpoints(r); len(got) > 0 {
 			t.Errorf("endpoints %v", got)
 		}
-		if ga := acceleratorObject(r, "shop", "edge"); len(liveAccelerators(r)) != 1 || ga.Status.AcceleratorARN == "" {
-			t.Error("the accelerator went with it")
+		if ga := acceleratorObject(r, "shop", "edge"); len(acceleratorsInAWS(r)) != 1 || ga.Status.AcceleratorARN == "" {
+			t.Error("the accelerator was deleted with the Ingress")
 		}
 	})
 }

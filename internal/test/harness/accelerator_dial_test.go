@@ -23,7 +23,7 @@ func TestTrafficDialFollowsReadyPods(t *testing.T) {
 		const follows = ", fulcrum.dev/traffic-dial: ready-targets"
 		c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge")+follows, webListener))
 		c.settle(10 * time.Minute)
-		arn := liveAccelerators(c.owner)[0].ARN
+		arn := acceleratorsInAWS(c.owner)[0].ARN
 		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn)+follows, webListener))
 		c.settle(10 * time.Minute)
 		c.expectEndpointGroups(t, "all pods are ready", guestEndpointGroup, ownerEndpointGroup)
@@ -43,11 +43,11 @@ func TestTrafficDialFollowsReadyPods(t *testing.T) {
 		c.settle(15 * time.Minute)
 		c.expectEndpointGroups(t, "the guest is ready again, and the owner lacks a pod", guestEndpointGroup, "80 us-west-2 dial=70 us-west-2=128")
 		if n := updates(); n != 8 {
-			t.Errorf("%d changes, of which 3 are those of the guest back to 100, and 2 those of the owner", n)
+			t.Errorf("%d changes, want 8: 3 of the guest to 40, 3 of the guest to 100, and 2 of the owner to 70", n)
 		}
 		c.owner.Emulator.Calls().Reset()
 		c.settle(time.Hour)
-		if got := mutations(c.owner); len(got) > 0 {
+		if got := acceleratorMutations(c.owner); len(got) > 0 {
 			t.Errorf("without a change of pods: %v", got)
 		}
 
@@ -83,7 +83,7 @@ func TestTrafficDialIs100InOneOfTwoClusters(t *testing.T) {
 		const follows = ", fulcrum.dev/traffic-dial: 'ready-targets,step=30'"
 		c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge")+follows, webListener))
 		c.settle(10 * time.Minute)
-		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(liveAccelerators(c.owner)[0].ARN)+follows, webListener))
+		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(acceleratorsInAWS(c.owner)[0].ARN)+follows, webListener))
 		c.settle(10 * time.Minute)
 		lowered := map[string]bool{}
 		for round := range 12 {

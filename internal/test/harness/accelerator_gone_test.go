@@ -60,15 +60,15 @@ func TestConsentCanBeWithdrawnFromOrphanedAccelerator(t *testing.T) {
 				}
 				r.Settle(time.Minute)
 				leave(r)
-				if got := endpointsOf(r); len(got) != 1 {
+				if got := acceleratorEndpoints(r); len(got) != 1 {
 					t.Fatalf("%d endpoints with consent", len(got))
 				}
 				r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
 				r.Settle(time.Second)
-				if got := endpointsOf(r); len(got) > 0 {
+				if got := acceleratorEndpoints(r); len(got) > 0 {
 					t.Errorf("an endpoint after consent was withdrawn: %v", got)
 				}
-				if n := len(liveAccelerators(r)); n != 1 || !liveAccelerators(r)[0].Enabled || len(liveAccelerators(r)[0].Listeners) != 1 {
+				if n := len(acceleratorsInAWS(r)); n != 1 || !acceleratorsInAWS(r)[0].Enabled || len(acceleratorsInAWS(r)[0].Listeners) != 1 {
 					t.Errorf("%d accelerators: %v", n, acceleratorState(r))
 				}
 			})
@@ -92,7 +92,7 @@ func TestAcceleratorsStayWhenTheirCRDIsDeleted(t *testing.T) {
 		}
 		for range 2 {
 			r.Settle(time.Hour)
-			if calls := mutations(r); len(calls) > 0 {
+			if calls := acceleratorMutations(r); len(calls) > 0 {
 				t.Errorf("calls that change something: %v", calls)
 			}
 			if d := cmp.Diff(before, acceleratorState(r)); d != "" {
@@ -107,7 +107,7 @@ func TestAcceleratorsStayWhenTheirCRDIsDeleted(t *testing.T) {
 		r.Start()
 		r.Settle(30 * time.Minute)
 		if left := acceleratorState(r); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
+			t.Errorf("accelerators left after the deletion: %v", left)
 		}
 		if all := r.Store.All(cluster.KindGlobalAccelerator); len(all) > 0 {
 			t.Errorf("%d objects are still there", len(all))
@@ -140,7 +140,7 @@ func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 		r.Settle(time.Hour)
 		r.Apply(docs...)
 		r.Settle(time.Hour)
-		if calls := mutations(r); len(calls) > 0 {
+		if calls := acceleratorMutations(r); len(calls) > 0 {
 			t.Errorf("calls that change something: %v", calls)
 		}
 		if d := cmp.Diff(before, acceleratorState(r)); d != "" {
@@ -167,7 +167,7 @@ func TestListenersStayWhenTheCRDDropsTheField(t *testing.T) {
 		r.Settle(time.Hour)
 		r.Start()
 		r.Settle(time.Hour)
-		if calls := mutations(r); len(calls) > 0 {
+		if calls := acceleratorMutations(r); len(calls) > 0 {
 			t.Errorf("calls that change something: %v", calls)
 		}
 		if got := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(got, "has no field spec.listeners") {

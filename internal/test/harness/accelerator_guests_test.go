@@ -24,7 +24,7 @@ func newTwoClusters(t *testing.T) twoClusters {
 	cfg := AWSConfig(c.owner.Emulator)
 	cfg.Region = SecondRegion
 	for i, a := range podAddresses[:3] {
-		if err := Assign(t.Context(), cfg, c.guest.World.Instances[i], a); err != nil {
+		if err := AssignPodAddresses(t.Context(), cfg, c.guest.Seeded.Instances[i], a); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +63,7 @@ func (c twoClusters) createSharedAccelerator(t *testing.T) (arn string) {
 	t.Helper()
 	c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge"), webListener))
 	c.settle(10 * time.Minute)
-	arn = liveAccelerators(c.owner)[0].ARN
+	arn = acceleratorsInAWS(c.owner)[0].ARN
 	c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), webListener))
 	c.settle(10 * time.Minute)
 	return arn
@@ -71,7 +71,7 @@ func (c twoClusters) createSharedAccelerator(t *testing.T) (arn string) {
 
 // endpointGroups returns a sorted list with one line "port region dial overrides endpoints" for each endpoint group.
 func (c twoClusters) endpointGroups() (out []string) {
-	for _, a := range liveAccelerators(c.owner) {
+	for _, a := range acceleratorsInAWS(c.owner) {
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
 				text := fmt.Sprintf("%d %s dial=%v", l.Ranges[0].From, g.Region, g.Dial)
@@ -123,12 +123,12 @@ func TestTwoClustersShareAnAccelerator(t *testing.T) {
 		if got := readyCondition(ga); got != "True AcceleratorReady" || ga.Status.AcceleratorARN != "" {
 			t.Errorf("the guest shows %s and ARN %q", got, ga.Status.AcceleratorARN)
 		}
-		if a := liveAccelerators(c.owner)[0]; a.Tags["fulcrum.dev/guest/"+SecondRegion] != "rig/shop/edge" || a.Tags["elbv2.k8s.aws/cluster-region"] != Region {
+		if a := acceleratorsInAWS(c.owner)[0]; a.Tags["fulcrum.dev/guest/"+SecondRegion] != "rig/shop/edge" || a.Tags["elbv2.k8s.aws/cluster-region"] != Region {
 			t.Errorf("tags %v", a.Tags)
 		}
 		c.owner.Emulator.Calls().Reset()
 		c.settle(2 * time.Hour)
-		if got := mutations(c.owner); len(got) > 0 {
+		if got := acceleratorMutations(c.owner); len(got) > 0 {
 			t.Errorf("without an edit: %v", got)
 		}
 
@@ -147,9 +147,9 @@ func TestTwoClustersShareAnAccelerator(t *testing.T) {
 	})
 }
 
-// TestDeletionOfASharedAccelerator checks that deleting the guest's object removes only the guest's endpoint group,
+// TestSharedAcceleratorIsDeletedAfterItsGuest checks that deleting the guest's object removes only the guest's endpoint group,
 // and that the owner's object and the accelerator are deleted only after the guest's endpoint group is deleted.
-func TestDeletionOfASharedAccelerator(t *testing.T) {
+func TestSharedAcceleratorIsDeletedAfterItsGuest(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"guest first": "guest", "owner first": "owner"} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestDeletionOfASharedAccelerator(t *testing.T) {
 					deleteEdge(t, c.guest)
 				}
 				c.settle(20 * time.Minute)
-				if got := liveAccelerators(c.owner); len(got) > 0 {
+				if got := acceleratorsInAWS(c.owner); len(got) > 0 {
 					t.Errorf("the accelerator stays: %v", c.endpointGroups())
 				}
 				for _, r := range []*Harness{c.owner, c.guest} {
@@ -198,7 +198,7 @@ func TestEndpointGroupOfWithdrawnGuestIsDeleted(t *testing.T) {
 		c.owner.Apply(edgeAccelerator(webListener))
 		c.settle(30 * time.Minute) // the guest's next comparison with AWS finds that the tag was removed
 		c.expectEndpointGroups(t, "withdrawn", ownerEndpointGroup)
-		if tags := liveAccelerators(c.owner)[0].Tags; tags["fulcrum.dev/guest/"+SecondRegion] != "" {
+		if tags := acceleratorsInAWS(c.owner)[0].Tags; tags["fulcrum.dev/guest/"+SecondRegion] != "" {
 			t.Errorf("tags %v", tags)
 		}
 		if texts := strings.Join(eventsOf(c.guest, "shop", "edge"), "\n"); !strings.Contains(texts, "AcceleratorNotShared") {
@@ -236,7 +236,7 @@ func TestGuestNeedsConsentOfOwner(t *testing.T) {
 				}
 				c.settle(10 * time.Minute)
 				before := acceleratorState(c.owner)
-				for _, arn := range []string{liveAccelerators(c.owner)[0].ARN, "arn:aws:globalaccelerator::123456789012:accelerator/no-such", "x", strings.Repeat("a", 5000), liveAccelerators(c.owner)[0].ARN + "/listener/1"} {
+				for _, arn := range []string{acceleratorsInAWS(c.owner)[0].ARN, "arn:aws:globalaccelerator::123456789012:accelerator/no-such", "x", strings.Repeat("a", 5000), acceleratorsInAWS(c.owner)[0].ARN + "/listener/1"} {
 					c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), webListener))
 					c.settle(5 * time.Minute)
 					if got := acceleratorState(c.owner); !slices.Equal(got, before) {
@@ -306,7 +306,7 @@ func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
 		}
 		ours := guestsAnnotation(SecondRegion + "=rig/shop/edge")
 		lists(c.owner, ours, to(80, 9000), at(443))
-		shared := sharedAcceleratorAnnotation(liveAccelerators(c.owner)[0].ARN)
+		shared := sharedAcceleratorAnnotation(acceleratorsInAWS(c.owner)[0].ARN)
 		c.owner.Emulator.Calls().Reset()
 		lists(c.guest, shared, at(80), to(443, 9000))
 		c.expectEndpointGroups(t, "the owner has the port", "443 "+owner+" us-west-2=128", guestEndpointGroup, "80 "+owner+" 80->9000 us-west-2=128")
@@ -347,7 +347,7 @@ func TestGuestOfManuallyCreatedAccelerator(t *testing.T) {
 		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), webListener))
 		c.guest.Settle(10 * time.Minute)
 		c.expectEndpointGroups(t, "tagged by a person", guestEndpointGroup, ownerEndpointGroup)
-		if got := liveAccelerators(c.owner)[0].Tags; !maps.Equal(got, tags) {
+		if got := acceleratorsInAWS(c.owner)[0].Tags; !maps.Equal(got, tags) {
 			t.Errorf("tags %v", got)
 		}
 		deleteEdge(t, c.guest)

@@ -57,7 +57,7 @@ func acceleratorLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with
 	r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 	r.settleWithRestarts(time.Hour)
 	if left := acceleratorState(r); len(left) > 0 {
-		t.Fatalf("left behind: %v", left)
+		t.Fatalf("accelerators left after the deletion: %v", left)
 	}
 	if d := cmp.Diff(before, withoutAcceleratorSecurityGroup(r.State())); d != "" {
 		t.Fatalf("load balancers were changed (-before +after):\n%s", d)

@@ -55,7 +55,7 @@ func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 				r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), accelerator("edge", "front", listenerTo(endpoint(r))), edgeAccelerator(webListener))
 				r.Settle(10 * time.Minute)
 				before := acceleratorState(r)
-				if got := endpointsOf(r); len(got) != 2 {
+				if got := acceleratorEndpoints(r); len(got) != 2 {
 					t.Fatalf("endpoints %v", got)
 				}
 				only = "edge"
@@ -66,14 +66,14 @@ func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 				state := strings.Join(acceleratorState(r), "\n")
 				for _, line := range before {
 					if !strings.Contains(state, line) {
-						t.Errorf("%s is gone from\n%s", line, state)
+						t.Errorf("state line %q is missing from\n%s", line, state)
 					}
 				}
-				if got := endpointsOf(r); len(got) != 2 {
+				if got := acceleratorEndpoints(r); len(got) != 2 {
 					t.Errorf("endpoints %v", got)
 				}
-				if slices.Contains(mutations(r), "RemoveEndpoints") {
-					t.Errorf("calls %v", mutations(r))
+				if slices.Contains(acceleratorMutations(r), "RemoveEndpoints") {
+					t.Errorf("calls %v", acceleratorMutations(r))
 				}
 				if got := strings.Join(eventsOf(r, "edge", "second"), "\n"); !strings.Contains(got, "WarningEndpoints") {
 					t.Errorf("events: %s", got)
@@ -81,12 +81,12 @@ func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 				only = ""
 				r.Start()
 				r.Settle(10 * time.Minute)
-				if got := endpointsOf(r); len(got) != 3 {
+				if got := acceleratorEndpoints(r); len(got) != 3 {
 					t.Errorf("endpoints once all is read: %v", got)
 				}
 				r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
 				r.Settle(time.Second)
-				if got := endpointsOf(r); len(got) != 1 {
+				if got := acceleratorEndpoints(r); len(got) != 1 {
 					t.Errorf("endpoints after consent was withdrawn: %v", got)
 				}
 			})
@@ -94,10 +94,10 @@ func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 	}
 }
 
-// TestQuotaOfAccelerators checks that an accelerator above the quota is not created, that its object reports this,
+// TestAcceleratorAboveQuotaIsCreatedLater checks that an accelerator above the quota is not created, that its object reports this,
 // that the controller retries with a back-off, and that other accelerators are still changed. The missing accelerators
 // are created after the quota is raised.
-func TestQuotaOfAccelerators(t *testing.T) {
+func TestAcceleratorAboveQuotaIsCreatedLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})
@@ -115,7 +115,7 @@ func TestQuotaOfAccelerators(t *testing.T) {
 			r.Apply(accelerator("shop", fmt.Sprint("more", i), listenerTo("{type: Ingress, name: web}")))
 		}
 		r.Settle(time.Hour)
-		if n := len(liveAccelerators(r)); n != 1 {
+		if n := len(acceleratorsInAWS(r)); n != 1 {
 			t.Errorf("%d accelerators", n)
 		}
 		if n := r.Emulator.Calls().Count("CreateAccelerator"); n < 1 || n > 3*12 { // attempts are 5 seconds to 15 minutes apart
@@ -134,17 +134,17 @@ func TestQuotaOfAccelerators(t *testing.T) {
 		r.Apply(edgeAccelerator(strings.Replace(webListener, "name: web", "name: web, weight: 5", 1)))
 		r.Settle(10 * time.Second)
 		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=5") {
-			t.Errorf("an edit of another does not take effect in %s: %s", time.Since(begun), state)
+			t.Errorf("an edit of another accelerator does not take effect in %s: %s", time.Since(begun), state)
 		}
 		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "more1") // an object without an accelerator is deleted immediately
 		r.Settle(time.Minute)
 		if obj := acceleratorObject(r, "shop", "more1"); obj != nil {
-			t.Errorf("the object of an accelerator that was never made is still there: %v", obj.Finalizers)
+			t.Errorf("the object without an accelerator is not deleted, finalizers %v", obj.Finalizers)
 		}
 		quota(20)
 		r.Settle(20 * time.Minute)
-		if n := len(liveAccelerators(r)); n != 3 {
-			t.Errorf("%d accelerators once there is room", n)
+		if n := len(acceleratorsInAWS(r)); n != 3 {
+			t.Errorf("%d accelerators after the quota is raised, want 3", n)
 		}
 		for _, name := range []string{"more0", "more2"} {
 			if got := readyCondition(acceleratorObject(r, "shop", name)); got != "True AcceleratorReady" {

@@ -33,14 +33,14 @@ func TestFrequentEditsOfAcceleratorCostFewCalls(t *testing.T) {
 			r.Settle(0)
 			if i == 30 {
 				if ga := acceleratorObject(r, "edge", "front"); readyCondition(ga) != "Unknown AcceleratorProvisioning" {
-					t.Errorf("an edit that waits: %s", readyCondition(ga))
+					t.Errorf("Ready while an edit waits: %s", readyCondition(ga))
 				}
 				r.Apply(edgeAccelerator(webListener))
 			}
 			if i == 45 && !slices.ContainsFunc(acceleratorState(r), func(l string) bool {
 				return strings.HasPrefix(l, "k8s_shop_edge_") && strings.Contains(l, " endpoint ")
 			}) {
-				t.Errorf("another accelerator is not served beside it: %v", acceleratorState(r))
+				t.Errorf("another accelerator gets no endpoint during the edits: %v", acceleratorState(r))
 			}
 		}
 		calls, changes := 0, 0
@@ -59,7 +59,7 @@ func TestFrequentEditsOfAcceleratorCostFewCalls(t *testing.T) {
 			t.Errorf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
 		}
 		if !slices.ContainsFunc(eventsOf(r, "edge", "front"), func(e string) bool { return strings.Contains(e, "ChangedTooOften") }) {
-			t.Errorf("nothing says so: %v", eventsOf(r, "edge", "front"))
+			t.Errorf("no event has the reason ChangedTooOften: %v", eventsOf(r, "edge", "front"))
 		}
 		r.Apply(weightedAccelerator(77))
 		r.Settle(time.Second)
@@ -73,7 +73,7 @@ func TestFrequentEditsOfAcceleratorCostFewCalls(t *testing.T) {
 		r.Apply(grantTo("networking.k8s.io", "Ingress"))
 		r.Settle(5 * time.Minute)
 		if !slices.ContainsFunc(acceleratorState(r), func(l string) bool { return strings.Contains(l, "weight=77") }) {
-			t.Errorf("the last edit is not carried out: %v", acceleratorState(r))
+			t.Errorf("the last edit is not applied: %v", acceleratorState(r))
 		}
 		if ga := acceleratorObject(r, "edge", "front"); readyCondition(ga) != "True AcceleratorReady" {
 			t.Errorf("after the last edit: %s", readyCondition(ga))

@@ -16,7 +16,7 @@ import (
 // shipped policies for load balancers and the given policies.
 func runLifecycleWithPolicies(t *testing.T, policies ...[]byte) *Harness {
 	t.Helper()
-	shipped, err := iam.PolicyOf("aws")
+	shipped, err := iam.PolicyForPartition("aws")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ import (
 func makeAcceleratorCalls(t *testing.T, r *Harness) (denied []string) {
 	t.Helper()
 	ctx, cfg := t.Context(), AWSConfig(r.Emulator)
-	balancer, err := elb.NewFromConfig(cfg).CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{Name: aws.String("web"), Type: elbtypes.LoadBalancerTypeEnumNetwork, Subnets: r.World.Public[:2], SecurityGroups: []string{r.World.ExtraSG}})
+	balancer, err := elb.NewFromConfig(cfg).CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{Name: aws.String("web"), Type: elbtypes.LoadBalancerTypeEnumNetwork, Subnets: r.Seeded.Public[:2], SecurityGroups: []string{r.Seeded.ExtraSG}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +131,9 @@ func callWithFallback[T any](note func(error) bool, make func(*ga.Client) (T, er
 	return out
 }
 
-// withAcceleratorPolicy creates, changes and deletes an accelerator with an IAM policy. It returns the error messages
+// runAcceleratorCallsWithPolicy creates, changes and deletes an accelerator with an IAM policy. It returns the error messages
 // of denied calls and the number of uses of each permission.
-func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used map[authz.UsedPermission]int) {
+func runAcceleratorCallsWithPolicy(t *testing.T, policy []byte) (denied []string, used map[authz.UsedPermission]int) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Policies: [][]byte{rights.Policy("aws"), policy}})
 		denied, used = makeAcceleratorCalls(t, r), r.Emulator.Permissions()
@@ -145,7 +145,7 @@ func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used m
 // each permission in it is used.
 func TestAcceleratorPolicyIsMinimal(t *testing.T) {
 	t.Parallel()
-	denied, used := withAcceleratorPolicy(t, rights.AcceleratorPolicy("", ""))
+	denied, used := runAcceleratorCallsWithPolicy(t, rights.AcceleratorPolicy("", ""))
 	for _, d := range denied {
 		t.Error(d)
 	}
@@ -165,7 +165,7 @@ func TestWithoutPermissionOfAccelerators(t *testing.T) {
 	for _, s := range rights.AcceleratorStatements {
 		for _, a := range s.Actions {
 			t.Run(s.Sid+"/"+a.Name, func(t *testing.T) {
-				denied, _ := withAcceleratorPolicy(t, rights.AcceleratorPolicy(s.Sid, a.Name))
+				denied, _ := runAcceleratorCallsWithPolicy(t, rights.AcceleratorPolicy(s.Sid, a.Name))
 				if !slices.ContainsFunc(denied, func(d string) bool { return strings.Contains(d, a.Name) }) {
 					t.Errorf("denied are %q", denied)
 				}

@@ -40,8 +40,8 @@ func listenerTo(endpoints string) string {
 	return `listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [` + endpoints + `]}]}]`
 }
 
-// endpointsOf returns the endpoints of all accelerators. A load balancer is named instead of its ARN.
-func endpointsOf(r *Harness) (out []string) {
+// acceleratorEndpoints returns the endpoints of all accelerators. A load balancer is named instead of its ARN.
+func acceleratorEndpoints(r *Harness) (out []string) {
 	for _, l := range acceleratorState(r) {
 		if _, e, ok := strings.Cut(l, " endpoint "); ok {
 			out = append(out, strings.Fields(strings.SplitN(e, "] ", 2)[1])[1])
@@ -70,7 +70,7 @@ func albARN(r *Harness) string {
 			return arn
 		}
 	}
-	r.T.Fatal("there is no load balancer")
+	r.T.Fatal("Ingress shop/web has no load balancer")
 	return ""
 }
 
@@ -88,7 +88,7 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 				r := newAcceleratorHarness(t, Options{})
 				r.Apply(edgeNamespace, accelerator("edge", "front", listenerTo(endpoint(r))))
 				r.Settle(10 * time.Minute)
-				if got := endpointsOf(r); len(got) > 0 {
+				if got := acceleratorEndpoints(r); len(got) > 0 {
 					t.Errorf("an endpoint without consent: %v", got)
 				}
 				texts := strings.Join(eventsOf(r, "edge", "front"), "\n")
@@ -98,13 +98,13 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 				for _, wrong := range []string{grantTo("", "Service"), grantTo("gateway.networking.k8s.io", "Gateway")} {
 					r.Apply(wrong)
 					r.Settle(time.Minute)
-					if got := endpointsOf(r); len(got) > 0 {
-						t.Errorf("an endpoint with the consent of something else: %v", got)
+					if got := acceleratorEndpoints(r); len(got) > 0 {
+						t.Errorf("an endpoint with a ReferenceGrant for another kind: %v", got)
 					}
 				}
 				r.Apply(grantTo("networking.k8s.io", "Ingress"))
 				r.Settle(5 * time.Minute)
-				if got := endpointsOf(r); len(got) != 1 {
+				if got := acceleratorEndpoints(r); len(got) != 1 {
 					t.Fatalf("%d endpoints with consent", len(got))
 				}
 				if got := readyCondition(acceleratorObject(r, "edge", "front")); got != "True AcceleratorReady" {
@@ -112,7 +112,7 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 				}
 				r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
 				r.Settle(time.Second)
-				if got := endpointsOf(r); len(got) > 0 {
+				if got := acceleratorEndpoints(r); len(got) > 0 {
 					t.Errorf("an endpoint after consent was withdrawn: %v", got)
 				}
 			})
@@ -143,7 +143,7 @@ status: {loadBalancer: {ingress: [{hostname: %q, ports: [{port: 80, protocol: TC
 			writeStatusHostname(r, cluster.KindService, "edge", name, host)
 		}
 		r.Settle(10 * time.Minute)
-		if got := endpointsOf(r); len(got) > 0 {
+		if got := acceleratorEndpoints(r); len(got) > 0 {
 			t.Errorf("the load balancer of another namespace is an endpoint: %v", got)
 		}
 	})
@@ -227,7 +227,7 @@ func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 				}
 				setStatusARN(r, "shop", "edge", victim)
 				r.Settle(10 * time.Minute)
-				if n := len(liveAccelerators(r)); n != 2 {
+				if n := len(acceleratorsInAWS(r)); n != 2 {
 					t.Errorf("there are %d accelerators, want two", n)
 				}
 				setStatusARN(r, "shop", "edge", victim)
@@ -236,7 +236,7 @@ func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 				if d := cmp.Diff(before, seen()); d != "" {
 					t.Errorf("the victim was changed: %s", d)
 				}
-				if n := len(liveAccelerators(r)); n != 1 {
+				if n := len(acceleratorsInAWS(r)); n != 1 {
 					t.Errorf("there are %d accelerators, want the victim's", n)
 				}
 			})
@@ -255,7 +255,7 @@ func TestAcceleratorIsAdopted(t *testing.T) {
 				r := newAcceleratorHarness(t, Options{})
 				r.Apply(edgeAccelerator(webListener))
 				r.Settle(10 * time.Minute)
-				state, arn := acceleratorState(r), liveAccelerators(r)[0].ARN
+				state, arn := acceleratorState(r), acceleratorsInAWS(r)[0].ARN
 				// Simulate that another controller created the accelerator and that this controller is newly installed.
 				obj := acceleratorObject(r, "shop", "edge").DeepCopyObject().(*aga.GlobalAccelerator)
 				obj.Status = aga.GlobalAcceleratorStatus{}
@@ -268,7 +268,7 @@ func TestAcceleratorIsAdopted(t *testing.T) {
 				r.Emulator.Calls().Reset()
 				r.Start()
 				r.Settle(10 * time.Minute)
-				if calls := mutations(r); len(calls) > 0 {
+				if calls := acceleratorMutations(r); len(calls) > 0 {
 					t.Errorf("calls that change something: %v", calls)
 				}
 				if d := cmp.Diff(state, acceleratorState(r)); d != "" {

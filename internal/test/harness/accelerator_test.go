@@ -87,8 +87,8 @@ func readyCondition(ga *aga.GlobalAccelerator) string {
 	return ""
 }
 
-// liveAccelerators returns the accelerators that exist in AWS.
-func liveAccelerators(r *Harness) []*store.Accelerator {
+// acceleratorsInAWS returns the accelerators that exist in AWS.
+func acceleratorsInAWS(r *Harness) []*store.Accelerator {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -122,13 +122,13 @@ func TestAcceleratorLifecycle(t *testing.T) {
 		}
 		r.Emulator.Calls().Reset()
 		r.Settle(30 * time.Minute)
-		if calls := mutations(r); len(calls) > 0 {
+		if calls := acceleratorMutations(r); len(calls) > 0 {
 			t.Errorf("calls without a change: %v", calls)
 		}
 		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 		r.Settle(30 * time.Minute)
 		if left := acceleratorState(r); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
+			t.Errorf("accelerators left after the deletion: %v", left)
 		}
 		if ga := acceleratorObject(r, "shop", "edge"); ga != nil {
 			t.Errorf("the object is still there: %v", ga.Finalizers)
@@ -165,8 +165,8 @@ func withoutHashes(lines []string) []string {
 	return lines
 }
 
-// mutations returns the operations of the mutating calls to Global Accelerator.
-func mutations(r *Harness) (out []string) {
+// acceleratorMutations returns the operations of the mutating calls to Global Accelerator.
+func acceleratorMutations(r *Harness) (out []string) {
 	for _, c := range r.Emulator.Calls().Entries() {
 		if c.Service == "globalaccelerator" && c.Mutating {
 			out = append(out, c.Operation)

@@ -26,7 +26,7 @@ func attachedAddons(r *Harness) string {
 		if !lb.IsALB() {
 			continue
 		}
-		out := "acl " + strings.ReplaceAll(p.WAFv2.Associations[arn], r.World.WebACL, "rig")
+		out := "acl " + strings.ReplaceAll(p.WAFv2.Associations[arn], r.Seeded.WebACL, "rig")
 		for _, x := range w.Partition(Account, "us-east-1").Shield.Protections {
 			if x.Resource == arn {
 				out += ", " + x.Name
@@ -37,7 +37,7 @@ func attachedAddons(r *Harness) string {
 	return "no load balancer"
 }
 
-func awaitSettled(t *testing.T, r *Harness) {
+func settleWithoutErrors(t *testing.T, r *Harness) {
 	t.Helper()
 	if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 		t.Fatalf("still failing: %v", failed)
@@ -63,17 +63,17 @@ func TestWebACLAndShieldProtectionFollowAnnotations(t *testing.T) {
 			{ingressAnnotations("wafv2-acl-name", "rig", "shield-advanced-protection", "true"), "acl rig, managed by aws-load-balancer-controller"},
 			{"", "acl rig, managed by aws-load-balancer-controller"}, // without the annotations nothing changes
 			{ingressAnnotations("wafv2-acl-name", "none", "shield-advanced-protection", "false"), "acl "},
-			{ingressAnnotations("wafv2-acl-arn", r.World.WebACL), "acl rig"},
+			{ingressAnnotations("wafv2-acl-arn", r.Seeded.WebACL), "acl rig"},
 		} {
 			r.Apply(webIngress(act.annotations, "/=web"))
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			if got := attachedAddons(r); got != act.want {
 				t.Errorf("with %q want %q, got %q", act.annotations, act.want, got)
 			}
 		}
 		r.Emulator.Calls().Reset()
 		r.Start()
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -85,7 +85,7 @@ func TestNoCallsToUnconfiguredServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		for op := range r.Emulator.Calls().Counts() {
 			if strings.HasPrefix(op, "waf") || strings.HasPrefix(op, "shield") {
 				t.Errorf("%s was called", op)
@@ -110,24 +110,24 @@ func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 					r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
 					if live {
 						r.Apply(webIngress("", "/=web"))
-						awaitSettled(t, r)
+						settleWithoutErrors(t, r)
 					}
 					r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: action})
-					r.Apply(webIngress(ingressAnnotations("wafv2-acl-arn", r.World.WebACL), "/=web", "/api=api"))
+					r.Apply(webIngress(ingressAnnotations("wafv2-acl-arn", r.Seeded.WebACL), "/=web", "/api=api"))
 					r.Settle(10 * time.Minute)
 					if got := hasRule(r.State(), "/api"); got != live {
 						t.Errorf("served: %t", got)
 					}
-					if !live && len(statusNames(r, "web")) > 0 {
-						t.Errorf("the status shows a load balancer that is not open: %v", statusNames(r, "web"))
+					if !live && len(statusHostnames(r, "web")) > 0 {
+						t.Errorf("the status shows a load balancer without its web ACL: %v", statusHostnames(r, "web"))
 					}
 					if len(warningsByObject(r)["web"]) == 0 {
 						t.Error("no warning")
 					}
 					r.Emulator.Faults().Reset()
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 					if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/api") {
-						t.Errorf("afterwards: %s", got)
+						t.Errorf("after WAF answers again: %s", got)
 					}
 				})
 			})
@@ -135,8 +135,8 @@ func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 	}
 }
 
-// statusNames returns the hostnames in the status of an Ingress in namespace "shop".
-func statusNames(r *Harness, name string) (out []string) {
+// statusHostnames returns the hostnames in the status of an Ingress in namespace "shop".
+func statusHostnames(r *Harness, name string) (out []string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
 	if err != nil {
@@ -154,21 +154,21 @@ func TestLoadBalancerWithMissingWebACLARNIsNotOpened(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		missing := strings.Replace(r.World.WebACL, "/rig/", "/missing/", 1)
+		missing := strings.Replace(r.Seeded.WebACL, "/rig/", "/missing/", 1)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("wafv2-acl-arn", missing), "/=web"))
 		r.Settle(10 * time.Minute)
 		r.Start()
 		r.Settle(10 * time.Minute)
-		if state := r.State(); hasRule(state, "/*") || len(statusNames(r, "web")) > 0 || len(linesWith(state, "listener ")) > 0 {
-			t.Errorf("it is served unguarded: %v", state)
+		if state := r.State(); hasRule(state, "/*") || len(statusHostnames(r, "web")) > 0 || len(linesWith(state, "listener ")) > 0 {
+			t.Errorf("the load balancer serves without its web ACL: %v", state)
 		}
 		if w := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(w, "WebACLNotFound: wafv2-acl-arn: AWS refuses \""+missing+"\": no such web ACL exists in this region; the load balancer is not opened") {
 			t.Errorf("warnings: %s", w)
 		}
-		r.Apply(webIngress(ingressAnnotations("wafv2-acl-arn", r.World.WebACL), "/=web"))
-		awaitSettled(t, r)
-		if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/*") || len(statusNames(r, "web")) != 1 {
-			t.Errorf("after the correction: %s, status %v", got, statusNames(r, "web"))
+		r.Apply(webIngress(ingressAnnotations("wafv2-acl-arn", r.Seeded.WebACL), "/=web"))
+		settleWithoutErrors(t, r)
+		if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/*") || len(statusHostnames(r, "web")) != 1 {
+			t.Errorf("after the correction: %s, status %v", got, statusHostnames(r, "web"))
 		}
 		r.Apply(webIngress(ingressAnnotations("wafv2-acl-arn", missing), "/=web"))
 		r.Settle(10 * time.Minute)
@@ -191,7 +191,7 @@ func TestLoadBalancerWithMissingWebACLNameIsNotCreated(t *testing.T) {
 			t.Errorf("warnings: %s", w)
 		}
 		r.Apply(webIngress(ingressAnnotations("wafv2-acl-name", "rig"), "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Apply(webIngress(ingressAnnotations("wafv2-acl-name", "missing"), "/=web"))
 		r.Settle(10 * time.Minute)
 		if got := attachedAddons(r); got != "acl rig" {
@@ -209,7 +209,7 @@ func TestMissingShieldSubscriptionDoesNotStopLoadBalancer(t *testing.T) {
 		w.Partition(Account, "us-east-1").Shield.Subscribed = time.Time{}
 		w.Unlock()
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("shield-advanced-protection", "true"), "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if got := attachedAddons(r); got != "acl " {
 			t.Errorf("got %s", got)
 		}
@@ -225,13 +225,13 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 		r := newShop(t)
 		client := elb.NewFromConfig(AWSConfig(r.Emulator))
 		verify := func(store string) string {
-			return ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"],
+			return ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"],
 				"mutual-authentication", `[{"port":443,"mode":"verify","trustStore":"`+store+`"}]`)
 		}
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(verify("clients"), "/=web"))
 		r.Settle(2 * time.Minute)
 		if got := attachedAddons(r); got != "no load balancer" {
-			t.Errorf("clients are let in unchecked: %s", got)
+			t.Errorf("the load balancer exists without its trust store: %s", got)
 		}
 		if w := strings.Join(warningsByObject(r)["web"], ""); !strings.Contains(w, "TrustStoreNotFound") {
 			t.Errorf("warnings: %s", w)
@@ -255,7 +255,7 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 			return ""
 		}
 		// No event reports that a trust store was created, so the controller reads it again after some time.
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if got := store(); got != want {
 			t.Fatalf("want trust store %s, got %q", want, got)
 		}
@@ -265,10 +265,10 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 			t.Errorf("an unknown name changes the trust store to %q", got)
 		}
 		r.Apply(webIngress(verify("clients"), "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Emulator.Calls().Reset()
 		r.Start()
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -281,10 +281,10 @@ func TestTooLargeRuleHoldsOnlyItself(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]),
 			webIngress(ingressAnnotations("conditions.api", `[{"field":"source-ip","sourceIpConfig":{"values":["10.0.0.0/8","11.0.0.0/8","12.0.0.0/8","13.0.0.0/8"]}}]`), "/=web", "/api=api"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		state := strings.Join(r.State(), "\n")
 		if !hasRule(r.State(), "/*") || !strings.Contains(state, `"/api"`) || !strings.Contains(state, "503") {
-			t.Errorf("want the other rule, and a 503 in place of the large one:\n%s", state)
+			t.Errorf("want the rule for /, and a 503 for the rule that is too large:\n%s", state)
 		}
 		if w := strings.Join(warningsByObject(r)["web"], ""); !strings.Contains(w, "RuleTooLarge") {
 			t.Errorf("warnings: %s", w)
@@ -292,6 +292,6 @@ func TestTooLargeRuleHoldsOnlyItself(t *testing.T) {
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 			t.Fatal(err)
 		}
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 	})
 }

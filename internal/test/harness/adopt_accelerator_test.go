@@ -19,12 +19,12 @@ func TestEndpointStaysDuringAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAdoptionHarness(t, Options{Accelerators: true})
-		r.Apply(adoptedGroup, adoptingRoutes)
+		r.Apply(adoptedIngressGroup, adoptingRoutes)
 		r.Settle(time.Hour)
 		r.Apply(accelerator("shop", "front", listenerTo(`{type: Ingress, name: a}`)))
 		r.Settle(time.Hour)
 		before := acceleratorState(r.Harness)
-		if len(endpointsOf(r.Harness)) != 1 {
+		if len(acceleratorEndpoints(r.Harness)) != 1 {
 			t.Fatalf("no endpoint: %v", before)
 		}
 		same := func(step string) {
@@ -42,7 +42,7 @@ func TestEndpointStaysDuringAdoption(t *testing.T) {
 		r.Kill()
 		r.Start()
 		same("a restart")
-		if got := strings.Join(eventsOf(r.Harness, "shop", "front"), "\n"); !strings.Contains(got, "the live endpoint stays until ") || strings.Contains(got, "left out") {
+		if got := strings.Join(eventsOf(r.Harness, "shop", "front"), "\n"); !strings.Contains(got, "the endpoint in AWS stays until ") || strings.Contains(got, "left out") {
 			t.Errorf("events: %s", got)
 		}
 		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")

@@ -31,7 +31,7 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080
 func adoptedShop(t *testing.T, opt Options, taken bool) *adoptionHarness {
 	t.Helper()
 	r := newAdoptionHarness(t, opt)
-	r.Apply(evilNamespace, adoptedGroup, adoptingRoutes)
+	r.Apply(evilNamespace, adoptedIngressGroup, adoptingRoutes)
 	r.Settle(time.Hour)
 	if taken {
 		r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
@@ -66,7 +66,7 @@ func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 					runs = 0
 					r.Settle(3 * time.Hour)
 					if runs > 15 { // the longest back-off is a quarter of an hour
-						t.Errorf("%d runs at rest", runs)
+						t.Errorf("%d runs without a change", runs)
 					}
 					obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "evil", Name: "edge"})
 					text := fmt.Sprintf("%+v", obj)
@@ -78,7 +78,7 @@ func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 					r.deleteObject(cluster.KindGateway, "evil", "edge")
 					r.Settle(time.Hour)
 					if d := cmp.Diff(before, r.State()); d != "" {
-						t.Errorf("something is changed:\n%s", d)
+						t.Errorf("AWS is changed (-before +after):\n%s", d)
 					}
 				})
 			})
@@ -86,9 +86,9 @@ func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 	}
 }
 
-// TestTwoGatewaysAdoptOneGroup checks that, if two Gateways name the same IngressGroup, the first one adopts its load
+// TestOnlyFirstGatewayAdoptsIngressGroup checks that, if two Gateways name the same IngressGroup, the first one adopts its load
 // balancer and the second one changes nothing. After both are deleted, the Ingresses own the load balancer again.
-func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
+func TestOnlyFirstGatewayAdoptsIngressGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
@@ -101,12 +101,12 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 		runs = 0
 		r.Settle(3 * time.Hour)
 		if runs > 15 { // the longest back-off is a quarter of an hour
-			t.Errorf("%d runs at rest", runs)
+			t.Errorf("%d runs without a change", runs)
 		}
 		annotateGateway(r.Harness, "shop", "other", "x=y")
 		r.Settle(time.Hour)
 		if d := cmp.Diff(before, r.State()); d != "" {
-			t.Errorf("the other one changes something:\n%s", d)
+			t.Errorf("the second Gateway changes AWS (-before +after):\n%s", d)
 		}
 		r.deleteAll(cluster.KindGateway)
 		r.Settle(time.Hour)
@@ -157,12 +157,12 @@ func TestNewMembersCannotClaimAdoptedLoadBalancer(t *testing.T) {
 					w.Unlock()
 					if name == "deleted" {
 						if lb != nil || len(r.arns()) != 1 {
-							t.Errorf("%v is left, and these are there: %v", lb, r.arns())
+							t.Errorf("the adopted load balancer %v is not deleted, or not replaced by one other: %v", lb, r.arns())
 						}
 						return
 					}
 					if tags := lb.Tags; tags[naming.StackTag(model.ALBGateway)] != "shop/edge" || tags[naming.StackTag(model.Ingress)] != "" {
-						t.Errorf("the load balancer is not the Gateway's any more: %v\n%s", tags, owner)
+						t.Errorf("the load balancer no longer belongs to the Gateway: %v\n%s", tags, owner)
 					}
 				})
 			})
@@ -184,10 +184,10 @@ func TestLongNamesAreNotAdopted(t *testing.T) {
 		r.Apply(gatewayOf("shop", "edge", "fulcrum.dev/adopt: ingress/"+long))
 		r.Settle(time.Hour)
 		if d := cmp.Diff(before, r.State()); d != "" {
-			t.Errorf("something is changed:\n%s", d)
+			t.Errorf("AWS is changed (-before +after):\n%s", d)
 		}
-		if !strings.Contains(r.warnings(), "too long for the tag") {
-			t.Error(r.warnings())
+		if !strings.Contains(r.eventTexts(), "too long for the tag") {
+			t.Error(r.eventTexts())
 		}
 	})
 }
@@ -236,7 +236,7 @@ func TestForgedMembersDoNotBlockAdoptingGateway(t *testing.T) {
 						r.Settle(10 * time.Minute)
 						for _, name := range []string{"a", "b"} {
 							if !r.isDeleted(cluster.KindIngress, "shop", name) {
-								t.Errorf("Ingress %s is not gone", name)
+								t.Errorf("Ingress %s is not deleted", name)
 							}
 						}
 						if released {
@@ -253,18 +253,18 @@ func TestForgedMembersDoNotBlockAdoptingGateway(t *testing.T) {
 						w.Lock()
 						lb := w.Partition(Account, Region).ELB.LoadBalancers[arn]
 						if lb == nil || lb.Tags[naming.StackTag(model.ALBGateway)] != "shop/edge" || lb.Tags[naming.StackTag(model.Ingress)] != "" || lb.Tags[naming.AdoptedTag] != "" {
-							t.Errorf("the load balancer is not the Gateway's alone: %v", lb)
+							t.Errorf("the load balancer does not belong only to the Gateway: %v", lb)
 						}
 						w.Unlock()
 						runs = 0
 						r.Settle(3 * time.Hour)
 						if runs > 30 {
-							t.Errorf("%d runs at rest", runs)
+							t.Errorf("%d runs without a change", runs)
 						}
 						r.deleteObject(cluster.KindGateway, "shop", "edge")
 						r.Settle(10 * time.Minute)
 						if !r.isDeleted(cluster.KindGateway, "shop", "edge") {
-							t.Errorf("the Gateway is not gone\n%s", r.warnings())
+							t.Errorf("the Gateway is not deleted\n%s", r.eventTexts())
 						}
 					})
 				})

@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// sharedHosts is IngressGroup "edge" with members in namespaces "shop" and "blog". Tests replace CONSENT by an
+// sharedIngressGroup is IngressGroup "edge" with members in namespaces "shop" and "blog". Tests replace CONSENT by an
 // annotation of the member in "blog".
-const sharedHosts = `
+const sharedIngressGroup = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: blog}
@@ -38,9 +38,9 @@ metadata: {name: posts, namespace: blog, annotations: {alb.ingress.kubernetes.io
 spec: {ingressClassName: alb, rules: [{host: blog.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: posts, port: {number: 80}}}}]}}]}
 `
 
-// sharedGateway is Gateway "shop/edge", which adopts the load balancer of IngressGroup "edge". Its route gives the
+// adoptingGateway is Gateway "shop/edge", which adopts the load balancer of IngressGroup "edge". Its route gives the
 // same answers as the Ingress in namespace "shop".
-const sharedGateway = `
+const adoptingGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: gw}
@@ -107,21 +107,21 @@ func TestAdoptionNeedsConsent(t *testing.T) {
 					consent = ", fulcrum.dev/adopted-by: " + c.adoptedBy
 				}
 				r := shopWith(t, opt)
-				r.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", consent, 1))
+				r.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Replace(sharedIngressGroup, "CONSENT", consent, 1))
 				r.advanceTime(5 * time.Minute)
 				before := len(r.State())
 				r.Emulator.Calls().Reset()
 				if c.route != "" {
 					r.Apply(c.route)
 				}
-				r.Apply(sharedGateway)
+				r.Apply(adoptingGateway)
 				r.advanceTime(10 * time.Minute)
 				taken := false
 				for _, line := range r.State() {
 					taken = taken || strings.Contains(line, naming.StackTag(model.ALBGateway))
 				}
 				if taken != (c.why == "") {
-					t.Errorf("taken over: %t", taken)
+					t.Errorf("adopted: %t", taken)
 				}
 				if c.why == "" {
 					return
@@ -148,13 +148,13 @@ func TestAdoptionNeedsConsent(t *testing.T) {
 func TestSecondGatewayReportsTheOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := harnessWithAdoptedGroup(t, Options{})
+		r := harnessWithAdoptedIngressGroup(t, Options{})
 		before := r.State()
-		r.Apply(strings.ReplaceAll(strings.Split(sharedGateway, "---")[1], "name: edge,", "name: second,"))
+		r.Apply(strings.ReplaceAll(strings.Split(adoptingGateway, "---")[1], "name: edge,", "name: second,"))
 		r.Apply(strings.NewReplacer("HOST", "blog.example.com", "name: posts, namespace: blog}\nspec: {parentRefs", "name: second, namespace: blog}\nspec: {parentRefs", "name: edge, namespace: shop", "name: second, namespace: shop").Replace(blogRoute))
 		r.advanceTime(10 * time.Minute)
 		if d := cmp.Diff(before, r.State()); d != "" {
-			t.Errorf("something was changed (-before +after):\n%s", d)
+			t.Errorf("AWS was changed (-before +after):\n%s", d)
 		}
 		var reported []string
 		for _, o := range r.Store.All("Event") {

@@ -9,27 +9,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// harnessWithAdoptedGroup returns a harness with an IngressGroup of two namespaces. A Gateway has adopted its load
+// harnessWithAdoptedIngressGroup returns a harness with an IngressGroup of two namespaces. A Gateway has adopted its load
 // balancer.
-func harnessWithAdoptedGroup(t *testing.T, opt Options) *Harness {
+func harnessWithAdoptedIngressGroup(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
-	r.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", "", 1))
+	r.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Replace(sharedIngressGroup, "CONSENT", "", 1))
 	r.advanceTime(5 * time.Minute)
-	r.Apply(strings.Replace(blogRoute, "HOST", "blog.example.com", 1), sharedGateway)
+	r.Apply(strings.Replace(blogRoute, "HOST", "blog.example.com", 1), adoptingGateway)
 	r.advanceTime(10 * time.Minute)
 	for _, line := range r.State() {
 		if strings.Contains(line, "ingress.k8s.aws/stack") {
-			t.Fatalf("not taken over: %s", line)
+			t.Fatalf("not adopted: %s", line)
 		}
 	}
 	return r
 }
 
-// TestAdoptionCostsNoCallsAfterwards checks that, after an adoption, no mutating call is made and stacks run only for
+// TestAdoptionMakesNoMutatingCallsAfterwards checks that, after an adoption, no mutating call is made and stacks run only for
 // their comparison with AWS, also in dry-run mode. It also checks that a restart makes at most two calls more than
 // without an adoption.
-func TestAdoptionCostsNoCallsAfterwards(t *testing.T) {
+func TestAdoptionMakesNoMutatingCallsAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
@@ -56,20 +56,20 @@ func TestAdoptionCostsNoCallsAfterwards(t *testing.T) {
 			return r.Emulator.Calls().Counts()
 		}
 		without := shopWith(t, counted)
-		without.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Split(sharedHosts, "---\napiVersion: networking")[0],
-			strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(sharedGateway, ", annotations: {fulcrum.dev/adopt: ingress-group/edge}", "", 1))
+		without.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Split(sharedIngressGroup, "---\napiVersion: networking")[0],
+			strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(adoptingGateway, ", annotations: {fulcrum.dev/adopt: ingress-group/edge}", "", 1))
 		without.advanceTime(30 * time.Minute)
-		r := harnessWithAdoptedGroup(t, counted)
+		r := harnessWithAdoptedIngressGroup(t, counted)
 		quiet("adopted", r, 4)
 		// Two more calls are permitted, because both stacks read the subnets.
 		if before, after := restart(without), restart(r); sum(after) > sum(before)+2 {
-			t.Errorf("a restart calls %v, without a take-over %v", after, before)
+			t.Errorf("calls of a restart: %v, without an adoption: %v", after, before)
 		}
 		annotateGateway(r, "shop", "edge", naming.DryRunAnnotation+"=true")
 		quiet("shadow", r, 4)
 		annotateGateway(r, "shop", "edge", naming.AdoptAnnotation+"=ingress-group/other")
 		annotateGateway(r, "shop", "edge", naming.DryRunAnnotation+"-")
-		quiet("names a group that is not there", r, 40)
+		quiet("names an IngressGroup that does not exist", r, 40)
 	})
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// TestHandedOverGroupIsNotPlanned checks that edits of Ingresses have no effect while a Gateway owns their load
+// TestIngressesOfAdoptedLoadBalancerAreNotPlanned checks that edits of Ingresses have no effect while a Gateway owns their load
 // balancer: nothing is planned for the Ingresses except finalizers, and no mutating call is made.
-func TestHandedOverGroupIsNotPlanned(t *testing.T) {
+func TestIngressesOfAdoptedLoadBalancerAreNotPlanned(t *testing.T) {
 	t.Parallel()
 	edit := func(from, to string) func(*adoptionHarness) {
-		return func(r *adoptionHarness) { r.Apply(strings.Replace(adoptedGroup, from, to, 1)) }
+		return func(r *adoptionHarness) { r.Apply(strings.Replace(adoptedIngressGroup, from, to, 1)) }
 	}
 	const groupName = "alb.ingress.kubernetes.io/group.name: g"
 	for name, act := range map[string]func(r *adoptionHarness){
@@ -58,7 +58,7 @@ func TestHandedOverGroupIsNotPlanned(t *testing.T) {
 					t.Errorf("%d changes: %v", n, r.Emulator.Calls().Counts())
 				}
 				if d := cmp.Diff(before, r.State()); d != "" {
-					t.Errorf("something is changed:\n%s", d)
+					t.Errorf("AWS is changed (-before +after):\n%s", d)
 				}
 			})
 		})
@@ -89,8 +89,8 @@ func TestSecondGatewayCannotInterruptAdoption(t *testing.T) {
 					r.Emulator.Faults().SetHook(nil)
 				}
 				r.expectOwner(model.ALBGateway, "permitted")
-				if !strings.Contains(r.warnings(), "Gateway shop/edge has taken it over already") {
-					t.Errorf("the second Gateway reports nothing of the first one:\n%s", r.warnings())
+				if !strings.Contains(r.eventTexts(), "Gateway shop/edge has taken it over already") {
+					t.Errorf("the second Gateway reports nothing of the first one:\n%s", r.eventTexts())
 				}
 			})
 		})

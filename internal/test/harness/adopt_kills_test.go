@@ -19,20 +19,20 @@ import (
 // runs act when the count reaches actAt.
 type hookedAdoption struct {
 	*adoptionHarness
-	watch          *adoptionWatch
-	n, actAt       int
-	act            func(r *adoptionHarness) fault.Action
-	actsAfterWrite bool // act after a write to Kubernetes instead of before
-	isCounting     bool
-	reachedCall    string
-	userAction     func()
+	watch            *adoptionWatch
+	callCount, actAt int
+	act              func(r *adoptionHarness) fault.Action
+	actsAfterWrite   bool // act after a write to Kubernetes instead of before
+	isCounting       bool
+	reachedCall      string
+	userAction       func()
 }
 
 func (h *hookedAdoption) countCall(what string) (out fault.Action) {
 	if !h.isCounting {
 		return fault.Action{}
 	}
-	if h.n++; h.n == h.actAt {
+	if h.callCount++; h.callCount == h.actAt {
 		h.reachedCall = what
 		return h.act(h.adoptionHarness)
 	}
@@ -68,7 +68,7 @@ func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHookedAdoption(t, 0, false, nil)
 		checkAdoptionRound(t, h.adoptionHarness, h.watch)
-		total = h.n
+		total = h.callCount
 	})
 	if total < 40 {
 		t.Fatalf("%d calls and writes", total)
@@ -152,7 +152,7 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHookedAdoption(t, 0, false, nil)
 			deleteDuringAdoption(t, h, back)
-			total = h.n
+			total = h.callCount
 		})
 		if total < 10 {
 			t.Fatalf("%d calls and writes", total)
@@ -181,7 +181,7 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 								}
 								defer func() {
 									if t.Failed() {
-										t.Logf("%s at %d of %d, %s\n%s", name, at, total, h.reachedCall, h.warnings())
+										t.Logf("%s at %d of %d, %s\n%s", name, at, total, h.reachedCall, h.eventTexts())
 									}
 								}()
 								h.userAction = func() {
@@ -206,7 +206,7 @@ func deleteDuringAdoption(t *testing.T, h *hookedAdoption, back bool) {
 	r := h.adoptionHarness
 	h.isCounting = false
 	empty := r.State()
-	r.Apply(adoptedGroup, adoptingRoutes)
+	r.Apply(adoptedIngressGroup, adoptingRoutes)
 	r.settleWithRestarts(time.Hour)
 	r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 	h.isCounting = !back
@@ -217,7 +217,7 @@ func deleteDuringAdoption(t *testing.T, h *hookedAdoption, back bool) {
 		r.Settle(time.Hour)
 	}
 	h.isCounting = false
-	if r.IsDead() {
+	if r.WasKilled() {
 		if h.userAction != nil {
 			h.userAction()
 		}
@@ -237,7 +237,7 @@ func (h *hookedAdoption) check(t *testing.T) {
 	r := h.adoptionHarness
 	if n := len(r.arns()); n > 1 {
 		if n > 2 || len(r.stateWithTag(naming.AdoptedTag)) > 0 {
-			t.Fatalf("%d load balancers: %v\n%s", n, r.State(), r.warnings())
+			t.Fatalf("%d load balancers: %v\n%s", n, r.State(), r.eventTexts())
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 			r.Apply(newIssuer(t).issue("shop", elliptic.P256(), "shop.example.com"), group, routeTo("shop", "a", "edge", "/a", "web"))
 			r.settleWithRestarts(time.Hour)
 			if got := r.httpsCertificateDomain(); got != "shop.example.com" {
-				t.Fatalf("the Ingress has the certificate %q\n%s", got, r.warnings())
+				t.Fatalf("the Ingress has the certificate %q\n%s", got, r.eventTexts())
 			}
 			calls := 0
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -90,7 +90,7 @@ func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 					other = model.Ingress
 				}
 				if left := r.stateWithTag(naming.StackTag(other)); len(left) > 0 {
-					t.Errorf("%s: of %s: %v\n%s", step, other, left, r.warnings())
+					t.Errorf("%s: these resources still belong to %s: %v\n%s", step, other, left, r.eventTexts())
 				}
 			}
 			owned(model.ALBGateway, "adopt")
@@ -108,7 +108,7 @@ func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 			r.Emulator.Faults().SetHook(nil)
 			r.deleteObject(cluster.KindGateway, "shop", "edge")
 			r.settleWithRestarts(time.Hour)
-			r.expectNothing(empty)
+			r.expectNothingLeft(empty)
 			if t.Failed() {
 				t.Logf("killed after call %d of %d", at, total)
 			}
@@ -131,7 +131,7 @@ func TestLoadBalancerWithDeletionProtectionIsAdopted(t *testing.T) {
 		r, watch := newWatchedAdoption(t, Options{})
 		empty := r.State()
 		const protected = "deletion_protection.enabled=true"
-		r.Apply(strings.ReplaceAll(adoptedGroup, consentToEdge, consentToEdge+", alb.ingress.kubernetes.io/load-balancer-attributes: "+protected), adoptingRoutes)
+		r.Apply(strings.ReplaceAll(adoptedIngressGroup, consentToEdge, consentToEdge+", alb.ingress.kubernetes.io/load-balancer-attributes: "+protected), adoptingRoutes)
 		r.Settle(time.Hour)
 		watch.setOn(true)
 		r.Apply(gatewayOf("shop", "edge", adoptAnnotation+dryRunAnnotation))
@@ -150,12 +150,12 @@ func TestLoadBalancerWithDeletionProtectionIsAdopted(t *testing.T) {
 		watch.setOn(false)
 		r.deleteObject(cluster.KindGateway, "shop", "edge")
 		r.Settle(time.Hour)
-		if len(r.arns()) != 1 || !strings.Contains(r.warnings(), "DeletionProtected") {
-			t.Errorf("a protected load balancer: %v\n%s", r.arns(), r.warnings())
+		if len(r.arns()) != 1 || !strings.Contains(r.eventTexts(), "DeletionProtected") {
+			t.Errorf("want one load balancer and the event DeletionProtected: %v\n%s", r.arns(), r.eventTexts())
 		}
 		r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: own, namespace: shop}\n" +
 			`spec: {loadBalancerAttributes: [{key: deletion_protection.enabled, value: "false"}]}`)
 		r.Settle(2 * time.Hour)
-		r.expectNothing(empty)
+		r.expectNothingLeft(empty)
 	})
 }

@@ -31,8 +31,8 @@ func TestDeniedAdoptionLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", ", fulcrum.dev/adopted-by: shop/edge", 1))
-		r.Apply(strings.Replace(strings.Split(strings.Split(sharedHosts, "---")[2], "---")[0], `group.order: "1"`, `group.order: "1", fulcrum.dev/adopted-by: shop/edge`, 1))
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Replace(sharedIngressGroup, "CONSENT", ", fulcrum.dev/adopted-by: shop/edge", 1))
+		r.Apply(strings.Replace(strings.Split(strings.Split(sharedIngressGroup, "---")[2], "---")[0], `group.order: "1"`, `group.order: "1", fulcrum.dev/adopted-by: shop/edge`, 1))
 		r.advanceTime(5 * time.Minute)
 		rules := func() []string {
 			var out []string
@@ -49,7 +49,7 @@ func TestDeniedAdoptionLosesNothing(t *testing.T) {
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action { return fault.Action{Deny: c.Operation == "CreateTargetGroup"} })
 		// Add a route rule that has no rule in AWS yet. An existing rule answers its requests.
 		more := "rules: [{matches: [{path: {type: PathPrefix, value: /api}}], backendRefs: [{name: web, port: 80}]}, {backendRefs: [{name: web"
-		r.Apply(strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(sharedGateway, "rules: [{backendRefs: [{name: web", more, 1))
+		r.Apply(strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(adoptingGateway, "rules: [{backendRefs: [{name: web", more, 1))
 		r.Apply(ipTargetsOfWeb)
 		r.advanceTime(30 * time.Minute)
 		if after := rules(); strings.Join(before, "\n") != strings.Join(after, "\n") {
@@ -59,14 +59,14 @@ func TestDeniedAdoptionLosesNothing(t *testing.T) {
 		r.advanceTime(2 * time.Hour)
 		for _, line := range r.State() {
 			if strings.Contains(line, naming.StackTag(model.Ingress)) {
-				t.Errorf("not taken over once it is permitted: %s", line)
+				t.Errorf("not adopted after the call is permitted: %s", line)
 			}
 		}
 		annotateGateway(r, "shop", "edge", naming.DryRunAnnotation+"=true")
 		r.advanceTime(30 * time.Minute)
 		for _, line := range r.State() {
 			if strings.Contains(line, naming.StackTag(model.ALBGateway)) {
-				t.Errorf("not given back: %s", line)
+				t.Errorf("not returned: %s", line)
 			}
 		}
 	})

@@ -63,7 +63,7 @@ func (s *slowChange) countPlan(d engine.Draft) {
 func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 	t.Parallel()
 	const lasts = 20 * time.Second
-	editsIngress := func(r *adoptionHarness) { r.Apply(strings.Replace(adoptedGroup, "path: /b", "path: /c", 1)) }
+	editsIngress := func(r *adoptionHarness) { r.Apply(strings.Replace(adoptedIngressGroup, "path: /b", "path: /c", 1)) }
 	editsRoute := func(r *adoptionHarness) { r.Apply(routeTo("shop", "b", "edge", "/d", "api")) }
 	takesOver := func(r *adoptionHarness) { r.Apply(gatewayOf("shop", "edge", adoptAnnotation)) }
 	givesBack := func(r *adoptionHarness) { annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true") }
@@ -83,7 +83,7 @@ func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				slow := &slowChange{}
 				r := newAdoptionHarness(t, Options{Workers: 3, OnPlan: slow.countPlan})
-				r.Apply(adoptedGroup, adoptingRoutes)
+				r.Apply(adoptedIngressGroup, adoptingRoutes)
 				time.Sleep(time.Hour)
 				if c.taken {
 					r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
@@ -100,7 +100,7 @@ func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 				c.second(r)
 				time.Sleep(lasts / 2)
 				if n := slow.planCount(c.waits); n > 0 {
-					t.Errorf("%d plans of the stack of kind %s while a run of the other one is under way", n, c.waits)
+					t.Errorf("%d plans of the stack of kind %s during a run of the other stack", n, c.waits)
 				}
 				time.Sleep(time.Hour) // the waiting runs continue
 				r.expectOwner(c.owner, "in the end")

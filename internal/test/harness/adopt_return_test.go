@@ -72,7 +72,7 @@ func TestAdoptedLoadBalancerIsReturned(t *testing.T) {
 					tags := w.Partition(Account, Region).ELB.LoadBalancers[arn].Tags
 					w.Unlock()
 					if !naming.HasStackTags(model.StackID{Kind: model.Ingress, Name: "g"}, tags) {
-						t.Errorf("it is not given back: %v\n%s", tags, r.warnings())
+						t.Errorf("the load balancer is not returned: %v\n%s", tags, r.eventTexts())
 					}
 					if c.another {
 						return
@@ -87,10 +87,10 @@ func TestAdoptedLoadBalancerIsReturned(t *testing.T) {
 	}
 }
 
-// TestUnfinishedAdoptionMarksNoOtherGroup checks that a Gateway cannot tag the resources of another tenant's
+// TestUnfinishedAdoptionTagsNoOtherIngressGroup checks that a Gateway cannot tag the resources of another tenant's
 // IngressGroup as adopted. The Gateway begins to adopt an IngressGroup of its tenant, and is then changed to name the
 // IngressGroup of the other tenant. The members of that IngressGroup can still be edited.
-func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
+func TestUnfinishedAdoptionTagsNoOtherIngressGroup(t *testing.T) {
 	t.Parallel()
 	group := strings.NewReplacer("group.name: g", "group.name: mine").Replace(adoptedMember("evil", "m", "/m", ", fulcrum.dev/adopted-by: evil/edge"))
 	total := 0
@@ -121,13 +121,13 @@ func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
 			for n := range 20 {
 				r.Settle(time.Duration(n) * time.Second)
 				if left := r.stateWithTag(naming.AdoptedTagValue(model.StackID{Kind: model.Ingress, Name: "g"})); len(left) > 0 {
-					t.Fatalf("after call %d of %d: marked as taken from group g: %v", at, total, left)
+					t.Fatalf("after call %d of %d: tagged as adopted from IngressGroup g: %v", at, total, left)
 				}
 			}
 			r.editIngress("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/z" })
 			r.Settle(time.Minute)
 			if got := r.servicesOfPath("/z"); got != "web" {
-				t.Errorf("after call %d of %d: /z is answered by %q\n%s", at, total, got, r.warnings())
+				t.Errorf("after call %d of %d: /z is answered by %q\n%s", at, total, got, r.eventTexts())
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func TestAdoptionNeedsFreeTags(t *testing.T) {
 				for i := range naming.MaxTags - 3 - free { // the controller sets three tags
 					tags = append(tags, fmt.Sprintf("t%d=x", i))
 				}
-				r.Apply(strings.ReplaceAll(adoptedGroup, consentToEdge, consentToEdge+fmt.Sprintf(", alb.ingress.kubernetes.io/tags: %q", strings.Join(tags, ","))), adoptingRoutes)
+				r.Apply(strings.ReplaceAll(adoptedIngressGroup, consentToEdge, consentToEdge+fmt.Sprintf(", alb.ingress.kubernetes.io/tags: %q", strings.Join(tags, ","))), adoptingRoutes)
 				r.Settle(time.Hour)
 				before := r.State()
 				watch.setOn(true)
@@ -161,8 +161,8 @@ func TestAdoptionNeedsFreeTags(t *testing.T) {
 				r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 				r.Settle(time.Hour)
 				if free == 3 {
-					if n := r.Emulator.Calls().CountMutating(); n > 0 || !strings.Contains(r.warnings(), "it needs 1 more than the 50 that AWS allows; remove tags") {
-						t.Errorf("%d changes\n%s", n, r.warnings())
+					if n := r.Emulator.Calls().CountMutating(); n > 0 || !strings.Contains(r.eventTexts(), "it needs 1 more than the 50 that AWS allows; remove tags") {
+						t.Errorf("%d changes\n%s", n, r.eventTexts())
 					}
 					return
 				}

@@ -19,9 +19,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// TestAdoptAnnotationDoesNotHoldOwnLoadBalancer checks that a Gateway with an existing load balancer is still updated
+// TestAdoptAnnotationDoesNotHoldExistingLoadBalancer checks that a Gateway with an existing load balancer is still updated
 // after it gets the adopt annotation and dry-run mode: a route is removed when its ReferenceGrant is deleted.
-func TestAdoptAnnotationDoesNotHoldOwnLoadBalancer(t *testing.T) {
+func TestAdoptAnnotationDoesNotHoldExistingLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
 		"own": "ingress-group/mine", "another's": "ingress-group/g", "nothing": "ingress-group/none", "mistyped": "mistyped",
@@ -48,7 +48,7 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evi
 				r.deleteObject(cluster.KindReferenceGrant, "shop", "evil")
 				r.Settle(5 * time.Minute)
 				if got := r.servicesOfPath("/x"); got != "" {
-					t.Errorf("the route is still served by %s\n%s", got, r.warnings())
+					t.Errorf("the route is still served by %s\n%s", got, r.eventTexts())
 				}
 			})
 		})
@@ -69,7 +69,7 @@ func TestForgedBindingsDoNotBlockAdoption(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						r, watch := newWatchedAdoption(t, Options{})
 						empty := r.State()
-						r.Apply(evilNamespace, strings.ReplaceAll(evilNamespace, "evil", "zevil"), adoptedGroup, adoptingRoutes)
+						r.Apply(evilNamespace, strings.ReplaceAll(evilNamespace, "evil", "zevil"), adoptedIngressGroup, adoptingRoutes)
 						r.Settle(time.Hour)
 						watch.setOn(true)
 						forge := func() {
@@ -108,16 +108,16 @@ spec: {targetGroupARN: %q, targetType: ip, serviceRef: {name: web, port: 80}}
 						r.Settle(10 * time.Minute)
 						for _, name := range []string{"a", "b"} {
 							if !r.isDeleted(cluster.KindIngress, "shop", name) {
-								t.Errorf("Ingress %s is not gone", name)
+								t.Errorf("Ingress %s is not deleted", name)
 							}
 						}
 						r.deleteObject(cluster.KindGateway, "shop", "edge")
 						r.Settle(time.Hour)
 						if !r.isDeleted(cluster.KindGateway, "shop", "edge") {
-							t.Error("the Gateway is not gone")
+							t.Error("the Gateway is not deleted")
 						}
 						if d := cmp.Diff(empty, r.State()); d != "" {
-							t.Errorf("left over:\n%s", d)
+							t.Errorf("left after the deletion:\n%s", d)
 						}
 					})
 				})
@@ -133,7 +133,7 @@ func TestTenantsCannotSetTheAdoptedTag(t *testing.T) {
 	const forged = naming.AdoptedTag + "=ingress.k8s.aws:g"
 	for name, doc := range map[string]string{
 		"Ingress": strings.NewReplacer("alb.ingress.kubernetes.io/group.name: g", "alb.ingress.kubernetes.io/tags: "+forged).Replace(adoptedMember("evil", "x", "/a", "")),
-		"Service": strings.ReplaceAll(exposedService("web", "service.beta.kubernetes.io/aws-load-balancer-additional-resource-tags: "+forged, "{port: 80, targetPort: 8080, nodePort: 30777}"), "namespace: shop", "namespace: evil"),
+		"Service": strings.ReplaceAll(nlbService("web", "service.beta.kubernetes.io/aws-load-balancer-additional-resource-tags: "+forged, "{port: 80, targetPort: 8080, nodePort: 30777}"), "namespace: shop", "namespace: evil"),
 		"Gateway": strings.Replace(gatewayOf("evil", "edge", "a: b"), "  gatewayClassName", "  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c}}\n  gatewayClassName", 1) +
 			routeTo("evil", "r", "edge", "/a", "web") + `
 apiVersion: gateway.k8s.aws/v1
@@ -178,7 +178,7 @@ func TestAdoptionSurvivesDisabledKind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, watch := newWatchedAdoption(t, Options{Checkpoints: checkpoints})
 				empty := r.State()
-				r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptAnnotation))
+				r.Apply(adoptedIngressGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptAnnotation))
 				r.Settle(time.Hour)
 				r.expectOwner(model.ALBGateway, "adopt")
 				watch.setOn(true)
@@ -250,7 +250,7 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 				runs, of := 0, map[string]int{}
 				r, watch := newWatchedAdoption(t, Options{Checkpoints: true, AfterRun: func(what string, err error) { runs++; of[fmt.Sprint(what, " failed: ", err != nil)]++ }})
 				empty := r.State()
-				r.Apply(adoptedGroup, adoptingRoutes)
+				r.Apply(adoptedIngressGroup, adoptingRoutes)
 				r.Settle(time.Hour)
 				watch.setOn(true)
 				if x.back {
@@ -291,14 +291,14 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 	}
 }
 
-// TestMembersCanLeaveAdoptedGroup checks that a member that changes to another class or to another IngressGroup loses
+// TestMembersCanLeaveAdoptedIngressGroup checks that a member that changes to another class or to another IngressGroup loses
 // its finalizer while a Gateway owns the load balancer.
-func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
+func TestMembersCanLeaveAdoptedIngressGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, watch := newWatchedAdoption(t, Options{})
 		empty := r.State()
-		r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptAnnotation))
+		r.Apply(adoptedIngressGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptAnnotation))
 		r.Settle(time.Hour)
 		watch.setOn(true)
 		other := "other"
@@ -318,14 +318,14 @@ func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
 	})
 }
 
-// TestGatewayCanAdoptAnotherGroup checks that a Gateway can change from one IngressGroup to another. The first
+// TestGatewayCanAdoptAnotherIngressGroup checks that a Gateway can change from one IngressGroup to another. The first
 // IngressGroup gets its load balancer back, and the Gateway adopts the load balancer of the second one.
-func TestGatewayCanAdoptAnotherGroup(t *testing.T) {
+func TestGatewayCanAdoptAnotherIngressGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAdoptionHarness(t, Options{})
 		empty := r.State()
-		r.Apply(adoptedGroup, strings.NewReplacer("name: a\n", "name: c\n", "name: b\n", "name: d\n", "group.name: g", "group.name: h").Replace(adoptedGroup), adoptingRoutes)
+		r.Apply(adoptedIngressGroup, strings.NewReplacer("name: a\n", "name: c\n", "name: b\n", "name: d\n", "group.name: g", "group.name: h").Replace(adoptedIngressGroup), adoptingRoutes)
 		r.Settle(time.Hour)
 		before, arns := r.State(), r.arns()
 		r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
@@ -335,11 +335,11 @@ func TestGatewayCanAdoptAnotherGroup(t *testing.T) {
 		}
 		r.Settle(time.Hour)
 		if d := cmp.Diff(arns, r.arns()); d != "" || r.servicesOfPath("/a") != "web" {
-			t.Errorf("other load balancers: %s", d)
+			t.Errorf("the load balancers or their answers changed: %s", d)
 		}
 		obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"})
 		if len(obj.(*gwv1.Gateway).Status.Addresses) != 1 {
-			t.Errorf("%v\n%s", obj.(*gwv1.Gateway).Status, r.warnings())
+			t.Errorf("%v\n%s", obj.(*gwv1.Gateway).Status, r.eventTexts())
 		}
 		r.deleteAll(cluster.KindGateway)
 		r.Settle(time.Hour)
@@ -348,6 +348,6 @@ func TestGatewayCanAdoptAnotherGroup(t *testing.T) {
 		}
 		r.deleteAll(cluster.KindIngress)
 		r.Settle(time.Hour)
-		r.expectNothing(empty)
+		r.expectNothingLeft(empty)
 	})
 }

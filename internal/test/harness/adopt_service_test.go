@@ -71,7 +71,7 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
 		empty := r.State()
-		r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, "{name: smtp, port: 25, targetPort: 8080}, {name: imap, port: 143, targetPort: 8080}"))
+		r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", ipTargets, "{name: smtp, port: 25, targetPort: 8080}, {name: imap, port: 143, targetPort: 8080}"))
 		r.advanceTime(8 * time.Minute)
 		before := r.State()
 		name, _ := mailStatusHostnames(r)
@@ -79,7 +79,7 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 		r.Apply(mailGateway)
 		r.advanceTime(time.Minute)
 		if n := r.Emulator.Calls().CountMutating(); n > 0 || name == "" {
-			t.Fatalf("the shadow of %q makes %d changes: %v", name, n, r.Emulator.Calls().Counts())
+			t.Fatalf("the dry run for %q makes %d changes: %v", name, n, r.Emulator.Calls().Counts())
 		}
 		defer func() {
 			if t.Failed() {
@@ -96,7 +96,7 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 			r.advanceTime(10 * time.Minute)
 			for _, line := range r.State() {
 				if strings.Contains(line, naming.StackTag(model.Service)) {
-					t.Fatalf("this is the Service's still: %s", line)
+					t.Fatalf("this resource still belongs to the Service: %s", line)
 				}
 			}
 			if service, gateway := mailStatusHostnames(r); service != name || gateway != name {
@@ -118,7 +118,7 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 		r.deleteObject(cluster.KindService, "shop", "mail")
 		r.advanceTime(time.Minute)
 		if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}); obj != nil {
-			t.Errorf("the Service is not gone: %v", obj.GetFinalizers())
+			t.Errorf("the Service is not deleted, finalizers %v", obj.GetFinalizers())
 		}
 		if _, gateway := mailStatusHostnames(r); gateway != name {
 			t.Errorf("the Gateway shows %q", gateway)
@@ -126,7 +126,7 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 		r.deleteObject(cluster.KindGateway, "shop", "mail")
 		r.advanceTime(20 * time.Minute)
 		if d := cmp.Diff(empty, r.State()); d != "" {
-			t.Errorf("left over (-before +after):\n%s", d)
+			t.Errorf("left after the deletion (-before +after):\n%s", d)
 		}
 	})
 }

@@ -17,7 +17,7 @@ func TestGatewayStatusIsCorrectDuringReturn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, watch := newWatchedAdoption(t, Options{Workers: 3})
-		r.Apply(adoptedGroup, adoptingRoutes)
+		r.Apply(adoptedIngressGroup, adoptingRoutes)
 		r.advanceTime(10 * time.Minute)
 		watch.setOn(true)
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -31,15 +31,15 @@ func TestGatewayStatusIsCorrectDuringReturn(t *testing.T) {
 			t.Helper()
 			for range 600 {
 				time.Sleep(time.Second)
-				if text := strings.Join(conditionsOf(r.Harness, "edge"), "\n"); strings.Contains(text, "not answered") && len(r.stateWithTag(naming.StackTag(model.ALBGateway))) > 0 {
+				if text := strings.Join(gatewayConditionMessages(r.Harness, "edge"), "\n"); strings.Contains(text, "not answered") && len(r.stateWithTag(naming.StackTag(model.ALBGateway))) > 0 {
 					t.Fatalf("%s: %s", step, text)
 				}
 			}
 		}
 		truth("adopt")
 		r.expectOwner(model.ALBGateway, "adopt")
-		if !strings.Contains(r.warnings(), "Gateway shop/edge: LoadBalancerAdopted") {
-			t.Errorf("the Gateway does not report that it has taken over:\n%s", r.warnings())
+		if !strings.Contains(r.eventTexts(), "Gateway shop/edge: LoadBalancerAdopted") {
+			t.Errorf("the Gateway does not report the adoption:\n%s", r.eventTexts())
 		}
 		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 		truth("back")

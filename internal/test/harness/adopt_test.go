@@ -42,8 +42,8 @@ spec:
 
 const consentToEdge = `, fulcrum.dev/adopted-by: shop/edge`
 
-// adoptedGroup is IngressGroup "g" with two members, both of which consent to the adoption by Gateway "shop/edge".
-var adoptedGroup = adoptedMember("shop", "a", "/a", consentToEdge) +
+// adoptedIngressGroup is IngressGroup "g" with two members, both of which consent to the adoption by Gateway "shop/edge".
+var adoptedIngressGroup = adoptedMember("shop", "a", "/a", consentToEdge) +
 	strings.ReplaceAll(adoptedMember("shop", "b", "/b", consentToEdge), "name: web,", "name: api,")
 
 const gatewayClassALB = `
@@ -156,8 +156,8 @@ func (r *adoptionHarness) stateWithTag(tag string) (out []string) {
 	return out
 }
 
-// warnings returns all events, sorted, one on each line.
-func (r *adoptionHarness) warnings() string {
+// eventTexts returns all events, sorted, one on each line.
+func (r *adoptionHarness) eventTexts() string {
 	var out []string
 	for _, o := range r.Store.All("Event") {
 		e := o.(*corev1.Event)
@@ -176,10 +176,10 @@ func (r *adoptionHarness) expectOwner(kind model.Kind, step string) {
 		other = model.ALBGateway
 	}
 	if left := r.stateWithTag(naming.StackTag(other)); len(left) > 0 {
-		r.T.Fatalf("%s: these are still of %s:\n%s\n%s", step, other, strings.Join(left, "\n"), r.warnings())
+		r.T.Fatalf("%s: these resources still belong to %s:\n%s\n%s", step, other, strings.Join(left, "\n"), r.eventTexts())
 	}
 	if a, b := r.servicesOfPath("/a"), r.servicesOfPath("/b"); a != "web" || b != "api" || len(r.arns()) != 1 {
-		r.T.Fatalf("%s: /a is answered by %q, /b by %q, load balancers %v\n%s", step, a, b, r.arns(), r.warnings())
+		r.T.Fatalf("%s: /a is answered by %q, /b by %q, load balancers %v\n%s", step, a, b, r.arns(), r.eventTexts())
 	}
 }
 
@@ -192,7 +192,7 @@ type adoptionWatch struct {
 }
 
 func (a *adoptionWatch) wrap(next http.RoundTripper) http.RoundTripper {
-	return RoundTripper(func(req *http.Request) (*http.Response, error) {
+	return RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		res, err := next.RoundTrip(req)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -245,7 +245,7 @@ func (h apiHook) Delete(ctx context.Context, obj cluster.Object) error {
 func checkAdoptionRound(t *testing.T, r *adoptionHarness, watch *adoptionWatch) {
 	t.Helper()
 	empty := r.State()
-	r.Apply(adoptedGroup, adoptingRoutes)
+	r.Apply(adoptedIngressGroup, adoptingRoutes)
 	r.settleWithRestarts(time.Hour)
 	r.expectOwner(model.Ingress, "ingress")
 	arn := r.arns()[0]
@@ -254,7 +254,7 @@ func checkAdoptionRound(t *testing.T, r *adoptionHarness, watch *adoptionWatch) 
 	r.Apply(gatewayOf("shop", "edge", adoptAnnotation+dryRunAnnotation))
 	r.settleWithRestarts(time.Hour)
 	if d := cmp.Diff(before, r.State()); d != "" {
-		t.Fatalf("the shadow changes AWS:\n%s", d)
+		t.Fatalf("the dry run changes AWS:\n%s", d)
 	}
 	annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 	r.settleWithRestarts(time.Hour)
@@ -276,12 +276,12 @@ func checkAdoptionRound(t *testing.T, r *adoptionHarness, watch *adoptionWatch) 
 	r.settleWithRestarts(time.Hour)
 	r.expectOwner(model.ALBGateway, "marks")
 	if left := r.stateWithTag(naming.AdoptedTag); len(left) > 0 || r.arns()[0] != arn {
-		t.Fatalf("marks left: %v, or another load balancer: %v, was %s", left, r.arns(), arn)
+		t.Fatalf("adoption tags left: %v, or another load balancer: %v, was %s", left, r.arns(), arn)
 	}
 	watch.setOn(false)
 	r.deleteObject(cluster.KindGateway, "shop", "edge")
 	r.settleWithRestarts(time.Hour)
-	r.expectNothing(empty)
+	r.expectNothingLeft(empty)
 }
 
 // deleteAllAndCheck deletes all Gateways and Ingresses, and checks that only the state empty remains.
@@ -290,20 +290,20 @@ func (r *adoptionHarness) deleteAllAndCheck(empty []string) {
 	r.deleteAll(cluster.KindGateway)
 	r.deleteAll(cluster.KindIngress)
 	r.Settle(time.Hour)
-	r.expectNothing(empty)
+	r.expectNothingLeft(empty)
 }
 
-// expectNothing checks that AWS has the state empty, that no TargetGroupBinding is left, and that no Ingress or
+// expectNothingLeft checks that AWS has the state empty, that no TargetGroupBinding is left, and that no Ingress or
 // Gateway is being deleted.
-func (r *adoptionHarness) expectNothing(empty []string) {
+func (r *adoptionHarness) expectNothingLeft(empty []string) {
 	r.T.Helper()
 	if d := cmp.Diff(empty, r.State()); d != "" {
-		r.T.Fatalf("left over:\n%s\n%s", d, r.warnings())
+		r.T.Fatalf("left after the deletion:\n%s\n%s", d, r.eventTexts())
 	}
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindBinding} {
 		for _, o := range r.Store.All(kind) {
 			if kind == cluster.KindBinding || o.GetDeletionTimestamp() != nil {
-				r.T.Fatalf("%s %s/%s is left, finalizers %v\n%s", kind, o.GetNamespace(), o.GetName(), o.GetFinalizers(), r.warnings())
+				r.T.Fatalf("%s %s/%s is not deleted, finalizers %v\n%s", kind, o.GetNamespace(), o.GetName(), o.GetFinalizers(), r.eventTexts())
 			}
 		}
 	}

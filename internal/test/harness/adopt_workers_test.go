@@ -21,7 +21,7 @@ func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 	for _, annotation := range []string{"a: b", adoptAnnotation} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newAdoptionHarness(t, Options{Workers: 3})
-			r.Apply(evilNamespace, adoptedGroup)
+			r.Apply(evilNamespace, adoptedIngressGroup)
 			time.Sleep(time.Hour)
 			for i := range 40 {
 				r.Apply(gatewayOf("evil", fmt.Sprint("g", i), annotation+`, gateway.k8s.aws/dry-run: "`+fmt.Sprint(annotation != adoptAnnotation)+`"`),
@@ -45,7 +45,7 @@ func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 			}()
 			time.Sleep(10 * time.Second)
 			begun := time.Now()
-			r.Apply(strings.Replace(adoptedGroup, "path: /b", "path: /c", 1))
+			r.Apply(strings.Replace(adoptedIngressGroup, "path: /b", "path: /c", 1))
 			for r.servicesOfPath("/c") != "api" && time.Since(begun) < time.Hour {
 				time.Sleep(100 * time.Millisecond)
 			}
@@ -54,7 +54,7 @@ func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 	}
 	t.Log(took)
 	if a, b := took["a: b"], took[adoptAnnotation]; b > 2*a+5*time.Second {
-		t.Errorf("an edit takes %s, and %s beside Gateways that name the IngressGroup", a, b)
+		t.Errorf("an edit takes %s, and %s while Gateways name the IngressGroup", a, b)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestAdoptionWithConcurrentWorkers(t *testing.T) {
 				r := newAdoptionHarness(t, Options{Workers: 4, Checkpoints: true})
 				empty := r.State()
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
-				r.Apply(adoptedGroup, adoptingRoutes)
+				r.Apply(adoptedIngressGroup, adoptingRoutes)
 				time.Sleep(10 * time.Minute)
 				r.Apply(gatewayOf("shop", "edge", adoptAnnotation), gatewayOf("shop", "other", adoptAnnotation+dryRunAnnotation))
 				for n := range 60 {
@@ -88,7 +88,7 @@ func TestAdoptionWithConcurrentWorkers(t *testing.T) {
 						annotateGateway(r.Harness, "shop", "other", "gateway.k8s.aws/dry-run=true")
 					}
 					if a, b := r.servicesOfPath("/a"), r.servicesOfPath("/b"); a != "web" || b != "api" {
-						t.Fatalf("move %d: /a is answered by %q, /b by %q", n, a, b)
+						t.Fatalf("after edit %d: /a is answered by %q, /b by %q", n, a, b)
 					}
 				}
 				annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
@@ -97,12 +97,12 @@ func TestAdoptionWithConcurrentWorkers(t *testing.T) {
 				r.Emulator.Calls().Reset()
 				time.Sleep(3 * time.Hour)
 				if n := r.Emulator.Calls().CountMutating(); n > 0 {
-					t.Errorf("%d changes at rest: %v", n, r.Emulator.Calls().Counts())
+					t.Errorf("%d changes without an edit: %v", n, r.Emulator.Calls().Counts())
 				}
 				r.deleteAll(cluster.KindGateway)
 				r.deleteAll(cluster.KindIngress)
 				time.Sleep(time.Hour)
-				r.expectNothing(empty)
+				r.expectNothingLeft(empty)
 			})
 		})
 	}

@@ -27,7 +27,7 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 	for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
 		for _, lost := range []cluster.Kind{cluster.KindIngressClass, cluster.KindIngressClassParams} {
 			for _, by := range []string{"annotations", "class", "ports"} {
-				t.Run(fmt.Sprint(tenancy, ", without ", lost, ", the newcomer speaks by ", by), func(t *testing.T) {
+				t.Run(fmt.Sprint(tenancy, ", without ", lost, ", the newcomer has settings by ", by), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
 						mine := strings.Replace(hostileParameters, "group: {name: edge}, ", "", 1)
@@ -35,14 +35,14 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 						mine = strings.Replace(mine, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
 						r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", mine))
 						r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
-						awaitSettled(t, r)
+						settleWithoutErrors(t, r)
 						time.Sleep(time.Hour)
 						class, notes, later := "hostile", hostile[:4], []string(nil)
 						switch by {
 						case "annotations":
 							class, notes = "alb", hostile
 						case "ports":
-							certificate := r.World.Certs["example.com"]
+							certificate := r.Seeded.Certs["example.com"]
 							later = append(slices.Clone(hostile[:4]), "listen-ports", `[{"HTTPS":80},{"HTTPS":443}]`, "ssl-redirect", "443", "certificate-arn", certificate)
 							class = "alb"
 						}
@@ -50,7 +50,7 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 						if tenancy == ingress.Isolated {
 							r.Apply(ingressInNamespace("team", "squatter", class, "a.example.com", "", "group.name", "edge"))
 						}
-						r.Settle(settleFor)
+						r.Settle(attackSettleTime)
 						look := func() []string {
 							var out []string
 							for _, l := range stateOfKinds(r, "load-balancer", "security-group", "listener", "rule") {
@@ -67,18 +67,18 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 						if later != nil {
 							r.Apply(ingressInNamespace("team", "newcomer", class, "team.example.com", "", later...))
 						}
-						r.Settle(settleFor)
+						r.Settle(attackSettleTime)
 						if d := cmp.Diff(before, look()); d != "" {
-							t.Errorf("while it is gone (-before +after):\n%s", d)
+							t.Errorf("while the class is deleted (-before +after):\n%s", d)
 						}
 						if later != nil {
 							r.Apply(ingressInNamespace("team", "newcomer", class, "team.example.com", "", notes...)) // no annotation disables the redirect
 						}
 						time.Sleep(time.Hour) // the class that is created again is younger than the newcomer
 						r.Apply(classNamed("firm", victimParameters))
-						r.Settle(settleFor)
+						r.Settle(attackSettleTime)
 						if d := cmp.Diff(before, look()); d != "" {
-							t.Errorf("when it is back (-before +after):\n%s", d)
+							t.Errorf("after the class is recreated (-before +after):\n%s", d)
 						}
 					})
 				})
@@ -95,16 +95,16 @@ func TestMemberWithMissingClassDoesNotDisableClassSettings(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = ingress.Isolated }})
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
 		r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Apply(ingressInNamespace("team", "newcomer", "none-such", "team.example.com", "group.ingress.k8s.aws/edge", "group.name", "edge"))
-		r.Settle(settleFor)
+		r.Settle(attackSettleTime)
 		r.Apply(classNamed("firm", strings.NewReplacer("10.0.0.0/8", "10.1.0.0/16", `"120"`, `"90"`).Replace(victimParameters)))
-		r.Settle(settleFor)
+		r.Settle(attackSettleTime)
 		state := strings.Join(stateOfKinds(r, "load-balancer", "security-group"), "\n")
 		if !strings.Contains(state, "tcp 80-80 10.1.0.0/16") || !strings.Contains(state, `"idle_timeout.timeout_seconds":"90"`) {
-			t.Errorf("what the class says is not done:\n%s", state)
+			t.Errorf("the settings of the class are not applied:\n%s", state)
 		}
 	})
 }

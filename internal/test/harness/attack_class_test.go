@@ -39,9 +39,9 @@ const hostileParameters = `{group: {name: edge}, scheme: internet-facing, ipAddr
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "30"}, {key: access_logs.s3.enabled, value: "true"}, {key: access_logs.s3.bucket, value: theirs}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "true"}]}], tags: [{key: Team, value: team}]}`
 
-// TestClassOfAnotherGroupOverridesNoAnnotation checks that the class of a new member does not override the settings
+// TestClassOfNewcomerDoesNotOverrideOtherMembers checks that the class of a new member does not override the settings
 // that the other members of the IngressGroup have by their class or by annotations.
-func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
+func TestClassOfNewcomerDoesNotOverrideOtherMembers(t *testing.T) {
 	t.Parallel()
 	reported := []string{
 		"ip-address-type", "ipv4", "load-balancer-attributes", "idle_timeout.timeout_seconds=120,access_logs.s3.enabled=false",
@@ -52,7 +52,7 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 			if tenancy == ingress.Isolated && by == "annotations" {
 				continue // in isolated tenancy annotations are ignored
 			}
-			t.Run(fmt.Sprintf("%s, victims speak by %s", tenancy, by), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, victims have settings by %s", tenancy, by), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
 					r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
@@ -61,7 +61,7 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 					} else {
 						r.Apply(victimIngresses(r, "alb", reported...)...)
 					}
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 					value := func(line, attribute string) string {
 						_, rest, _ := strings.Cut(line, attribute+`":"`)
 						v, _, _ := strings.Cut(rest, `"`)
@@ -78,13 +78,13 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 						t.Fatalf("the victims have %s", before)
 					}
 					r.Apply(classNamed("hostile", hostileParameters), ingressInNamespace("team", "newcomer", "hostile", "team.example.com", "", "group.order", "-1000"))
-					r.Settle(settleFor)
+					r.Settle(attackSettleTime)
 					r.Start() // the process forgets the events that it has emitted
-					r.Settle(settleFor)
+					r.Settle(attackSettleTime)
 					if tenancy == ingress.Cooperative {
-						expectEqual(t, "what the victims ask for", before, look())
+						expectEqual(t, "the settings of the victims", before, look())
 					} else if got := look(); !strings.HasPrefix(got, "1 true 120 false shop false acl rig") || strings.Contains(got, "0.0.0.0/0") {
-						t.Errorf("what the victims' class asks for is now %s", got)
+						t.Errorf("the settings of the victims are now %s", got)
 					}
 					for _, n := range []string{"a", "b"} {
 						if w := warningsByObject(r)[n]; len(w) > 0 {
@@ -92,7 +92,7 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 						}
 					}
 					if len(warningsByObject(r)["newcomer"]) == 0 {
-						t.Error("the newcomer hears nothing")
+						t.Error("no warning on the newcomer")
 					}
 				})
 			})
@@ -106,12 +106,12 @@ func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		theirs, other := r.World.Certs["example.com"], r.World.Certs["app.test"]
+		theirs, other := r.Seeded.Certs["example.com"], r.Seeded.Certs["app.test"]
 		secure := func(namespace, name, host string, notes ...string) string {
 			return ingressInNamespace(namespace, name, "alb", host, "", append(notes, "group.name", "edge", "listen-ports", `[{"HTTPS":443}]`)...)
 		}
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, secure("shop", "a", "a.example.com", "certificate-arn", theirs))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		shown := func() string {
 			w := r.Emulator.Store()
 			w.Lock()
@@ -124,13 +124,13 @@ func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 		expectEqual(t, "the default", theirs, shown())
 		for _, list := range []string{other, other + "," + theirs} {
 			r.Apply(secure("team", "newcomer", "team.app.test", "certificate-arn", list, "group.order", "-1000"))
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			expectEqual(t, "the default beside a newcomer with "+list, theirs, shown())
 		}
 		// The owner chooses another default.
 		r.Apply(secure("shop", "a", "a.example.com", "certificate-arn", other+","+theirs), secure("team", "newcomer", "team.app.test", "certificate-arn", theirs+","+other, "group.order", "1000"))
 		deleteIngress(t, r, "team", "newcomer")
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		expectEqual(t, "the default that its owner chooses", other, shown())
 	})
 }

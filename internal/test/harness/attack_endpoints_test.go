@@ -46,9 +46,9 @@ func TestForgedPodENIOpensNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		api := ec2.NewFromConfig(AWSConfig(r.Emulator))
-		database, err := api.CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &r.World.Private[0], Groups: []string{r.World.ExtraSG}})
+		database, err := api.CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &r.Seeded.Private[0], Groups: []string{r.Seeded.ExtraSG}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,25 +60,25 @@ apiVersion: elbv2.k8s.aws/v1beta1
 kind: TargetGroupBinding
 metadata: {name: opener, namespace: team}
 spec:
-  targetGroupARN: `+r.World.TargetGroups["external"]+`
+  targetGroupARN: `+r.Seeded.TargetGroups["external"]+`
   targetType: ip
   serviceRef: {name: web, port: 80}
   networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: [{protocol: TCP}]}]}
 `)
-		r.Settle(settleFor)
+		r.Settle(attackSettleTime)
 		for _, l := range stateOfKinds(r, "security-group") {
 			if strings.Contains(l, `"extra"`) && strings.Contains(l, "tcp") {
-				t.Errorf("the interface of the database is open: %s", l)
+				t.Errorf("the security group of another ENI is open: %s", l)
 			}
 		}
 		// The pod is registered, and its rules are removed with its TargetGroupBinding.
-		expectEqual(t, "targets", podAddresses[3], activeTargets(t, r, Account, r.World.TargetGroups["external"]))
+		expectEqual(t, "targets", podAddresses[3], activeTargets(t, r, Account, r.Seeded.TargetGroups["external"]))
 		r.deleteObject(cluster.KindBinding, "team", "opener")
 		deleteIngress(t, r, "team", "opener")
-		r.Settle(settleFor)
+		r.Settle(attackSettleTime)
 		for _, l := range stateOfKinds(r, "security-group") {
 			if strings.Contains(l, "0.0.0.0/0") {
-				t.Errorf("the rules of the binding are left behind: %s", l)
+				t.Errorf("rules of the deleted TargetGroupBinding are left: %s", l)
 			}
 		}
 	})
@@ -92,7 +92,7 @@ func TestImitatedPodTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		binding := bindingsOf(r, "shop")[0]
 		gate := "target-health.elbv2.k8s.aws/" + binding.Name
 		before := r.State()
@@ -101,7 +101,7 @@ func TestImitatedPodTakesNothing(t *testing.T) {
 			", readinessGates: [{conditionType: " + gate + "}], hostNetwork: true",
 		} {
 			r.Apply(teamPodWithSlice(podAddresses[4], ", annotations: {elbv2.k8s.aws/checkpoint: forged}", spec, 8080))
-			r.Settle(settleFor)
+			r.Settle(attackSettleTime)
 			expectEqual(t, "targets", "10.0.132.10 10.0.148.10 10.0.164.10", r.allActiveTargets())
 			expectEqual(t, "targets of the binding", "10.0.132.10 10.0.148.10 10.0.164.10", activeTargets(t, r, Account, binding.Spec.TargetGroupARN))
 		}
@@ -112,7 +112,7 @@ func TestImitatedPodTakesNothing(t *testing.T) {
 		}
 		for _, c := range obj.(*corev1.Pod).Status.Conditions {
 			if string(c.Type) == gate && c.Status != corev1.ConditionTrue {
-				t.Errorf("the pod waits for another's target group: %+v", c)
+				t.Errorf("the pod waits for the readiness gate of another tenant: %+v", c)
 			}
 		}
 	})
@@ -124,14 +124,14 @@ func TestHostNetworkPodTakesNoAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		node := r.World.Instances[0].Address
+		node := r.Seeded.Instances[0].Address
 		shared := strings.Replace(readyPods("web", node), "spec: {nodeName", "spec: {hostNetwork: true, nodeName", 1)
 		r.Apply(shop, teamShop, shared, webIngress("", "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		expectEqual(t, "targets of the victim", node, r.allActiveTargets())
 		time.Sleep(time.Minute)
 		r.Apply(teamPodWithSlice(node, "", ", hostNetwork: true", 10250), ingressInNamespace("team", "neighbour", "alb", "team.example.com", ""))
-		r.Settle(settleFor)
+		r.Settle(attackSettleTime)
 		for _, b := range bindingsOf(r, "shop") {
 			expectEqual(t, "targets of the victim beside another pod on the node", node, activeTargets(t, r, Account, b.Spec.TargetGroupARN))
 			if w := warningsByObject(r)[b.Name]; len(w) > 0 {
@@ -148,7 +148,7 @@ func TestManyTargetsDelayNoOtherTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		var ports []int
 		for n := range 1300 {
 			ports = append(ports, 10000+n)
@@ -163,7 +163,7 @@ func TestManyTargetsDelayNoOtherTenant(t *testing.T) {
 		for _, b := range bindingsOf(r, "shop") {
 			expectEqual(t, "targets of a victim", "10.0.132.10 10.0.148.10 10.0.164.11", activeTargets(t, r, Account, b.Spec.TargetGroupARN))
 		}
-		r.Settle(settleFor)
+		r.Settle(attackSettleTime)
 		if n := r.Emulator.Calls().Counts()["elasticloadbalancing:RegisterTargets"]; n > 100 {
 			t.Errorf("%d calls register targets", n)
 		}

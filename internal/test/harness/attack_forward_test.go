@@ -28,7 +28,7 @@ func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
 					r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 					of := bindingsOf(r, "shop")[0]
 					action := strings.NewReplacer("ARN\"", of.Spec.TargetGroupARN+"\"", "NAME", of.Name).Replace(action)
 					group := "edge"
@@ -54,7 +54,7 @@ func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 						t.Errorf("%d rules forward to the target group", uses)
 					}
 					if w := warningsByObject(r)["thief"]; len(w) == 0 {
-						t.Error("the author hears nothing")
+						t.Error("no warning on Ingress thief")
 					}
 					for _, n := range []string{"a", "b"} {
 						if w := warningsByObject(r)[n]; len(w) > 0 {
@@ -104,7 +104,7 @@ endpoints: [%s]
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				own, _, _ := strings.Cut(readyPods("own", podAddresses[5]), "---")
 				r.Apply(inNamespace("team", own))
 				r.Apply(docs...)
@@ -114,7 +114,7 @@ endpoints: [%s]
 					expectEqual(t, "targets", "", activeTargets(t, r, Account, b.Spec.TargetGroupARN))
 				}
 				if len(bindingsOf(r, "team")) == 0 {
-					t.Error("no binding was made, so nothing was tried")
+					t.Error("no TargetGroupBinding was created, so nothing was tested")
 				}
 				expectEqual(t, "all targets", "10.0.132.10 10.0.148.10 10.0.164.10", r.allActiveTargets())
 			})

@@ -34,7 +34,7 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 				r := newShop(t)
 				front := []string{"enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal", "frontend-nlb-listener-port-mapping", "8443=80"}
 				r.Apply(victimIngresses(r, "alb", append(front, "group.name", "edge")...)...)
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				look := func() string {
 					// Ignore the port that the newcomer adds. It affects no other member.
 					leads := slices.DeleteFunc(nlbForwards(r), func(l string) bool { return l == "internal:80 to internal:80" })
@@ -49,17 +49,17 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 					all = append(all, "group.order", "-1000")
 				}
 				r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", all...))
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				if d := cmp.Diff(before, look()); d != "" {
-					t.Errorf("what the victims have (-before +after):\n%s", d)
+					t.Errorf("settings of the victims (-before +after):\n%s", d)
 				}
 				front[5] = "8444=80"
 				for _, n := range []string{"a", "b"} {
 					r.Apply(ingressInNamespace("shop", n, "alb", n+".example.com", "", append(front, "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")...))
 				}
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				if got := look(); !strings.Contains(got, "internal:8444 to internal:80") || !strings.Contains(got, "8444-8444 10.0.0.0/8") {
-					t.Errorf("the victims' change is not made:\n%s", got)
+					t.Errorf("the victims' change is not applied:\n%s", got)
 				}
 				for _, n := range []string{"a", "b"} {
 					if w := warningsByObject(r)[n]; len(w) > 0 {
@@ -93,20 +93,20 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 					member("shop", n, append(front, "listen-ports", `[{"HTTP":80},{"HTTP":8080}]`)...)
 				}
 				member("team", "newcomer", "listen-ports", `[{"HTTP":9000}]`, "frontend-nlb-listener-port-mapping", "9000=9000")
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				expectEqual(t, "before", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
 				member("team", "newcomer", notes...)
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				expectEqual(t, "while the newcomer cannot be read", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
 				for _, n := range []string{"a", "b"} {
 					member("shop", n, append(front, "listen-ports", `[{"HTTP":80}]`)...)
 				}
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				expectEqual(t, "after the others gave up a port", "[internal:80 to internal:80 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
 				state := strings.Join(stateOfKinds(r, "listener", "rule", "security-group"), "\n")
 				for _, gone := range []string{",8080,", "8080-8080 10.0.0.0/8"} {
 					if strings.Contains(state, gone) {
-						t.Errorf("%q stays:\n%s", gone, state)
+						t.Errorf("%q is not removed:\n%s", gone, state)
 					}
 				}
 				if !strings.Contains(state, "9000-9000 0.0.0.0/0") {
@@ -114,9 +114,9 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 				}
 				deleteIngress(t, r, "shop", "a")
 				deleteIngress(t, r, "shop", "b")
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				if state := strings.Join(stateOfKinds(r, "rule"), "\n"); strings.Contains(state, "a.example.com") || strings.Contains(state, "b.example.com") {
-					t.Errorf("rules of deleted members stay:\n%s", state)
+					t.Errorf("rules of deleted members are not removed:\n%s", state)
 				}
 			})
 		})
@@ -150,24 +150,24 @@ func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 				filled := func(notes []string) []string {
 					out := append(slices.Clone(notes), "group.name", "edge")
 					for i := range out {
-						out[i] = strings.NewReplacer("SUBNET", r.World.Private[0], "GROUP", r.World.NodeSG).Replace(out[i])
+						out[i] = strings.NewReplacer("SUBNET", r.Seeded.Private[0], "GROUP", r.Seeded.NodeSG).Replace(out[i])
 					}
 					return out
 				}
 				r.Apply(victimIngresses(r, "alb", filled(c.victims)...)...)
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				look := func() string {
 					return strings.Join(append(nlbForwards(r), stateOfKinds(r, "load-balancer", "target-group", "security-group")...), "\n")
 				}
 				before := look()
 				r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(filled(c.newcomer), "group.order", "-1000")...))
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				if strings.HasPrefix(name, "scheme of a new one") {
 					if got := strings.Join(nlbForwards(r), "\n"); !strings.Contains(got, "internal:80 to internal:80") || strings.Contains(got, "internet-facing") {
 						t.Errorf("frontend NLBs: %s", got)
 					}
-				} else if d := cmp.Diff(withoutGroupsOf(before, "team"), withoutGroupsOf(look(), "team")); d != "" {
-					t.Errorf("what the victims have (-before +after):\n%s", d)
+				} else if d := cmp.Diff(withoutTargetGroupsOf(before, "team"), withoutTargetGroupsOf(look(), "team")); d != "" {
+					t.Errorf("settings of the victims (-before +after):\n%s", d)
 				}
 				reported := warningsByObject(r)
 				if text := strings.Join(reported["newcomer"], "\n"); !strings.Contains(text, "AnnotationConflict") || !strings.Contains(text, c.newcomer[len(c.newcomer)-2]) {
@@ -181,16 +181,16 @@ func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 				}
 				before = look()
 				r.Apply(ingressInNamespace("shop", "a", "alb", "a.example.com", "", append(filled(append(slices.Clone(c.victims), c.newcomer[len(c.newcomer)-2:]...)), "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")...))
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				if look() == before {
-					t.Errorf("what both namespaces ask for is not done:\n%s", before)
+					t.Errorf("the setting that both namespaces request is not applied:\n%s", before)
 				}
 			})
 		})
 	}
 }
 
-// withoutGroupsOf removes the lines about target groups of a namespace from a state.
-func withoutGroupsOf(state, namespace string) string {
+// withoutTargetGroupsOf removes the lines about target groups of a namespace from a state.
+func withoutTargetGroupsOf(state, namespace string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(state, "\n"), func(l string) bool { return strings.Contains(l, "k8s-"+namespace+"-") }), "\n")
 }

@@ -32,7 +32,7 @@ const missingTargetGroupARN = "arn:aws:elasticloadbalancing:us-west-2:1234567890
 func hostileObjects(r *Harness) map[string][]string {
 	secure := func(secret string) string {
 		oidc := fmt.Sprintf(`{"issuer":"https://i","authorizationEndpoint":"https://a","tokenEndpoint":"https://t","userInfoEndpoint":"https://u","secretName":%q}`, secret)
-		return ingressInNamespace("team", "login", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc)
+		return ingressInNamespace("team", "login", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", r.Seeded.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc)
 	}
 	secret := func(data string) string {
 		return "\napiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: team}\n" + data + "\n"
@@ -47,7 +47,7 @@ func hostileObjects(r *Harness) map[string][]string {
 		"{targetGroupARN: 'x', targetType: ip, serviceRef: {name: web, port: 80}}",
 		"{targetGroupName: '" + strings.Repeat("x", 5000) + "', serviceRef: {name: web, port: 80}}",
 		"{targetGroupARN: " + missingTargetGroupARN + ", targetType: instance, serviceRef: {name: web, port: http}, nodeSelector: {matchExpressions: [{key: a b, operator: Near}]}}",
-		"{targetGroupARN: " + r.World.TargetGroups["external"] + ", targetType: ip, serviceRef: {name: web, port: -1}, networking: {ingress: [{from: [{}], ports: [{protocol: x, port: -1}, {port: 70000}]}, {from: [{ipBlock: {cidr: x}}, {securityGroup: {groupID: sg-0}}], ports: [{}]}]}}",
+		"{targetGroupARN: " + r.Seeded.TargetGroups["external"] + ", targetType: ip, serviceRef: {name: web, port: -1}, networking: {ingress: [{from: [{}], ports: [{protocol: x, port: -1}, {port: 70000}]}, {from: [{ipBlock: {cidr: x}}, {securityGroup: {groupID: sg-0}}], ports: [{}]}]}}",
 		"{targetGroupARN: " + missingTargetGroupARN + ", targetType: ip, serviceRef: {name: web, port: 80}, iamRoleArnToAssume: 'arn:aws:iam::1:role/*', assumeRoleExternalId: \"\\n\"}",
 		"{targetGroupARN: " + missingTargetGroupARN + ", targetType: ip, serviceRef: {name: ../shop/web, port: 80}, multiClusterTargetGroup: true, vpcID: vpc-0}",
 	} {
@@ -115,7 +115,7 @@ func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				before := stateOfKinds(r, "load-balancer", "security-group", "web-acl")
 				r.Emulator.Calls().Reset()
 				r.Apply(hostileObjects(r)[name]...)
@@ -129,12 +129,12 @@ func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 				}
 				same := slices.DeleteFunc(stateOfKinds(r, "load-balancer", "security-group", "web-acl"), func(l string) bool { return !slices.Contains(before, l) })
 				if !strings.HasPrefix(name, "IngressClassParams") && !strings.HasPrefix(name, "Secret") && !slices.Equal(before, same) {
-					t.Errorf("what the victims have has changed:\nbefore %q\nstill %q", before, same)
+					t.Errorf("resources of the victims were changed:\nbefore %q\nstill %q", before, same)
 				}
 				r.Apply(strings.Replace(ingressInNamespace("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig"), "path: /,", "path: /changed,", 1))
 				r.Settle(time.Minute)
 				if !hasRule(r.State(), "/changed") {
-					t.Error("a victim's change is not made")
+					t.Error("a victim's change is not applied")
 				}
 				for _, n := range []string{"a", "b"} {
 					if w := warningsByObject(r)[n]; len(w) > 0 {
@@ -154,7 +154,7 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		r.Apply(teamPodWithSlice(podAddresses[4], "", "", 8080), ingressInNamespace("team", "forger", "alb", "team.example.com", "", "group.name", "edge"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		state := r.State()
 		shown := func(namespace, name string) string {
 			obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
@@ -181,7 +181,7 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 			ing := obj.(*networkingv1.Ingress).DeepCopy()
 			ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: hostname, IP: "10.0.132.10", Ports: []networkingv1.IngressPortStatus{{Port: 443}}}}
 			forge(ing)
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			expectEqual(t, "status after "+hostname, honest, shown("team", "forger"))
 			expectEqual(t, "state", fmt.Sprint(state), fmt.Sprint(r.State()))
 		}
@@ -195,9 +195,9 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 		if _, err := r.Store.Update(live, cluster.MainPart); err != nil {
 			t.Fatal(err)
 		}
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Apply(teamPodWithSlice(podAddresses[5], "", "", 8080))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		expectEqual(t, "targets", podAddresses[5], activeTargets(t, r, Account, own.Spec.TargetGroupARN))
 		for _, b := range bindingsOf(r, "shop") {
 			expectEqual(t, "targets of a victim", "10.0.132.10 10.0.148.10 10.0.164.10", activeTargets(t, r, Account, b.Spec.TargetGroupARN))

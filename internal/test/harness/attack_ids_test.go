@@ -45,14 +45,14 @@ func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 			}
 			for _, got := range addressesServingHost(t, r, "evil.example.com") {
 				if strings.Contains(got, podAddresses[3]) {
-					t.Errorf("after a run of %s the other's requests go to %q", what, got)
+					t.Errorf("after a run of %s requests for the other host go to %q", what, got)
 				}
 			}
 		}
 		step := func(name string) {
 			r.advanceTime(30 * time.Minute)
 			if got := targetGroupsForHost(80, "victim.example.com")(r); !slices.Equal(got, arn) {
-				t.Errorf("%s: the target group is another: %s, before %s", name, got, arn)
+				t.Errorf("%s: the target group of the victim is %s, before %s", name, got, arn)
 			}
 		}
 		evil := routeWithHyphenatedNames("a", "b-c", podAddresses[4], "evil.example.com", 2020)
@@ -62,7 +62,7 @@ func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 		r.Apply(strings.Replace(evil, "rules: [{backendRefs", refused, 1))
 		step("it is held")
 		if got := addressesServingHost(t, r, "evil.example.com"); !slices.Equal(got, []string{podAddresses[4]}) {
-			t.Errorf("the live rule is not held: requests go to %q", got)
+			t.Errorf("the existing rule is not held: requests go to %q", got)
 		}
 		r.deleteObject("HTTPRoute", "a", "b-c")
 		step("it leaves")

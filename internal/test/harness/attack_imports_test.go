@@ -19,7 +19,7 @@ func addForeignImports(r *Harness, n int) {
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)
-	one := *p.ACM.Certificates[r.World.Certs["example.com"]]
+	one := *p.ACM.Certificates[r.Seeded.Certs["example.com"]]
 	for i := range n {
 		c := one
 		c.ARN = fmt.Sprintf("%s%08d", one.ARN[:len(one.ARN)-8], i)
@@ -47,10 +47,10 @@ func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 		set := opt.Plan
 		opt.Plan = func(o *plan.Options) {
 			set(o)
-			o.AccountImports = 30
+			o.ImportedCertificateQuota = 30
 		}
 		r := shopWith(t, opt)
-		addForeignImports(r, 20-len(r.World.Certs))
+		addForeignImports(r, 20-len(r.Seeded.Certs))
 		in := func(namespace, doc string) string {
 			return strings.ReplaceAll(doc, "namespace: shop", "namespace: "+namespace)
 		}
@@ -63,12 +63,12 @@ func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 		r.Apply(in("evil", withTLS("", names...)))
 		r.Settle(time.Hour)
 		if n := countImports(r, "evil"); n != 5 {
-			t.Errorf("the tenant has %d certificates, want 5: as many as are left", n)
+			t.Errorf("the tenant has %d certificates, want the 5 that the quota allows", n)
 		}
 		r.Apply(shop, i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 		r.Settle(time.Hour)
 		if n := countImports(r, "shop"); n != 1 {
-			t.Errorf("the other one has %d certificates: %v", n, warningsByObject(r)["web"])
+			t.Errorf("the other tenant has %d certificates: %v", n, warningsByObject(r)["web"])
 		}
 		if w := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(w, "QuotaReached") || !strings.Contains(w, `Secret "evil/t`) || strings.Contains(w, "shop/shop") {
 			t.Errorf("warnings: %s", w)
@@ -79,10 +79,10 @@ func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 	})
 }
 
-// TestNewcomerCannotReplaceCertificateOfLiveHost checks a tenant that joins a load balancer with a certificate for a
+// TestNewcomerCannotReplaceCertificateOfServedHost checks a tenant that joins a load balancer with a certificate for a
 // host that another tenant already serves. The certificate is not imported, even if the tenant's objects are older,
 // because AWS could present it for that host. The certificate of the other tenant is still renewed.
-func TestNewcomerCannotReplaceCertificateOfLiveHost(t *testing.T) {
+func TestNewcomerCannotReplaceCertificateOfServedHost(t *testing.T) {
 	t.Parallel()
 	in := func(namespace, doc string) string {
 		return strings.ReplaceAll(doc, "namespace: shop", "namespace: "+namespace)
@@ -135,7 +135,7 @@ func TestNewcomerCannotReplaceCertificateOfLiveHost(t *testing.T) {
 				t.Errorf("imported: %s", got)
 			}
 			if w := strings.Join(warningsByObject(r)["own"], "\n"); !strings.Contains(w, "HostNotOwned") {
-				t.Errorf("the newcomer reads %s", w)
+				t.Errorf("warnings on the newcomer: %s", w)
 			}
 		})
 	})

@@ -25,9 +25,9 @@ func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 						r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
 						// The victims disable deletion protection. Otherwise the newcomer could enable it.
 						r.Apply(victimIngresses(r, "alb", "group.name", "edge", "load-balancer-attributes", "deletion_protection.enabled=false")...)
-						awaitSettled(t, r)
+						settleWithoutErrors(t, r)
 						r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "team.example.com/never", append(notes, "group.name", "edge")...))
-						awaitSettled(t, r)
+						settleWithoutErrors(t, r)
 						leave := func() {
 							deleteIngress(t, r, "shop", "a")
 							deleteIngress(t, r, "shop", "b")
@@ -35,7 +35,7 @@ func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 						switch order {
 						case "attacker first":
 							deleteIngress(t, r, "team", "newcomer")
-							r.Settle(settleFor)
+							r.Settle(attackSettleTime)
 							leave()
 						case "victims first":
 							leave()
@@ -43,10 +43,10 @@ func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 						default:
 							leave()
 						}
-						r.Settle(settleFor)
+						r.Settle(attackSettleTime)
 						for _, n := range []string{"a", "b"} {
 							if !r.isDeleted(cluster.KindIngress, "shop", n) {
-								t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warningsByObject(r))
+								t.Errorf("Ingress shop/%s is not deleted; warnings: %v", n, warningsByObject(r))
 							}
 						}
 					})
@@ -66,7 +66,7 @@ func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 				r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				for _, o := range r.Store.All(cluster.KindBinding) {
 					if o.GetNamespace() == "team" {
 						b := o.DeepCopyObject().(cluster.Object)
@@ -76,16 +76,16 @@ func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 						}
 					}
 				}
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				if !stays {
 					deleteIngress(t, r, "team", "newcomer")
 				}
 				deleteIngress(t, r, "shop", "a")
 				deleteIngress(t, r, "shop", "b")
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				for _, n := range []string{"a", "b"} {
 					if !r.isDeleted(cluster.KindIngress, "shop", n) {
-						t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warningsByObject(r))
+						t.Errorf("Ingress shop/%s is not deleted; warnings: %v", n, warningsByObject(r))
 					}
 				}
 			})
@@ -110,32 +110,32 @@ func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 					return ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...)
 				}
 				r.Apply(member(), strings.Replace(ingressInNamespace("shop", "c", "alb", "c.example.com", "", "group.name", "edge"), "  rules:", "  defaultBackend: {service: {name: web, port: {number: 80}}}\n  rules:", 1))
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				r.Apply(member(notes...))
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				expectEqual(t, "the default backend before", "shop/c-web:80", servingRoute(r, "application", 80, "other.example.com", "/"))
 				for _, n := range []string{"a", "b", "c"} {
 					deleteIngress(t, r, "shop", n)
 				}
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				for _, host := range []string{"a", "b", "c", "other"} {
 					expectEqual(t, host, "dataplane.FixedResponse", servingRoute(r, "application", 80, host+".example.com", "/"))
 				}
 				expectEqual(t, "the member that remains", "team/newcomer-web:80", servingRoute(r, "application", 80, "team.example.com", "/"))
 				for _, n := range []string{"a", "b", "c"} {
 					if !r.isDeleted(cluster.KindIngress, "shop", n) {
-						t.Errorf("Ingress shop/%s hangs: %v", n, warningsByObject(r))
+						t.Errorf("Ingress shop/%s is not deleted: %v", n, warningsByObject(r))
 					}
 				}
 				r.Emulator.Calls().Reset()
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				if n := r.Emulator.Calls().CountMutating(); n > 0 {
-					t.Errorf("%d changes later: %v", n, r.Emulator.Calls().Counts())
+					t.Errorf("%d changes without an edit: %v", n, r.Emulator.Calls().Counts())
 				}
 				r.Apply(member())
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				if state := strings.Join(stateOfKinds(r, "target-group"), "\n"); strings.Contains(state, "shop/") {
-					t.Errorf("left behind:\n%s", state)
+					t.Errorf("target groups of deleted members are left:\n%s", state)
 				}
 			})
 		})
@@ -158,7 +158,7 @@ func TestDeletedServiceIsNotServedWhileOthersAreHeld(t *testing.T) {
 		expectEqual(t, "mail", "refused", servingRoute(r, "network", 25, "", ""))
 		expectEqual(t, "web", "shop/web:443", servingRoute(r, "network", 443, "", ""))
 		if !r.isDeleted(cluster.KindService, "shop", "mail") {
-			t.Error("the Service hangs")
+			t.Error("the Service is not deleted")
 		}
 	})
 }

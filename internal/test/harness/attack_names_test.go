@@ -39,10 +39,10 @@ func tagsOf(t *testing.T, r *Harness) map[string]string {
 	return nil
 }
 
-// TestTooManyTagsOfOneMemberBlockNoOther checks that members with more than the 50 tags that AWS allows on a resource
+// TestTooManyTagsOfOneMemberDoNotBlockOthers checks that members with more than the 50 tags that AWS allows on a resource
 // do not block the tags of other members, on an existing or on a new load balancer. AWS refuses all tags of a call
 // that exceeds the limit.
-func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
+func TestTooManyTagsOfOneMemberDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	for name, hostile := range map[string][]string{
 		"one Ingress":     {ingressInNamespace("team", "many0", "alb", "team.example.com", "", "group.name", "edge", "group.order", "-1000", "tags", manyTags("k", 90), "listen-ports", `[{"HTTP":80},{"HTTP":81}]`)},
@@ -54,13 +54,13 @@ func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 					r := newShop(t)
 					r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 					if live {
-						awaitSettled(t, r)
+						settleWithoutErrors(t, r)
 					}
 					r.Apply(hostile...)
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 					r.Apply(ingressInNamespace("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig",
 						"tags", "Team=shop,Cost=1", "listen-ports", `[{"HTTP":80},{"HTTP":8080}]`))
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 					if tags := tagsOf(t, r); tags["Team"] != "shop" || tags["Cost"] != "1" || len(tags) > 50 {
 						t.Errorf("the victim's tags are not there: %v", tags)
 					}
@@ -73,7 +73,7 @@ func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 						}
 					}
 					if w := fmt.Sprint(warningsByObject(r)); !strings.Contains(w, "TagInvalid: alb.ingress.kubernetes.io/tags: there are ") {
-						t.Errorf("the author hears nothing of it: %s", w)
+						t.Errorf("no event reports the number of tags: %s", w)
 					}
 				})
 			})
@@ -118,7 +118,7 @@ spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
 				r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.ExternalTags = []string{"owner"} }})
 				r.Apply(shop, teamShop)
 				r.Apply(docs...)
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				team := 0
 				for _, l := range stateOfKinds(r, "load-balancer", "listener", "rule", "target-group", "security-group") {
 					if !strings.Contains(l, `"elbv2.k8s.aws/cluster"`) {
@@ -134,7 +134,7 @@ spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
 					}
 				}
 				if team == 0 {
-					t.Error("the tag that may be set is nowhere, so nothing was tried")
+					t.Error("no resource has the permitted tag Team, so nothing was tested")
 				}
 			})
 		})
@@ -150,10 +150,10 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				api := elb.NewFromConfig(AWSConfig(r.Emulator))
 				made, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
-					Name: aws.String("by-hand"), Subnets: r.World.Private, Scheme: elbtypes.LoadBalancerSchemeEnumInternal,
+					Name: aws.String("by-hand"), Subnets: r.Seeded.Private, Scheme: elbtypes.LoadBalancerSchemeEnumInternal,
 					Tags: []elbtypes.Tag{{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String("other")}, {Key: aws.String("ingress.k8s.aws/stack"), Value: aws.String("team/thief")}, {Key: aws.String("ingress.k8s.aws/resource"), Value: aws.String("LoadBalancer")}},
 				})
 				if err != nil {
@@ -175,16 +175,16 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 						notes = []string{"group.name", strings.TrimPrefix(name, "k8s-")}
 					}
 					r.Apply(ingressInNamespace("team", "thief", "alb", "a.example.com", "", notes...))
-					r.Settle(settleFor)
+					r.Settle(attackSettleTime)
 					after := slices.DeleteFunc(stateOfKinds(r, "load-balancer", "listener", "rule"), func(l string) bool { return !slices.Contains(before, l) })
 					if d := cmp.Diff(before, after); d != "" {
-						t.Errorf("what others have has changed (-before +after):\n%s", d)
+						t.Errorf("resources of others were changed (-before +after):\n%s", d)
 					}
 					deleteIngress(t, r, "team", "thief")
-					r.Settle(settleFor)
+					r.Settle(attackSettleTime)
 					after = slices.DeleteFunc(stateOfKinds(r, "load-balancer", "listener", "rule"), func(l string) bool { return !slices.Contains(before, l) })
 					if d := cmp.Diff(before, after); d != "" {
-						t.Errorf("what others have has changed by the deletion (-before +after):\n%s", d)
+						t.Errorf("resources of others were changed by the deletion (-before +after):\n%s", d)
 					}
 				}
 			})
@@ -199,34 +199,34 @@ func TestForeignTargetGroupWithComputedNameIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		name := bindingsOf(r, "shop")[0].Name
 		for _, n := range []string{"a", "b"} {
 			deleteIngress(t, r, "shop", n)
 		}
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		api := elb.NewFromConfig(AWSConfig(r.Emulator))
 		made, err := api.CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
-			Name: aws.String(name), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(8080), TargetType: elbtypes.TargetTypeEnumIp, VpcId: aws.String(r.World.VPC),
+			Name: aws.String(name), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(8080), TargetType: elbtypes.TargetTypeEnumIp, VpcId: aws.String(r.Seeded.VPC),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		arn := aws.ToString(made.TargetGroups[0].TargetGroupArn)
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-		r.Settle(settleFor)
-		expectEqual(t, "targets of the one made by hand", "", activeTargets(t, r, Account, arn))
+		r.Settle(attackSettleTime)
+		expectEqual(t, "targets of the foreign target group", "", activeTargets(t, r, Account, arn))
 		for _, b := range bindingsOf(r, "shop") {
 			if b.Spec.TargetGroupARN == arn {
-				t.Errorf("binding %s fills it", b.Name)
+				t.Errorf("TargetGroupBinding %s registers targets in the foreign target group", b.Name)
 			}
 		}
 		for _, n := range []string{"a", "b"} {
 			deleteIngress(t, r, "shop", n)
 		}
-		r.Settle(settleFor)
+		r.Settle(attackSettleTime)
 		if _, err := api.DescribeTargetGroups(t.Context(), &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}); err != nil {
-			t.Errorf("it is gone: %v", err)
+			t.Errorf("the foreign target group was deleted: %v", err)
 		}
 	})
 }

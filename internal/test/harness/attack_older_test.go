@@ -25,7 +25,7 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 			if tenancy == ingress.Isolated && by == "annotations" {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s, victims speak by %s", tenancy, by), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, victims have settings by %s", tenancy, by), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
 					alone := strings.Replace(hostileParameters, "group: {name: edge}, ", "", 1)
@@ -34,14 +34,14 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 					r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", alone))
 					time.Sleep(time.Hour)
 					r.Apply(ingressInNamespace("team", "newcomer", "hostile", "team.example.com", ""))
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 					time.Sleep(time.Hour)
 					if by == "class" {
 						r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
 					} else {
 						r.Apply(ingressInNamespace("shop", "a", "alb", "a.example.com", "", append(reported, "group.name", "edge")...), ingressInNamespace("shop", "b", "alb", "b.example.com", "", append(reported, "group.name", "edge")...))
 					}
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 					look := func() []string {
 						var out []string
 						for _, l := range stateOfKinds(r, "load-balancer", "security-group", "listener") {
@@ -53,9 +53,9 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 					}
 					before := look()
 					r.Apply(ingressInNamespace("team", "newcomer", "hostile", "team.example.com", "", "group.name", "edge", "group.order", "-1000"))
-					r.Settle(settleFor)
+					r.Settle(attackSettleTime)
 					r.Start()
-					r.Settle(settleFor)
+					r.Settle(attackSettleTime)
 					if d := cmp.Diff(before, look()); d != "" {
 						t.Errorf("(-before +after):\n%s", d)
 					}

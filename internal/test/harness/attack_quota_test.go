@@ -41,29 +41,29 @@ func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				var own []string
 				for _, n := range notes {
-					own = append(own, strings.ReplaceAll(n, "PREFIXES", r.World.PrefixList))
+					own = append(own, strings.ReplaceAll(n, "PREFIXES", r.Seeded.PrefixList))
 				}
 				r.Apply(ingressInNamespace("team", "large", "alb", "team.example.com", "", append(own, "group.name", "edge", "group.order", "-1000")...))
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				open := func() string { return fmt.Sprint(stateOfKinds(r, "security-group")) }
 				if !strings.Contains(open(), "tcp 80-80 10.0.0.0/8") {
-					t.Errorf("the victims are shut: %s", open())
+					t.Errorf("the client range of the victims is closed: %s", open())
 				}
 				for _, n := range []string{"a", "b"} {
 					r.Apply(ingressInNamespace("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig"))
 				}
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				if !strings.Contains(open(), "tcp 80-80 10.200.0.0/16") || strings.Contains(open(), "tcp 80-80 10.0.0.0/8") {
-					t.Errorf("the victims' change is not made: %s", open())
+					t.Errorf("the victims' change is not applied: %s", open())
 				}
 				if name == "as many ranges as fit" {
 					return // no rule for another port fits
 				}
 				r.Apply(ingressInNamespace("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig", "listen-ports", `[{"HTTP":80},{"HTTP":81}]`))
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				if name != "a prefix list that is huge" && !slices.ContainsFunc(stateOfKinds(r, "listener"), func(l string) bool { return strings.Contains(l, ",81,") }) {
 					t.Error("the victim's new port is not there")
 				}

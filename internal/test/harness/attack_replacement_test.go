@@ -27,7 +27,7 @@ func TestBrokenPortOfAnotherDoesNotBlockReplacement(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				certificate := r.World.Certs["example.com"]
+				certificate := r.Seeded.Certs["example.com"]
 				member := func(scheme, host string) string {
 					return ingressInNamespace("shop", "a", "alb", host, "", "group.name", "edge", "scheme", scheme, "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", certificate)
 				}
@@ -35,15 +35,15 @@ func TestBrokenPortOfAnotherDoesNotBlockReplacement(t *testing.T) {
 					return strings.ReplaceAll(ingressInNamespace("team", "other", "alb", "team.example.com", "", append([]string{"group.name", "edge"}, notes...)...), "CERTIFICATE", certificate)
 				}
 				r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, member("internal", "a.example.com"), other(c.good))
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				has := func(what string) bool {
 					return slices.ContainsFunc(stateOfKinds(r, "listener"), func(l string) bool { return strings.Contains(l, what) })
 				}
 				if !has("," + c.port + ",") {
-					t.Fatal("the port of the other namespace is not there at first")
+					t.Fatal("before the test the port of the other namespace has no listener")
 				}
 				r.Apply(other(c.bad))
-				r.Settle(settleFor)
+				r.Settle(attackSettleTime)
 				r.Apply(member("internet-facing", "new.example.com"))
 				r.Settle(time.Hour)
 				expectEqual(t, "the load balancer", "internet-facing", loadBalancerSchemes(r))
@@ -53,13 +53,13 @@ func TestBrokenPortOfAnotherDoesNotBlockReplacement(t *testing.T) {
 					}
 				}
 				if len(warningsByObject(r)["other"]) == 0 {
-					t.Error("the other namespace learns nothing")
+					t.Error("no warning on the Ingress of the other namespace")
 				}
 				r.Apply(other(c.good))
 				r.Settle(time.Hour)
 				port, _ := strconv.Atoi(c.port)
 				if got := answerTo(r, int32(port), "team.example.com", "/"); !strings.HasPrefix(got, "k8s-team-") {
-					t.Errorf("when it is corrected, it is answered by %s", got)
+					t.Errorf("after the correction, the port is answered by %s", got)
 				}
 			})
 		})

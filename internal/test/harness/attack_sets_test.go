@@ -94,7 +94,7 @@ spec:
 						return false
 					}
 					if !has("443") || !has("8443") {
-						t.Fatalf("not both ports are served at first: %v %v\n%s", warningsByObject(r), listenerSetConflict(r, "team", "more"), strings.Join(stateOfKinds(r, "listener"), "\n"))
+						t.Fatalf("before the test not both ports are served: %v %v\n%s", warningsByObject(r), listenerSetConflict(r, "team", "more"), strings.Join(stateOfKinds(r, "listener"), "\n"))
 					}
 					hold(r)
 					r.Settle(time.Minute)

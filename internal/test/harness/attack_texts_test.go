@@ -50,7 +50,7 @@ func TestDisguisedValuesAreQuoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Apply(ingressWithValues(t, "ordinary", "tags"))
 		r.Settle(10 * time.Minute)
 		for name, value := range values {
@@ -60,7 +60,7 @@ func TestDisguisedValuesAreQuoted(t *testing.T) {
 				r.Apply(ingressWithValues(t, value, some...))
 				r.Settle(10 * time.Minute)
 				if len(some) == len(keys) && len(r.Store.All("Event")) == known {
-					t.Errorf("%s: no event says so", name)
+					t.Errorf("%s: no event reports the invalid values", name)
 				}
 			}
 		}
@@ -94,7 +94,7 @@ kind: Secret
 metadata: {name: oidc, namespace: shop}
 stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
 `)
-				doc := webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc), "/=web")
+				doc := webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc), "/=web")
 				r.Apply(doc)
 				r.Settle(10 * time.Minute)
 				var all []string

@@ -28,7 +28,7 @@ spec:
 `
 }
 
-const frontListener = "protocol: TCP, port: 8000"
+const frontendListener = "protocol: TCP, port: 8000"
 
 func chainedRoute(more string) string {
 	return `
@@ -46,26 +46,26 @@ spec:
 var chainScenario = consentScenario{
 	docs: func(*testing.T) []string {
 		return []string{
-			edgeGateway + edgeScheme("internal") + edgeWithConfiguration + readyPods("web", podAddresses[:3]...) + "---" +
+			edgeGateway + edgeLoadBalancerConfiguration("internal") + edgeWithConfiguration + readyPods("web", podAddresses[:3]...) + "---" +
 				routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainedGateways + chainGrant,
-			frontendGateway("scheme: internal", frontListener),
+			frontendGateway("scheme: internal", frontendListener),
 		}
 	},
 	serving: nlbForwards,
 	holdCauses: map[string]func(r *Harness){
 		"not held":              func(*Harness) {},
 		"configuration missing": func(r *Harness) { r.forceDelete(cluster.KindLoadBalancerConfiguration, "net", "front") },
-		"configuration wrong":   func(r *Harness) { r.Apply(frontendGateway("scheme: nonsense", frontListener)) },
+		"configuration wrong":   func(r *Harness) { r.Apply(frontendGateway("scheme: nonsense", frontendListener)) },
 		"class missing":         func(r *Harness) { r.forceDelete(cluster.KindGatewayClass, "", "nlb") },
-		"replaced":              func(r *Harness) { r.Apply(frontendGateway("scheme: internet-facing", frontListener)) },
+		"replaced":              func(r *Harness) { r.Apply(frontendGateway("scheme: internet-facing", frontendListener)) },
 		"too many backends": func(r *Harness) {
 			r.Apply(chainedRoute(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5)))
 		},
 		"port unknown behind":        func(r *Harness) { r.Apply(strings.Replace(chainedRoute(""), "port: 80}", "port: 81}", 1)) },
-		"configuration wrong behind": func(r *Harness) { r.Apply(edgeScheme("nonsense")) },
+		"configuration wrong behind": func(r *Harness) { r.Apply(edgeLoadBalancerConfiguration("nonsense")) },
 		"refused by AWS": func(r *Harness) {
 			refuseOperations("ModifyListener", "CreateTargetGroup")(r)
-			r.Apply(frontendGateway("scheme: internal, listenerConfigurations: [{protocolPort: \"TCP:8000\", targetGroupStickiness: true}]", frontListener))
+			r.Apply(frontendGateway("scheme: internal, listenerConfigurations: [{protocolPort: \"TCP:8000\", targetGroupStickiness: true}]", frontendListener))
 		},
 	},
 	withdrawals: map[string]func(r *Harness){
@@ -77,7 +77,7 @@ var chainScenario = consentScenario{
 			r.Apply(strings.Replace(chainGrant, "{group: gateway.networking.k8s.io, kind: Gateway}", `{group: "", kind: Service}`, 1))
 		},
 		"allowedRoutes": func(r *Harness) {
-			r.Apply(frontendGateway("scheme: internal", frontListener+", allowedRoutes: {kinds: [{kind: TLSRoute}]}"))
+			r.Apply(frontendGateway("scheme: internal", frontendListener+", allowedRoutes: {kinds: [{kind: TLSRoute}]}"))
 		},
 		"port": func(r *Harness) {
 			r.Apply(frontendGateway("scheme: internal", "protocol: TCP, port: 8001, allowedRoutes: {kinds: [{kind: TLSRoute}]}"))

@@ -56,8 +56,8 @@ var ambiguousChainScenario = consentScenario{
 	docs: func(*testing.T) []string {
 		in := func(docs string) string { return strings.ReplaceAll(docs, "namespace: shop", "namespace: my-shop") }
 		return []string{
-			in(edgeGateway + edgeScheme("internal") + edgeWithConfiguration + readyPods("web", "10.0.132.1") + "---" + routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainGrant),
-			in(frontGateways("")),
+			in(edgeGateway + edgeLoadBalancerConfiguration("internal") + edgeWithConfiguration + readyPods("web", "10.0.132.1") + "---" + routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainGrant),
+			in(frontendNLBGateways("")),
 			strings.ReplaceAll(chainGrant, "namespace: shop", "namespace: my"),
 		}
 	},
@@ -67,7 +67,7 @@ var ambiguousChainScenario = consentScenario{
 		"class missing":         func(r *Harness) { r.forceDelete(cluster.KindGatewayClass, "", "nlb") },
 		"configuration missing": func(r *Harness) { r.forceDelete(cluster.KindLoadBalancerConfiguration, "net", "front") },
 		"too many backends": func(r *Harness) {
-			r.Apply(strings.ReplaceAll(frontGateways(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5)), "namespace: shop", "namespace: my-shop"))
+			r.Apply(strings.ReplaceAll(frontendNLBGateways(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5)), "namespace: shop", "namespace: my-shop"))
 		},
 	},
 	withdrawals: map[string]func(r *Harness){
@@ -81,7 +81,7 @@ var ambiguousChainScenario = consentScenario{
 	},
 }
 
-func frontGateways(backends string) string {
+func frontendNLBGateways(backends string) string {
 	return strings.NewReplacer("spec: {gatewayClassName: nlb,", "spec: {gatewayClassName: nlb, infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: front}},",
 		"backendRefs: [", "backendRefs: ["+backends).Replace(chainedGateways) +
 		"\n---\napiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: front, namespace: net}\nspec: {scheme: internal}\n---\n"

@@ -35,9 +35,9 @@ func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 							t.Errorf("after %s requests for the hostname of the listener get %s", horizon, got)
 						}
 						if got := answerTo(r, 80, "other.example.com", "/"); got != before {
-							t.Errorf("after %s what is held gives %s, want %s", horizon, got, before)
+							t.Errorf("after %s requests for the held rule get %s, want %s", horizon, got, before)
 						}
-						if got := len(liveRules(r, 80)); got != 2 {
+						if got := len(rulesByPriority(r, 80)); got != 2 {
 							t.Errorf("after %s the port has %d rules, want 2", horizon, got)
 						}
 					}
@@ -111,7 +111,7 @@ func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 							t.Errorf("after %s requests for the hostname of the listener get %s", horizon, got)
 						}
 						if got := answerTo(r, 80, cmp.Or(c.serves, "none"), "/"); c.serves != "" && got != before {
-							t.Errorf("after %s what is held gives %s, want %s", horizon, got, before)
+							t.Errorf("after %s requests for the held rule get %s, want %s", horizon, got, before)
 						}
 					}
 					r.Emulator.Calls().Reset()
@@ -138,9 +138,9 @@ func answersOfEach(r *Harness, port int32, host string) map[string]string {
 		}
 	}
 	w.Unlock()
-	for _, rule := range liveRules(r, port) {
+	for _, rule := range rulesByPriority(r, port) {
 		if lb := balancers[rule.Listener]; out[lb] == "default" && matchesRequest(rule.Conditions, host, "/") {
-			out[lb] = outcomeOf(r, rule.Actions)
+			out[lb] = actionResult(r, rule.Actions)
 		}
 	}
 	return out
@@ -186,7 +186,7 @@ func TestReplacedLoadBalancerDoesNotServeHostnameOfOtherListener(t *testing.T) {
 						}
 					}
 					if !slices.Contains(slices.Collect(maps.Values(answersOfEach(r, 80, "other.example.com"))), before) {
-						t.Errorf("other hostnames get %v, want %s from the former load balancer", answersOfEach(r, 80, "other.example.com"), before)
+						t.Errorf("other hostnames get %v, want %s from the previous load balancer", answersOfEach(r, 80, "other.example.com"), before)
 					}
 					r.Settle(2 * time.Hour)
 					if n := len(answersOfEach(r, 80, "")); n != 1 {

@@ -34,12 +34,12 @@ func TestRevocationIsCompletedAfterAKillOrALostResponse(t *testing.T) {
 					}
 					return c.fault
 				})
-				a.withdrawals[c.withdrawal](r)
+				a.withdrawals[c.event](r)
 				r.Settle(time.Second)
 				if first {
-					t.Fatal("nothing was called")
+					t.Fatal("the withdrawal causes no mutating call")
 				}
-				if r.IsDead() {
+				if r.WasKilled() {
 					r.Start()
 				}
 				r.Settle(10 * time.Second)

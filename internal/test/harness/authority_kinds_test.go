@@ -39,7 +39,7 @@ func entriesOf(all map[string]func(r *Harness), names ...string) map[string]func
 	return out
 }
 
-const teamSet = `
+const teamListenerSet = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: ListenerSet
 metadata: {name: more, namespace: team}
@@ -61,7 +61,7 @@ func routeToListenerSet(rule, more string) string {
 
 var listenerSetScenario = consentScenario{
 	docs: func(*testing.T) []string {
-		return []string{consentObjects, bankPods(), "---" + edgeWithAllowedListeners(labelledSets) + teamSet + routeToListenerSet("", "")}
+		return []string{consentObjects, bankPods(), "---" + edgeWithAllowedListeners(labelledSets) + teamListenerSet + routeToListenerSet("", "")}
 	},
 	serving: targetGroupsForHost(80, "team.example.com"),
 	holdCauses: func() map[string]func(r *Harness) {

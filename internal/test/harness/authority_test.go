@@ -254,7 +254,7 @@ func (a consentScenario) startServing(t *testing.T) *Harness {
 	r.Apply(a.docs(t)...)
 	r.Settle(10 * time.Minute)
 	if len(a.serving(r)) == 0 {
-		t.Fatal("it is not served at first")
+		t.Fatal("the configuration is not served before the test")
 	}
 	return r
 }
@@ -270,9 +270,9 @@ var consentScenarios = map[string]consentScenario{
 
 // consentCase is one test case: the name of a consentScenario, of a withdrawal or harmless event, and of the cause of
 // the hold at that time.
-type consentCase struct{ kind, withdrawal, holdCause string }
+type consentCase struct{ kind, event, holdCause string }
 
-func (c consentCase) values() []string { return []string{c.kind, c.withdrawal, c.holdCause} }
+func (c consentCase) values() []string { return []string{c.kind, c.event, c.holdCause} }
 
 func (c consentCase) String() string { return strings.Join(c.values(), "/") }
 
@@ -292,7 +292,7 @@ func consentCases(edges func(consentScenario) map[string]func(r *Harness)) []con
 	}
 	var parts [][]string
 	for _, c := range all {
-		parts = append(parts, []string{c.kind + " by " + c.withdrawal, c.kind + " held by " + c.holdCause})
+		parts = append(parts, []string{c.kind + " by " + c.event, c.kind + " held by " + c.holdCause})
 	}
 	var out []consentCase
 	for _, i := range seeds.Cover(parts) {
@@ -312,9 +312,9 @@ func TestWithdrawnConsentStopsTraffic(t *testing.T) {
 				a.holdCauses[c.holdCause](r)
 				r.Settle(time.Minute)
 				if len(a.serving(r)) == 0 {
-					t.Fatal("what is held does not serve")
+					t.Fatal("the held configuration is not served")
 				}
-				a.withdrawals[c.withdrawal](r)
+				a.withdrawals[c.event](r)
 				for _, horizon := range []time.Duration{time.Second, time.Hour} { // the next run, and all later runs
 					r.Settle(horizon)
 					if got := a.serving(r); len(got) > 0 {
@@ -339,11 +339,11 @@ func TestUnknownConsentKeepsServing(t *testing.T) {
 				a.holdCauses[c.holdCause](r)
 				r.Settle(time.Minute)
 				before := a.serving(r)
-				a.harmlessEvents[c.withdrawal](r)
+				a.harmlessEvents[c.event](r)
 				r.Settle(time.Second)
 				for range 3 {
 					if got := a.serving(r); !slices.Equal(got, before) {
-						t.Errorf("it served %s, and serves %s now", before, got)
+						t.Errorf("served before: %s, served now: %s", before, got)
 					}
 					r.Settle(20 * time.Minute)
 				}
@@ -392,7 +392,7 @@ func TestHeldWildcardRuleIsBehindMoreSpecificListener(t *testing.T) {
 			t.Errorf("requests for the hostname of the listener get %s", got)
 		}
 		if got := answerTo(r, 80, "other.example.com", "/"); got != before {
-			t.Errorf("what is held gives %s, want %s", got, before)
+			t.Errorf("requests for the held rule get %s, want %s", got, before)
 		}
 	})
 }

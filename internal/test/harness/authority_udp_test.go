@@ -76,7 +76,7 @@ func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 						t.Errorf("after %s the listeners of TCP are %s, want %s", horizon, got, before)
 					}
 					if got := targetGroupsForHost(80, "")(r); !slices.Equal(got, to) {
-						t.Errorf("after %s they forward to %s, want %s", horizon, got, to)
+						t.Errorf("after %s the listeners forward to %s, want %s", horizon, got, to)
 					}
 				}
 			})

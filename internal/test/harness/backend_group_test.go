@@ -38,7 +38,7 @@ func TestLastLoadBalancerDeletesBackendSecurityGroup(t *testing.T) {
 							}
 							time.Sleep(3 * time.Hour)
 							if countBackendSecurityGroups(r.Harness) > 0 {
-								t.Error("the backend security group is left over")
+								t.Error("the backend security group is not deleted")
 							}
 						})
 					})

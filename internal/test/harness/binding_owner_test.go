@@ -15,8 +15,8 @@ import (
 // that their labels name the stack.
 func TestBindingsHaveNoOwnerReference(t *testing.T) {
 	t.Parallel()
-	gateway := strings.Replace(sharedGateway, ", annotations: {fulcrum.dev/adopt: ingress-group/edge}", "", 1)
-	blog, group, _ := strings.Cut(strings.Replace(sharedHosts, "CONSENT", "", 1), "---\napiVersion: networking")
+	gateway := strings.Replace(adoptingGateway, ", annotations: {fulcrum.dev/adopt: ingress-group/edge}", "", 1)
+	blog, group, _ := strings.Cut(strings.Replace(sharedIngressGroup, "CONSENT", "", 1), "---\napiVersion: networking")
 	route := strings.Replace(blogRoute, "HOST", "blog.example.com", 1)
 	for name, c := range map[string]struct {
 		world  func(t *testing.T) *Harness
@@ -29,7 +29,7 @@ func TestBindingsHaveNoOwnerReference(t *testing.T) {
 		}, "ingress.k8s.aws edge, ingress.k8s.aws edge"},
 		"Service": {func(t *testing.T) *Harness {
 			r := newShop(t)
-			r.Apply(shop, exposedService("mail", ipTargets, "{port: 80, targetPort: 8080}"))
+			r.Apply(shop, nlbService("mail", ipTargets, "{port: 80, targetPort: 8080}"))
 			return r
 		}, "service.k8s.aws shop/mail"},
 		"Gateway with a route of another namespace": {func(t *testing.T) *Harness {
@@ -37,7 +37,7 @@ func TestBindingsHaveNoOwnerReference(t *testing.T) {
 			r.Apply(shop, blog, route, gateway)
 			return r
 		}, "gateway.k8s.aws.alb shop/edge, gateway.k8s.aws.alb shop/edge"},
-		"IngressGroup that a Gateway took over": {func(t *testing.T) *Harness { return harnessWithAdoptedGroup(t, Options{}) }, "gateway.k8s.aws.alb shop/edge, gateway.k8s.aws.alb shop/edge"},
+		"IngressGroup that a Gateway took over": {func(t *testing.T) *Harness { return harnessWithAdoptedIngressGroup(t, Options{}) }, "gateway.k8s.aws.alb shop/edge, gateway.k8s.aws.alb shop/edge"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,7 @@ func applyManyIngresses(t *testing.T, r *Harness, n int) {
 	for i := range n {
 		web, api := fmt.Sprintf("web%d", i), fmt.Sprintf("api%d", i)
 		addresses := []string{fmt.Sprintf("10.0.133.%d", i+1), fmt.Sprintf("10.0.134.%d", i+1)}
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], addresses...); err != nil {
+		if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], addresses...); err != nil {
 			t.Fatal(err)
 		}
 		for j, s := range []string{web, api} {
@@ -66,7 +66,7 @@ func TestCalls(t *testing.T) {
 					t.Errorf("the creation of %d Ingresses takes %d calls, the budget is 14 for each", n, total)
 				}
 				r.Emulator.Calls().Reset()
-				r.process.listAll()
+				r.process.enqueueExistingObjects()
 				r.Settle(time.Minute)
 				logCalls(t, r, "a pass without change", n)
 				t.Logf("BENCH a pass over %d without change: %d calls, goal 0 (15 or more for each)", n, r.Emulator.Calls().Total())

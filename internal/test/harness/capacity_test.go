@@ -55,13 +55,13 @@ func TestCapacityWaitsOnlyForActiveLoadBalancer(t *testing.T) {
 				r.Emulator.Calls().Reset()
 				r.Settle(6 * time.Minute)
 				if n := reservedCapacity(r); n != 500 {
-					t.Errorf("%d units reserved in the end", n)
+					t.Errorf("%d units reserved after the load balancer is active", n)
 				}
 				if n := r.Emulator.Calls().Count("ModifyCapacityReservation"); n != 1 {
 					t.Errorf("%d reservations", n)
 				}
 				if n := r.Emulator.Calls().Count("DescribeCapacityReservation"); n > 4 {
-					t.Errorf("%d looks at the reservation", n)
+					t.Errorf("%d calls of DescribeCapacityReservation", n)
 				}
 			})
 		})

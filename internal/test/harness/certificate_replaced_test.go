@@ -34,15 +34,15 @@ func TestCertificateIsReplacedAtCertificateQuota(t *testing.T) {
 				for i := range 6 {
 					theirs = append(theirs, importCertificate(r, fmt.Sprintf("t%d.example.org", i)))
 				}
-				r.Apply(shop, readyPods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", stay...))
-				awaitSettled(t, r)
-				r.Apply(secureMember("shop", "victim", "10", "victim.example.org", old))
-				awaitSettled(t, r)
-				r.Apply(secureMember("team", "front", "-1000", "team.example.org", theirs...))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), neighbourNamespace, memberWithCertificates("shop", "other", "1", "first.example.org", stay...))
+				settleWithoutErrors(t, r)
+				r.Apply(memberWithCertificates("shop", "victim", "10", "victim.example.org", old))
+				settleWithoutErrors(t, r)
+				r.Apply(memberWithCertificates("team", "front", "-1000", "team.example.org", theirs...))
 				r.Settle(time.Hour)
 				want := attachedCertificates(r)
 				r.Emulator.Calls().Reset()
-				r.Apply(secureMember("shop", "victim", "10", c.host, successor))
+				r.Apply(memberWithCertificates("shop", "victim", "10", c.host, successor))
 				r.Settle(time.Minute)
 				want[slices.Index(want, old)] = successor
 				for range 2 {

@@ -52,7 +52,7 @@ func (r *Harness) seedZones(delay time.Duration) {
 	w.Config.ACM.ValidationDelay = delay
 	w.Unlock()
 	r.createZone("example.com", "")
-	r.createZone("shop.example.com", r.World.VPC)
+	r.createZone("shop.example.com", r.Seeded.VPC)
 	in := &acm.RequestCertificateInput{DomainName: aws.String("*.www.example.com"), ValidationMethod: acmtypes.ValidationMethodDns}
 	if _, err := acm.NewFromConfig(AWSConfig(r.Emulator)).RequestCertificate(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func certificateLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		r.Apply(objects...)
 		for range 5 {
 			failed := r.Settle(2 * time.Hour)
-			if !r.IsDead() {
+			if !r.WasKilled() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -132,7 +132,7 @@ func certificateLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	}
 	act(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("create-acm-cert", "true"), "/=web"))
 	act(ingressWithMoreHosts)
-	act(webIngress(ingressAnnotations("certificate-arn", r.World.Certs["example.com"]), "/=web"))
+	act(webIngress(ingressAnnotations("certificate-arn", r.Seeded.Certs["example.com"]), "/=web"))
 	act(ingressWithMoreHosts)
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(before, r.State()); diff != "" {
-			t.Errorf("deletion leaves something (-before +after):\n%s", diff)
+			t.Errorf("resources are left after the deletion (-before +after):\n%s", diff)
 		}
 		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating()
 	})
@@ -175,7 +175,7 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 			}
 		})
 	}
-	interrupt(t, calls, mutations, try)
+	tryInterruptions(t, calls, mutations, try)
 }
 
 func TestPendingCertificateCostsFewCalls(t *testing.T) {
@@ -185,13 +185,13 @@ func TestPendingCertificateCostsFewCalls(t *testing.T) {
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("create-acm-cert", "true"), "/=web"))
 		r.Settle(time.Minute)
 		if got := attachedAddons(r); got != "no load balancer" {
-			t.Errorf("one was made")
+			t.Errorf("a load balancer was created")
 		}
 		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 0"}, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if w := warningsByObject(r)["web"]; len(w) > 0 {
-			t.Errorf("warnings while all goes well: %s", w)
+			t.Errorf("warnings before the certificate is late: %s", w)
 		}
 		r.Settle(time.Hour)
 		if w := strings.Join(warningsByObject(r)["web"], ""); strings.Count(w, "CertificatePending") != 1 || !strings.Contains(w, "acm-validations.aws") || !strings.Contains(w, "delegated") {
@@ -210,13 +210,13 @@ func TestPendingCertificateCostsFewCalls(t *testing.T) {
 		w.Config.ACM.ValidationDelay = 0
 		w.UpdateValidations(Account)
 		w.Unlock()
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 1"}, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		r.Emulator.Calls().Reset()
 		r.Start()
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if n, dns := r.Emulator.Calls().CountMutating(), r.Emulator.Calls().Count("ListHostedZones"); n > 0 || dns > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -228,10 +228,10 @@ func TestNoCertificateRequestWithoutHostedZone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShopRequestingCertificates(t, time.Minute)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("create-acm-cert", "true"), "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		live := []string{"record shop.example.com. 60", "shop.example.com 1"}
 		r.Apply(strings.ReplaceAll(ingressWithMoreHosts, "www.example.com", "www.example.org"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if diff := cmp.Diff(live, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -257,7 +257,7 @@ func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 			}})
 			other := strings.Replace(webIngress(ingressAnnotations("group.name", "g"), "/other=web"), "name: web\n", "name: other\n", 1)
 			r.Apply(shop, readyPods("web", podAddresses[:3]...), other, webIngress(ingressAnnotations("group.name", "g", "create-acm-cert", "true"), "/=web"))
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			if diff := cmp.Diff([]string{"shop.example.com 0"}, managedCertificates(r)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", operation, diff)
 			}
@@ -276,14 +276,14 @@ func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 			w.Lock()
 			w.Config.ACM.AssumeRecords = true // as if another client had created the record
 			w.Unlock()
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			if diff := cmp.Diff([]string{"shop.example.com 1"}, managedCertificates(r)); diff != "" {
-				t.Errorf("%s, made by hand (-want +got):\n%s", operation, diff)
+				t.Errorf("%s, record created by another client (-want +got):\n%s", operation, diff)
 			}
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 				t.Fatal(err)
 			}
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			if diff := cmp.Diff([]string(nil), managedCertificates(r)); diff != "" {
 				t.Errorf("%s, deleted (-want +got):\n%s", operation, diff)
 			}
@@ -291,9 +291,9 @@ func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 	}
 }
 
-// interrupt calls try for each tenth call, at which it kills the controller, and for each sixth mutating call, whose
+// tryInterruptions calls try for each tenth call, at which it kills the controller, and for each sixth mutating call, whose
 // response it loses. In long test runs it does so for all calls.
-func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, hook func(*Harness) fault.Hook)) {
+func tryInterruptions(t *testing.T, calls, mutations int, try func(n int, what string, hook func(*Harness) fault.Hook)) {
 	t.Helper()
 	for n := 1; n <= calls && !t.Failed(); n += seeds.Step(10) {
 		try(n, "killed after call", func(r *Harness) fault.Hook {
@@ -306,7 +306,7 @@ func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, 
 		})
 	}
 	for n := 1; n <= mutations && !t.Failed(); n += seeds.Step(6) {
-		try(n, "answer lost of write", func(*Harness) fault.Hook {
+		try(n, "response lost of mutating call", func(*Harness) fault.Hook {
 			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 		})
 	}

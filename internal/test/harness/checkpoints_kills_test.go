@@ -112,7 +112,7 @@ func killAndRevert(t *testing.T, edit, back func(r *Harness), found bool, at int
 		r.Start()
 	}
 	r.Settle(20 * time.Second)
-	if over = !r.IsDead(); over && *n == 0 {
+	if over = !r.WasKilled(); over && *n == 0 {
 		t.Fatal("the edit changes nothing in AWS")
 	}
 	r.Kill()
@@ -173,7 +173,7 @@ func TestRevertedEditIsUndoneWithUnreadableCheckpoints(t *testing.T) {
 		killAfter(r, 1)
 		edit(r)
 		r.Settle(20 * time.Second)
-		if !r.IsDead() {
+		if !r.WasKilled() {
 			t.Fatal("the edit changes nothing in AWS")
 		}
 		r.Emulator.Faults().SetHook(nil)
@@ -229,8 +229,8 @@ func killDuringRepair(t *testing.T, drift func(externalActor), at int) (over boo
 	drift(s)
 	n := killAfter(r, at)
 	r.Settle(15 * time.Minute)
-	if over = !r.IsDead(); over && *n == 0 {
-		t.Fatal("nothing is restored")
+	if over = !r.WasKilled(); over && *n == 0 {
+		t.Fatal("the repair makes no mutating call")
 	}
 	r.Kill()
 	r.Emulator.Faults().SetHook(nil)
@@ -289,8 +289,8 @@ func TestReturnedTargetIsRegisteredAtNextStart(t *testing.T) {
 				killAfter(r, 1)
 				r.Apply(readyPods("web", podAddresses[:2]...))
 				r.Settle(20 * time.Second)
-				if !r.IsDead() || fmt.Sprint(before) == fmt.Sprint(r.State()) {
-					t.Fatal("no target is taken out")
+				if !r.WasKilled() || fmt.Sprint(before) == fmt.Sprint(r.State()) {
+					t.Fatal("no target is deregistered")
 				}
 				behind = false
 				r.Emulator.Faults().SetHook(nil)

@@ -148,7 +148,7 @@ func TestFailedCheckpointWriteIsRepeated(t *testing.T) {
 		r.Apply(numberedIngress(1, fmt.Sprintf(idleTimeoutAnnotation, 73)))
 		time.Sleep(5 * time.Second)
 		if early {
-			t.Error("AWS is changed while the store has the checkpoint")
+			t.Error("AWS is changed while the store has the old checkpoint")
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 func shopWithCheckpoints(t *testing.T) *Harness {
 	t.Helper()
 	r := New(t, Options{Checkpoints: true})
-	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+	if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], podAddresses[0]); err != nil {
 		t.Fatal(err)
 	}
 	r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
@@ -63,14 +63,14 @@ func TestStartReconcilesChangedObjectsFirst(t *testing.T) {
 				if _, err := r.Store.Update(o, cluster.MainPart); err != nil {
 					t.Error(err)
 				}
-				if err := r.Store.Remove(o); err != nil {
+				if err := r.Store.DeleteObject(o); err != nil {
 					t.Error(err)
 				}
 			}
 		}, true},
 		"the checkpoints": {func(r *Harness) {
 			for _, o := range r.Store.All(cluster.KindSecret) {
-				if err := r.Store.Remove(o); err != nil {
+				if err := r.Store.DeleteObject(o); err != nil {
 					t.Error(err)
 				}
 			}
@@ -101,7 +101,7 @@ func TestCheckpointsDoNotChangeTheResult(t *testing.T) {
 	run := func(t *testing.T, checkpoints bool) (state []string) {
 		synctest.Test(t, func(t *testing.T) {
 			r := New(t, Options{Checkpoints: checkpoints})
-			if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+			if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], podAddresses[0]); err != nil {
 				t.Fatal(err)
 			}
 			r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))

@@ -49,7 +49,7 @@ func newPodChurn(t *testing.T, groups, each int, opt Options) *podChurn {
 	for i := range 2500 {
 		all = append(all, podAddress(i))
 	}
-	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
+	if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], all...); err != nil {
 		t.Fatal(err)
 	}
 	r.Apply(shop)
@@ -196,9 +196,9 @@ func TestOnePodReplaced(t *testing.T) {
 		counts := h.r.Emulator.Calls().Counts()
 		health := counts["elasticloadbalancing:DescribeTargetHealth"]
 		logCalls(t, h.r, "one pod replaced", 1)
-		t.Logf("BENCH one pod replaced: %d calls and %d looks at health, goal 2 and the looks (4)", h.r.Emulator.Calls().Total()-health, health)
+		t.Logf("BENCH one pod replaced: %d calls and %d reads of target health, goal 2 and the reads (4)", h.r.Emulator.Calls().Total()-health, health)
 		if n := h.r.Emulator.Calls().Total() - health; n != 2 {
-			t.Errorf("%d calls besides looks at health", n)
+			t.Errorf("%d calls besides DescribeTargetHealth, want 2", n)
 		}
 	})
 }
@@ -286,7 +286,7 @@ func TestRegistrationSecondsMetricIsCorrect(t *testing.T) {
 			seen += d
 		}
 		if quantile(out, 0.5) < 10*time.Second {
-			t.Errorf("deregistrations wait for %v in the mean, which shows nothing", quantile(out, 0.5))
+			t.Errorf("the median wait for deregistrations is only %v, too short for this test", quantile(out, 0.5))
 		}
 		// A call that registers several pods counts once, from the first of their changes.
 		after, count := registrationSeconds(t, m)
@@ -330,7 +330,7 @@ func TestPodChurnOfOneTenantDelaysNoOther(t *testing.T) {
 		for i := range measurementSize(40, 7) {
 			own = append(own, fmt.Sprintf("10.0.143.%d", i+1))
 		}
-		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {
+		if err := AssignPodAddresses(t.Context(), AWSConfig(h.r.Emulator), h.r.Seeded.Instances[0], own...); err != nil {
 			t.Fatal(err)
 		}
 		h.r.Apply(inNamespace("victim", strings.SplitN(shop, "---", 2)[1], webIngress("", "/=web")))
@@ -348,7 +348,7 @@ func TestPodChurnOfOneTenantDelaysNoOther(t *testing.T) {
 		t.Logf("BENCH %d pods replaced while another tenant replaces 16 a second: registered after p50 %v, p99 %v, goal p99 1s; deregistered after p50 %v, p99 %v, goal p99 30s",
 			len(in), quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
 		if quantile(in, 0.99) > time.Second || quantile(out, 0.99) > 30*time.Second {
-			t.Error("a tenant is delayed by another")
+			t.Error("the replaced pods of one tenant delay another tenant")
 		}
 	})
 }

@@ -12,9 +12,9 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// protectedLoadBalancer returns the name and the deletion protection ("true" or "false") of the only load balancer, or
+// loadBalancerNameAndProtection returns the name and the deletion protection ("true" or "false") of the only load balancer, or
 // "" if there is none.
-func protectedLoadBalancer(r *Harness) (out string) {
+func loadBalancerNameAndProtection(r *Harness) (out string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -138,15 +138,15 @@ func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 							enableDeletionProtection(r)
 							r.Settle(time.Hour)
 						}
-						live, served := protectedLoadBalancer(r), len(servingRuleLines(r))
+						live, served := loadBalancerNameAndProtection(r), len(servingRuleLines(r))
 						if !strings.HasSuffix(live, "true") || strings.Count(live, "true") != 1 || served == 0 {
-							t.Fatalf("at first %q serves %v", live, servingRuleLines(r))
+							t.Fatalf("before the test load balancer %q serves %v", live, servingRuleLines(r))
 						}
 						if way == "held" {
 							r.Apply(g.holdingDoc)
 							r.Settle(10 * time.Minute)
 							if len(servingRuleLines(r)) == 0 {
-								t.Fatal("what is held does not serve")
+								t.Fatal("the held load balancer does not serve")
 							}
 						}
 						edit := strings.NewReplacer()
@@ -165,9 +165,9 @@ func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 						}
 						r.Settle(time.Hour)
 						if out := servingRuleLines(r); len(out) > 0 {
-							t.Errorf("it serves %v", out)
+							t.Errorf("the load balancer still serves %v", out)
 						}
-						if now := protectedLoadBalancer(r); now != live {
+						if now := loadBalancerNameAndProtection(r); now != live {
 							t.Errorf("the load balancer was %q and is %q", live, now)
 						}
 						if w := strings.Join(warningsByObject(r)[g.name], "\n"); !strings.Contains(w, "DeletionProtected") {
@@ -177,7 +177,7 @@ func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 							g.giveClassTo(r, g.controllerName)
 							r.Apply(g.docs(protection)...)
 							r.Settle(time.Hour)
-							if now := protectedLoadBalancer(r); now != live || len(servingRuleLines(r)) != served {
+							if now := loadBalancerNameAndProtection(r); now != live || len(servingRuleLines(r)) != served {
 								t.Errorf("%q serves %v, and before %q", now, servingRuleLines(r), live)
 							}
 							return
@@ -185,8 +185,8 @@ func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 						docs := g.docs("false")
 						r.Apply(edit.Replace(docs[len(docs)-1]))
 						r.Settle(time.Hour)
-						if now := protectedLoadBalancer(r); now != "" {
-							t.Errorf("load balancer %q is left", now)
+						if now := loadBalancerNameAndProtection(r); now != "" {
+							t.Errorf("load balancer %q is not deleted", now)
 						}
 						obj, err := r.Store.Get(cluster.Ref{Kind: g.kind, Namespace: "shop", Name: g.name})
 						if err == nil && obj != nil && len(obj.GetFinalizers()) > 0 {
@@ -217,7 +217,7 @@ func TestManyIngressesOfAnotherControllersClassKeepServing(t *testing.T) {
 		g.giveClassTo(r, "example.com/other")
 		r.Settle(time.Hour)
 		if now := servingRuleLines(r); len(now) != served || served != 6 {
-			t.Errorf("of %d rules %v are left", served, now)
+			t.Errorf("of %d rules only %v are served", served, now)
 		}
 	})
 }

@@ -105,9 +105,9 @@ var costlyEvents = []costlyEvent{
 	}},
 }
 
-// sizes returns the numbers of load balancers for which the test measures, from the environment variable
+// benchmarkSizes returns the numbers of load balancers for which the test measures, from the environment variable
 // FULCRUM_BENCH_SIZES.
-func sizes(t *testing.T) (out []int) {
+func benchmarkSizes(t *testing.T) (out []int) {
 	for _, s := range strings.Split(cmp.Or(os.Getenv("FULCRUM_BENCH_SIZES"), "10,100,1000"), ",") {
 		n, err := strconv.Atoi(s)
 		if err != nil {
@@ -125,7 +125,7 @@ func TestCost(t *testing.T) {
 		t.Skip("a measurement, for make bench")
 	}
 	took := map[string][]string{}
-	for _, n := range sizes(t) {
+	for _, n := range benchmarkSizes(t) {
 		synctest.Test(t, func(t *testing.T) {
 			var emulated atomic.Int64
 			r := harnessWithLoadBalancers(t, n, Options{
@@ -155,6 +155,6 @@ func TestCost(t *testing.T) {
 		})
 	}
 	for _, e := range costlyEvents {
-		t.Logf("BENCH CPU at %v load balancers, %s: %s; goal: %s", sizes(t), e.name, strings.Join(took[e.name], ", "), e.goal)
+		t.Logf("BENCH CPU at %v load balancers, %s: %s; goal: %s", benchmarkSizes(t), e.name, strings.Join(took[e.name], ", "), e.goal)
 	}
 }

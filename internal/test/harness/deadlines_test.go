@@ -211,7 +211,7 @@ func TestUnhealthyMemberDoesNotBlockNamespaceDeletion(t *testing.T) {
 			t.Errorf("%d objects are left in the namespace after %s", left(), took)
 		}
 		if _, ok := r.activeTargetHealth()[podAddresses[5]]; ok {
-			t.Error("the address of the dead pod is still registered")
+			t.Error("the address of the deleted pod is still registered")
 		}
 		if got := r.servicesOfPath("/theirs"); got != "api" {
 			t.Errorf("/theirs is answered by %q", got)

@@ -26,8 +26,8 @@ func (d distortion) String() string {
 // richIngress returns an Ingress that uses most features of a load balancer.
 func richIngress(r *Harness, paths ...string) string {
 	return webIngress(ingressAnnotations(
-		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
-		"tags", "team=shop,cost=7", "scheme", "internal", "wafv2-acl-arn", r.World.WebACL, "inbound-cidrs", "10.0.0.0/8,192.0.2.0/24",
+		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"]+","+r.Seeded.Certs["app.test"],
+		"tags", "team=shop,cost=7", "scheme", "internal", "wafv2-acl-arn", r.Seeded.WebACL, "inbound-cidrs", "10.0.0.0/8,192.0.2.0/24",
 		"load-balancer-attributes", "idle_timeout.timeout_seconds=77", "target-group-attributes", "deregistration_delay.timeout_seconds=33",
 		"conditions.api", `[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"X-Kind","values":["b","a"]}}]`,
 		"conditions.query", `[{"field":"query-string","queryStringConfig":{"values":[{"key":"z","value":"1"},{"key":"a","value":"2"}]}}]`,
@@ -237,7 +237,7 @@ func checkDistortedField(t *testing.T, d distortion) {
 	case d.operation == "DescribeSecurityGroups" && writes == 1 && r.Emulator.Calls().Count("AuthorizeSecurityGroupIngress") == 1:
 		// A security group rule for nodes and pods is requested once, and AWS answers that it exists.
 	case writes > 0 && len(told) == 0:
-		t.Errorf("%d writes and no event names what is not kept: %v, %v", writes, r.Emulator.Calls().Counts(), warningsByObject(r))
+		t.Errorf("%d writes, and no event names the setting that AWS does not persist: %v, %v", writes, r.Emulator.Calls().Counts(), warningsByObject(r))
 	}
 }
 
@@ -265,7 +265,7 @@ func TestDroppedRegexConditionsCauseNoDuplicateRules(t *testing.T) {
 			most = max(most, r.countResources()["rule"])
 			if n == 60 {
 				if got := servingRoute(r, "application", 443, "shop.example.com", "/"); got != "shop/web-web:80" {
-					t.Errorf("a request for another rule is answered by %q", got)
+					t.Errorf("a request for a rule without regular expressions is answered by %q", got)
 				}
 			}
 		}

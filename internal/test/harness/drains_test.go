@@ -48,7 +48,7 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), strings.Replace(webIngress("", "/=web"), "target-type: ip", "target-type: instance", 1))
 		r.settleOrFail(10 * time.Minute)
 		names := map[string]string{}
-		for i, instance := range r.World.Instances {
+		for i, instance := range r.Seeded.Instances {
 			names[instance.ID] = string(rune('0' + i))
 		}
 		registered := func() string {
@@ -137,7 +137,7 @@ func TestNodeDrainAlwaysLeavesHealthyTargets(t *testing.T) {
 			// A terminating pod may still serve for some time, but must no longer be a target.
 			for ip := range gone {
 				if _, ok := r.activeTargetHealth()[ip]; ok && !slices.ContainsFunc(f.pods, func(m *fleetPod) bool { return m.ip == ip && time.Since(m.deletionTime) < 2*tick }) {
-					w.violations = append(w.violations, "the evicted "+ip+" is a target")
+					w.violations = append(w.violations, "the evicted "+ip+" is still a target")
 				}
 			}
 		}
@@ -177,7 +177,7 @@ func TestPodsOfUnreachableNodeAreDeregistered(t *testing.T) {
 			}
 			return doc
 		}
-		arn := r.World.TargetGroups["external"]
+		arn := r.Seeded.TargetGroups["external"]
 		r.Apply(shop, silent(podAddresses[:3]...), bindingTo(arn))
 		r.settleOrFail(time.Minute)
 		all := func() string { return activeTargets(t, r, Account, arn) }

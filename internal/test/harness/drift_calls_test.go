@@ -45,7 +45,7 @@ func TestDriftCalls(t *testing.T) {
 					t.Errorf("%d calls change something", m)
 				}
 				if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
-					t.Errorf("drift without a change by others: %q", reported)
+					t.Errorf("drift is reported without a change by another user: %q", reported)
 				}
 			})
 		})
@@ -73,7 +73,7 @@ func TestOwnChangesAreNoDrift(t *testing.T) {
 		}
 		r.advanceTime(time.Hour)
 		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
-			t.Errorf("drift without a change by others: %q", reported)
+			t.Errorf("drift is reported without a change by another user: %q", reported)
 		}
 	})
 }

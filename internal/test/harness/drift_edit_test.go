@@ -79,7 +79,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 					}
 					for _, text := range reported {
 						if strings.Contains(text, `"80:3"`) || strings.Contains(text, `"443:3"`) { // the rule of /v3
-							t.Errorf("what the edit asks for is taken for drift: %s", text)
+							t.Errorf("a change of the edit is reported as drift: %s", text)
 						}
 					}
 				})
@@ -131,7 +131,7 @@ func TestNewCertificateDuringDriftIsNoDrift(t *testing.T) {
 				drifts["tag of the load balancer changed"](newExternalActor(t, r))
 				r.advanceTime(15 * time.Minute)
 				if got := r.certificatesOn(443); len(got) != 2 {
-					t.Errorf("the listener has %q, the new certificate is to be added", got)
+					t.Errorf("the listener has %q, the new certificate is missing", got)
 				}
 				if reported := driftEvents(r, reason); len(reported) != 1 || !strings.Contains(reported[0], "tags.team") {
 					t.Errorf("%q", reported)
@@ -177,7 +177,7 @@ func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
 				reported := driftEvents(r, "DriftRepaired")
 				slices.Sort(reported)
 				if !slices.EqualFunc(reported, want, strings.HasPrefix) {
-					t.Errorf("%q, not on %q", reported, want)
+					t.Errorf("drift is reported as %q, want %q", reported, want)
 				}
 			})
 		})

@@ -187,7 +187,7 @@ var drifts = map[string]func(s externalActor){
 	},
 	"certificate removed": func(s externalActor) {
 		_, err := s.elb.RemoveListenerCertificates(s.ctx, &elb.RemoveListenerCertificatesInput{
-			ListenerArn: s.listeners()[1].ListenerArn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(s.r.World.Certs["app.test"])}},
+			ListenerArn: s.listeners()[1].ListenerArn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(s.r.Seeded.Certs["app.test"])}},
 		})
 		s.must(err)
 	},
@@ -254,8 +254,8 @@ var drifts = map[string]func(s externalActor){
 // fullIngress returns an Ingress whose load balancer has resources and settings of every kind.
 func fullIngress(r *Harness, paths ...string) string {
 	return webIngress(ingressAnnotations(
-		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
-		"tags", "team=shop", "wafv2-acl-arn", r.World.WebACL, "minimum-load-balancer-capacity", "CapacityUnits=500", "ip-address-type", "ipv4",
+		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"]+","+r.Seeded.Certs["app.test"],
+		"tags", "team=shop", "wafv2-acl-arn", r.Seeded.WebACL, "minimum-load-balancer-capacity", "CapacityUnits=500", "ip-address-type", "ipv4",
 		"load-balancer-attributes", "idle_timeout.timeout_seconds=77", "target-group-attributes", "deregistration_delay.timeout_seconds=33",
 		"listener-attributes.HTTP-80", "routing.http.response.server.enabled=false",
 	), paths...)

@@ -44,7 +44,7 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 					t.Fatalf("-want +got:\n%s", diff)
 				}
 				if reported := append(driftEvents(r, "DriftRepaired"), driftEvents(r, "DriftFound")...); len(reported) > 0 {
-					t.Fatalf("drift without a change by others: %q", reported)
+					t.Fatalf("drift is reported without a change by another user: %q", reported)
 				}
 				drift(newExternalActor(t, r))
 				r.advanceTime(15 * time.Minute)
@@ -117,9 +117,9 @@ func TestEditRestoresReportedDrift(t *testing.T) {
 	}
 }
 
-// TestDriftOffMakesNoCalls checks that with --drift=off drift is reverted only after the sync period, and is never
+// TestDriftOffRepairsOnlyAfterSyncPeriod checks that with --drift=off drift is reverted only after the sync period, and is never
 // reported.
-func TestDriftOffMakesNoCalls(t *testing.T) {
+func TestDriftOffRepairsOnlyAfterSyncPeriod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{DriftMode: engine.IgnoreDrift, Workers: 3, Checkpoints: true})
@@ -135,7 +135,7 @@ func TestDriftOffMakesNoCalls(t *testing.T) {
 		}
 		r.advanceTime(10 * time.Hour)
 		if cmp.Equal(changed, r.fullState()) {
-			t.Error("the sync period does not restore it")
+			t.Error("the comparison after the sync period does not restore the rule")
 		}
 		if reported := strings.Join(append(driftEvents(r, "DriftFound"), driftEvents(r, "DriftRepaired")...), "\n"); reported != "" {
 			t.Errorf("reported: %s", reported)

@@ -36,15 +36,15 @@ func (r *Harness) possibleMembers() []cluster.Object {
 	return out
 }
 
-// versions returns the installed versions of the Gateway API CRDs.
-func versions() *controller.Versions {
+// gatewayAPIVersions returns the installed versions of the Gateway API CRDs.
+func gatewayAPIVersions() *controller.Versions {
 	out := &controller.Versions{}
 	out.Set(map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion})
 	return out
 }
 
-// listAll queues all stacks, bindings and classes that existing objects affect, as informers do at their start.
-func (p *process) listAll() {
+// enqueueExistingObjects queues all stacks, bindings and classes that existing objects affect, as informers do at their start.
+func (p *process) enqueueExistingObjects() {
 	all := append(p.harness.possibleMembers(), p.harness.Store.All(cluster.KindBinding)...)
 	for _, kind := range append(slices.Clone(gatewayclass.Kinds), cluster.RouteKinds...) {
 		all = append(all, p.harness.Store.All(kind)...)
@@ -116,16 +116,16 @@ func (p *process) saveCheckpoints() {
 // synchronousCheckpoints are checkpoints for a process without goroutines. Removals are stored before the run
 // continues.
 type synchronousCheckpoints struct {
-	*checkpoint.Book
+	*checkpoint.Registry
 	process *process
 }
 
 func (s synchronousCheckpoints) Forget(id model.StackID) <-chan struct{} {
-	return s.saveNow(s.Book.Forget(id))
+	return s.saveNow(s.Registry.Forget(id))
 }
 
-func (s synchronousCheckpoints) ForgetSecretMark(id model.StackID, arn string) <-chan struct{} {
-	return s.saveNow(s.Book.ForgetSecretMark(id, arn))
+func (s synchronousCheckpoints) ForgetSecretHash(id model.StackID, arn string) <-chan struct{} {
+	return s.saveNow(s.Registry.ForgetSecretHash(id, arn))
 }
 
 func (s synchronousCheckpoints) saveNow(written <-chan struct{}) <-chan struct{} {

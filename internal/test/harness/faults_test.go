@@ -112,19 +112,19 @@ spec:
 	return b.String() + "\n"
 }
 
-// lifecycle creates, edits and deletes Ingress "shop/web", and returns State after each of the three steps.
-func lifecycle(t *testing.T, r *Harness) (states [][]string) {
+// ingressLifecycle creates, edits and deletes Ingress "shop/web", and returns State after each of the three steps.
+func ingressLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
-	return lifecycleWithState(t, r, r.State)
+	return ingressLifecycleWithState(t, r, r.State)
 }
 
-// lifecycleWithState creates, edits and deletes Ingress "shop/web", and returns the result of state after each of the
+// ingressLifecycleWithState creates, edits and deletes Ingress "shop/web", and returns the result of state after each of the
 // three steps.
-func lifecycleWithState(t *testing.T, r *Harness, state func() []string) (states [][]string) {
+func ingressLifecycleWithState(t *testing.T, r *Harness, state func() []string) (states [][]string) {
 	t.Helper()
 	act := func() {
 		t.Helper()
-		r.settleRestarting(30 * time.Minute)
+		r.settleAndRecordRecovery(30 * time.Minute)
 		states = append(states, state())
 	}
 	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]),
@@ -146,9 +146,9 @@ func lifecycleWithState(t *testing.T, r *Harness, state func() []string) (states
 	return states
 }
 
-// settleRestarting runs the controller until nothing is due within the horizon, and starts it again after each kill.
+// settleAndRecordRecovery runs the controller until nothing is due within the horizon, and starts it again after each kill.
 // It records in recoveryTimes how long the last process made changes.
-func (r *Harness) settleRestarting(horizon time.Duration) {
+func (r *Harness) settleAndRecordRecovery(horizon time.Duration) {
 	r.T.Helper()
 	var started, changed time.Time
 	defer r.Store.Watch(func(_, new cluster.Object) {
@@ -158,7 +158,7 @@ func (r *Harness) settleRestarting(horizon time.Duration) {
 	})()
 	for range 5 {
 		failed := r.Settle(horizon)
-		if !r.IsDead() {
+		if !r.WasKilled() {
 			if len(failed) > 0 {
 				r.T.Fatalf("still failing: %v", failed)
 			}
@@ -184,7 +184,7 @@ func logRecoveryTimes(t *testing.T, when string, took []time.Duration) {
 	t.Helper()
 	slices.Sort(took)
 	if len(took) == 0 {
-		t.Fatal("no process has died")
+		t.Fatal("no process was killed")
 	}
 	t.Logf("BENCH leader killed %s, %d times: nothing is lost, the next one makes its last change %s after its start (p50), %s at most. After a kill it starts when the lease is over, %s at most",
 		when, len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), durations.LeaseDuration)
@@ -196,7 +196,7 @@ func runWithoutFaults(t *testing.T, build func(*testing.T) *Harness) (states [][
 	synctest.Test(t, func(t *testing.T) {
 		r := build(t)
 		before = r.State()
-		states = lifecycle(t, r)
+		states = ingressLifecycle(t, r)
 		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating()
 	})
 	return states, calls, mutations, before
@@ -207,11 +207,11 @@ func TestLifecycleLeavesNothing(t *testing.T) {
 	states, calls, mutations, before := runWithoutFaults(t, newShop)
 	t.Logf("%d AWS calls, %d of them mutating", calls, mutations)
 	if diff := cmp.Diff(before, states[2]); diff != "" {
-		t.Errorf("deletion does not restore the world (-before +after):\n%s", diff)
+		t.Errorf("deletion does not restore the initial state (-before +after):\n%s", diff)
 	}
 	for i, s := range states[:2] {
 		if !slices.ContainsFunc(s, func(l string) bool { return strings.HasPrefix(l, "rule ") && strings.Contains(l, "tg:k8s-shop") }) {
-			t.Errorf("act %d has no rule that forwards:\n%s", i, strings.Join(s, "\n"))
+			t.Errorf("after step %d no rule forwards to a target group:\n%s", i, strings.Join(s, "\n"))
 		}
 	}
 }
@@ -230,10 +230,10 @@ func checkResync(t *testing.T, r *Harness) {
 	}
 	want := r.State()
 	r.Emulator.Calls().Reset()
-	r.process.listAll()
+	r.process.enqueueExistingObjects()
 	r.Settle(5 * time.Minute)
 	if n := r.Emulator.Calls().CountMutating(); n > 0 {
-		t.Errorf("a second look made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
+		t.Errorf("a second pass made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 	}
 	r.Emulator.Calls().Reset()
 	r.Start()
@@ -242,7 +242,7 @@ func checkResync(t *testing.T, r *Harness) {
 		t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 	}
 	if diff := cmp.Diff(want, r.State()); diff != "" {
-		t.Errorf("the state moved (-want +got):\n%s", diff)
+		t.Errorf("the state has changed (-want +got):\n%s", diff)
 	}
 }
 
@@ -258,10 +258,10 @@ func runWithFaultAtEachCall(t *testing.T, build func(*testing.T) *Harness, limit
 			inner := hook(r, n)
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 				a := inner(c)
-				fired = fired || a.Lose || a.Reset || a.Throttle || r.IsDead()
+				fired = fired || a.Lose || a.Reset || a.Throttle || r.WasKilled()
 				return a
 			})
-			got := lifecycle(t, r)
+			got := ingressLifecycle(t, r)
 			if !fired {
 				t.Errorf("no fault happened at call %d", n)
 			}
@@ -274,7 +274,7 @@ func runWithFaultAtEachCall(t *testing.T, build func(*testing.T) *Harness, limit
 			return
 		}
 	}
-	t.Logf("%d points, each ends in the state of the clean run", limit)
+	t.Logf("faults at up to %d calls: each run ends in the state of the run without faults", limit)
 	return recovered
 }
 
@@ -310,7 +310,7 @@ func TestKilledBeforeEachCall(t *testing.T) {
 	}))
 }
 
-func TestEachResponseOfMutatingCallLost(t *testing.T) {
+func TestControllerSurvivesLostResponses(t *testing.T) {
 	t.Parallel()
 	_, _, mutations, _ := runWithoutFaults(t, newShop)
 	runWithFaultAtEachCall(t, newShop, mutations, func(_ *Harness, n int) fault.Hook {
@@ -318,7 +318,7 @@ func TestEachResponseOfMutatingCallLost(t *testing.T) {
 	})
 }
 
-func TestEachCallThrottledOnce(t *testing.T) {
+func TestControllerSurvivesThrottledCalls(t *testing.T) {
 	t.Parallel()
 	_, calls, _, _ := runWithoutFaults(t, newShop)
 	runWithFaultAtEachCall(t, newShop, calls, func(_ *Harness, n int) fault.Hook {

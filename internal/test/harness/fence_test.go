@@ -43,7 +43,7 @@ func TestNoMutationAfterLeaseIsLost(t *testing.T) {
 		}
 		lost.Store(false)
 		r.Emulator.Faults().ClearRules()
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if n := attempts(); n != 2 {
 			t.Errorf("want 2 attempts, got %d", n)
 		}

@@ -20,7 +20,7 @@ func TestUndoneWritesDelayNoOtherMember(t *testing.T) {
 			t.Run(field+", "+rules+" rules", func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					c := fightCases[field+" of an Ingress"]
+					c := revertedWriteCases[field+" of an Ingress"]
 					u := &revertingAPI{part: c.part}
 					r := shopWith(t, Options{Workers: 2, API: func(api kube.API) kube.API { u.API = api; return u }})
 					defer func() {
@@ -39,7 +39,7 @@ func TestUndoneWritesDelayNoOtherMember(t *testing.T) {
 						time.Sleep(time.Minute)
 					}
 					if u.countWrites() < 3 {
-						t.Fatalf("%d writes: nothing is undone", u.countWrites())
+						t.Fatalf("%d writes: the other client reverts nothing", u.countWrites())
 					}
 					r.Apply(teamIngress("one", "1", "/one=web", "/new=web"))
 					deleteInShop(t, r, cluster.KindIngress, "two")
@@ -48,7 +48,7 @@ func TestUndoneWritesDelayNoOtherMember(t *testing.T) {
 						t.Errorf("the new path is not served: %s", strings.Join(stateOfKinds(r, "rule"), "\n"))
 					}
 					if two, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "two"}); err != nil || two != nil {
-						t.Errorf("the one that was deleted is there: %v %v", two.GetFinalizers(), err)
+						t.Errorf("the deleted Ingress still exists: %v %v", two.GetFinalizers(), err)
 					}
 				})
 			})

@@ -102,9 +102,9 @@ func dropFinalizers(obj cluster.Object) bool {
 	return had
 }
 
-// fightCases are the fields that the controller writes to Kubernetes, each with a function that reverts the write and
+// revertedWriteCases are the fields that the controller writes to Kubernetes, each with a function that reverts the write and
 // reports whether the field was set.
-var fightCases = map[string]struct {
+var revertedWriteCases = map[string]struct {
 	of    func(r *Harness) cluster.Ref
 	part  cluster.Part
 	field string
@@ -228,7 +228,7 @@ func webBindingRef(r *Harness) cluster.Ref {
 // client stops, the field is written again.
 func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 	t.Parallel()
-	for name, c := range fightCases {
+	for name, c := range revertedWriteCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 				backend := "backendRefs: [{name: web, port: 80}]"
 				switch of := strings.Fields(name); of[len(of)-1] {
 				case "Service":
-					r.Apply(shop, readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, "{port: 80, targetPort: 8080}"))
+					r.Apply(shop, readyPods("mail", podAddresses[:3]...), nlbService("mail", ipTargets, "{port: 80, targetPort: 8080}"))
 				case "Gateway", "route":
 					r.Apply(shop, edgeGateway, readyPods("web", podAddresses[:3]...), routeOf("one", "a.example.com", backend))
 				default:
@@ -253,7 +253,7 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 				}
 				time.Sleep(20 * time.Minute)
 				if strings.HasSuffix(name, "Pod") {
-					gate := targets.GatePrefix + webBindingRef(r).Name
+					gate := targets.ReadinessGatePrefix + webBindingRef(r).Name
 					for i := range 3 {
 						r.deleteObject(cluster.KindPod, "shop", fmt.Sprintf("web-%d", i))
 					}
@@ -273,13 +273,13 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 				u.mu.Lock()
 				for i, at := range u.writes {
 					if i >= 10 && at.Sub(u.writes[i-10]) < time.Minute {
-						t.Errorf("write %d is the eleventh in a minute: %s after the begin", i+1, at.Sub(begun))
+						t.Errorf("write %d is the eleventh in a minute: %s after the beginning", i+1, at.Sub(begun))
 						break
 					}
 				}
 				u.mu.Unlock()
 				if u.countWrites() < 3 {
-					t.Errorf("%d writes: what was undone is not restored", u.countWrites())
+					t.Errorf("%d writes: the controller does not repeat the reverted write", u.countWrites())
 				}
 				// The spec of a TargetGroupBinding is applied, whoever has changed it.
 				if mutating := r.Emulator.Calls().CountMutating(); calls > 100 || mutating > 0 && (c.field != "spec" || mutating > u.countWrites()) {
@@ -300,7 +300,7 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 				time.Sleep(16 * time.Minute)
 				obj, err := r.Store.Get(u.ref)
 				if err != nil || obj == nil || !c.spoil(obj.DeepCopyObject().(cluster.Object)) {
-					t.Errorf("it is not restored once that has ended: %+v, %v", obj, err)
+					t.Errorf("the field is not written again after the client stops: %+v, %v", obj, err)
 				}
 				if after := r.State(); strings.Join(after, "\n") != strings.Join(before, "\n") {
 					t.Errorf("AWS has changed:\n%s\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))

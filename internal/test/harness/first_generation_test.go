@@ -21,7 +21,7 @@ func (r *Harness) createV1Resources() {
 	r.T.Helper()
 	tags := map[string]string{"ingress.k8s.aws/cluster": ClusterName, "ingress.k8s.aws/stack": "shop/web"}
 	group, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateSecurityGroup(r.T.Context(), &ec2.CreateSecurityGroupInput{
-		GroupName: aws.String("v1"), Description: aws.String("v1"), VpcId: &r.World.VPC,
+		GroupName: aws.String("v1"), Description: aws.String("v1"), VpcId: &r.Seeded.VPC,
 		TagSpecifications: tagSpecifications(ec2types.ResourceTypeSecurityGroup, "ingress.k8s.aws/cluster", ClusterName, "ingress.k8s.aws/stack", "shop/web", "ingress.k8s.aws/resource", "ManagedLBSecurityGroup"),
 	})
 	if err != nil {
@@ -36,20 +36,20 @@ func (r *Harness) createV1Resources() {
 	}
 	api := elb.NewFromConfig(AWSConfig(r.Emulator))
 	if _, err := api.CreateLoadBalancer(r.T.Context(), &elb.CreateLoadBalancerInput{
-		Name: aws.String("v1"), Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: r.World.Private, SecurityGroups: []string{*group.GroupId}, Tags: of("LoadBalancer"),
+		Name: aws.String("v1"), Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: r.Seeded.Private, SecurityGroups: []string{*group.GroupId}, Tags: of("LoadBalancer"),
 	}); err != nil {
 		r.T.Fatal(err)
 	}
 	if _, err := api.CreateTargetGroup(r.T.Context(), &elb.CreateTargetGroupInput{
-		Name: aws.String("v1"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.World.VPC, Tags: of("shop/web-gone:80"),
+		Name: aws.String("v1"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.Seeded.VPC, Tags: of("shop/web-gone:80"),
 	}); err != nil {
 		r.T.Fatal(err)
 	}
 }
 
-// TestLoadBalancersOfV1AreTakenOver checks that a load balancer of alb-ingress-controller v1 is adopted with its name
+// TestLoadBalancersOfV1AreAdopted checks that a load balancer of alb-ingress-controller v1 is adopted with its name
 // and security group, that unneeded resources are deleted, and that the next process changes nothing.
-func TestLoadBalancersOfV1AreTakenOver(t *testing.T) {
+func TestLoadBalancersOfV1AreAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
@@ -63,7 +63,7 @@ func TestLoadBalancersOfV1AreTakenOver(t *testing.T) {
 			if kind == "load-balancer" || kind == "target-group" || kind == "security-group" && strings.HasPrefix(rest, `["v1"`) {
 				count[kind]++
 				if !strings.Contains(line, `"elbv2.k8s.aws/cluster":"`+ClusterName+`"`) || kind != "target-group" && !strings.HasPrefix(rest, `["v1"`) {
-					t.Errorf("not taken over: %s", line)
+					t.Errorf("not adopted: %s", line)
 				}
 			}
 		}
@@ -79,7 +79,7 @@ func TestLoadBalancersOfV1AreTakenOver(t *testing.T) {
 		r.Start()
 		r.advanceTime(time.Hour)
 		if n := r.Emulator.Calls().CountMutating(); n > 0 {
-			t.Errorf("%d changes at the second look: %v", n, r.Emulator.Calls().Counts())
+			t.Errorf("%d changes after a restart: %v", n, r.Emulator.Calls().Counts())
 		}
 	})
 }

@@ -198,19 +198,19 @@ func TestDisableRestrictedSGRules(t *testing.T) {
 	}
 }
 
-// TestElasticAddressesOverDiscoveredSubnets checks that the Elastic IPs of a Service are assigned to the discovered
+// TestElasticIPsGoToDiscoveredSubnetsInOrder checks that the Elastic IPs of a Service are assigned to the discovered
 // subnets in ascending order of subnet ID, and do not change afterwards.
-func TestElasticAddressesOverDiscoveredSubnets(t *testing.T) {
+func TestElasticIPsGoToDiscoveredSubnetsInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", serviceAnnotations("aws-load-balancer-scheme", "internet-facing",
-			"aws-load-balancer-eip-allocations", strings.Join(r.World.EIPs, ",")), onePort))
+		r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", serviceAnnotations("aws-load-balancer-scheme", "internet-facing",
+			"aws-load-balancer-eip-allocations", strings.Join(r.Seeded.EIPs, ",")), onePort))
 		r.advanceTime(20 * time.Minute)
 		elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
 			return aws.ToString(a.AllocationId)
 		}
-		want := valuesBySubnet(slices.Sorted(slices.Values(r.World.Public)), r.World.EIPs)
+		want := valuesBySubnet(slices.Sorted(slices.Values(r.Seeded.Public)), r.Seeded.EIPs)
 		if d := cmp.Diff(want, r.addressesBySubnet(elastic)); d != "" {
 			t.Fatalf("addresses (-want +got):\n%s\n%v", d, warningsByObject(r))
 		}
@@ -243,7 +243,7 @@ spec: {loadBalancerName: Edge-LB}
 		r := shopWith(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("mail", podAddresses[3]), configured+edgeGateway+edgeWithConfiguration+
 			routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80}]"),
-			webIngress(ingressAnnotations("load-balancer-name", "Shop-LB"), "/=web"), exposedService("mail", serviceAnnotations("aws-load-balancer-name", "Mail-LB"), onePort))
+			webIngress(ingressAnnotations("load-balancer-name", "Shop-LB"), "/=web"), nlbService("mail", serviceAnnotations("aws-load-balancer-name", "Mail-LB"), onePort))
 		r.advanceTime(time.Hour)
 		found, err := elb.NewFromConfig(AWSConfig(r.Emulator)).DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{})
 		if err != nil {
@@ -256,7 +256,7 @@ spec: {loadBalancerName: Edge-LB}
 			}
 			want[map[string]string{"Shop-LB": "Ingress", "Mail-LB": "Service", "Edge-LB": "Gateway"}[*lb.LoadBalancerName]] = strings.ToLower(*lb.DNSName)
 		}
-		if d := cmp.Diff(want, hostsShown(r)); d != "" || len(want) != 3 {
+		if d := cmp.Diff(want, hostnamesByKind(r)); d != "" || len(want) != 3 {
 			t.Errorf("host names (-want +got):\n%s\n%v", d, warningsByObject(r))
 		}
 		versions := func() (out []string) {

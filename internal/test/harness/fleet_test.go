@@ -67,7 +67,7 @@ func newFleet(t *testing.T, r *Harness, size int) *fleet {
 		for n := range 8 {
 			own = append(own, fmt.Sprintf("%s%d", base, n+1))
 		}
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i], own...); err != nil {
+		if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[i], own...); err != nil {
 			t.Fatal(err)
 		}
 		f.freeAddresses = append(f.freeAddresses, own...)
@@ -297,10 +297,10 @@ func (w *targetWatcher) checkTargets(why string) {
 		return // the targets are not complete yet
 	}
 	if w.needsHealthyTarget && proven == 0 {
-		w.violations = append(w.violations, fmt.Sprintf("%s: no target was ever healthy: %v", why, active))
+		w.violations = append(w.violations, fmt.Sprintf("after %s no registered target was ever healthy: %v", why, active))
 	}
 	if len(active) < w.minTargets {
-		w.violations = append(w.violations, fmt.Sprintf("%s: only %d targets are left: %v", why, len(active), active))
+		w.violations = append(w.violations, fmt.Sprintf("after %s only %d targets are registered: %v", why, len(active), active))
 	}
 }
 

@@ -74,7 +74,7 @@ func TestRepeatedFaultIsReportedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := New(t, Options{})
-				if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+				if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], podAddresses[0]); err != nil {
 					t.Fatal(err)
 				}
 				// Faults of AWS begin before the load balancer is created, and other faults after that.
@@ -91,7 +91,7 @@ func TestRepeatedFaultIsReportedOnce(t *testing.T) {
 				first := len(r.Store.All("Event"))
 				for range 50 {
 					time.Sleep(time.Hour)
-					r.process.listAll() // as a resync does
+					r.process.enqueueExistingObjects() // as a resync does
 					r.Settle(10 * time.Minute)
 				}
 				got := warningEvents(r)
@@ -101,7 +101,7 @@ func TestRepeatedFaultIsReportedOnce(t *testing.T) {
 					}
 				}
 				if len(got) == 0 && name != "AWS refuses to be read" {
-					t.Error("no event says so")
+					t.Error("no event reports the fault")
 				}
 				if all := len(r.Store.All("Event")); all != first {
 					t.Errorf("%d events at first, %d in the end", first, all)

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// settingsInOrder returns sets of annotations by description. A change from one set to another needs AWS calls in a
+// orderDependentSettings returns sets of annotations by description. A change from one set to another needs AWS calls in a
 // certain order.
-func settingsInOrder(r *Harness) map[string]string {
-	example, app := r.World.Certs["example.com"], r.World.Certs["app.test"]
+func orderDependentSettings(r *Harness) map[string]string {
+	example, app := r.Seeded.Certs["example.com"], r.Seeded.Certs["app.test"]
 	all := map[string]string{
 		"plain":             "",
 		"secure":            ingressAnnotations("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", example),
@@ -26,7 +26,7 @@ func settingsInOrder(r *Harness) map[string]string {
 			`{"userPoolARN":"arn:aws:cognito-idp:us-west-2:123456789012:userpool/us-west-2_x","userPoolClientID":"c","userPoolDomain":"d"}`),
 		"redirected":     ingressAnnotations("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", example, "ssl-redirect", "443"),
 		"public":         ingressAnnotations("scheme", "internet-facing"),
-		"groups given":   ingressAnnotations("security-groups", r.World.ExtraSG, "manage-backend-security-group-rules", "true"),
+		"groups given":   ingressAnnotations("security-groups", r.Seeded.ExtraSG, "manage-backend-security-group-rules", "true"),
 		"other protocol": ingressAnnotations("backend-protocol-version", "GRPC", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", example),
 		"other check":    ingressAnnotations("healthcheck-port", "9090"),
 	}
@@ -44,7 +44,7 @@ func TestResultDoesNotDependOnThePreviousState(t *testing.T) {
 	t.Parallel()
 	apply := func(t *testing.T, r *Harness, name string) {
 		t.Helper()
-		r.Apply(webIngress(settingsInOrder(r)[name], "/=web"))
+		r.Apply(webIngress(orderDependentSettings(r)[name], "/=web"))
 		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 			t.Errorf("%s: still failing: %v", name, failed)
 		}
@@ -62,7 +62,7 @@ func TestResultDoesNotDependOnThePreviousState(t *testing.T) {
 		return r.State()
 	}
 	var names []string
-	synctest.Test(t, func(t *testing.T) { names = slices.Sorted(maps.Keys(settingsInOrder(newShop(t)))) })
+	synctest.Test(t, func(t *testing.T) { names = slices.Sorted(maps.Keys(orderDependentSettings(newShop(t)))) })
 	first := map[string][]string{}
 	for _, name := range names {
 		synctest.Test(t, func(t *testing.T) { first[name] = start(t, name) })

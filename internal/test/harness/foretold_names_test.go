@@ -16,7 +16,7 @@ import (
 // load balancers by using their computed names, which are predictable.
 func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
-	edge := naming.LoadBalancerName(ClusterName, model.StackID{Kind: model.Ingress, Name: "edge"}, model.Internal)
+	edge := naming.IngressLoadBalancerName(ClusterName, model.StackID{Kind: model.Ingress, Name: "edge"}, model.Internal)
 	for what, c := range map[string]struct {
 		name  string
 		taken int
@@ -32,12 +32,12 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop)
 				for n := 1; n <= c.taken; n++ {
-					r.Apply(ingressInNamespace("team", fmt.Sprintf("thief-%d", n), "alb", fmt.Sprintf("t%d.example.com", n), "", "load-balancer-name", naming.Alternative(c.name, n)))
+					r.Apply(ingressInNamespace("team", fmt.Sprintf("thief-%d", n), "alb", fmt.Sprintf("t%d.example.com", n), "", "load-balancer-name", naming.AlternativeName(c.name, n)))
 				}
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				taken := stateOfKinds(r, "load-balancer")
 				r.Apply(victimIngresses(r, "alb", "group.name", "edge", "enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal")...)
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				if n := len(stateOfKinds(r, "load-balancer")); n != c.taken+2 {
 					t.Errorf("%d load balancers: %s\n%q", n, stateOfKinds(r, "load-balancer"), warningsByObject(r))
 				}
@@ -53,7 +53,7 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 				r.Emulator.Calls().Reset()
 				r.advanceTime(6 * time.Hour)
 				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > 0 {
-					t.Errorf("%d calls to create a load balancer after all were made", n)
+					t.Errorf("%d calls to create a load balancer after all were created", n)
 				}
 			})
 		})
@@ -85,7 +85,7 @@ spec: {targetReference: {name: web}, defaultConfiguration: {targetGroupName: `+n
 `)
 		r.advanceTime(30 * time.Minute)
 		if !slices.ContainsFunc(targetGroupsForHost(80, "evil.example.com")(r), func(arn string) bool { return strings.Contains(arn, "/"+name+"/") }) {
-			t.Fatalf("the other's target group is not named %s", name)
+			t.Fatalf("the target group of namespace evil is not named %s", name)
 		}
 		r.Apply(victim)
 		r.advanceTime(30 * time.Minute)

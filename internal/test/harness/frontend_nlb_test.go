@@ -51,7 +51,7 @@ func frontendLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		r.Apply(objects...)
 		for range 5 {
 			failed := r.Settle(30 * time.Minute)
-			if !r.IsDead() {
+			if !r.WasKilled() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -95,7 +95,7 @@ func TestFrontendNLBLifecycle(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(before, r.State()); diff != "" {
-			t.Errorf("deletion leaves something (-before +after):\n%s", diff)
+			t.Errorf("resources are left after the deletion (-before +after):\n%s", diff)
 		}
 	})
 }
@@ -105,19 +105,19 @@ func TestFrontendNLBIsInStatusAndUnchangedAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("enable-frontend-nlb", "true"), "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		entries := r.Store.All(cluster.KindIngress)[0].(*networkingv1.Ingress).Status.LoadBalancer.Ingress
 		if len(entries) != 2 || !strings.Contains(entries[1].Hostname, "-nlb-") || len(entries[1].Ports) > 0 {
 			t.Errorf("status %+v", entries)
 		}
 		r.Emulator.Calls().Reset()
-		r.process.listAll()
+		r.process.enqueueExistingObjects()
 		r.Settle(5 * time.Minute)
 		if n := r.Emulator.Calls().Total(); n > 0 {
-			t.Errorf("a second look made calls: %v", r.Emulator.Calls().Counts())
+			t.Errorf("a second pass made calls: %v", r.Emulator.Calls().Counts())
 		}
 		r.Start()
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("a restart made mutating calls: %v", r.Emulator.Calls().Counts())
 		}
@@ -144,7 +144,7 @@ func TestFrontendNLBLifecycleWithFaults(t *testing.T) {
 				t.Errorf("%s %d (-want +got):\n%s", what, n, diff)
 			}
 			if diff := cmp.Diff(before, r.State()); diff != "" {
-				t.Errorf("%s %d leaves something (-before +after):\n%s", what, n, diff)
+				t.Errorf("%s %d: resources are left (-before +after):\n%s", what, n, diff)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestFrontendNLBLifecycleWithFaults(t *testing.T) {
 		})
 	}
 	for n := 1; n <= mutations && !t.Failed(); n += step {
-		try(n, "answer lost of write", func(*Harness) fault.Hook {
+		try(n, "response lost of mutating call", func(*Harness) fault.Hook {
 			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 		})
 	}

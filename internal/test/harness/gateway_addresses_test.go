@@ -64,8 +64,8 @@ spec:
 `, spec, strings.Join(entries, ", "))
 }
 
-// entries returns one entry of loadBalancerSubnets for each value. An entry has only this field.
-func entries(field string, values ...string) []string {
+// subnetEntries returns one entry of loadBalancerSubnets for each value. An entry has only this field.
+func subnetEntries(field string, values ...string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = fmt.Sprintf("{%s: %q}", field, v)
@@ -154,7 +154,7 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 	}{
 		"elastic addresses": {
 			spec: public, field: "eipAllocation", has: elastic,
-			value: func(r *Harness, subnets []string) []string { return r.World.EIPs[:len(subnets)] },
+			value: func(r *Harness, subnets []string) []string { return r.Seeded.EIPs[:len(subnets)] },
 		},
 		"source NAT prefixes": {
 			spec: dual, field: "sourceNatIPv6Prefix", has: prefix,
@@ -168,14 +168,14 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 			},
 			value: func(r *Harness, subnets []string) (out []string) {
 				for _, s := range subnets {
-					out = append(out, fmt.Sprintf("10.0.%d.77", 128+16*slices.Index(r.World.Private, s)))
+					out = append(out, fmt.Sprintf("10.0.%d.77", 128+16*slices.Index(r.Seeded.Private, s)))
 				}
 				slices.Reverse(out) // the order does not matter, because each address is in one subnet
 				return out
 			},
 			want: func(r *Harness, subnets []string) (out []string) {
 				for _, s := range subnets {
-					out = append(out, fmt.Sprintf("10.0.%d.77", 128+16*slices.Index(r.World.Private, s)))
+					out = append(out, fmt.Sprintf("10.0.%d.77", 128+16*slices.Index(r.Seeded.Private, s)))
 				}
 				return out
 			},
@@ -193,9 +193,9 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
 					none := r.State()
-					subnets := slices.Sorted(slices.Values(r.World.Public))
+					subnets := slices.Sorted(slices.Values(r.Seeded.Public))
 					if c.spec == internal {
-						subnets = slices.Sorted(slices.Values(r.World.Private))
+						subnets = slices.Sorted(slices.Values(r.Seeded.Private))
 					}
 					spec := c.spec
 					if selected {
@@ -208,7 +208,7 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 					if c.want != nil {
 						want = c.want
 					}
-					r.Apply(addressedGateway, configurationWithSubnets(spec, entries(c.field, c.value(r, subnets)...)...), readyPods("web", podAddresses[:2]...))
+					r.Apply(addressedGateway, configurationWithSubnets(spec, subnetEntries(c.field, c.value(r, subnets)...)...), readyPods("web", podAddresses[:2]...))
 					r.advanceTime(20 * time.Minute)
 					if d := cmp.Diff(valuesBySubnet(subnets, want(r, subnets)), r.addressesBySubnet(c.has)); d != "" {
 						t.Fatalf("addresses (-want +got):\n%s\n%v", d, r.Store.All("Gateway"))
@@ -220,13 +220,13 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 					if n := r.Emulator.Calls().CountMutating(); n > 0 {
 						t.Errorf("%d changes without an edit: %v", n, r.Emulator.Calls().Counts())
 					}
-					if hasWarning(r, "front", "address") {
-						t.Errorf("a warning of addresses: %v", r.Store.All("Event"))
+					if hasEvent(r, "front", "address") {
+						t.Errorf("a warning about addresses: %v", r.Store.All("Event"))
 					}
 					r.deleteObject("Gateway", "shop", "front")
 					r.advanceTime(30 * time.Minute)
 					if d := cmp.Diff(none, r.State()); d != "" {
-						t.Errorf("left behind (-before +after):\n%s", d)
+						t.Errorf("left after the deletion (-before +after):\n%s", d)
 					}
 				})
 			})
@@ -243,19 +243,19 @@ func TestNewSubnetGetsFreeElasticIP(t *testing.T) {
 		elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
 			return aws.ToString(a.AllocationId)
 		}
-		subnets := slices.Sorted(slices.Values(r.World.Public))
+		subnets := slices.Sorted(slices.Values(r.Seeded.Public))
 		const selected = "scheme: internet-facing\n  loadBalancerSubnetsSelector: {tier: [front]}"
 		r.tagSubnets(subnets[1:]...)
-		r.Apply(addressedGateway, configurationWithSubnets(selected, entries("eipAllocation", r.World.EIPs[:2]...)...), readyPods("web", podAddresses[:2]...))
+		r.Apply(addressedGateway, configurationWithSubnets(selected, subnetEntries("eipAllocation", r.Seeded.EIPs[:2]...)...), readyPods("web", podAddresses[:2]...))
 		r.advanceTime(20 * time.Minute)
-		want := valuesBySubnet(subnets[1:], r.World.EIPs)
+		want := valuesBySubnet(subnets[1:], r.Seeded.EIPs)
 		if d := cmp.Diff(want, r.addressesBySubnet(elastic)); d != "" {
 			t.Fatalf("at first (-want +got):\n%s", d)
 		}
 		r.tagSubnets(subnets[0])
-		r.Apply(configurationWithSubnets(selected, entries("eipAllocation", r.World.EIPs...)...))
+		r.Apply(configurationWithSubnets(selected, subnetEntries("eipAllocation", r.Seeded.EIPs...)...))
 		r.advanceTime(30 * time.Minute)
-		maps.Copy(want, map[string]string{subnets[0]: r.World.EIPs[2]})
+		maps.Copy(want, map[string]string{subnets[0]: r.Seeded.EIPs[2]})
 		if d := cmp.Diff(want, r.addressesBySubnet(elastic)); d != "" {
 			t.Errorf("with another subnet (-want +got):\n%s", d)
 		}

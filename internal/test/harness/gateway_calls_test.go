@@ -26,12 +26,12 @@ var gatewayCallReasons = map[string]struct {
 	floor, route int
 	why          string
 }{
-	"ec2:CreateSecurityGroup":                 {1, 0, "the load balancer's own group; the first of a cluster makes the shared one too"},
-	"ec2:AuthorizeSecurityGroupIngress":       {1, 0, "clients; the first target on a node opens its ports too"},
+	"ec2:CreateSecurityGroup":                 {1, 0, "the security group of the load balancer; the first load balancer of a cluster also creates the backend security group"},
+	"ec2:AuthorizeSecurityGroupIngress":       {1, 0, "rules for clients; the first target on a node also needs rules for its ports"},
 	"elasticloadbalancing:CreateLoadBalancer": {1, 0, "the load balancer"},
 	"elasticloadbalancing:CreateListener":     {1, 0, "the listener"},
-	"elasticloadbalancing:CreateTargetGroup":  {0, 1, "one for each route: each has a backend of its own"},
-	"elasticloadbalancing:CreateRule":         {0, 1, "one for each route: each has a hostname of its own"},
+	"elasticloadbalancing:CreateTargetGroup":  {0, 1, "one for each route: each has a different backend"},
+	"elasticloadbalancing:CreateRule":         {0, 1, "one for each route: each has a different hostname"},
 	"elasticloadbalancing:RegisterTargets":    {0, 1, "one for each target group"},
 	"elasticloadbalancing:DescribeRules":      {0, 0, "to compare rules"},
 }
@@ -64,7 +64,7 @@ func applyGateways(t *testing.T, r *Harness, n, routes int) {
 	for i := range n * routes {
 		addresses = append(addresses, podAddress(i))
 	}
-	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], addresses...); err != nil {
+	if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], addresses...); err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
@@ -88,8 +88,8 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 	}
 }
 
-// countingOptions returns the options of a harness that counts status writes in writes.
-func countingOptions(writes *statusWrites) Options {
+// optionsCountingStatusWrites returns the options of a harness that counts status writes in writes.
+func optionsCountingStatusWrites(writes *statusCountingAPI) Options {
 	return Options{
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
 		API:     func(api kube.API) kube.API { writes.API = api; return writes },
@@ -112,8 +112,8 @@ func checkGatewayCalls(t *testing.T, n, routes int) {
 	for _, r := range gatewayCallReasons {
 		floor += r.floor + routes*r.route
 	}
-	writes := &statusWrites{}
-	r := New(t, countingOptions(writes))
+	writes := &statusCountingAPI{}
+	r := New(t, optionsCountingStatusWrites(writes))
 	calls := r.Emulator.Calls()
 	applyGateways(t, r, n, routes)
 	if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
@@ -133,7 +133,7 @@ func checkGatewayCalls(t *testing.T, n, routes int) {
 
 	calls.Reset()
 	writes.n = 0
-	r.process.listAll()
+	r.process.enqueueExistingObjects()
 	r.Settle(time.Minute)
 	t.Logf("BENCH a pass over %d Gateways without change: %d calls, %d status writes, goal 0 of both", n, calls.Total(), writes.n)
 	if calls.Total() > 0 || writes.n > 0 {
@@ -172,9 +172,9 @@ func TestGatewayRestart(t *testing.T) {
 	t.Parallel()
 	n := measurementSize(300, 40)
 	synctest.Test(t, func(t *testing.T) {
-		writes := &statusWrites{}
+		writes := &statusCountingAPI{}
 		free := true
-		opt := countingOptions(writes)
+		opt := optionsCountingStatusWrites(writes)
 		opt.Checkpoints, opt.Workers = true, 3
 		opt.Cloud = func(c *cloud.Config) {
 			if free {
@@ -205,7 +205,7 @@ func TestGatewayRestart(t *testing.T) {
 			t.Errorf("a restart makes %d mutating calls and %d status writes", calls.CountMutating(), writes.n)
 		}
 		if looked := calls.Counts()["elasticloadbalancing:DescribeListeners"]; looked < n-5 {
-			t.Errorf("only %d of %d load balancers were compared", looked, n)
+			t.Errorf("only %d of %d load balancers were compared with AWS", looked, n)
 		}
 	})
 }
@@ -219,8 +219,8 @@ func TestGatewayWithManyRoutes(t *testing.T) {
 	const rules = 100
 	n := measurementSize(1000, 150)
 	synctest.Test(t, func(t *testing.T) {
-		writes := &statusWrites{}
-		r := New(t, countingOptions(writes))
+		writes := &statusCountingAPI{}
+		r := New(t, optionsCountingStatusWrites(writes))
 		docs := edgeGateway
 		for i := range n {
 			docs += routeOf(fmt.Sprintf("route-%04d", i), fmt.Sprintf("h%04d.example.com", i), "filters: [{type: RequestRedirect, requestRedirect: {hostname: to.example.com}}]")
@@ -236,22 +236,22 @@ func TestGatewayWithManyRoutes(t *testing.T) {
 		v := cluster.NewView(r.Store)
 		refused := 0
 		for i := range n {
-			for _, p := range parentsOf(v, fmt.Sprintf("route-%04d", i)) {
+			for _, p := range routeParents(v, fmt.Sprintf("route-%04d", i)) {
 				if c := conditionNamed(p.Conditions, "Accepted"); c.Status != metav1.ConditionTrue && strings.Contains(c.Message, "quota") {
 					refused++
 				}
 			}
 		}
-		served := len(liveRules(r, 80))
+		served := len(rulesByPriority(r, 80))
 		t.Logf("BENCH %d routes on one Gateway with a quota of %d rules: %d served, %d say that the quota is reached; %d calls, of which %d change something; %d status writes; %v of CPU with the emulator", n, rules, served, refused, calls.Total(), calls.CountMutating(), writes.n, used.Round(time.Millisecond))
 		if served != rules || refused != n-rules {
-			t.Errorf("%d routes are served and %d say that they are not, want %d and %d", served, refused, rules, n-rules)
+			t.Errorf("%d routes are served and %d report the quota, want %d and %d", served, refused, rules, n-rules)
 		}
 
 		calls.Reset()
 		writes.n = 0
 		start = cpuTime(t, usageOfProcess)
-		r.process.listAll()
+		r.process.enqueueExistingObjects()
 		r.Settle(time.Second)
 		t.Logf("BENCH a pass over %d routes of one Gateway without change: %d calls, %d status writes, goal 0 of both; %v of CPU", n, calls.Total(), writes.n, (cpuTime(t, usageOfProcess) - start).Round(time.Millisecond))
 		if calls.Total() > 0 || writes.n > 0 {

@@ -44,8 +44,8 @@ spec:
 ---
 `
 
-// edgeScheme returns YAML of the LoadBalancerConfiguration of Gateway "shop/edge" with the given scheme.
-func edgeScheme(scheme string) string {
+// edgeLoadBalancerConfiguration returns YAML of the LoadBalancerConfiguration of Gateway "shop/edge" with the given scheme.
+func edgeLoadBalancerConfiguration(scheme string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.k8s.aws/v1
 kind: LoadBalancerConfiguration
@@ -85,7 +85,7 @@ func TestGatewayForwardsToAnotherGateway(t *testing.T) {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
 		}
-		r.Apply(edgeGateway + edgeScheme("internal") + edgeWithConfiguration + readyPods("web", "10.0.132.1") + "---" +
+		r.Apply(edgeGateway + edgeLoadBalancerConfiguration("internal") + edgeWithConfiguration + readyPods("web", "10.0.132.1") + "---" +
 			routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainedGateways)
 		leads("without a grant")
 		r.Apply(chainGrant)
@@ -94,23 +94,23 @@ func TestGatewayForwardsToAnotherGateway(t *testing.T) {
 		r.Start()
 		leads("after a restart", "internal:8000 to internal:80")
 		if n := r.Emulator.Calls().CountMutating() - before; n > 0 {
-			t.Errorf("%d calls changed something after a restart", n)
+			t.Errorf("%d mutating calls after a restart", n)
 		}
-		r.Apply(edgeScheme("internet-facing"))
+		r.Apply(edgeLoadBalancerConfiguration("internet-facing"))
 		leads("replaced", "internal:8000 to internet-facing:80")
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"}); err != nil {
 			t.Fatal(err)
 		}
 		leads("without the backend")
 		if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"}); obj != nil {
-			t.Error("the Gateway behind is still there")
+			t.Error("the deleted backend Gateway still exists")
 		}
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindGateway, Namespace: "net", Name: "front"}); err != nil {
 			t.Fatal(err)
 		}
 		leads("at the end")
 		if left := r.State(); !slices.Equal(left, none) {
-			t.Errorf("left behind: %q", left)
+			t.Errorf("resources left in AWS: %q", left)
 		}
 	})
 }

@@ -51,7 +51,7 @@ func TestGatewaysSurviveKillAtAnyCall(t *testing.T) {
 		want = edgeLifecycle(t, func(c fault.Call) fault.Action { countMutation(c, &calls); return fault.Action{} }, nil)
 	})
 	if calls < 20 {
-		t.Fatalf("the lifecycle of the Gateway takes %d calls only", calls)
+		t.Fatalf("the lifecycle of the Gateway makes only %d mutating calls", calls)
 	}
 	interruptEach(t, want, calls, seeds.Step(14), edgeLifecycle) // not each call, because a lifecycle is slow
 }
@@ -79,8 +79,8 @@ func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*
 		t.Fatalf("left behind (-before +after):\n%s", d)
 	}
 	for _, name := range []string{"one", "two"} {
-		if p := parentsOf(cluster.NewView(r.Store), name); len(p) > 0 {
-			t.Fatalf("route %s still shows %v", name, p)
+		if p := routeParents(cluster.NewView(r.Store), name); len(p) > 0 {
+			t.Fatalf("the status of route %s still has %v", name, p)
 		}
 	}
 	return append(out, fmt.Sprint(len(r.Store.All(cluster.KindBinding)), " bindings"))
@@ -99,7 +99,7 @@ func (r *Harness) edgeConditions() string {
 		out = append(out, fmt.Sprint(l.Name, l.AttachedRoutes))
 	}
 	for _, name := range []string{"one", "two"} {
-		for _, p := range parentsOf(v, name) {
+		for _, p := range routeParents(v, name) {
 			for _, c := range p.Conditions {
 				out = append(out, fmt.Sprint(name, c.Type, c.Status, c.Reason))
 			}

@@ -147,7 +147,7 @@ func servingRoute(r *Harness, kind string, port int32, host, path string) string
 	}
 	slices.SortFunc(rules, func(a, b *store.Rule) int { return cmp.Compare(last(a), last(b)) })
 	for _, rule := range rules {
-		then, err := serve.RuleOf(rule)
+		then, err := serve.ConvertRule(rule)
 		if err != nil {
 			r.T.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTP"), routeOfNamespace("HTTPRoute", "evil", "all", 2020, listenerSetParentRef, "shop.example.com, free.example.com"))
 		r.advanceTime(10 * time.Minute)
 		expectEqual(t, "the host of the Gateway's listener", "shop-web", servingRoute(r, "application", 80, "shop.example.com", "/"))
-		expectEqual(t, "another host of it", "dataplane.FixedResponse", servingRoute(r, "application", 80, "free.example.com", "/"))
+		expectEqual(t, "another host of the Gateway", "dataplane.FixedResponse", servingRoute(r, "application", 80, "free.example.com", "/"))
 		expectEqual(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 		// The Gateway API permits a ListenerSet to add another hostname to the port.
 		r.Apply(listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, ""))
@@ -232,18 +232,18 @@ func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 		expectEqual(t, "the hostname of a ListenerSet", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
 		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"))
 		r.advanceTime(10 * time.Minute)
-		expectEqual(t, "the hostname of a ListenerSet, named by an older one", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
+		expectEqual(t, "a hostname that an older ListenerSet also names", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
 		expectEqual(t, "the older ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTPS, hostname: x.example.com"))
 		r.advanceTime(10 * time.Minute)
-		expectEqual(t, "the hostname of a ListenerSet, on whose port an older one has HTTPS", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
+		expectEqual(t, "a hostname on a port where an older ListenerSet has HTTPS", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
 		expectEqual(t, "the ListenerSet of the bank", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
 	})
 }
 
-// TestListenerSetTakesNoPortOfNLB checks that a ListenerSet does not change the protocol, the target group or the
+// TestListenerSetDoesNotTakeOverNLBPort checks that a ListenerSet does not change the protocol, the target group or the
 // connections of an NLB port that a route of the Gateway uses.
-func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
+func TestListenerSetDoesNotTakeOverNLBPort(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ listener, kind, says string }{
 		"TCP": {"port: 5432, protocol: TCP", "TCPRoute", "ProtocolConflict False"},
@@ -275,14 +275,14 @@ func TestListenerSetKeepsItsPort(t *testing.T) {
 		expectEqual(t, "before", "bank-db", servingRoute(r, "network", 7000, "", ""))
 		r.Apply(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "evil", "all", 2020, listenerSetParentRef, ""))
 		r.advanceTime(10 * time.Minute)
-		expectEqual(t, "an older one asks for the port", "bank-db", servingRoute(r, "network", 7000, "", ""))
-		expectEqual(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
-		expectEqual(t, "the older one", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
+		expectEqual(t, "an older ListenerSet names the port", "bank-db", servingRoute(r, "network", 7000, "", ""))
+		expectEqual(t, "the ListenerSet that serves the port", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expectEqual(t, "the older ListenerSet", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
 		r.deleteObject(cluster.KindTCPRoute, "bank", "db")
 		r.deleteObject(cluster.KindListenerSet, "bank", "more")
 		r.advanceTime(30 * time.Minute)
-		expectEqual(t, "when the first one leaves", "evil-all", servingRoute(r, "network", 7000, "", ""))
-		expectEqual(t, "the one that comes next", "NoConflicts True", listenerSetConflict(r, "evil", "more"))
+		expectEqual(t, "after the first ListenerSet is deleted", "evil-all", servingRoute(r, "network", 7000, "", ""))
+		expectEqual(t, "the remaining ListenerSet", "NoConflicts True", listenerSetConflict(r, "evil", "more"))
 	})
 }
 
@@ -318,14 +318,14 @@ func TestPortOfNLBHasRoutesOfOneListener(t *testing.T) {
 			r.Apply(strings.Replace(ownedNLBGateway, "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: evil}}}}", 1),
 				routeOfNamespace("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
 			r.advanceTime(10 * time.Minute)
-			expectEqual(t, "listeners that admit the same", "evil-all", servingRoute(r, "network", 443, "", ""))
+			expectEqual(t, "listeners that admit the same namespaces", "evil-all", servingRoute(r, "network", 443, "", ""))
 			r.Apply(ownedNLBGateway, routeOfNamespace("TLSRoute", "shop", "web", 2019, toPort, "shop.example.com"))
 			r.advanceTime(10 * time.Minute)
-			expectEqual(t, "what is served stays", "evil-all", servingRoute(r, "network", 443, "", ""))
-			expectEqual(t, "the route that comes later", "False UnsupportedValue", accepted(r, "shop", "web"))
+			expectEqual(t, "after the first listener admits another namespace", "evil-all", servingRoute(r, "network", 443, "", ""))
+			expectEqual(t, "the later route", "False UnsupportedValue", accepted(r, "shop", "web"))
 			r.deleteObject(cluster.KindTLSRoute, "evil", "all")
 			r.advanceTime(10 * time.Minute)
-			expectEqual(t, "when that leaves", "shop-web", servingRoute(r, "network", 443, "", ""))
+			expectEqual(t, "after the first route is deleted", "shop-web", servingRoute(r, "network", 443, "", ""))
 		})
 	})
 }
@@ -351,10 +351,10 @@ func TestRouteKeepsItsPortOfNLB(t *testing.T) {
 	})
 }
 
-// TestLiveRulesOfRepeatedListenerStay checks what happens to the rules of a ListenerSet when the Gateway adds a
+// TestExistingRulesOfRepeatedListenerStay checks what happens to the rules of a ListenerSet when the Gateway adds a
 // listener that repeats the listener of the ListenerSet. Existing rules stay, except for hosts that a route of the
 // Gateway's listener has. The ListenerSet gets no new rules.
-func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
+func TestExistingRulesOfRepeatedListenerStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		none := strings.Replace(ownedALBGateway, "port: 80,", "port: 81,", 1)
@@ -363,16 +363,16 @@ func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 		expectEqual(t, "before", "bank-web bank-both", servingRoute(r, "application", 80, "bank.example.com", "/")+" "+servingRoute(r, "application", 80, "shop.example.com", "/"))
 		r.Apply(ownedALBGateway, routeOfNamespace("HTTPRoute", "shop", "web", 2025, edgeParentRef, "shop.example.com"))
 		r.advanceTime(10 * time.Minute)
-		expectEqual(t, "a host that is live", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
+		expectEqual(t, "a host with an existing rule", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
 		expectEqual(t, "a host of a route of the Gateway's listener", "shop-web", servingRoute(r, "application", 80, "shop.example.com", "/"))
 		expectEqual(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "bank", "more"))
 		r.Apply(routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, "bank.example.com, new.example.com"))
 		r.advanceTime(10 * time.Minute)
-		expectEqual(t, "a host that is new", "dataplane.FixedResponse", servingRoute(r, "application", 80, "new.example.com", "/"))
-		expectEqual(t, "a host that is live", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
+		expectEqual(t, "a new host", "dataplane.FixedResponse", servingRoute(r, "application", 80, "new.example.com", "/"))
+		expectEqual(t, "a host with an existing rule", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
 		r.deleteObject(cluster.KindHTTPRoute, "bank", "web")
 		r.advanceTime(10 * time.Minute)
-		expectEqual(t, "a route that is deleted", "dataplane.FixedResponse", servingRoute(r, "application", 80, "bank.example.com", "/"))
+		expectEqual(t, "the host of a deleted route", "dataplane.FixedResponse", servingRoute(r, "application", 80, "bank.example.com", "/"))
 	})
 }
 
@@ -391,11 +391,11 @@ func TestListenerConflictsStayDuringOutage(t *testing.T) {
 		r.Start()
 		r.Apply(routeOfNamespace("TCPRoute", "evil", "all", 2020, listenerSetParentRef, "")+"# edited\n", strings.Replace(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), "name: l,", "name: other,", 1))
 		r.Settle(20 * time.Minute)
-		expectEqual(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expectEqual(t, "the ListenerSet that serves the port", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
 		r.Emulator.Faults().SetHook(nil)
 		r.advanceTime(30 * time.Minute)
-		expectEqual(t, "the one that serves, when AWS answers", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
-		expectEqual(t, "the older one, when AWS answers", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
+		expectEqual(t, "the ListenerSet that serves the port, after the outage", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expectEqual(t, "the older ListenerSet, after the outage", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
 	})
 }
 

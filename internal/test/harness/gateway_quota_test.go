@@ -36,18 +36,18 @@ func TestRoutesOverRuleQuotaAreReported(t *testing.T) {
 				served++
 				continue
 			}
-			if slices.ContainsFunc(parentsOf(v, name), func(p gwv1.RouteParentStatus) bool {
+			if slices.ContainsFunc(routeParents(v, name), func(p gwv1.RouteParentStatus) bool {
 				return slices.ContainsFunc(p.Conditions, func(c metav1.Condition) bool {
 					return c.Status != metav1.ConditionTrue && strings.Contains(c.Message, "quota")
 				})
 			}) {
 				reported++
 			} else {
-				t.Fatalf("%s is not served, and says %+v; events %v", name, parentsOf(v, name), warningsByObject(r)[name])
+				t.Fatalf("%s is not served, and its status is %+v; events %v", name, routeParents(v, name), warningsByObject(r)[name])
 			}
 		}
 		if served != rules || reported != routes-rules {
-			t.Errorf("%d routes are served and %d say that they are not, want %d and %d", served, reported, rules, routes-rules)
+			t.Errorf("%d routes are served and %d conditions name the quota, want %d and %d", served, reported, rules, routes-rules)
 		}
 	})
 }

@@ -91,7 +91,7 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 		waiting = "Accepted Unknown Pending; Programmed Unknown Pending; 0 listeners; example.com/other False"
 	)
 	synctest.Test(t, func(t *testing.T) {
-		writes := &statusWrites{}
+		writes := &statusCountingAPI{}
 		r := New(t, Options{
 			Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
 			API:     func(api kube.API) kube.API { writes.API = api; return writes },
@@ -105,7 +105,7 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
 			writes.n = 0
-			r.process.listAll()
+			r.process.enqueueExistingObjects()
 			if failed := r.Settle(time.Second); len(failed) > 0 || writes.n > 0 {
 				t.Errorf("%s: a pass without a change wrote %d statuses: %v", what, writes.n, failed)
 			}
@@ -125,23 +125,23 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 		if err := r.Store.Put(theirs); err != nil {
 			t.Fatal(err)
 		}
-		shows("ours", served+"gateway.k8s.aws/alb True")
+		shows("of this controller", served+"gateway.k8s.aws/alb True")
 		r.Apply(listenerSetForGateway("theirs"))
 		shows("of another controller", waiting)
 		r.Apply(listenerSetForGateway("second"))
 		shows("of another Gateway", served+"gateway.fulcrum.dev/aws True")
 		r.Apply(listenerSetForGateway("edge"))
-		shows("back", served+"gateway.k8s.aws/alb True")
+		shows("moved back", served+"gateway.k8s.aws/alb True")
 		r.Apply(listenerSetForGateway("missing"))
 		shows("without a Gateway", waiting)
 		r.Apply(listenerSetForGateway("edge"))
-		shows("back again", served+"gateway.k8s.aws/alb True")
+		shows("moved back from a missing Gateway", served+"gateway.k8s.aws/alb True")
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}); err != nil {
 			t.Fatal(err)
 		}
 		shows("deleted", "example.com/other False")
 		r.Apply(listenerSetForGateway("edge"))
-		shows("made again", served+"gateway.k8s.aws/alb True")
+		shows("created again", served+"gateway.k8s.aws/alb True")
 		r.Kill()
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}); err != nil {
 			t.Fatal(err)
@@ -151,12 +151,12 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 	})
 }
 
-// TestListenerSetsOfOthersAreLeftAlone checks that the conditions of a ListenerSet for a Gateway of another controller
+// TestListenerSetsOfOtherControllersAreNotChanged checks that the conditions of a ListenerSet for a Gateway of another controller
 // are not changed.
-func TestListenerSetsOfOthersAreLeftAlone(t *testing.T) {
+func TestListenerSetsOfOtherControllersAreNotChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		writes := &statusWrites{}
+		writes := &statusCountingAPI{}
 		r := New(t, Options{API: func(api kube.API) kube.API { writes.API = api; return writes }})
 		r.Apply(otherGateways + listenerSetForGateway("theirs"))
 		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"})

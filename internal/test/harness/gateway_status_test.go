@@ -58,13 +58,13 @@ spec:
 `, name, host, rule)
 }
 
-// statusWrites counts the status writes for all objects except TargetGroupBindings.
-type statusWrites struct {
+// statusCountingAPI counts the status writes for all objects except TargetGroupBindings.
+type statusCountingAPI struct {
 	kube.API
 	n int
 }
 
-func (w *statusWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (w *statusCountingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if _, binding := obj.(*elbv2.TargetGroupBinding); part == cluster.StatusPart && !binding {
 		w.n++
 	}
@@ -76,7 +76,7 @@ func (w *statusWrites) Patch(ctx context.Context, obj cluster.Object, part clust
 func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		writes := &statusWrites{}
+		writes := &statusCountingAPI{}
 		r := shopWith(t, Options{
 			Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
 			API:     func(api kube.API) kube.API { writes.API = api; return writes },
@@ -110,7 +110,7 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 		}
 		for i := range 45 {
 			name := fmt.Sprintf("route-%d", i)
-			p := parentsOf(v, name)
+			p := routeParents(v, name)
 			if len(p) != 1 || conditionNamed(p[0].Conditions, "Accepted").Status != metav1.ConditionTrue || conditionNamed(p[0].Conditions, "ResolvedRefs").Status != metav1.ConditionTrue {
 				t.Errorf("%s: %+v", name, p)
 			}
@@ -126,7 +126,7 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 			}
 		}
 		for name, b := range broken {
-			p := parentsOf(v, name)
+			p := routeParents(v, name)
 			if len(p) != 1 {
 				t.Fatalf("%s: %+v", name, p)
 			}
@@ -142,7 +142,7 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 		writes.n = 0
 		for range 2 { // the first reconciliation may read expired facts again
 			r.Emulator.Calls().Reset()
-			r.process.listAll()
+			r.process.enqueueExistingObjects()
 			if failed := r.Settle(time.Second); len(failed) > 0 || writes.n > 0 {
 				t.Errorf("a pass without a change wrote %d statuses: %v", writes.n, failed)
 			}
@@ -153,7 +153,7 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 	})
 }
 
-func parentsOf(v *cluster.View, route string) []gwv1.RouteParentStatus {
+func routeParents(v *cluster.View, route string) []gwv1.RouteParentStatus {
 	obj, _ := cluster.Get[*gwv1.HTTPRoute](v, cluster.KindHTTPRoute, "shop", route)
 	return obj.Status.Parents
 }

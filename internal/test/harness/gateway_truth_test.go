@@ -59,7 +59,7 @@ spec: {parentRefs: [{name: edge}], %s rules: [{backendRefs: [{name: web, port: 8
 `, kind, rest)
 }
 
-func edgeStatus(r *Harness) *gwv1.Gateway {
+func edgeGatewayObject(r *Harness) *gwv1.Gateway {
 	gw, _ := cluster.Get[*gwv1.Gateway](cluster.NewView(r.Store), cluster.KindGateway, "shop", "edge")
 	return gw
 }
@@ -102,7 +102,7 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 				})
 				r.Apply(edgeGatewayOfClass(c.class, c.listeners, c.routes), readyPods("web", podAddresses[:2]...))
 				r.Settle(5 * time.Minute)
-				gw := edgeStatus(r)
+				gw := edgeGatewayObject(r)
 				p := conditionNamed(gw.Status.Conditions, "Programmed")
 				if p.Status != metav1.ConditionFalse || p.Reason != "Invalid" || !strings.Contains(p.Message, c.says) {
 					t.Errorf("the Gateway: %s %s %s, want False Invalid with %q", p.Status, p.Reason, p.Message, c.says)
@@ -119,12 +119,12 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 					r.Apply(edgeGatewayOfClass(c.class, c.mended, c.routes))
 				}
 				r.Settle(20 * time.Minute)
-				gw = edgeStatus(r)
+				gw = edgeGatewayObject(r)
 				if p := conditionNamed(gw.Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || len(gw.Status.Addresses) != 1 {
-					t.Errorf("mended, the Gateway: %s %s %s, addresses %v", p.Status, p.Reason, p.Message, gw.Status.Addresses)
+					t.Errorf("after the fix, the Gateway: %s %s %s, addresses %v", p.Status, p.Reason, p.Message, gw.Status.Addresses)
 				}
 				if l := conditionNamed(gw.Status.Listeners[0].Conditions, "Programmed"); l.Status != metav1.ConditionTrue {
-					t.Errorf("mended, the listener: %s %s %s", l.Status, l.Reason, l.Message)
+					t.Errorf("after the fix, the listener: %s %s %s", l.Status, l.Reason, l.Message)
 				}
 			})
 		})
@@ -141,7 +141,7 @@ func TestEachListenerHasItsOwnConditions(t *testing.T) {
 		r.Apply(edgeGatewayOfClass(albClass, "{name: http, port: 80, protocol: HTTP}, {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}",
 			edgeRoute("HTTPRoute", "hostnames: [no.such.test],")), readyPods("web", podAddresses[:2]...))
 		r.Settle(5 * time.Minute)
-		gw := edgeStatus(r)
+		gw := edgeGatewayObject(r)
 		if p := conditionNamed(gw.Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || len(gw.Status.Addresses) != 1 {
 			t.Errorf("the Gateway: %s %s %s, addresses %v", p.Status, p.Reason, p.Message, gw.Status.Addresses)
 		}
@@ -157,7 +157,7 @@ func TestEachListenerHasItsOwnConditions(t *testing.T) {
 				t.Errorf("listener %s: %s %s, %d routes; want %+v", l.Name, p.Status, p.Message, l.AttachedRoutes, want)
 			}
 		}
-		p := parentsOf(cluster.NewView(r.Store), "r")
+		p := routeParents(cluster.NewView(r.Store), "r")
 		if len(p) != 1 {
 			t.Fatal(p)
 		}
@@ -194,11 +194,11 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 				r.Apply(strings.Replace(edgeGatewayOfClass(class, listener, route), "  listeners:",
 					"  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c}}\n  listeners:", 1), capacityConfiguration, readyPods("web", podAddresses[:2]...))
 				begin := time.Now()
-				for time.Since(begin) < 20*time.Minute && conditionNamed(edgeStatus(r).Status.Conditions, "Programmed").Status != metav1.ConditionTrue {
+				for time.Since(begin) < 20*time.Minute && conditionNamed(edgeGatewayObject(r).Status.Conditions, "Programmed").Status != metav1.ConditionTrue {
 					r.advanceTime(time.Second)
 				}
 				if took := time.Since(begin); took > takes+30*time.Second {
-					t.Errorf("programmed %s after AWS has made the load balancer", took-takes)
+					t.Errorf("programmed %s after the load balancer is active", took-takes)
 				}
 				r.Settle(5 * time.Minute)
 				if n := reservedCapacity(r); n != 500 {
@@ -207,7 +207,7 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 				// The Gateway stays programmed when the capacity is edited.
 				r.Apply(strings.Replace(capacityConfiguration, "500}", "600}", 1))
 				r.Settle(5 * time.Minute)
-				if p := conditionNamed(edgeStatus(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reservedCapacity(r) != 600 {
+				if p := conditionNamed(edgeGatewayObject(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reservedCapacity(r) != 600 {
 					t.Errorf("after an edit: %s %s %s, %d units", p.Status, p.Reason, p.Message, reservedCapacity(r))
 				}
 			})

@@ -181,7 +181,7 @@ func (w gatewayWalker) routeSpec(ref cluster.Ref, sound bool) string {
 	return out
 }
 
-func newGatewayWalk(t *testing.T, seed uint64, writes *statusWrites) (gatewayWalker, *Harness) {
+func newGatewayWalk(t *testing.T, seed uint64, writes *statusCountingAPI) (gatewayWalker, *Harness) {
 	t.Helper()
 	r := shopWith(t, Options{
 		Checkpoints: seed%2 == 1,
@@ -189,14 +189,14 @@ func newGatewayWalk(t *testing.T, seed uint64, writes *statusWrites) (gatewayWal
 		API:         func(api kube.API) kube.API { writes.API = api; return writes },
 	})
 	r.Apply(walkBase, gatewayWalkBase)
-	w := gatewayWalker{walker{rand.New(rand.NewPCG(seed, 5)), r.World}}
+	w := gatewayWalker{walker{rand.New(rand.NewPCG(seed, 5)), r.Seeded}}
 	for _, ref := range walkedObjects {
 		if isConfiguration(ref) {
 			r.Apply(w.doc(ref, true))
 		}
 	}
 	for n, s := range walkServices {
-		r.Apply(w.service(s[0], s[1], n), walker{rand.New(rand.NewPCG(1, 1)), r.World}.endpoints(s[0], s[1], n))
+		r.Apply(w.service(s[0], s[1], n), walker{rand.New(rand.NewPCG(1, 1)), r.Seeded}.endpoints(s[0], s[1], n))
 	}
 	return w, r
 }
@@ -294,7 +294,7 @@ func checkGatewayWalk(t *testing.T, seed uint64) {
 	defer docs.logFailure(t, seed, &log)
 	var got, shown, empty, before []string
 	synctest.Test(t, func(t *testing.T) {
-		writes := &statusWrites{}
+		writes := &statusCountingAPI{}
 		w, r := newGatewayWalk(t, seed, writes)
 		before = r.State()
 		w.stepWithFaults(r, 12+w.IntN(14), &log, func() string { return w.gatewayStep(r, docs) })
@@ -311,7 +311,7 @@ func checkGatewayWalk(t *testing.T, seed uint64) {
 		writes.n = 0
 		for range 2 { // the first reconciliation may read expired facts again
 			r.Emulator.Calls().Reset()
-			r.process.listAll()
+			r.process.enqueueExistingObjects()
 			r.Settle(time.Second)
 		}
 		if n := r.Emulator.Calls().Total(); n > 0 || writes.n > 0 {
@@ -341,7 +341,7 @@ func checkGatewayWalk(t *testing.T, seed uint64) {
 	}
 	var want, wantShown []string
 	synctest.Test(t, func(t *testing.T) {
-		_, r := newGatewayWalk(t, seed, &statusWrites{})
+		_, r := newGatewayWalk(t, seed, &statusCountingAPI{})
 		for _, k := range sortedKeys(docs) {
 			r.Apply(docs[k])
 		}
@@ -349,9 +349,9 @@ func checkGatewayWalk(t *testing.T, seed uint64) {
 		want, wantShown = r.State(), walkStatuses(r)
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the end depends on the history (-without +with):\n%s", diff)
+		t.Errorf("the final state depends on the history (-without +with):\n%s", diff)
 	}
 	if diff := cmp.Diff(wantShown, shown); diff != "" {
-		t.Errorf("what is shown depends on the history (-without +with):\n%s", diff)
+		t.Errorf("the final statuses depend on the history (-without +with):\n%s", diff)
 	}
 }

@@ -118,7 +118,7 @@ type Harness struct {
 	T        testing.TB
 	Emulator *emulator.Emulator
 	Store    *cluster.Memory
-	World    Seeded
+	Seeded   Seeded
 	// Models checks requests and responses against the service models of AWS.
 	Models *awsmodel.Checker
 
@@ -126,7 +126,7 @@ type Harness struct {
 	api     roleBoundAPI // API server that enforces the roles of the controller
 	process *process
 	stop    func()
-	// recoveryTimes has, for each settleRestarting that restarted the controller, how long the last process made changes.
+	// recoveryTimes has, for each settleAndRecordRecovery that restarted the controller, how long the last process made changes.
 	recoveryTimes []time.Duration
 }
 
@@ -145,7 +145,7 @@ func New(t testing.TB, opt Options) *Harness {
 		r.Models = awsmodel.Watch(t, &opt.Emulator)
 		r.Emulator = emulator.New(opt.Emulator)
 	}
-	if r.World, err = createInitialState(t.Context(), r.Emulator, objects, opt); err != nil {
+	if r.Seeded, err = createInitialState(t.Context(), r.Emulator, objects, opt); err != nil {
 		t.Fatal(err)
 	}
 	r.opt = opt
@@ -226,7 +226,7 @@ type process struct {
 	bindings        *bindings.Reconciler
 	stackTriggers   *queue.Triggers[model.StackID]
 	bindingTriggers *queue.Triggers[bindings.Key]
-	classes         queue.Line[cluster.Ref]
+	classes         queue.Controller[cluster.Ref]
 	queue           dueQueue
 	watch           *drift.Watch // nil without Options.Drift
 
@@ -254,7 +254,7 @@ func (r *Harness) Start() {
 		wire = r.opt.Transport(wire)
 	}
 	cfg := cloud.Config{
-		Cluster: ClusterName, Region: regionOf(r), VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
+		Cluster: ClusterName, Region: regionOf(r), VPC: r.Seeded.VPC, RuleTags: true, SubnetDiscoveryByReachability: true, TaggingAPI: r.opt.TaggingLag > 0,
 		Credentials: credentials.NewStaticCredentialsProvider(ControllerKey, "secret", ""),
 		HTTP:        &http.Client{Transport: wire}, Clock: clock.RealClock{}, Fence: r.opt.fence(),
 	}
@@ -306,9 +306,9 @@ func (r *Harness) Start() {
 	if r.opt.Classes != nil {
 		r.opt.Classes(&classes)
 	}
-	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(), r.opt.fence(), clock.RealClock{}, versions())
+	p.classes = controller.ClassController(classes, k8s, controller.NewMetrics(), r.opt.fence(), clock.RealClock{}, gatewayAPIVersions())
 	p.bindingTriggers = queue.NewTriggers(k8s, []cluster.Kind{cluster.KindBinding}, bindingChanges{process: p})
-	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
+	options := plan.Options{Cluster: ClusterName, VPC: r.Seeded.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute, Accelerators: r.opt.Accelerators}
 	if r.opt.Plan != nil {
 		r.opt.Plan(&options)
@@ -333,12 +333,12 @@ func (r *Harness) Start() {
 			line.Checkpoints, line.Secrets = synchronousCheckpoints{book, p}, synchronousCheckpoints{book, p}
 		}
 		p.memberships = &controller.Memberships{
-			Memory: k8s.Members, Store: kube.SecretStore{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
+			Members: k8s.Members, Store: kube.SecretStore{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
 		}
 		k8s.Store = p.memberships
 	}
 	fill := bindings.Config{
-		Cloud: aws, Silence: aws.Client(), Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
+		Cloud: aws, Silence: aws.Client(), Cluster: k8s, ClusterName: ClusterName, VPC: r.Seeded.VPC,
 		Targets:  targets.Options{FailOpen: true},
 		Recorder: bindingRecorder{process: p},
 		Clock:    clock.RealClock{}, Fence: r.opt.fence(), Resync: r.opt.Resync, Drift: r.opt.DriftMode,
@@ -352,7 +352,7 @@ func (r *Harness) Start() {
 	p.engine, p.bindings = engine.New(line), bindings.New(fill)
 	p.watchDrift()
 	p.loadMemberships()
-	p.listAll()
+	p.enqueueExistingObjects()
 	unwatch := r.Store.Watch(p.enqueueAffected)
 	r.stop = func() { unwatch(); kill() }
 }
@@ -374,8 +374,8 @@ func (p *process) watchDrift() {
 // receives no further response.
 func (r *Harness) Kill() { r.process.kill() }
 
-// IsDead reports whether the current process of the controller was killed.
-func (r *Harness) IsDead() bool { return r.process.ctx.Err() != nil }
+// WasKilled reports whether the current process of the controller was killed.
+func (r *Harness) WasKilled() bool { return r.process.ctx.Err() != nil }
 
 // Settle runs the items of the controller, and advances time, until no item is due within the horizon or the controller
 // is killed. It returns the error of each item whose last run failed, by the name of the item.

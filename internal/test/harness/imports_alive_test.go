@@ -20,9 +20,9 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// issueFor returns YAML of a TLS Secret with a new certificate for host. The certificate is valid for the given
+// issueValidFor returns YAML of a TLS Secret with a new certificate for host. The certificate is valid for the given
 // duration from now. name is the name of the Secret.
-func (i *issuer) issueFor(valid time.Duration, name, host string) string {
+func (i *issuer) issueValidFor(valid time.Duration, name, host string) string {
 	key := newECKey(i.t, elliptic.P256())
 	leaf := i.sign(&x509.Certificate{
 		Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(valid),
@@ -56,7 +56,7 @@ func TestImportLimitLetsNoCertificateExpire(t *testing.T) {
 		names := []string{"a", "b", "c", "d", "e", "f"}
 		renew := func() {
 			for _, n := range names {
-				r.Apply(i.issueFor(time.Hour, n, n+".example.com"))
+				r.Apply(i.issueValidFor(time.Hour, n, n+".example.com"))
 			}
 		}
 		r.Apply(shop, readyPods("web", podAddresses[:3]...))
@@ -66,7 +66,7 @@ func TestImportLimitLetsNoCertificateExpire(t *testing.T) {
 		for m := range hours * 30 {
 			r.Settle(2 * time.Minute)
 			if out := expiredCertificates(r); len(out) > 0 {
-				t.Fatalf("after %d minutes the validity of %v is over: %v", 2*m, out, warningsByObject(r)["web"])
+				t.Fatalf("after %d minutes these certificates have expired: %v: %v", 2*m, out, warningsByObject(r)["web"])
 			}
 			renew()
 		}
@@ -87,7 +87,7 @@ func TestRejectedImportReportsExpiry(t *testing.T) {
 		opt.Ingress = nil
 		opt.Gateway = func(o *gateways.Options) { o.ImportCertificates = true }
 		r := shopWith(t, opt)
-		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issueFor(6*time.Hour, "shop", "shop.example.com"), i.issueFor(6*time.Hour, "api", "api.example.com"),
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issueValidFor(6*time.Hour, "shop", "shop.example.com"), i.issueValidFor(6*time.Hour, "api", "api.example.com"),
 			strings.Replace(secureGateway, "{name: api, namespace: vault}", "{name: api}", 1))
 		ends := time.Now().Add(6 * time.Hour).UTC().Format(time.RFC3339)
 		r.Settle(time.Hour)
@@ -103,10 +103,10 @@ func TestRejectedImportReportsExpiry(t *testing.T) {
 		}
 		r.Emulator.Faults().Add(fault.Rule{Service: "acm", Operation: "ImportCertificate", Action: fault.Action{
 			Error: &store.Error{Code: "LimitExceededException", Status: 400, Message: "You have imported the maximum number of certificates within a year."}}})
-		r.Apply(i.issueFor(6*time.Hour, "shop", "shop.example.com"), i.issueFor(6*time.Hour, "api", "api.example.com"))
+		r.Apply(i.issueValidFor(6*time.Hour, "shop", "shop.example.com"), i.issueValidFor(6*time.Hour, "api", "api.example.com"))
 		r.Settle(time.Hour)
 		for n, secret := range map[int]string{1: "shop/shop", 2: "shop/api"} {
-			want := fmt.Sprintf("the certificate that was imported before stays, and is valid until %s", ends)
+			want := fmt.Sprintf("the certificate that was imported before is still used, and is valid until %s", ends)
 			c := listener(n)
 			if c.Status != metav1.ConditionFalse || c.Reason != "QuotaReached" || !strings.Contains(c.Message, want) || !strings.Contains(c.Message, secret) {
 				t.Errorf("listener %d: %+v, want %s", n, c, want)
@@ -121,7 +121,7 @@ func TestRejectedImportReportsExpiry(t *testing.T) {
 		r.Settle(time.Hour)
 		for n := range 3 {
 			if c := listener(n); c.Status != metav1.ConditionTrue {
-				t.Errorf("listener %d once it is over: %+v", n, c)
+				t.Errorf("listener %d after AWS accepts imports: %+v", n, c)
 			}
 		}
 	})

@@ -67,7 +67,7 @@ func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 			r := shopWith(t, importOptions(Options{}))
 			secret := i.issue("vault", elliptic.P256(), "vault.test")
 			r.Apply(shop, readyPods("web", podAddresses[:3]...), secret, vaultIngress("shop", ports, vaultTLS))
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			want := []string{"shop/web: vault.test 02"}
 			expect := func(what string) {
 				t.Helper()
@@ -90,21 +90,21 @@ func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 			}
 			r.Apply(i.issue("vault", elliptic.P256(), "vault.test"), strings.Replace(vaultIngress("shop", ports, vaultTLS), "path: /,", "path: /new,", 1))
 			r.Settle(30 * time.Hour)
-			expect("when all was read again")
+			expect("after 30 hours")
 			if !slices.ContainsFunc(r.State(), func(l string) bool {
 				return strings.HasPrefix(l, "rule ") && strings.Contains(l, "443") && strings.Contains(l, `"/new/*"`)
 			}) {
-				t.Errorf("%s: an edit is not carried out on the port:\n%s", name, strings.Join(r.State(), "\n"))
+				t.Errorf("%s: an edit is not applied on port 443:\n%s", name, strings.Join(r.State(), "\n"))
 			}
 			r.restartWith(importOptions(Options{}))
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			want = []string{"shop/web: vault.test 03"}
 			expect("with the flag again")
 			r.restartWith(Options{})
-			awaitSettled(t, r)
-			expect("without it again")
+			settleWithoutErrors(t, r)
+			expect("without the flag again")
 			r.editIngress("web", func(ing *networkingv1.Ingress) { ing.Spec.TLS = nil })
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			if ports == "" {
 				want = []string{}
 			}
@@ -123,7 +123,7 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 		r := shopWith(t, importOptions(Options{}))
 		bank := strings.NewReplacer("namespace: shop", "namespace: bank", "name: shop", "name: bank", "uid: uid-web", "uid: uid-bank").Replace(shop)
 		r.Apply(shop, bank, readyPods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`)
 		own := []string{"shop/web: vault.test 02"}
 		for _, with := range []Options{importOptions(Options{}), {}} {
@@ -134,12 +134,12 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			r.deleteObject(cluster.KindIngress, "bank", "web")
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 		}
 		// Attach the certificate to listeners of other stacks, as an older version without this check may have done.
 		r.Apply(strings.ReplaceAll(vaultIngress("bank", secure, ""), "vault.test", "shop.example.com"),
 			strings.ReplaceAll(strings.Replace(vaultIngress("shop", secure, ""), "name: web\n", "name: near\n", 1), "vault.test", "shop.example.com"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		w := r.Emulator.Store()
 		w.Lock()
 		p := w.Partition(Account, Region)
@@ -155,7 +155,7 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 		r.Apply(vaultIngress("bank", secure, ""), strings.Replace(vaultIngress("shop", secure, ""), "name: web\n", "name: near\n", 1))
 		r.Settle(12 * time.Hour)
 		if diff := cmp.Diff([]string{"shop/near: vault.test 02", "shop/web: vault.test 02"}, namedListenerCertificates(r)); diff != "" {
-			t.Errorf("of an older version (-want +got):\n%s", diff)
+			t.Errorf("certificates that an older version attached (-want +got):\n%s", diff)
 		}
 		for _, name := range []string{"web", "near"} {
 			if all := strings.Join(warningsByObject(r)[name], "\n"); !strings.Contains(all, "CertificateNotOwned") || !strings.Contains(all, `"shop"`) {
@@ -173,7 +173,7 @@ func TestImportedCertificateServesWithoutTagPermission(t *testing.T) {
 		i := newIssuer(t)
 		r := shopWith(t, importOptions(Options{}))
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Emulator.Faults().Add(fault.Rule{Service: "acm", Operation: "ListTagsForCertificate", Action: fault.Action{
 			Error: &store.Error{Code: "AccessDeniedException", Status: 400, Message: "User is not authorized to perform: acm:ListTagsForCertificate"}}})
 		counts := r.Emulator.Calls()
@@ -199,7 +199,7 @@ func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShopRequestingCertificates(t, 0)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), ingressWithMoreHosts)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		want := managedCertificates(r)
 		if !slices.ContainsFunc(want, func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
 			t.Fatalf("serving: %v", want)
@@ -212,9 +212,9 @@ func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", counts.Counts(), diff)
 		}
 		r.editIngress("web", func(ing *networkingv1.Ingress) { delete(ing.Annotations, annotationPrefix+"create-acm-cert") })
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if slices.ContainsFunc(managedCertificates(r), func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
-			t.Errorf("it serves without the annotation: %v", managedCertificates(r))
+			t.Errorf("the certificate is in use without the annotation: %v", managedCertificates(r))
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 			}
 			api := strings.Replace(i.issue("api", elliptic.P256(), "api.test"), "namespace: shop", "namespace: vault", 1)
 			r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.test"), api, secretGrant, gateway)
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			expect := func(what string) {
 				t.Helper()
 				if diff := cmp.Diff(want, namedListenerCertificates(r)); diff != "" {
@@ -254,26 +254,26 @@ func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 			if counts.CountMutating() > 0 {
 				t.Errorf("%s: the restart made %v", kind, counts.Counts())
 			}
-			if text := strings.Join(append(warningsByObject(r)["edge"], conditionsOf(r, "edge")...), "\n"); !strings.Contains(text, `"shop/shop"`) || !strings.Contains(text, "--import-tls-secrets=gateway") {
+			if text := strings.Join(append(warningsByObject(r)["edge"], gatewayConditionMessages(r, "edge")...), "\n"); !strings.Contains(text, `"shop/shop"`) || !strings.Contains(text, "--import-tls-secrets=gateway") {
 				t.Errorf("%s: reported: %s", kind, text)
 			}
 			r.Apply(i.issue("shop", elliptic.P256(), "shop.test"))
 			r.Settle(30 * time.Hour)
-			expect("when all was read again")
+			expect("after 30 hours")
 			if counts.CountMutating() > 0 {
-				t.Errorf("%s: thirty hours made %v", kind, counts.Counts())
+				t.Errorf("%s: thirty hours without an edit of the Gateway made %v", kind, counts.Counts())
 			}
 			r.restartWith(opt)
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			want = []string{"shop/edge: shop.test 04"}
 			expect("with the flag again")
 		})
 	}
 }
 
-// conditionsOf returns the messages of the conditions of a Gateway and of its listeners. The Gateway is in namespace
+// gatewayConditionMessages returns the messages of the conditions of a Gateway and of its listeners. The Gateway is in namespace
 // "shop".
-func conditionsOf(r *Harness, name string) (out []string) {
+func gatewayConditionMessages(r *Harness, name string) (out []string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: name})
 	if err != nil {
@@ -340,7 +340,7 @@ func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 			}
 			w.Unlock()
 			edge := strings.ReplaceAll(strings.Replace(secureGateway, "api.example.com", "www.example.com", 1), "tls: {certificateRefs: [{name: shop}]}", refs)
-			named := strings.Replace(webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]), "/=web"), "name: web\n", "name: named\n", 1)
+			named := strings.Replace(webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"]), "/=web"), "name: web\n", "name: named\n", 1)
 			plain := strings.Replace(webIngress("", "/=web"), "name: web\n", "name: plain\n", 1)
 			objects := []string{webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`), "/=web") + tls, named + tls, plain + tls, edge}
 			r.Apply(append(objects, shop, readyPods("web", podAddresses[:3]...))...)
@@ -364,7 +364,7 @@ func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 	imported := func(c *store.Certificate) { c.Type, c.Imported = acmtypes.CertificateTypeImported, c.Created }
 	without, with = count("", "tls: {}", imported), count(tls, refs, imported)
 	if diff := cmp.Diff(without, with); diff != "" || with["acm:ListTagsForCertificate"] > 6 {
-		t.Errorf("%d calls for imported ones (-without +with):\n%s", with["acm:ListTagsForCertificate"], diff)
+		t.Errorf("%d calls for imported certificates (-without +with):\n%s", with["acm:ListTagsForCertificate"], diff)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestCertificateLeftWithoutTheFlagIsReportedAsOrphan(t *testing.T) {
 		r := shopWith(t, importOptions(Options{}))
 		ingress := vaultIngress("shop", "", vaultTLS)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), ingress)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		remove := func() {
 			t.Helper()
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
@@ -386,26 +386,26 @@ func TestCertificateLeftWithoutTheFlagIsReportedAsOrphan(t *testing.T) {
 			}
 		}
 		if o := r.Orphans(); len(o) > 0 {
-			t.Errorf("while it serves: %v", o)
+			t.Errorf("orphans while the certificate is in use: %v", o)
 		}
 		r.restartWith(Options{})
 		r.Settle(time.Minute)
 		remove()
 		r.Settle(time.Hour)
 		if o := r.Orphans(); len(o) > 0 {
-			t.Errorf("without the flag, and so perhaps without the rights: %v", o)
+			t.Errorf("orphans without the flag: %v", o)
 		}
 		r.restartWith(importOptions(Options{}))
 		r.Settle(time.Hour)
 		o := r.Orphans()
 		if len(o) != 1 || o[0].ID.String() != "shop/web" || len(o[0].Resources) != 1 || !strings.Contains(o[0].Resources[0], ":acm:") {
-			t.Errorf("with the flag again: %v", o)
+			t.Errorf("orphans with the flag again: %v", o)
 		}
 		r.Emulator.Faults().Add(fault.Rule{Operation: "ListCertificates", Action: fault.Action{
 			Error: &store.Error{Code: "AccessDeniedException", Status: 400, Message: "User is not authorized to perform: acm:ListCertificates"}}})
 		time.Sleep(24 * time.Hour)
 		if o := r.Orphans(); len(o) > 0 {
-			t.Errorf("without the right to list certificates: %v", o)
+			t.Errorf("orphans without permission to list certificates: %v", o)
 		}
 		r.Emulator.Faults().Reset()
 		r.Apply(ingress)
@@ -413,7 +413,7 @@ func TestCertificateLeftWithoutTheFlagIsReportedAsOrphan(t *testing.T) {
 		remove()
 		r.Settle(time.Hour)
 		if o := r.Orphans(); len(o) > 0 {
-			t.Errorf("after the object came back and was deleted: %v", o)
+			t.Errorf("orphans after a new Ingress was deleted: %v", o)
 		}
 		if left := importedCertificates(r); len(left) > 0 {
 			t.Errorf("left: %q", left)

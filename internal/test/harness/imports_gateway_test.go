@@ -122,7 +122,7 @@ func TestGatewaysUseOnlyPermittedSecrets(t *testing.T) {
 		r.deleteObject(cluster.KindGateway, "shop", "edge")
 		expect("deleted")
 		if diff := cmp.Diff(before, r.State()); diff != "" {
-			t.Errorf("deletion leaves something (-before +after):\n%s", diff)
+			t.Errorf("deletion leaves resources in AWS (-before +after):\n%s", diff)
 		}
 	})
 }

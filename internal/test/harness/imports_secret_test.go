@@ -109,7 +109,7 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 			engine := r.process.engineConfig
 			stack, found := r.process.frontend.Translate(r.process.k8s.View(), model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, nil)
 			if len(stack.Certificates) == 0 || stack.Certificates[0].Import.Content == nil {
-				t.Fatal("there is nothing to look at")
+				t.Fatal("the stack has no certificate to import")
 			}
 			reported.recordAllFormats("the model", stack)
 			reported.recordAllFormats("a certificate", *stack.Certificates[0].Import.Content)
@@ -169,7 +169,7 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 			t.Errorf("%d imports", n)
 		}
 		if !strings.Contains(reported.all["the log"], "planned stack") || !strings.Contains(reported.all["Event %+v"], "shop/shop") || !strings.Contains(reported.all["Event %+v"], "[redacted]") {
-			t.Error("too little was written to look at")
+			t.Error("the log or the events do not contain the expected texts")
 		}
 		if leaks := reported.textsWithKeys(i.keys); len(leaks) > 0 {
 			t.Errorf("private keys are in %q", leaks)

@@ -175,7 +175,7 @@ func importLifecycle(t *testing.T, r *Harness, i *issuer) (states [][]string) {
 		r.Apply(objects...)
 		for range 8 {
 			failed := r.Settle(2 * time.Hour)
-			if !r.IsDead() {
+			if !r.WasKilled() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -186,12 +186,12 @@ func importLifecycle(t *testing.T, r *Harness, i *issuer) (states [][]string) {
 		states = append(states, importedCertificates(r))
 	}
 	act(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
-	act(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))              // renewed
-	act(i.issue("www", elliptic.P256(), "www.example.com"), withTLS("", "shop", "www"))       // a second Secret
-	act(i.issue("shop", elliptic.P384(), "shop.example.com"))                                 // another key size, which needs a new certificate in ACM
-	act(withTLS("", "shop"))                                                                  // one Secret again
-	act(withTLS(ingressAnnotations("certificate-arn", r.World.Certs["example.com"]), "shop")) // an ARN instead of the Secret
-	act(withTLS("", "shop"))                                                                  // the Secret is used again
+	act(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))               // renewed
+	act(i.issue("www", elliptic.P256(), "www.example.com"), withTLS("", "shop", "www"))        // a second Secret
+	act(i.issue("shop", elliptic.P384(), "shop.example.com"))                                  // another key size, which needs a new certificate in ACM
+	act(withTLS("", "shop"))                                                                   // one Secret again
+	act(withTLS(ingressAnnotations("certificate-arn", r.Seeded.Certs["example.com"]), "shop")) // an ARN instead of the Secret
+	act(withTLS("", "shop"))                                                                   // the Secret is used again
 	r.deleteObject(cluster.KindIngress, "shop", "web")
 	act()
 	return states
@@ -221,7 +221,7 @@ func TestTLSSecretsAreImportedRenewedAndDeleted(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(before, r.State()); diff != "" {
-			t.Errorf("deletion leaves something (-before +after):\n%s", diff)
+			t.Errorf("deletion leaves resources in AWS (-before +after):\n%s", diff)
 		}
 		if n := r.Emulator.Calls().Count("ImportCertificate"); n != 5 {
 			t.Errorf("%d imports: %v", n, r.Emulator.Calls().Counts())
@@ -238,11 +238,11 @@ func TestTLSSecretsAreImportedRenewedAndDeleted(t *testing.T) {
 				t.Errorf("%s %d (-want +got):\n%s", what, n, diff)
 			}
 			if diff := cmp.Diff(before, r.State()); diff != "" {
-				t.Errorf("%s %d: deletion leaves something (-before +after):\n%s", what, n, diff)
+				t.Errorf("%s %d: deletion leaves resources in AWS (-before +after):\n%s", what, n, diff)
 			}
 		})
 	}
-	interrupt(t, calls, mutations, try)
+	tryInterruptions(t, calls, mutations, try)
 }
 
 // TestRenewalIsOneCall checks that a renewal makes one mutating call, a restart none, and an unrelated Secret no call
@@ -253,23 +253,23 @@ func TestRenewalIsOneCall(t *testing.T) {
 		i := newIssuer(t)
 		r := shopWith(t, importOptions(Options{}))
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		counts := r.Emulator.Calls()
 		counts.Reset()
 		r.Apply(i.issue("shop", elliptic.P256(), "shop.example.com"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if counts.CountMutating() != 1 || counts.Count("ImportCertificate") != 1 {
 			t.Errorf("a renewal made %v", counts.Counts())
 		}
 		counts.Reset()
 		r.Start()
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if n := counts.Count("GetCertificate"); counts.CountMutating() > 0 || n != 1 {
 			t.Errorf("a restart made %v", counts.Counts())
 		}
 		counts.Reset()
 		r.Apply(strings.Replace(i.secret("other", nil, nil), "type: kubernetes.io/tls", "type: Opaque", 1))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if counts.Total() > 0 {
 			t.Errorf("another Secret made %v", counts.Counts())
 		}
@@ -291,16 +291,16 @@ func TestRenewalIsOneCall(t *testing.T) {
 	})
 }
 
-// TestInvalidSecretKeepsTheLiveCertificate checks that the imported certificate stays in use if its Secret becomes
+// TestInvalidSecretKeepsTheImportedCertificate checks that the imported certificate stays in use if its Secret becomes
 // invalid or is deleted. Other changes of the Ingress are applied, and a warning names the Secret and its fault. A
 // certificate that is not valid yet is imported when it becomes valid.
-func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
+func TestInvalidSecretKeepsTheImportedCertificate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
 		r := shopWith(t, importOptions(Options{}))
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		live := importedCertificates(r)
 		key := newECKey(t, elliptic.P256())
 		leaf := func(edit func(*x509.Certificate)) []byte {
@@ -323,12 +323,12 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 			before := warningsByObject(r)["web"]
 			r.Emulator.Calls().Reset()
 			r.Apply(c.secret, strings.Replace(withTLS("", "shop"), "path: /,", "path: /"+strings.ReplaceAll(name, " ", "-")+",", 1))
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			if diff := cmp.Diff(live, importedCertificates(r)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 			if !hasRule(r.State(), "/"+strings.ReplaceAll(name, " ", "-")+"/*") {
-				t.Errorf("%s: the new rule is not there", name)
+				t.Errorf("%s: the new rule does not exist", name)
 			}
 			w := slices.DeleteFunc(warningsByObject(r)["web"], func(s string) bool { return slices.Contains(before, s) })
 			if len(w) != 1 || !strings.Contains(w[0], "shop/shop") || !strings.Contains(w[0], c.want) {
@@ -339,7 +339,7 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 			}
 		}
 		r.deleteObject(cluster.KindSecret, "shop", "shop")
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if diff := cmp.Diff(live, importedCertificates(r)); diff != "" {
 			t.Errorf("without the Secret (-want +got):\n%s", diff)
 		}
@@ -349,7 +349,7 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 		}), i.keyPEM(key)))
 		r.Settle(4 * time.Hour)
 		if got := importedCertificates(r); slices.Equal(got, live) {
-			t.Errorf("it is valid by now: %v", got)
+			t.Errorf("the certificate is valid now but not imported: %v", got)
 		}
 	})
 }
@@ -393,7 +393,7 @@ func TestRejectedImportHoldsNothingElse(t *testing.T) {
 			faults.Reset()
 			r.Settle(time.Hour)
 			if diff := cmp.Diff(importStates[0], importedCertificates(r)); diff != "" {
-				t.Errorf("%s, once it is over (-want +got):\n%s", name, diff)
+				t.Errorf("%s, after AWS accepts the call (-want +got):\n%s", name, diff)
 			}
 		})
 	}
@@ -426,7 +426,7 @@ func TestFrequentlyChangedSecretIsRarelyImported(t *testing.T) {
 		}
 		last := i.serial
 		if diff := cmp.Diff([]string{fmt.Sprintf("imported/shop/shop shop.example.com %02d", last-1), "listener 443: shop.example.com"}, importedCertificates(r)); diff != "" {
-			t.Errorf("at last (-want +got):\n%s", diff)
+			t.Errorf("after a day (-want +got):\n%s", diff)
 		}
 	})
 }

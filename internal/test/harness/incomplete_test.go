@@ -113,7 +113,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 				}
 			},
 			back: func(r *Harness) {
-				if err := SeedNodes(r.Store, r.World); err != nil {
+				if err := SeedNodes(r.Store, r.Seeded); err != nil {
 					r.T.Fatal(err)
 				}
 			},
@@ -149,7 +149,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 				r.settleOrFail(30 * time.Minute)
 				before := r.State()
 				if w := warningsByObject(r); len(w) > 0 {
-					t.Fatalf("warnings before anything is lost: %v", w)
+					t.Fatalf("warnings before an object is missing: %v", w)
 				}
 				r.Emulator.Calls().Reset()
 				time.Sleep(time.Second) // names of events contain the time; events of two processes must not have the same name
@@ -159,7 +159,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 					t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 				}
 				if d := cmp.Diff(before, r.State()); d != "" {
-					t.Errorf("AWS is not as it was (-before +after):\n%s", d)
+					t.Errorf("AWS was changed (-before +after):\n%s", d)
 				}
 				if !slices.ContainsFunc(slices.Collect(maps.Values(warningsByObject(r))), func(ms []string) bool {
 					return slices.ContainsFunc(ms, func(m string) bool { return strings.Contains(m, c.event) })
@@ -170,7 +170,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 				r.Emulator.Calls().Reset()
 				r.settleOrFail(30 * time.Minute)
 				if n := r.Emulator.Calls().CountMutating(); n > 0 {
-					t.Errorf("%d mutating calls once it is back: %v", n, r.Emulator.Calls().Counts())
+					t.Errorf("%d mutating calls after the object exists again: %v", n, r.Emulator.Calls().Counts())
 				}
 				if n := len(r.Store.All(cluster.KindBinding)); n != three {
 					t.Errorf("%d bindings in the end", n)
@@ -180,7 +180,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 				}
 				r.settleOrFail(30 * time.Minute)
 				if d := cmp.Diff(empty, r.State()); d != "" {
-					t.Errorf("something is left after deletion:\n%s", d)
+					t.Errorf("resources are left after deletion:\n%s", d)
 				}
 			})
 		})
@@ -260,12 +260,12 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 				stays := c.stays == ""
 				for _, line := range r.State() {
 					if strings.Contains(line, c.gone) {
-						t.Errorf("%q is to be gone: %s", c.gone, line)
+						t.Errorf("%q should be removed: %s", c.gone, line)
 					}
 					stays = stays || strings.Contains(line, c.stays)
 				}
 				if !stays {
-					t.Errorf("%q is gone too", c.stays)
+					t.Errorf("%q was removed too", c.stays)
 				}
 				for name, messages := range warningsByObject(r) {
 					t.Errorf("%s: %v", name, messages)
@@ -302,7 +302,7 @@ func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var refusal error
 				r := New(t, Options{API: func(api kube.API) kube.API { return bindingRefusingAPI{api, &refusal} }})
-				if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+				if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], podAddresses[0]); err != nil {
 					t.Fatal(err)
 				}
 				r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
@@ -316,7 +316,7 @@ func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 				r.deleteObject(cluster.KindBinding, "shop", bindings[0].GetName())
 				r.Settle(20 * time.Minute)
 				if d := cmp.Diff(before, r.State()); d != "" {
-					t.Errorf("AWS is not as it was (-before +after):\n%s", d)
+					t.Errorf("AWS was changed (-before +after):\n%s", d)
 				}
 				if !slices.ContainsFunc(warningsByObject(r)["web"], func(m string) bool { return strings.Contains(m, reported) }) {
 					t.Errorf("no event says what is wrong: %v", warningsByObject(r))
@@ -324,11 +324,11 @@ func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 				refusal = nil
 				r.Settle(2 * time.Minute)
 				if n := len(r.Store.All(cluster.KindBinding)); n != 1 {
-					t.Errorf("%d bindings two minutes after it is there again", n)
+					t.Errorf("%d bindings two minutes after the CRD exists again", n)
 				}
 				r.settleOrFail(30 * time.Minute)
 				if d := cmp.Diff(before, r.State()); d != "" {
-					t.Errorf("AWS is not as it was in the end (-before +after):\n%s", d)
+					t.Errorf("AWS was changed in the end (-before +after):\n%s", d)
 				}
 			})
 		})

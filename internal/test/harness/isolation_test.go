@@ -57,7 +57,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		good := r.World.Certs["example.com"]
+		good := r.Seeded.Certs["example.com"]
 		missing := strings.Replace(good, good[len(good)-12:], "000000000000", 1)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...))
 		for n := range 10 {
@@ -94,7 +94,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 			}
 		}
 		if hasRule(state, "/q9") {
-			t.Errorf("the tenth is served on its new path without its certificate")
+			t.Errorf("m9 is served on its new path without its certificate")
 		}
 	})
 }
@@ -105,7 +105,7 @@ func TestMemberWithInvalidCertificateKeepsItsRule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		good := r.World.Certs["example.com"]
+		good := r.Seeded.Certs["example.com"]
 		missing := strings.Replace(good, good[len(good)-12:], "000000000000", 1)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), teamMemberWithHTTPS(1, good, "/p1"), teamMemberWithHTTPS(2, good, "/p2"))
 		r.Settle(20 * time.Minute)
@@ -117,7 +117,7 @@ func TestMemberWithInvalidCertificateKeepsItsRule(t *testing.T) {
 			t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
 		if !slices.Equal(before, r.State()) {
-			t.Errorf("the state moved")
+			t.Errorf("the state of AWS changed")
 		}
 	})
 }

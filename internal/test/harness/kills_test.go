@@ -45,7 +45,7 @@ type killer struct {
 	r             *Harness
 	docs          walkDocs
 	log           []string
-	areAllDeleted bool // edit creates no more Ingresses
+	createsNoMore bool // edit creates no more Ingresses
 }
 
 func runKillHistory(t *testing.T, seed uint64) {
@@ -69,13 +69,13 @@ func runKillHistory(t *testing.T, seed uint64) {
 	if k.chance(50) {
 		k.runFor(10 * time.Minute)
 	}
-	k.areAllDeleted = true
+	k.createsNoMore = true
 	k.deleteIngresses(2)
 	k.deleteIngresses(len(walkIngresses))
 	k.checkNoDriftWarnings()
 	failed := r.Settle(3 * time.Hour)
 	if diff := cmp.Diff(before, r.State()); diff != "" {
-		t.Errorf("something is left (-before +after), failing: %v\n%s", failed, diff)
+		t.Errorf("resources are left (-before +after), failing: %v\n%s", failed, diff)
 	}
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
 		for _, o := range r.Store.All(kind) {
@@ -133,7 +133,7 @@ func (k *killer) edit() {
 	obj, _ := k.r.Store.Get(ref)
 	doc := k.ingress(in[0], in[1], true)
 	switch {
-	case obj == nil && k.areAllDeleted:
+	case obj == nil && k.createsNoMore:
 	case obj == nil:
 		k.docs[name] = doc
 		k.r.Apply(doc)
@@ -147,7 +147,7 @@ func (k *killer) edit() {
 		k.docs[name] = doc
 		k.r.Apply(doc)
 		k.log = append(k.log, "apply "+name+doc)
-	case len(obj.GetFinalizers()) > 0 || !k.r.IsDead():
+	case len(obj.GetFinalizers()) > 0 || !k.r.WasKilled():
 		// If an Ingress without finalizer is deleted while no controller runs, its AWS resources become orphans. A
 		// running controller therefore first gets the time to add the finalizer.
 		k.runFor(time.Millisecond)

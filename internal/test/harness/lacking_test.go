@@ -67,7 +67,7 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 		opt    Options
 		object func(r *Harness) string
 		reason string // reason of the warning while the resource is missing
-		served string // part of a line of State or lateTargets that appears after the resource is created
+		served string // part of a line of State or allTargets that appears after the resource is created
 	}{
 		"a certificate for the host": {
 			given: func(*testing.T, *Harness) step {
@@ -88,19 +88,19 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 		},
 		"a certificate by ARN": {
 			given: func(_ *testing.T, r *Harness) step {
-				back := removeCertificate(r, r.World.Certs["app.test"])
+				back := removeCertificate(r, r.Seeded.Certs["app.test"])
 				return func(*testing.T, *Harness) { back() }
 			},
 			object: func(r *Harness) string {
-				return webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["app.test"]), "/=web")
+				return webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["app.test"]), "/=web")
 			},
 			reason: "CertificateNotFound", served: `listener ["lb:k8s-shop-web`,
 		},
 		"subnets by name": {
 			given: func(*testing.T, *Harness) step {
 				return func(t *testing.T, r *Harness) {
-					setNameTags(t, r, "edge-1", r.World.Public[0])
-					setNameTags(t, r, "edge-2", r.World.Public[1])
+					setNameTags(t, r, "edge-1", r.Seeded.Public[0])
+					setNameTags(t, r, "edge-2", r.Seeded.Public[1])
 				}
 			},
 			object: func(*Harness) string { return webIngress(ingressAnnotations("subnets", "edge-1,edge-2"), "/=web") },
@@ -110,7 +110,7 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 			given: func(t *testing.T, r *Harness) step {
 				client := ec2.NewFromConfig(AWSConfig(r.Emulator))
 				role := []ec2types.Tag{{Key: aws.String("kubernetes.io/role/elb"), Value: aws.String("1")}}
-				w := r.World
+				w := r.Seeded
 				if _, err := client.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: w.Public, Tags: []ec2types.Tag{{Key: role[0].Key}}}); err != nil {
 					t.Fatal(err)
 				}
@@ -120,13 +120,13 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 					}
 				}
 			},
-			opt:    Options{Cloud: func(c *cloud.Config) { c.Reachability = false }},
+			opt:    Options{Cloud: func(c *cloud.Config) { c.SubnetDiscoveryByReachability = false }},
 			object: func(r *Harness) string { return webIngress(ingressAnnotations("scheme", "internet-facing"), "/=web") },
 			reason: "SubnetsNotFound", served: "load-balancer [",
 		},
 		"a security group by name": {
 			given: func(*testing.T, *Harness) step {
-				return func(t *testing.T, r *Harness) { setNameTags(t, r, "edge", r.World.ExtraSG) }
+				return func(t *testing.T, r *Harness) { setNameTags(t, r, "edge", r.Seeded.ExtraSG) }
 			},
 			object: func(*Harness) string { return webIngress(ingressAnnotations("security-groups", "edge"), "/=web") },
 			reason: "SecurityGroupNotFound", served: "load-balancer [",
@@ -143,7 +143,7 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 				w := r.Emulator.Store()
 				w.Lock()
 				defer w.Unlock()
-				groups, arn := w.Partition(Account, Region).ELB.TargetGroups, r.World.TargetGroups["external"]
+				groups, arn := w.Partition(Account, Region).ELB.TargetGroups, r.Seeded.TargetGroups["external"]
 				g := groups[arn]
 				delete(groups, arn)
 				return func(*testing.T, *Harness) {
@@ -153,13 +153,13 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 				}
 			},
 			object: func(r *Harness) string {
-				return replaceBackendByAction(webIngress(ingressAnnotations("actions.late", `{"type":"forward","targetGroupARN":"`+r.World.TargetGroups["external"]+`"}`), "/=web", "/late=late"))
+				return replaceBackendByAction(webIngress(ingressAnnotations("actions.late", `{"type":"forward","targetGroupARN":"`+r.Seeded.TargetGroups["external"]+`"}`), "/=web", "/late=late"))
 			},
 			reason: "TargetGroupNotFound", served: "tg:external",
 		},
 		"subnets of a frontend NLB": {
 			given: func(*testing.T, *Harness) step {
-				return func(t *testing.T, r *Harness) { setNameTags(t, r, "front-1", r.World.Public[0]) }
+				return func(t *testing.T, r *Harness) { setNameTags(t, r, "front-1", r.Seeded.Public[0]) }
 			},
 			object: func(*Harness) string {
 				return webIngress(ingressAnnotations("enable-frontend-nlb", "true", "frontend-nlb-subnets", "front-1"), "/=web")
@@ -185,7 +185,7 @@ spec: {targetGroupName: late, targetType: ip, serviceRef: {name: web, port: 80}}
 				r := shopWith(t, c.opt)
 				appear := c.given(t, r)
 				serves := func() bool {
-					return slices.ContainsFunc(append(r.State(), lateTargets(r)...), func(l string) bool { return strings.Contains(l, c.served) })
+					return slices.ContainsFunc(append(r.State(), allTargets(r)...), func(l string) bool { return strings.Contains(l, c.served) })
 				}
 				r.Apply(shop, readyPods("web", podAddresses[:3]...), c.object(r))
 				r.Settle(missing)
@@ -200,13 +200,13 @@ spec: {targetGroupName: late, targetType: ip, serviceRef: {name: web, port: 80}}
 					t.Errorf("want a warning %s, got %s", c.reason, reported)
 				}
 				if serves() {
-					t.Fatalf("it is served already:\n%s", strings.Join(r.State(), "\n"))
+					t.Fatalf("the object is served although the resource is missing:\n%s", strings.Join(r.State(), "\n"))
 				}
 				events := len(r.Store.All("Event"))
 				appear(t, r)
 				r.Settle(within + 10*time.Second)
 				if !serves() {
-					t.Errorf("it is not served %s after it appeared:\n%s", within, strings.Join(r.State(), "\n"))
+					t.Errorf("the object is not served %s after the resource was created:\n%s", within, strings.Join(r.State(), "\n"))
 				}
 				if n := len(r.Store.All("Event")) - events; n > 2 {
 					t.Errorf("%d events", n)
@@ -222,15 +222,15 @@ spec: {targetGroupName: late, targetType: ip, serviceRef: {name: web, port: 80}}
 func createLateTargetGroup(t *testing.T, r *Harness) {
 	t.Helper()
 	_, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
-		Name: aws.String("late"), VpcId: &r.World.VPC, TargetType: elbtypes.TargetTypeEnumIp, Protocol: "HTTP", Port: aws.Int32(8080),
+		Name: aws.String("late"), VpcId: &r.Seeded.VPC, TargetType: elbtypes.TargetTypeEnumIp, Protocol: "HTTP", Port: aws.Int32(8080),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// lateTargets returns "target <target group> <target ID>" for each target in AWS.
-func lateTargets(r *Harness) (out []string) {
+// allTargets returns "target <target group> <target ID>" for each target in AWS.
+func allTargets(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -325,9 +325,9 @@ func TestStepOnMissingResourceHasBackOff(t *testing.T) {
 					t.Errorf("want one warning, got %q", w)
 				}
 				r.Emulator.Faults().ClearRules()
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				if !hasRule(r.State(), "/*") {
-					t.Errorf("it is not created up for:\n%s", strings.Join(r.State(), "\n"))
+					t.Errorf("the rule is not created after AWS accepts it:\n%s", strings.Join(r.State(), "\n"))
 				}
 			})
 		})

@@ -77,13 +77,13 @@ func TestMembersJoinAndLeaveSharedLoadBalancer(t *testing.T) {
 					}
 					kept[joins] = stateLinesOf(r, joins)
 					if len(kept[joins]) == 0 {
-						t.Fatalf("%s has nothing:\n%s", joins, strings.Join(r.State(), "\n"))
+						t.Fatalf("%s has no resources:\n%s", joins, strings.Join(r.State(), "\n"))
 					}
 				}
 				host := statusHostname(serviceNamed(r, "web"))
 				for service, port := range map[string]string{"web": "80/TCP", "api": "9000/TCP", "mail": "25/TCP"} {
 					obj := serviceNamed(r, service)
-					expectEqual(t, service+" shows", host+" "+port, statusHostname(obj)+" "+portsShown(obj))
+					expectEqual(t, service+" shows", host+" "+port, statusHostname(obj)+" "+statusPorts(obj))
 					if d := cmp.Diff([]string{naming.SharedFinalizerPrefix + "shop.public"}, obj.GetFinalizers()); d != "" {
 						t.Errorf("%s: %s", service, d)
 					}
@@ -124,10 +124,10 @@ func TestServiceKeepsItsPortOfSharedLoadBalancer(t *testing.T) {
 		if d := cmp.Diff(had, stateLinesOf(r, "api")); d != "" {
 			t.Errorf("an older Service takes the port: %s", d)
 		}
-		expectEqual(t, "the older one shows", "443/TCP", portsShown(serviceNamed(r, "web")))
+		expectEqual(t, "ports of the older Service", "443/TCP", statusPorts(serviceNamed(r, "web")))
 		r.deleteObject(cluster.KindService, "shop", "api")
 		r.advanceTime(20 * time.Minute)
-		expectEqual(t, "then it shows", "80/TCP,443/TCP", portsShown(serviceNamed(r, "web")))
+		expectEqual(t, "ports of the older Service after the deletion of the other", "80/TCP,443/TCP", statusPorts(serviceNamed(r, "web")))
 	})
 }
 
@@ -144,7 +144,7 @@ func unservedPortReason(port int) func(r *Harness, name string) string {
 				continue
 			}
 			if state, _ := lb.State(time.Now()); state != "active" {
-				return "it is " + string(state)
+				return "its state is " + string(state)
 			}
 			for _, rule := range p.ELB.Rules {
 				l := p.ELB.Listeners[rule.Listener]
@@ -157,9 +157,9 @@ func unservedPortReason(port int) func(r *Harness, name string) string {
 				}
 				return g.Name + " has no healthy target"
 			}
-			return "it does not listen"
+			return "the load balancer has no listener on the port"
 		}
-		return "it does not exist"
+		return "the load balancer does not exist"
 	}
 }
 
@@ -172,7 +172,7 @@ func moveLifecycle(t *testing.T, r *Harness, act func() *dnsClient) (states [][]
 		t.Helper()
 		for range 5 {
 			failed := r.Settle(d)
-			if !r.IsDead() {
+			if !r.WasKilled() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -311,11 +311,11 @@ func TestMoveEventsNameTheNewLoadBalancer(t *testing.T) {
 			}
 			named++
 			if name, _, _ = strings.Cut(name, `"`); !strings.HasPrefix(statusHostname(obj), name+"-") {
-				t.Errorf("it is moved to %s: %s", statusHostname(obj), text)
+				t.Errorf("the Service is moved to %s: %s", statusHostname(obj), text)
 			}
 		}
 		if named == 0 {
-			t.Error("no event names it")
+			t.Error("no event names the load balancer")
 		}
 	})
 }

@@ -65,9 +65,9 @@ func errorLines(lines []string) (out []string) {
 	return out
 }
 
-// newWorkingShop returns a harness whose controller has workers, with Services "web" and "api" and their pods, and its
+// newShopWithWorkers returns a harness whose controller has workers, with Services "web" and "api" and their pods, and its
 // log. It replaces opt.Workers and opt.Log.
-func newWorkingShop(t *testing.T, opt Options) (*Harness, *jsonLog) {
+func newShopWithWorkers(t *testing.T, opt Options) (*Harness, *jsonLog) {
 	log := &jsonLog{}
 	opt.Workers, opt.Log = 2, log.logger()
 	r := shopWith(t, opt)
@@ -80,12 +80,12 @@ func newWorkingShop(t *testing.T, opt Options) (*Harness, *jsonLog) {
 func TestEachFaultIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, log := newWorkingShop(t, Options{})
+		r, log := newShopWithWorkers(t, Options{})
 		r.Apply(webIngress("", "/=web"))
 		time.Sleep(10 * time.Minute)
 		lines := log.takeLines()
 		if got := errorLines(lines); len(got) > 0 {
-			t.Errorf("errors where nothing is wrong: %v", got)
+			t.Errorf("errors without a fault: %v", got)
 		}
 		if got := linesWith(lines, "applied plan", `"stack":"shop/web"`); len(got) == 0 {
 			t.Errorf("no line of success: %v", lines)
@@ -104,7 +104,7 @@ func TestEachFaultIsLoggedOnce(t *testing.T) {
 				t.Errorf("%d errors in all: %v", len(got), got)
 			}
 			if got := linesWith(lines, "applied plan"); len(got) > 0 {
-				t.Errorf("success while something is held: %v", got)
+				t.Errorf("success is logged while a change is held: %v", got)
 			}
 		}
 		r.Apply(webIngress(ingressAnnotations("healthcheck-path", "/healthz"), "/=web"))
@@ -116,11 +116,11 @@ func TestEachFaultIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestOutageIsLoggedOncePerItem checks that a stack whose runs all fail is logged as one error in two hours.
-func TestOutageIsLoggedOncePerItem(t *testing.T) {
+// TestRepeatedlyFailedRunIsLoggedOnce checks that a stack whose runs all fail is logged as one error in two hours.
+func TestRepeatedlyFailedRunIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, log := newWorkingShop(t, Options{})
+		r, log := newShopWithWorkers(t, Options{})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeLoadBalancers", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "not for you", Status: 403}}})
 		r.Apply(webIngress("", "/=web"))
 		time.Sleep(2 * time.Hour)
@@ -134,16 +134,16 @@ func TestOutageIsLoggedOncePerItem(t *testing.T) {
 	})
 }
 
-// TestOwnRateLimitIsNotLoggedAsError checks that nothing is logged as an error if calls wait for the rate limiter of
+// TestControllerRateLimitIsNotLoggedAsError checks that nothing is logged as an error if calls wait for the rate limiter of
 // the controller.
-func TestOwnRateLimitIsNotLoggedAsError(t *testing.T) {
+func TestControllerRateLimitIsNotLoggedAsError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		limits, err := ratelimit.ParseTokenBuckets("Elastic Load Balancing v2:.*=2:2,EC2:.*=2:2")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, log := newWorkingShop(t, Options{Cloud: func(c *cloud.Config) { c.TokenBuckets = limits }})
+		r, log := newShopWithWorkers(t, Options{Cloud: func(c *cloud.Config) { c.TokenBuckets = limits }})
 		for n := range 8 {
 			r.Apply(strings.Replace(webIngress("", "/=web"), "name: web\n", fmt.Sprintf("name: web%d\n", n), 1))
 		}
@@ -164,7 +164,7 @@ func TestClientSecretsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-shop"
 	synctest.Test(t, func(t *testing.T) {
-		r, log := newWorkingShop(t, Options{})
+		r, log := newShopWithWorkers(t, Options{})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "CreateRule", Count: 1, Action: fault.Action{
 			Error: &store.Error{Code: "ValidationError", Message: "Value '" + secret + "' at 'actions.1.member.authenticateOidcConfig.clientSecret' is not valid", Status: 400},
 		}})
@@ -173,15 +173,15 @@ apiVersion: v1
 kind: Secret
 metadata: {name: oidc, namespace: shop}
 stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
-`, webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc",
+`, webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"], "auth-type", "oidc",
 			"auth-idp-oidc", `{"issuer":"https://i.example.com","authorizationEndpoint":"https://i.example.com/a","tokenEndpoint":"https://i.example.com/t","userInfoEndpoint":"https://i.example.com/u","secretName":"oidc"}`), "/=web"))
 		time.Sleep(10 * time.Minute)
 		lines := log.takeLines()
 		if len(linesWith(lines, "authenticateOidcConfig")) == 0 {
-			t.Errorf("the refusal is not there: %v", lines)
+			t.Errorf("the rejected call is not logged: %v", lines)
 		}
 		if got := linesWith(lines, secret); len(got) > 0 {
-			t.Errorf("the secret: %v", got)
+			t.Errorf("the log contains the client secret: %v", got)
 		}
 		if got := strings.Join(warningsByObject(r)["web"], "\n"); strings.Contains(got, secret) || !strings.Contains(got, "authenticateOidcConfig") {
 			t.Errorf("events: %s", got)
@@ -189,9 +189,9 @@ stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
 	})
 }
 
-// lastingEvents returns the events of an object whose message contains a text, and that were written within the last
+// recentEvents returns the events of an object whose message contains a text, and that were written within the last
 // hour. The API server of a real cluster deletes older events.
-func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
+func recentEvents(r *Harness, name, text string) (out []*corev1.Event) {
 	for _, o := range r.Store.All("Event") {
 		e := o.(*corev1.Event)
 		if e.InvolvedObject.Name == name && strings.Contains(e.Message, text) && time.Since(e.LastTimestamp.Time) < time.Hour {
@@ -206,30 +206,30 @@ func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
 func TestEventOfHeldIngressIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, _ := newWorkingShop(t, Options{})
+		r, _ := newShopWithWorkers(t, Options{})
 		r.Apply(webIngress(ingressAnnotations("scheme", "public"), "/=web"))
 		time.Sleep(time.Minute)
-		first := lastingEvents(r, "web", "scheme")
+		first := recentEvents(r, "web", "scheme")
 		if len(first) != 1 || first[0].Count != 1 {
 			t.Fatalf("events at first: %v", first)
 		}
 		r.Emulator.Calls().Reset()
 		for range 10 {
 			time.Sleep(33 * time.Minute)
-			if got := lastingEvents(r, "web", "scheme"); len(got) != 1 || got[0].Name != first[0].Name {
+			if got := recentEvents(r, "web", "scheme"); len(got) != 1 || got[0].Name != first[0].Name {
 				t.Fatalf("events after %s: %v", time.Since(first[0].FirstTimestamp.Time), got)
 			}
 		}
-		if got := lastingEvents(r, "web", "scheme")[0]; got.Count != 9 || !got.FirstTimestamp.Equal(&first[0].FirstTimestamp) {
+		if got := recentEvents(r, "web", "scheme")[0]; got.Count != 9 || !got.FirstTimestamp.Equal(&first[0].FirstTimestamp) {
 			t.Errorf("after five and a half hours: count %d since %s", got.Count, got.FirstTimestamp)
 		}
 		if n := r.Emulator.Calls().Total(); n > 10 { // the rules of node security groups are compared once an hour
-			t.Errorf("raising events made %d calls to AWS: %v", n, r.Emulator.Calls().Counts())
+			t.Errorf("emitting events made %d calls to AWS: %v", n, r.Emulator.Calls().Counts())
 		}
 		r.Apply(webIngress(ingressAnnotations("scheme", "internal"), "/=web"))
 		time.Sleep(2 * time.Hour)
-		if got := lastingEvents(r, "web", "scheme"); len(got) > 0 {
-			t.Errorf("an event of what is corrected: %v", got)
+		if got := recentEvents(r, "web", "scheme"); len(got) > 0 {
+			t.Errorf("an event about the corrected annotation: %v", got)
 		}
 	})
 }

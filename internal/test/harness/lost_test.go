@@ -31,8 +31,8 @@ func deleteInShop(t *testing.T, r *Harness, kind cluster.Kind, name string) {
 	}
 }
 
-// loseTargetGroup deletes all listeners, and then the target group with the given ARN, like a user.
-func loseTargetGroup(t *testing.T, r *Harness, arn string) {
+// deleteListenersAndTargetGroup deletes all listeners, and then the target group with the given ARN, like a user.
+func deleteListenersAndTargetGroup(t *testing.T, r *Harness, arn string) {
 	t.Helper()
 	api := elb.NewFromConfig(AWSConfig(r.Emulator))
 	w := r.Emulator.Store()
@@ -69,7 +69,7 @@ func TestDeletedTargetGroupIsRecreated(t *testing.T) {
 				r.Apply(readyPods("web", podAddresses[:3]...))
 				r.settleOrFail(10 * time.Minute)
 				lost := onlyBinding(t, r).Spec.TargetGroupARN
-				loseTargetGroup(t, r, lost)
+				deleteListenersAndTargetGroup(t, r, lost)
 				time.Sleep(time.Hour)
 				notice(r)
 				r.settleOrFail(10 * time.Minute)
@@ -78,7 +78,7 @@ func TestDeletedTargetGroupIsRecreated(t *testing.T) {
 				}
 				b := onlyBinding(t, r)
 				if b.Spec.TargetGroupARN == lost {
-					t.Error("the binding names the lost target group")
+					t.Error("the binding still names the deleted target group")
 				}
 				expectEqual(t, "condition", "SuccessfullyReconciled", b.Status.Conditions[0].Reason)
 			})
@@ -124,7 +124,7 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 			}
 		},
 		"target group": func(t *testing.T, r *Harness) {
-			arn := r.World.TargetGroups["external"]
+			arn := r.Seeded.TargetGroups["external"]
 			if _, err := elb.NewFromConfig(AWSConfig(r.Emulator)).DeleteTargetGroup(t.Context(), &elb.DeleteTargetGroupInput{TargetGroupArn: &arn}); err != nil {
 				t.Fatal(err)
 			}
@@ -133,11 +133,11 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				arn := r.World.TargetGroups["external"]
+				arn := r.Seeded.TargetGroups["external"]
 				rules := func() string { return strings.Join(r.State(), "\n") }
 				clean := rules()
 				r.Apply(shop, readyPods("web", podAddresses[:2]...), bindingTo(arn, fmt.Sprintf(
-					"networking: {ingress: [{from: [{securityGroup: {groupID: %s}}], ports: [{port: 8080}]}]}", r.World.NodeSG)))
+					"networking: {ingress: [{from: [{securityGroup: {groupID: %s}}], ports: [{port: 8080}]}]}", r.Seeded.NodeSG)))
 				r.settleOrFail(time.Minute)
 				if rules() == clean {
 					t.Fatal("there are no rules")
@@ -149,7 +149,7 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 					deleteInShop(t, r, cluster.KindService, "web")
 				}
 				deleteInShop(t, r, cluster.KindBinding, "shared")
-				if r.IsDead() {
+				if r.WasKilled() {
 					r.Start()
 				}
 				r.settleOrFail(10 * time.Minute)
@@ -186,7 +186,7 @@ func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				arn := r.World.TargetGroups["external"]
+				arn := r.Seeded.TargetGroups["external"]
 				r.Apply(shop, readyPods("web", podAddresses[:2]...), bindingTo(arn))
 				r.settleOrFail(time.Minute)
 				r.Kill()

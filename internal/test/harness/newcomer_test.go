@@ -77,11 +77,11 @@ func victimIngresses(r *Harness, class string, notes ...string) []string {
 func attackAndCheckVictims(t *testing.T, r *Harness, docs ...string) {
 	t.Helper()
 	kinds := []string{"load-balancer", "security-group", "web-acl", "listener"}
-	awaitSettled(t, r)
+	settleWithoutErrors(t, r)
 	before := stateOfKinds(r, kinds...)
 	r.Emulator.Calls().Reset()
 	r.Apply(docs...)
-	awaitSettled(t, r)
+	settleWithoutErrors(t, r)
 	if d := cmp.Diff(before, stateOfKinds(r, kinds...)); d != "" {
 		t.Errorf("the load balancer has changed (-before +after):\n%s", d)
 	}
@@ -92,9 +92,9 @@ func attackAndCheckVictims(t *testing.T, r *Harness, docs ...string) {
 	}
 }
 
-// TestFinalizerIsNoMembership checks that an Ingress that has the finalizer of an IngressGroup, but is not admitted by
+// TestFinalizerDoesNotMakeMember checks that an Ingress that has the finalizer of an IngressGroup, but is not admitted by
 // the class, changes nothing in AWS.
-func TestFinalizerIsNoMembership(t *testing.T) {
+func TestFinalizerDoesNotMakeMember(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
 		"scheme", "internet-facing", "inbound-cidrs", "0.0.0.0/0", "ssl-redirect", "444", "enable-frontend-nlb", "true",
@@ -109,12 +109,12 @@ func TestFinalizerIsNoMembership(t *testing.T) {
 					r.Apply(victimIngresses(r, "pinned")...)
 					notes := hostile
 					if own {
-						notes = append(slices.Clone(hostile), "security-groups", r.World.ExtraSG)
+						notes = append(slices.Clone(hostile), "security-groups", r.Seeded.ExtraSG)
 					}
 					attackAndCheckVictims(t, r, ingressInNamespace("team", "hostile", class, "a.example.com", "group.ingress.k8s.aws/edge", notes...))
 					for _, rule := range stateOfKinds(r, "rule", "target-group") {
 						if strings.Contains(rule, "team") {
-							t.Errorf("something was made for the Ingress: %s", rule)
+							t.Errorf("a resource was created for the Ingress: %s", rule)
 						}
 					}
 				})
@@ -130,13 +130,13 @@ func TestForgedFinalizerKeepsNoLoadBalancer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victimIngresses(r, "pinned")...)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Apply(ingressInNamespace("team", "hostile", "pinned", "a.example.com", "group.ingress.k8s.aws/edge", "load-balancer-attributes", "deletion_protection.enabled=true"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		deleteIngress(t, r, "team", "hostile")
 		deleteIngress(t, r, "shop", "a")
 		deleteIngress(t, r, "shop", "b")
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if left := stateOfKinds(r, "load-balancer", "target-group"); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
@@ -161,20 +161,20 @@ func TestConflictingNewcomerChangesNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				if !slices.Contains(notes, "group.order") {
 					notes = append(notes, "group.order", "-1000")
 				}
 				attackAndCheckVictims(t, r, ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...))
 				if w := warningsByObject(r)["newcomer"]; len(w) == 0 {
-					t.Error("the newcomer hears nothing")
+					t.Error("the new member has no warning")
 				}
 				// A setting that both members of namespace "shop" change in the same way is applied.
 				for _, n := range []string{"a", "b"} {
 					r.Apply(ingressInNamespace("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.1.0.0/16", "wafv2-acl-name", "rig"))
 				}
 				deleteIngress(t, r, "team", "newcomer")
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				if groups := strings.Join(stateOfKinds(r, "security-group"), "\n"); !strings.Contains(groups, "10.1.0.0/16") {
 					t.Errorf("the victims cannot change their client ranges:\n%s", groups)
 				}
@@ -183,34 +183,34 @@ func TestConflictingNewcomerChangesNothing(t *testing.T) {
 	}
 }
 
-// TestRedirectToClosedPortIsNotFollowed checks that an invalid member with an SSL redirect to a port without listener
+// TestRedirectToClosedPortChangesNothing checks that an invalid member with an SSL redirect to a port without listener
 // changes no rule and no listener.
-func TestRedirectToClosedPortIsNotFollowed(t *testing.T) {
+func TestRedirectToClosedPortChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		first := ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge")
 		r.Apply(first)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		before := stateOfKinds(r, "rule", "listener")
 		r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge", "ssl-redirect", "444", "group.order", "first"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if d := cmp.Diff(before, stateOfKinds(r, "rule", "listener")); d != "" {
 			t.Errorf("(-before +after):\n%s", d)
 		}
 	})
 }
 
-// TestProductOfPortsAndPathsIsLimited checks that a member of an IngressGroup is not served if its ports and paths
+// TestRulesOfManyPortsAndPathsAreLimited checks that a member of an IngressGroup is not served if its ports and paths
 // together need too many rules, and that the warning names the flag of the limit.
-func TestProductOfPortsAndPathsIsLimited(t *testing.T) {
+func TestRulesOfManyPortsAndPathsAreLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.MaxRules = 50 }})
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		var ports []string
 		for n := range 60 {
 			ports = append(ports, fmt.Sprintf(`{"HTTP":%d}`, 8000+n))

@@ -55,7 +55,7 @@ func TestServiceWithoutPodsIsReported(t *testing.T) {
 		silent        time.Duration
 		want          string
 	}{
-		"a selector that matches no pod": {shop, readyPods("web"), 50 * time.Second, `SelectorMatchesNoPod: Service shop/web has no ready endpoints: spec.selector "app=web" matches no pod that has an address; correct it, or start pods with these labels`},
+		"a selector that matches no pod": {shop, readyPods("web"), 50 * time.Second, `SelectorMatchesNoPod: Service shop/web has no ready endpoints: spec.selector "app=web" matches no pod that has an address; correct the selector, or start pods with these labels`},
 		"pods that do not get ready":     {shop, unreadyPods("web", podAddresses[:2]...), 290 * time.Second, `ServiceWithoutEndpoints: Service shop/web has no ready endpoints: its selector matches 2 pods, and none is ready; look at the pods and their readiness probes`},
 		"a targetPort without a port":    {named, podsWithOtherPortName("web", podAddresses[:2]...), 50 * time.Second, `TargetPortNotFound: Service shop/web has no ready endpoints for port 80: targetPort "htp" is the name of no container port of its pods (did you mean "http"?); correct one of the two`},
 	} {

@@ -36,8 +36,8 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 				return strings.ReplaceAll(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}")
 			}
 			r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), desired())
-			awaitSettled(t, r)
-			deny(r, "SetRulePriorities")
+			settleWithoutErrors(t, r)
+			denyOperations(r, "SetRulePriorities")
 			most := 0
 			for edit := range 8 {
 				old := map[string]string{}
@@ -59,7 +59,7 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 								t.Errorf("seed %d, edit %d, after %s: %s is answered by %s, before by %s, in the end by %s", seed, edit, c.Operation, p, now, old[p], next[p])
 							}
 						}
-						most = max(most, len(liveRules(r, 80)))
+						most = max(most, len(rulesByPriority(r, 80)))
 					}}
 				})
 				r.Apply(doc)
@@ -79,7 +79,7 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 						t.Errorf("seed %d: in the end %s is answered by %s instead of %s", seed, p, now, next[p])
 					}
 				}
-				if n := len(liveRules(r, 80)); n != strings.Count(doc, "pathType") {
+				if n := len(rulesByPriority(r, 80)); n != strings.Count(doc, "pathType") {
 					t.Errorf("seed %d: in the end there are %d rules instead of %d", seed, n, strings.Count(doc, "pathType"))
 				}
 			}

@@ -76,7 +76,7 @@ func TestEditsDuringAnOutageTakeEffectAfterIt(t *testing.T) {
 				}
 				t.Logf("BENCH AWS does not answer for 5 minutes (%s): all edits have taken effect %s after the end", name, time.Since(end))
 				if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
-					t.Errorf("drift without a change by others: %q", reported)
+					t.Errorf("drift reported without a change outside the controller: %q", reported)
 				}
 			})
 		})

@@ -22,8 +22,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// hostsShown returns the hostnames in the statuses of the Ingress, the Service and the Gateway, by kind.
-func hostsShown(r *Harness) map[string]string {
+// hostnamesByKind returns the hostnames in the statuses of the Ingress, the Service and the Gateway, by kind.
+func hostnamesByKind(r *Harness) map[string]string {
 	out := map[string]string{}
 	for _, o := range r.Store.All(cluster.KindIngress) {
 		for _, i := range o.(*networkingv1.Ingress).Status.LoadBalancer.Ingress {
@@ -55,7 +55,7 @@ func TestEveryPartitionIsServed(t *testing.T) {
 	for _, partition := range rights.Partitions {
 		suffix, ok := hosts[partition]
 		if !ok {
-			t.Errorf("partition %s has no host names here", partition)
+			t.Errorf("partition %s has no hostname suffix in this test", partition)
 		}
 		t.Run(partition, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -64,9 +64,9 @@ func TestEveryPartitionIsServed(t *testing.T) {
 				r := shopWith(t, opt)
 				before := r.State()
 				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("mail", podAddresses[3]), edgeGateway, routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80}]"),
-					webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "tags", "team=a"), "/=web"), exposedService("mail", serviceAnnotations(), onePort))
+					webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "tags", "team=a"), "/=web"), nlbService("mail", serviceAnnotations(), onePort))
 				r.settleOrFail(time.Hour)
-				hosts := hostsShown(r)
+				hosts := hostnamesByKind(r)
 				if d := cmp.Diff([]string{"Gateway", "Ingress", "Service"}, slices.Sorted(maps.Keys(hosts))); d != "" {
 					t.Fatalf("%s; warnings: %v", d, warningsByObject(r))
 				}
@@ -124,7 +124,7 @@ func TestScenariosInEveryPartition(t *testing.T) {
 					}
 				}
 				if len(out.state) < 3 {
-					t.Errorf("only %q is there; warnings: %q", out.state, out.warnings)
+					t.Errorf("AWS has only %q; warnings: %q", out.state, out.warnings)
 				}
 			})
 		}

@@ -102,11 +102,11 @@ spec:
 `
 
 const (
-	rowCertificates    = "--feature-gates=EnableCertificateManagement=true"
-	rowImports         = "--import-tls-secrets"
-	rowFirstGeneration = "resources of alb-ingress-controller v1"
-	rowTagging         = "--feature-gates=EnableRGTAPI=true"
-	rowRole            = "spec.iamRoleArnToAssume of a TargetGroupBinding"
+	featureCertificates    = "--feature-gates=EnableCertificateManagement=true"
+	featureImports         = "--import-tls-secrets"
+	featureFirstGeneration = "resources of alb-ingress-controller v1"
+	featureTagging         = "--feature-gates=EnableRGTAPI=true"
+	featureRole            = "spec.iamRoleArnToAssume of a TargetGroupBinding"
 )
 
 var permissionScenarios = map[rights.Scenario]permissionScenario{
@@ -119,20 +119,20 @@ var permissionScenarios = map[rights.Scenario]permissionScenario{
 		p.deleteIngressAndSettle()
 	}},
 	rights.ScenarioSettings: {run: func(p *permissionRun) {
-		both := p.World.Certs["example.com"] + "," + p.World.Certs["app.test"]
-		p.applyShop("tags", "team=a,unit=b", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"])
+		both := p.Seeded.Certs["example.com"] + "," + p.Seeded.Certs["app.test"]
+		p.applyShop("tags", "team=a,unit=b", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.Seeded.Certs["example.com"])
 		p.applyAndSettle(webIngress(ingressAnnotations("tags", "team=b", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", both,
 			"listener-attributes.HTTPS-443", "routing.http.response.server.enabled=false", "load-balancer-attributes", "idle_timeout.timeout_seconds=77",
 			"target-group-attributes", "slow_start.duration_seconds=40", "healthcheck-path", "/ok", "ssl-policy", "ELBSecurityPolicy-TLS13-1-2-2021-06"), "/=web"))
 		p.restartAndSettle()
-		p.applyAndSettle(webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"], "security-groups", p.World.ExtraSG), "/=web"))
+		p.applyAndSettle(webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.Seeded.Certs["example.com"], "security-groups", p.Seeded.ExtraSG), "/=web"))
 	}},
 	rights.ScenarioNodes: {run: func(p *permissionRun) {
 		p.applyAndSettle(shop, strings.Replace(webIngress("", "/=web"), "target-type: ip", "target-type: instance", 1))
 	}},
 	rights.ScenarioPodNetworks: {isIndependent: true, run: func(p *permissionRun) {
 		out, err := ec2.NewFromConfig(AWSConfig(p.Emulator)).CreateNetworkInterface(p.t.Context(), &ec2.CreateNetworkInterfaceInput{
-			SubnetId: &p.World.Private[0], Groups: []string{p.World.ExtraSG},
+			SubnetId: &p.Seeded.Private[0], Groups: []string{p.Seeded.ExtraSG},
 		})
 		if err != nil {
 			p.t.Fatal(err)
@@ -141,30 +141,30 @@ var permissionScenarios = map[rights.Scenario]permissionScenario{
 		eni := fmt.Sprintf(`annotations: {vpc.amazonaws.com/pod-eni: '[{"eniId":"%s","privateIp":"%s"}]'}, labels: {app: web}`, *out.NetworkInterface.NetworkInterfaceId, own)
 		p.applyAndSettle(shop, strings.Replace(readyPods("web", own), "labels: {app: web}", eni, 1), webIngress("", "/=web"))
 	}},
-	rights.ScenarioNetworks: {run: func(p *permissionRun) {
-		p.applyShop("scheme", "internet-facing", "subnets", strings.Join(p.World.Public[:2], ","))
-		p.applyAndSettle(webIngress(ingressAnnotations("scheme", "internet-facing", "subnets", strings.Join(p.World.Public, ","), "ip-address-type", "dualstack"), "/=web"))
+	rights.ScenarioSubnets: {run: func(p *permissionRun) {
+		p.applyShop("scheme", "internet-facing", "subnets", strings.Join(p.Seeded.Public[:2], ","))
+		p.applyAndSettle(webIngress(ingressAnnotations("scheme", "internet-facing", "subnets", strings.Join(p.Seeded.Public, ","), "ip-address-type", "dualstack"), "/=web"))
 		// Without role tags, the controller reads route tables to find public subnets.
 		_, err := ec2.NewFromConfig(AWSConfig(p.Emulator)).DeleteTags(p.t.Context(), &ec2.DeleteTagsInput{
-			Resources: slices.Concat(p.World.Public, p.World.Private),
+			Resources: slices.Concat(p.Seeded.Public, p.Seeded.Private),
 			Tags:      []ec2types.Tag{{Key: aws.String("kubernetes.io/role/elb")}, {Key: aws.String("kubernetes.io/role/internal-elb")}},
 		})
 		if err != nil {
 			p.t.Fatal(err)
 		}
 		p.Start()
-		p.applyAndSettle(exposedService("mail", serviceAnnotations("aws-load-balancer-scheme", "internet-facing"), onePort))
+		p.applyAndSettle(nlbService("mail", serviceAnnotations("aws-load-balancer-scheme", "internet-facing"), onePort))
 	}},
-	rights.ScenarioAddresses: {isIndependent: true, run: func(p *permissionRun) {
-		p.applyAndSettle(shop, readyPods("mail", podAddresses[0]), exposedService("mail", serviceAnnotations("aws-load-balancer-scheme", "internet-facing",
-			"aws-load-balancer-subnets", p.World.Public[0], "aws-load-balancer-eip-allocations", p.World.EIPs[0]), onePort))
+	rights.ScenarioElasticIPs: {isIndependent: true, run: func(p *permissionRun) {
+		p.applyAndSettle(shop, readyPods("mail", podAddresses[0]), nlbService("mail", serviceAnnotations("aws-load-balancer-scheme", "internet-facing",
+			"aws-load-balancer-subnets", p.Seeded.Public[0], "aws-load-balancer-eip-allocations", p.Seeded.EIPs[0]), onePort))
 	}},
 	rights.ScenarioPeeredIPv6: {isIndependent: true, run: func(p *permissionRun) {
 		six := strings.Replace(shop, "spec: {type: NodePort, selector: {app: web}", "spec: {type: NodePort, ipFamilies: [IPv6], selector: {app: web}", 1)
 		p.applyAndSettle(six, strings.Replace(strings.ReplaceAll(readyPods("web", podAddresses[0]), podAddresses[0], "'2001:db8::7'"), "addressType: IPv4", "addressType: IPv6", 1),
 			webIngress(ingressAnnotations("ip-address-type", "dualstack"), "/=web"))
 	}},
-	rights.ScenarioPools: {isIndependent: true, run: func(p *permissionRun) {
+	rights.ScenarioAddressPools: {isIndependent: true, run: func(p *permissionRun) {
 		p.applyShop("customer-owned-ipv4-pool", "ipv4pool-coip-1")
 		p.deleteIngressAndSettle()
 		p.applyShop("scheme", "internet-facing", "ipam-ipv4-pool-id", "ipam-pool-1")
@@ -172,7 +172,7 @@ var permissionScenarios = map[rights.Scenario]permissionScenario{
 	}},
 	rights.ScenarioCognito: {isIndependent: true, run: func(p *permissionRun) {
 		pool := fmt.Sprintf("arn:%s:cognito-idp:%s:%s:userpool/%[2]s_abc", p.Emulator.Store().AWSPartition().Name, RegionOf(p.Emulator), Account)
-		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"], "auth-type", "cognito",
+		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.Seeded.Certs["example.com"], "auth-type", "cognito",
 			"auth-idp-cognito", `{"userPoolARN":"`+pool+`","userPoolClientID":"c","userPoolDomain":"d"}`)
 	}},
 	rights.ScenarioIAMCertificate: {isIndependent: true, run: func(p *permissionRun) {
@@ -200,7 +200,7 @@ var permissionScenarios = map[rights.Scenario]permissionScenario{
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"],
+		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.Seeded.Certs["example.com"],
 			"mutual-authentication", `[{"port":443,"mode":"verify","trustStore":"clients"}]`)
 	}},
 	rights.ScenarioCapacity: {isIndependent: true, run: func(p *permissionRun) {
@@ -228,36 +228,36 @@ var permissionScenarios = map[rights.Scenario]permissionScenario{
 		p.restartAndSettle()
 		p.applyAndSettle(webIngress(ingressAnnotations("shield-advanced-protection", "false"), "/=web"))
 	}},
-	rights.ScenarioOwnCertificates: {isIndependent: true, features: []string{rowCertificates}, setUp: requestCertificates, run: func(p *permissionRun) {
+	rights.ScenarioRequestedCertificates: {isIndependent: true, features: []string{featureCertificates}, setUp: requestCertificates, run: func(p *permissionRun) {
 		p.seedZones(30 * time.Second)
 		p.applyShop("create-acm-cert", "true")
 		p.applyAndSettle(ingressWithMoreHosts)
-		p.applyAndSettle(webIngress(ingressAnnotations("certificate-arn", p.World.Certs["example.com"]), "/=web"))
+		p.applyAndSettle(webIngress(ingressAnnotations("certificate-arn", p.Seeded.Certs["example.com"]), "/=web"))
 		p.Settle(2 * time.Hour)
 	}},
-	rights.ScenarioPrivateCA: {isIndependent: true, features: []string{rowCertificates}, setUp: requestCertificates, run: func(p *permissionRun) {
+	rights.ScenarioPrivateCA: {isIndependent: true, features: []string{featureCertificates}, setUp: requestCertificates, run: func(p *permissionRun) {
 		ca := fmt.Sprintf("arn:%s:acm-pca:%s:%s:certificate-authority/00000000-0000-4000-8000-000000000001", p.Emulator.Store().AWSPartition().Name, RegionOf(p.Emulator), Account)
 		p.applyShop("create-acm-cert", "true", "acm-pca-arn", ca)
 	}},
-	rights.ScenarioFirstGeneration: {isIndependent: true, features: []string{rowFirstGeneration}, run: func(p *permissionRun) {
+	rights.ScenarioV1Resources: {isIndependent: true, features: []string{featureFirstGeneration}, run: func(p *permissionRun) {
 		p.createV1Resources()
 		p.Start()
 		p.applyShop()
 		p.deleteIngressAndSettle()
 	}},
-	rights.ScenarioImports: {isIndependent: true, features: []string{rowImports}, setUp: func(o *Options) { *o = importOptions(*o) }, run: func(p *permissionRun) {
+	rights.ScenarioImports: {isIndependent: true, features: []string{featureImports}, setUp: func(o *Options) { *o = importOptions(*o) }, run: func(p *permissionRun) {
 		i := newIssuer(p.t)
 		p.applyAndSettle(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 		p.applyAndSettle(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))
 		p.restartAndSettle()
-		p.applyAndSettle(withTLS(ingressAnnotations("certificate-arn", p.World.Certs["example.com"]), "shop"))
+		p.applyAndSettle(withTLS(ingressAnnotations("certificate-arn", p.Seeded.Certs["example.com"]), "shop"))
 		p.Settle(2 * time.Hour)
 	}},
-	rights.ScenarioTagging: {repeatedCall: "elasticloadbalancing:DescribeTags", features: []string{rowTagging}, setUp: func(o *Options) { o.TaggingLag = time.Second }, run: func(p *permissionRun) {
+	rights.ScenarioTagging: {repeatedCall: "elasticloadbalancing:DescribeTags", features: []string{featureTagging}, setUp: func(o *Options) { o.TaggingLag = time.Second }, run: func(p *permissionRun) {
 		api := elb.NewFromConfig(AWSConfig(p.Emulator))
 		for i := range 25 { // more than one DescribeTags call accepts
 			in := &elb.CreateLoadBalancerInput{Name: aws.String(fmt.Sprintf("foreign-%d", i)), Type: elbtypes.LoadBalancerTypeEnumNetwork,
-				Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: p.World.Private[:1]}
+				Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: p.Seeded.Private[:1]}
 			if _, err := api.CreateLoadBalancer(p.t.Context(), in); err != nil {
 				p.t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ var permissionScenarios = map[rights.Scenario]permissionScenario{
 		time.Sleep(time.Hour)
 		p.applyShop()
 	}},
-	rights.ScenarioOtherAccounts: {isIndependent: true, features: []string{rowRole}, run: func(p *permissionRun) {
+	rights.ScenarioOtherAccounts: {isIndependent: true, features: []string{featureRole}, run: func(p *permissionRun) {
 		arn, vpc := createCrossAccountTargetGroup(p.t, p.Harness)
 		theirs, err := emulated.Parse([]byte(otherAccountPolicy))
 		if err != nil {
@@ -310,7 +310,7 @@ func runPermissionScenario(t *testing.T, name rights.Scenario, partition, sid, a
 		t.Fatalf("there is no scenario %q", name)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		opt := Options{Policies: [][]byte{rights.PolicyWithout(partition, sid, action, s.features...)}}
+		opt := Options{Policies: [][]byte{rights.PolicyWithoutAction(partition, sid, action, s.features...)}}
 		opt.Emulator.Partition = partition
 		if s.setUp != nil {
 			s.setUp(&opt)

@@ -17,7 +17,7 @@ func TestPreparationOfRejectedStepIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	ingressPorts := func(ports string) string { return webIngress(ingressAnnotations("listen-ports", ports), "/=web") }
 	routes := func(n int) string {
-		out := openNetworkGateway(n)
+		out := nlbGatewayWithListeners(n)
 		for i := range n {
 			out += fmt.Sprintf(`---
 apiVersion: gateway.networking.k8s.io/v1
@@ -29,7 +29,7 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 		return out
 	}
 	kinds := map[string][2]string{
-		"Service": {exposedService("mail", ipTargets, "{name: a, port: 80, targetPort: 8080}"), exposedService("mail", ipTargets, "{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 8081}")},
+		"Service": {nlbService("mail", ipTargets, "{name: a, port: 80, targetPort: 8080}"), nlbService("mail", ipTargets, "{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 8081}")},
 		"Ingress": {ingressPorts(`[{"HTTP":80}]`), ingressPorts(`[{"HTTP":80},{"HTTP":81}]`)},
 		"Ingress with a default backend": {ingressPorts(`[{"HTTP":80}]`),
 			strings.Replace(ingressPorts(`[{"HTTP":80},{"HTTP":81}]`), "  rules:", "  defaultBackend: {service: {name: api, port: {number: 80}}}\n  rules:", 1)},
@@ -50,7 +50,7 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{})
 					r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), readyPods("mail", podAddresses[:3]...), docs[0])
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 					r.Emulator.Faults().Add(fault.Rule{Operation: refused.operation, Action: fault.Action{Error: &store.Error{Code: refused.code, Message: "refused", Status: 400}}})
 					r.Apply(docs[1])
 					r.Settle(5 * time.Minute)
@@ -80,8 +80,8 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 	}
 }
 
-// openNetworkGateway returns YAML of NLB Gateway "shop/net" with n TCP listeners on the ports from 80.
-func openNetworkGateway(n int) string {
+// nlbGatewayWithListeners returns YAML of NLB Gateway "shop/net" with n TCP listeners on the ports from 80.
+func nlbGatewayWithListeners(n int) string {
 	var b strings.Builder
 	b.WriteString(`
 apiVersion: gateway.networking.k8s.io/v1

@@ -22,8 +22,8 @@ func groupMemberOnPorts(namespace, name string, first bool, ports ...int32) stri
 	return strings.Replace(doc, "{note: shared", "{note: shared"+ingressAnnotations("listen-ports", "["+strings.Join(list, ",")+"]"), 1)
 }
 
-// ports returns n consecutive ports that begin with from.
-func ports(from int32, n int) (out []int32) {
+// consecutivePorts returns n consecutive ports that begin with from.
+func consecutivePorts(from int32, n int) (out []int32) {
 	for i := range n {
 		out = append(out, from+int32(i))
 	}
@@ -54,20 +54,20 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	const low, high = 1000, 9000
 	crowded := func(t *testing.T, r *Harness, victim int) {
 		t.Helper()
-		r.Apply(groupMemberOnPorts("shop", "victim", false, ports(high, victim)...))
-		awaitSettled(t, r)
-		r.Apply(groupMemberOnPorts("team", "front", true, ports(low, 2*listenerQuota)...))
+		r.Apply(groupMemberOnPorts("shop", "victim", false, consecutivePorts(high, victim)...))
+		settleWithoutErrors(t, r)
+		r.Apply(groupMemberOnPorts("team", "front", true, consecutivePorts(low, 2*listenerQuota)...))
 		r.Settle(time.Hour)
-		if v, n := countOpenPorts(r, "shop", "victim", ports(high, victim)...), countOpenPorts(r, "team", "front", ports(low, 2*listenerQuota)...); v != victim || n != listenerQuota-victim {
+		if v, n := countOpenPorts(r, "shop", "victim", consecutivePorts(high, victim)...), countOpenPorts(r, "team", "front", consecutivePorts(low, 2*listenerQuota)...); v != victim || n != listenerQuota-victim {
 			t.Fatalf("the victim has %d, the neighbour %d", v, n)
 		}
 	}
 	t.Run("of a new load balancer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
-			r.Apply(groupMemberOnPorts("team", "front", true, ports(low, 8)...), groupMemberOnPorts("shop", "victim", false, ports(high, 5)...))
+			r.Apply(groupMemberOnPorts("team", "front", true, consecutivePorts(low, 8)...), groupMemberOnPorts("shop", "victim", false, consecutivePorts(high, 5)...))
 			r.Settle(time.Hour)
-			if v, n := countOpenPorts(r, "shop", "victim", ports(high, 5)...), countOpenPorts(r, "team", "front", ports(low, 8)...); v != listenerQuota/2 || n != listenerQuota/2 {
+			if v, n := countOpenPorts(r, "shop", "victim", consecutivePorts(high, 5)...), countOpenPorts(r, "team", "front", consecutivePorts(low, 8)...); v != listenerQuota/2 || n != listenerQuota/2 {
 				t.Errorf("the victim has %d of 5 and the neighbour %d of 8", v, n)
 			}
 		})
@@ -77,13 +77,13 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 4) // more than half of the quota: the victim gets new listeners only for those that it gives up
 			for _, at := range []int32{high + 10, high + 20} {
-				r.Apply(groupMemberOnPorts("shop", "victim", false, append(ports(high, 2), at, at+1)...))
+				r.Apply(groupMemberOnPorts("shop", "victim", false, append(consecutivePorts(high, 2), at, at+1)...))
 				r.Settle(time.Hour)
-				if v := countOpenPorts(r, "shop", "victim", append(ports(high, 2), at, at+1)...); v != 4 {
+				if v := countOpenPorts(r, "shop", "victim", append(consecutivePorts(high, 2), at, at+1)...); v != 4 {
 					t.Errorf("the victim has %d of 4; warnings %v", v, warningsByObject(r)["victim"])
 				}
 			}
-			if n := countOpenPorts(r, "team", "front", ports(low, 2*listenerQuota)...); n != 2 {
+			if n := countOpenPorts(r, "team", "front", consecutivePorts(low, 2*listenerQuota)...); n != 2 {
 				t.Errorf("the neighbour has %d", n)
 			}
 		})
@@ -94,7 +94,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 			crowded(t, r, 4)
 			r.Apply(groupMemberOnPorts("shop", "victim", false, high))
 			r.Settle(maxRepeatDelay)
-			if n := countOpenPorts(r, "team", "front", ports(low, 2*listenerQuota)...); n != listenerQuota-1 {
+			if n := countOpenPorts(r, "team", "front", consecutivePorts(low, 2*listenerQuota)...); n != listenerQuota-1 {
 				t.Errorf("the neighbour has %d", n)
 			}
 		})
@@ -103,14 +103,14 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 1)
-			r.Apply(groupMemberOnPorts("shop", "victim", false, ports(high, 3)...))
+			r.Apply(groupMemberOnPorts("shop", "victim", false, consecutivePorts(high, 3)...))
 			r.Settle(time.Hour)
-			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 1 {
+			if v := countOpenPorts(r, "shop", "victim", consecutivePorts(high, 3)...); v != 1 {
 				t.Fatalf("the victim has %d of 3", v)
 			}
 			setQuota(r, "listeners-per-application-load-balancer", listenerQuota+2)
 			r.Settle(time.Hour)
-			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 3 {
+			if v := countOpenPorts(r, "shop", "victim", consecutivePorts(high, 3)...); v != 3 {
 				t.Errorf("the victim has %d of 3; warnings %v", v, warningsByObject(r)["victim"])
 			}
 		})
@@ -120,9 +120,9 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	t.Run("that a neighbour asks for as well", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
-			r.Apply(groupMemberOnPorts("team", "front", true, append(ports(low, 8), ports(high, 3)...)...), groupMemberOnPorts("shop", "victim", false, ports(high, 3)...))
+			r.Apply(groupMemberOnPorts("team", "front", true, append(consecutivePorts(low, 8), consecutivePorts(high, 3)...)...), groupMemberOnPorts("shop", "victim", false, consecutivePorts(high, 3)...))
 			r.Settle(time.Hour)
-			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 3 {
+			if v := countOpenPorts(r, "shop", "victim", consecutivePorts(high, 3)...); v != 3 {
 				t.Errorf("the victim has %d of 3", v)
 			}
 		})
@@ -149,10 +149,10 @@ func TestNamespacesCreateTargetGroupsInTurn(t *testing.T) {
 		r.Apply(shop)
 		r.Apply(theirDocs...)
 		r.Apply(victimDocs...)
-		r.Apply(groupMember("evil", "front", true, frontHost, theirs...), groupMember("team", "victim", false, victimHost, victims...))
+		r.Apply(groupMember("evil", "front", true, neighbourHost, theirs...), groupMember("team", "victim", false, victimHost, victims...))
 		r.Settle(time.Hour)
 		v, missing := countServed(r, "team", victimHost, victims...)
-		n, _ := countServed(r, "evil", frontHost, theirs...)
+		n, _ := countServed(r, "evil", neighbourHost, theirs...)
 		if v != 2 || n != 2 {
 			t.Errorf("the victim has %d of 3, the neighbour %d of 8: %v", v, n, missing)
 		}

@@ -16,7 +16,7 @@ func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 		r := shopWith(t, Options{Emulator: slowChecks()})
 		old := webIngress("", "/=web", "/api=api")
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), old)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		time.Sleep(time.Minute) // lets the targets become healthy
 		setQuota(r, "target-groups-per-application-load-balancer", 2)
 		before := answerTo(r, 80, "shop.example.com", "/")
@@ -32,7 +32,7 @@ func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 			t.Errorf("%d calls of ModifyRule", n)
 		}
 		if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, "changed in one step") || !strings.Contains(text, "TooManyUniqueTargetGroupsPerLoadBalancer") {
-			t.Errorf("the owner reads %s", text)
+			t.Errorf("warnings on the Ingress: %s", text)
 		}
 		for _, line := range r.State() {
 			if strings.HasPrefix(line, "target-group ") && strings.Contains(line, `"ip"`) {
@@ -51,7 +51,7 @@ func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 		r := newShop(t)
 		old := webIngress("", "/=web", "/api=api")
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), old)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		setQuota(r, "target-groups", countTargetGroups(r))
 		before := answerTo(r, 80, "shop.example.com", "/")
 		r.Emulator.Calls().Reset()
@@ -66,12 +66,12 @@ func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 			t.Errorf("%d calls of CreateTargetGroup", n)
 		}
 		if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, "QuotaReached") || !strings.Contains(text, "TooManyTargetGroups") {
-			t.Errorf("the owner reads %s", text)
+			t.Errorf("warnings on the Ingress: %s", text)
 		}
 		setQuota(r, "target-groups", 100)
 		r.Settle(maxRepeatDelay)
 		if now := answerTo(r, 80, "shop.example.com", "/"); now == before {
-			t.Error("there is room, and the change is not made")
+			t.Error("the quota is raised, but the change is not applied")
 		}
 	})
 }
@@ -86,7 +86,7 @@ func TestUnusedTargetGroupIsDeletedAtTargetGroupQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), webIngress("", "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		setQuota(r, "target-groups", countTargetGroups(r))
 		r.Emulator.Calls().Reset()
 		r.Apply(webIngress("", "/new=api"))

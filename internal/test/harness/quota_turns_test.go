@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	victimHost = "victim.example.com"
-	frontHost  = "a-longer-name.example.com"
+	victimHost    = "victim.example.com"
+	neighbourHost = "a-longer-name.example.com"
 )
 
 // memberRules returns n rules "path=service" whose paths begin with prefix.
@@ -29,10 +29,10 @@ func newFullLoadBalancer(t *testing.T, r *Harness, kind memberKind, victim, neig
 	setQuota(r, "rules-per-application-load-balancer", ruleQuota)
 	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), neighbourNamespace, kind.shared)
 	r.Apply(kind.member("shop", "victim", false, victimHost, memberRules("v", victim)...))
-	awaitSettled(t, r)
-	r.Apply(kind.member("team", "front", true, frontHost, memberRules("n", neighbour)...))
+	settleWithoutErrors(t, r)
+	r.Apply(kind.member("team", "front", true, neighbourHost, memberRules("n", neighbour)...))
 	r.Settle(time.Hour)
-	if n := len(liveRules(r, 80)); n != ruleQuota {
+	if n := len(rulesByPriority(r, 80)); n != ruleQuota {
 		t.Fatalf("%d rules", n)
 	}
 }
@@ -55,9 +55,9 @@ func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 					r := newShop(t)
 					setQuota(r, "rules-per-application-load-balancer", ruleQuota)
 					r.Apply(shop, readyPods("web", podAddresses[:3]...), neighbourNamespace, kind.shared,
-						kind.member("team", "front", true, frontHost, memberRules("n", 25)...), kind.member("shop", "victim", false, victimHost, memberRules("v", 15)...))
+						kind.member("team", "front", true, neighbourHost, memberRules("n", 25)...), kind.member("shop", "victim", false, victimHost, memberRules("v", 15)...))
 					r.Settle(time.Hour)
-					if v, n := countServedRules(r, "shop", victimHost, "v", 15), countServedRules(r, "team", frontHost, "n", 25); v != ruleQuota/2 || n != ruleQuota/2 {
+					if v, n := countServedRules(r, "shop", victimHost, "v", 15), countServedRules(r, "team", neighbourHost, "n", 25); v != ruleQuota/2 || n != ruleQuota/2 {
 						t.Errorf("the victim has %d of 15 and the neighbour %d of 25", v, n)
 					}
 				})
@@ -84,11 +84,11 @@ func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 					newFullLoadBalancer(t, r, kind, 3, ruleQuota+6)
 					r.Apply(kind.member("shop", "victim", false, victimHost, memberRules("v", 1)...))
 					r.Settle(time.Minute)
-					if v, n := countServedRules(r, "shop", victimHost, "v", 1), countServedRules(r, "team", frontHost, "n", ruleQuota+6); v != 1 || n != ruleQuota-1 {
+					if v, n := countServedRules(r, "shop", victimHost, "v", 1), countServedRules(r, "team", neighbourHost, "n", ruleQuota+6); v != 1 || n != ruleQuota-1 {
 						t.Errorf("the victim has %d of 1 and the neighbour %d, want %d", v, n, ruleQuota-1)
 					}
-					if len(liveRules(r, 80)) != ruleQuota {
-						t.Error("places are left over")
+					if len(rulesByPriority(r, 80)) != ruleQuota {
+						t.Error("the quota is not used up")
 					}
 				})
 			})
@@ -100,7 +100,7 @@ func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 					r := newShop(t)
 					newFullLoadBalancer(t, r, kind, 3, ruleQuota+6)
 					for _, m := range []string{
-						kind.member("shop", "victim", false, victimHost, memberRules("v", 3)...), kind.member("team", "front", true, frontHost, memberRules("n", ruleQuota+6)...),
+						kind.member("shop", "victim", false, victimHost, memberRules("v", 3)...), kind.member("team", "front", true, neighbourHost, memberRules("n", ruleQuota+6)...),
 					} {
 						r.Apply(strings.Replace(m, "{note: shared", "{note: shared"+ingressAnnotations("scheme", "internet-facing"), 1))
 					}
@@ -133,8 +133,8 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 				}
 				r.Apply(shop, readyPods("web", podAddresses[:3]...), neighbourNamespace,
 					on(ports[0], groupMember("shop", "victim", false, victimHost, memberRules("v", own)...)))
-				awaitSettled(t, r)
-				r.Apply(on(`[{"HTTP":81}]`, groupMember("team", "front", true, frontHost, memberRules("n", ruleQuota)...)))
+				settleWithoutErrors(t, r)
+				r.Apply(on(`[{"HTTP":81}]`, groupMember("team", "front", true, neighbourHost, memberRules("n", ruleQuota)...)))
 				r.Settle(time.Hour)
 				r.Apply(on(ports[1], groupMember("shop", "victim", false, victimHost, memberRules("v", own)...)))
 				r.Settle(time.Hour)
@@ -152,7 +152,7 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 				if served != own {
 					t.Errorf("%d of %d are served on port %d; warnings %v", served, own, port, warningsByObject(r)["victim"])
 				}
-				if n := len(liveRules(r, 81)); n < ruleQuota-own {
+				if n := len(rulesByPriority(r, 81)); n < ruleQuota-own {
 					t.Errorf("the neighbour has %d rules left", n)
 				}
 			})
@@ -175,22 +175,22 @@ func TestEditIsServedAtTargetGroupQuota(t *testing.T) {
 				setQuota(r, "target-groups-per-application-load-balancer", 4)
 				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), neighbourNamespace)
 				r.Apply(groupMember("shop", "victim", false, victimHost, "/v0=web"))
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				var docs, rules []string
 				for i := range 8 {
 					docs = append(docs, strings.NewReplacer("name: web,", fmt.Sprintf("name: s%d,", i), "000000000001", fmt.Sprintf("0000000000a%d", i), "30099", fmt.Sprint(30100+i)).Replace(neighbourNamespace))
 					rules = append(rules, fmt.Sprintf("/n%d=s%d", i, i))
 				}
 				r.Apply(docs...)
-				r.Apply(groupMember("team", "front", true, frontHost, rules...))
+				r.Apply(groupMember("team", "front", true, neighbourHost, rules...))
 				r.Settle(time.Hour)
-				theirs, _ := countServed(r, "team", frontHost, rules...)
+				theirs, _ := countServed(r, "team", neighbourHost, rules...)
 				r.Apply(groupMember("shop", "victim", false, victimHost, edit...))
 				r.Settle(time.Hour)
 				if n, missing := countServed(r, "shop", victimHost, edit...); n != len(edit) {
 					t.Errorf("%v; warnings %v", missing, warningsByObject(r)["victim"])
 				}
-				if now, _ := countServed(r, "team", frontHost, rules...); now < theirs || theirs != 3 {
+				if now, _ := countServed(r, "team", neighbourHost, rules...); now < theirs || theirs != 3 {
 					t.Errorf("the neighbour has %d, before %d", now, theirs)
 				}
 			})

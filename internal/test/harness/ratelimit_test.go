@@ -14,14 +14,14 @@ import (
 // latency is the duration of an AWS call in tests of rate limits.
 const latency = 30 * time.Millisecond
 
-// creation is the result of createLoadBalancers.
-type creation struct {
+// creationResult is the result of createLoadBalancers.
+type creationResult struct {
 	took             time.Duration // time until the last successful mutating call
 	calls, throttled int
 }
 
 // createLoadBalancers creates n load balancers at once. limits are the rate limits of the emulated AWS.
-func createLoadBalancers(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) {
+func createLoadBalancers(t *testing.T, n int, limits fault.Limits, opt Options) (c creationResult) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, opt)
 		r.Emulator.Store().Lock()
@@ -50,7 +50,7 @@ func createLoadBalancers(t *testing.T, n int, limits fault.Limits, opt Options) 
 }
 
 // throttledShare returns the share of all calls that AWS throttled, from 0 to 1.
-func (c creation) throttledShare() float64 { return float64(c.throttled) / float64(c.calls) }
+func (c creationResult) throttledShare() float64 { return float64(c.throttled) / float64(c.calls) }
 
 // TestRateLimits compares the time to create load balancers with the minimum that AWS's documented token buckets allow.
 // In one case, another client uses half of each bucket. With a bucket of 10 that is refilled at 0.2 per second, n load
@@ -76,7 +76,7 @@ func TestRateLimits(t *testing.T) {
 			t.Logf("BENCH creating %d with %d workers: %v, %s alone impose %v: ratio %.3f, goal %g; %d of %d calls throttled, %.1f%%, goal %g%%",
 				n, max(workers, 1), made.took.Round(time.Millisecond), c.name, bound, ratio, c.goal, made.throttled, made.calls, 100*made.throttledShare(), 100*c.throttled)
 			if ratio < c.tolerable {
-				t.Errorf("creation is paced badly: %.3f", ratio)
+				t.Errorf("creation is too slow: ratio %.3f", ratio)
 			}
 			if made.throttledShare() > c.throttled {
 				t.Errorf("%.1f%% of the calls are throttled", 100*made.throttledShare())

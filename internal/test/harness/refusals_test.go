@@ -45,8 +45,8 @@ func otherTeamMember(paths ...string) string {
 	return strings.Replace(doc, "name: web\n", "name: mate\n", 1)
 }
 
-// deny makes AWS answer calls of the operations with AccessDenied.
-func deny(r *Harness, operations ...string) {
+// denyOperations makes AWS answer calls of the operations with AccessDenied.
+func denyOperations(r *Harness, operations ...string) {
 	for _, o := range operations {
 		r.Emulator.Faults().Add(fault.Rule{Operation: o, Action: fault.Action{Error: &store.Error{
 			Code: "AccessDenied", Message: "User: arn:aws:sts::123456789012:assumed-role/controller is not authorized to perform: " + o, Status: 403,
@@ -121,7 +121,7 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 				if c.refuse != nil {
 					c.refuse(r)
 				} else {
-					deny(r, c.operation)
+					denyOperations(r, c.operation)
 				}
 				r.Emulator.Calls().Reset()
 				r.Apply(c.edit())
@@ -140,7 +140,7 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 					t.Errorf("%d calls in an hour", n)
 				}
 				if n == 0 {
-					t.Error("it is not called at all")
+					t.Error("the operation is not called")
 				}
 				reported := warningsByObject(r)
 				for o, w := range reported {
@@ -175,8 +175,8 @@ func TestRejectedSettingDelaysNoOtherMember(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), teamMembers(), otherTeamMember("/=web"))
-				awaitSettled(t, r)
-				deny(r, c.operation)
+				settleWithoutErrors(t, r)
+				denyOperations(r, c.operation)
 				r.Apply(c.edit)
 				r.Settle(time.Minute)
 				r.Apply(otherTeamMember("/=web", "/new=api"))

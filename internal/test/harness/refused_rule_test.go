@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// liveRules returns copies of the rules in AWS on a port, ordered by priority, without the default rules.
-func liveRules(r *Harness, port int32) (out []*store.Rule) {
+// rulesByPriority returns copies of the rules in AWS on a port, ordered by priority, without the default rules.
+func rulesByPriority(r *Harness, port int32) (out []*store.Rule) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -36,9 +36,9 @@ func liveRules(r *Harness, port int32) (out []*store.Rule) {
 // answerTo returns the result of the first rule on a port that matches a request: the status code of a fixed response,
 // the name of a target group with traffic, "?" for another action, and "default" if no rule matches. at is the path.
 func answerTo(r *Harness, port int32, host, at string) string {
-	for _, rule := range liveRules(r, port) {
+	for _, rule := range rulesByPriority(r, port) {
 		if matchesRequest(rule.Conditions, host, at) {
-			return outcomeOf(r, rule.Actions)
+			return actionResult(r, rule.Actions)
 		}
 	}
 	return "default"
@@ -71,7 +71,7 @@ func matchesRequest(conditions []elbtypes.RuleCondition, host, at string) bool {
 	return true
 }
 
-func outcomeOf(r *Harness, actions []elbtypes.Action) string {
+func actionResult(r *Harness, actions []elbtypes.Action) string {
 	last := actions[len(actions)-1]
 	if last.FixedResponseConfig != nil {
 		return *last.FixedResponseConfig.StatusCode
@@ -117,7 +117,7 @@ func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
 					r.Apply(shop, memberWithStatus("other", "500", "201", "/other"))
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 					seen := map[string]bool{}
 					r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 						return fault.Action{After: func() {
@@ -128,7 +128,7 @@ func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 					switch first {
 					case "good":
 						r.Apply(good)
-						awaitSettled(t, r)
+						settleWithoutErrors(t, r)
 						clear(seen)
 						r.Apply(bad)
 					case "bad":
@@ -147,12 +147,12 @@ func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 					}
 					reported := warningsByObject(r)
 					if len(reported["good"])+len(reported["other"]) > 0 {
-						t.Errorf("warnings on the others: %v", reported)
+						t.Errorf("warnings on the other members: %v", reported)
 					}
 					text := strings.Join(reported["bad"], "\n")
 					for _, want := range []string{"RejectedByAWS", "spec.rules[0].http.paths[0]", "999", `path "/shared, /shared/*"`, "HeldRuleLeftOut", "Ingress shop/good"} {
 						if !strings.Contains(text, want) {
-							t.Errorf("the culprit does not read %q in\n%s", want, text)
+							t.Errorf("the warnings on the member with the rejected rule lack %q:\n%s", want, text)
 						}
 					}
 				})
@@ -174,14 +174,14 @@ func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				with := func(doc string) string { return strings.ReplaceAll(doc, "CERTIFICATE", r.World.Certs["example.com"]) }
+				with := func(doc string) string { return strings.ReplaceAll(doc, "CERTIFICATE", r.Seeded.Certs["example.com"]) }
 				bad, other := withDefaultBackend(memberWithStatus("bad", "-1", "999", "/bad")), memberWithStatus("other", "500", "202", "/other")
 				if name == "another change" {
 					c.bad, bad, other = withHTTPS(c.bad, "ELBSecurityPolicy-2016-08"), withHTTPS(bad, "ELBSecurityPolicy-TLS13-1-2-2021-06"), withHTTPS(other, "ELBSecurityPolicy-TLS13-1-2-2021-06")
 				}
 				if c.bad != "" {
 					r.Apply(shop, with(c.bad), with(c.other))
-					awaitSettled(t, r)
+					settleWithoutErrors(t, r)
 				}
 				r.Apply(shop, with(bad), with(other))
 				r.Settle(time.Hour)
@@ -190,14 +190,14 @@ func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 					t.Errorf("events on its owner: %q", text)
 				}
 				if len(reported["other"]) > 0 {
-					t.Errorf("warnings on the other: %q", reported["other"])
+					t.Errorf("warnings on the other member: %q", reported["other"])
 				}
 				port := int32(80)
 				if name == "another change" {
 					port = 443
 				}
 				if got := answerTo(r, port, "shop.example.com", "/other"); got != "202" {
-					t.Errorf("the other is answered %s", got)
+					t.Errorf("a request for /other is answered by %s", got)
 				}
 			})
 		})

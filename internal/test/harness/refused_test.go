@@ -40,9 +40,9 @@ func withDefaultBackend(ingress string) string {
 	return strings.Replace(ingress, "  rules:", "  defaultBackend: {service: {name: act, port: {name: use-annotation}}}\n  rules:", 1)
 }
 
-// requiredAnnotations restrict the access to a listener. If the value of one is invalid, the controller does not create
+// accessRestrictingAnnotations restrict the access to a listener. If the value of one is invalid, the controller does not create
 // the listener, because it would be more open than requested.
-var requiredAnnotations = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
+var accessRestrictingAnnotations = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
 // TestRejectedValueBlocksNoOtherMember checks that a member of a load balancer is served, and its edits are applied,
 // although another member has an annotation with a rejected value, and that an event reports the value.
@@ -50,10 +50,10 @@ func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 	t.Parallel()
 	for i, key := range slices.Sorted(maps.Keys(refusedAnnotationValues)) {
 		for _, fresh := range []bool{false, true} {
-			if fresh && slices.Contains(requiredAnnotations, key) {
+			if fresh && slices.Contains(accessRestrictingAnnotations, key) {
 				continue
 			}
-			if fresh != (i%2 == 0) && !slices.Contains(requiredAnnotations, key) && !seeds.Long() {
+			if fresh != (i%2 == 0) && !slices.Contains(accessRestrictingAnnotations, key) && !seeds.Long() {
 				continue // ordinary runs test each annotation either on an existing or on a new load balancer
 			}
 			name := key + "/live"
@@ -64,7 +64,7 @@ func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{})
 					r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
-					good := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.World.Certs["example.com"], "target-type": "ip",
+					good := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.Seeded.Certs["example.com"], "target-type": "ip",
 						"actions.act": `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"404"}}`}
 					if strings.HasPrefix(key, "auth") {
 						good["auth-type"], good["auth-idp-cognito"] = "cognito", `{"userPoolARN":"arn:aws:cognito-idp:us-west-2:123456789012:userpool/p","userPoolClientID":"b","userPoolDomain":"c"}`
@@ -91,11 +91,11 @@ func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 						if !slices.ContainsFunc(state, func(l string) bool {
 							return strings.HasPrefix(l, "rule ") && strings.Contains(l, `",`+port+`,`) && strings.Contains(l, `"/new"`) && strings.Contains(l, "tg:k8s-shop-api")
 						}) {
-							t.Errorf("the other member is not served as it asks on port %s: %v", port, warningsByObject(r))
+							t.Errorf("the other member does not have its new rule on port %s: %v", port, warningsByObject(r))
 						}
 					}
 					if len(warningsByObject(r)["first"]) == 0 {
-						t.Error("no event says so")
+						t.Error("no event reports the rejected value")
 					}
 				})
 			})
@@ -110,13 +110,13 @@ func TestCustomerOwnedIPPoolCannotBeChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("customer-owned-ipv4-pool", "ipv4pool-coip-1"), "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if w := warningsByObject(r); len(w) > 0 {
 			t.Fatalf("warnings before anything is wrong: %v", w)
 		}
 		r.Emulator.Calls().Reset()
 		r.Apply(webIngress(ingressAnnotations("customer-owned-ipv4-pool", "ipv4pool-coip-2"), "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d mutating calls", n)
 		}

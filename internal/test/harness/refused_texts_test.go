@@ -18,15 +18,15 @@ import (
 var refusedTexts = map[string][2]string{
 	"healthcheck-path": {
 		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; the health check stays unchanged; change the value`,
-		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; its rules are held: requests that no live rule serves get 503; change the value`,
+		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; its rules are held: requests that no existing rule serves get 503; change the value`,
 	},
 	"healthcheck-interval-seconds": {
 		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must have value greater than or equal to 5; the health check stays unchanged; change the value`,
-		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must have value greater than or equal to 5; its rules are held: requests that no live rule serves get 503; change the value`,
+		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must have value greater than or equal to 5; its rules are held: requests that no existing rule serves get 503; change the value`,
 	},
 	"success-codes": {
 		`RejectedByAWS: success-codes: AWS refuses "9999": it must be within "200-499" inclusive; the health check stays unchanged; change the value`,
-		`RejectedByAWS: success-codes: AWS refuses "9999": it must be within "200-499" inclusive; its rules are held: requests that no live rule serves get 503; change the value`,
+		`RejectedByAWS: success-codes: AWS refuses "9999": it must be within "200-499" inclusive; its rules are held: requests that no existing rule serves get 503; change the value`,
 	},
 	"load-balancer-attributes": {
 		`RejectedByAWS: load-balancer-attributes: AWS refuses "idle_timeout.timeout_seconds=0": it must be between "1-4000" inclusive; the attribute stays unchanged in AWS, and the others are set; change the value`,
@@ -46,7 +46,7 @@ var refusedTexts = map[string][2]string{
 	},
 	"auth-idp-cognito": {
 		`RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses "none" for the rule on port 443, host "a.example.com", path "/": the user pool ARN "none" is not valid; the rule is held: it stays unchanged; change the value`,
-		`RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses "none" for the rule on port 443, host "a.example.com", path "/": the user pool ARN "none" is not valid; the rule is held: requests that no live rule serves get 503; change the value`,
+		`RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses "none" for the rule on port 443, host "a.example.com", path "/": the user pool ARN "none" is not valid; the rule is held: requests that match no existing rule get 503; change the value`,
 	},
 }
 
@@ -63,7 +63,7 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
 					r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
-					good := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.World.Certs["example.com"], "target-type": "ip",
+					good := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.Seeded.Certs["example.com"], "target-type": "ip",
 						"actions.act": `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"404"}}`}
 					if strings.HasPrefix(key, "auth") {
 						good["auth-type"], good["auth-idp-cognito"] = "cognito", `{"userPoolARN":"arn:aws:cognito-idp:us-west-2:123456789012:userpool/p","userPoolClientID":"b","userPoolDomain":"c"}`
@@ -73,7 +73,7 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 					}
 					if name == "live" {
 						r.Apply(withDefaultBackend(firstMember("alb", good)), secondMember(r))
-						awaitSettled(t, r)
+						settleWithoutErrors(t, r)
 					}
 					good[key] = refusedAnnotationValues[key]
 					r.Apply(withDefaultBackend(firstMember("alb", good)), secondMember(r))
@@ -85,7 +85,7 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 					for _, w := range slices.Concat(reported, warningsByObject(r)["second"]) {
 						for _, sdk := range []string{"RequestID", "operation error", "api error", "StatusCode", "ValidationError"} {
 							if strings.Contains(w, sdk) {
-								t.Errorf("words of the SDK: %s", w)
+								t.Errorf("the warning has text of the SDK: %s", w)
 							}
 						}
 					}

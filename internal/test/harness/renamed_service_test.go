@@ -110,11 +110,11 @@ func TestRenamedServiceServesWithoutGap(t *testing.T) {
 			f.advanceAndCheck(maxDeregistrationDelay)
 			f.advanceAndCheck(time.Second)
 			if got := f.r.activeTargetHealth(); len(got) != 1 || got[podAddresses[1]] == "" {
-				t.Errorf("targets %s after the Service and a pod are gone: %v", maxDeregistrationDelay+time.Second, got)
+				t.Errorf("targets %s after the Service and a pod are deleted: %v", maxDeregistrationDelay+time.Second, got)
 			}
 			f.advanceAndCheck(20 * time.Second)
 			if got := f.r.activeTargetHealth(); len(got) > 0 {
-				t.Errorf("targets of a Service that stays away: %v", got)
+				t.Errorf("targets of a deleted Service: %v", got)
 			}
 		})
 	})

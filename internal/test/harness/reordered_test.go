@@ -43,12 +43,12 @@ func (o *reorderingTransport) RoundTrip(r *http.Request) (*http.Response, error)
 	return resp, nil
 }
 
-// element is an XML element with its attributes, text and child elements.
-type element struct {
+// xmlElement is an XML element with its attributes, text and child elements.
+type xmlElement struct {
 	XMLName xml.Name
-	Attrs   []xml.Attr `xml:",any,attr"`
-	Text    string     `xml:",chardata"`
-	Nodes   []element  `xml:",any"`
+	Attrs   []xml.Attr   `xml:",any,attr"`
+	Text    string       `xml:",chardata"`
+	Nodes   []xmlElement `xml:",any"`
 }
 
 func (o *reorderingTransport) shuffleBody(body []byte) ([]byte, error) {
@@ -65,7 +65,7 @@ func (o *reorderingTransport) shuffleBody(body []byte) ([]byte, error) {
 		o.shuffleValues(v)
 		return json.Marshal(v)
 	}
-	var e element
+	var e xmlElement
 	if err := xml.Unmarshal(body, &e); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (o *reorderingTransport) shuffleValues(v any) {
 	}
 }
 
-func (o *reorderingTransport) shuffleElements(e *element) {
+func (o *reorderingTransport) shuffleElements(e *xmlElement) {
 	e.XMLName.Space, e.Attrs = "", nil
 	if len(e.Nodes) > 0 {
 		e.Text = ""
@@ -115,12 +115,12 @@ func TestOrderOfAnswersCausesNoChange(t *testing.T) {
 		})
 		split := ingressAnnotations("actions.split", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80,"weight":70},{"serviceName":"api","servicePort":80,"weight":20}]}}`,
 			"conditions.split", `[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"X-A","values":["one","two"]}}]`)
-		web := strings.Replace(webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
+		web := strings.Replace(webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"]+","+r.Seeded.Certs["app.test"],
 			"tags", "team=shop,unit=web,stage=live", "load-balancer-attributes", "idle_timeout.timeout_seconds=77,routing.http2.enabled=false", "inbound-cidrs", "10.0.0.0/8,192.168.0.0/16,172.16.0.0/12",
 			"jwt-validation", `{"jwksEndpoint":"https://idp.example.com/jwks","issuer":"https://idp.example.com","additionalClaims":[{"format":"string-array","name":"scope","values":["read","write"]},{"format":"single-string","name":"kind","values":["user"]}]}`)+split,
 			"/=web", "/split=split"), "{name: split, port: {number: 80}}", "{name: split, port: {name: use-annotation}}", 1)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), readyPods("mail", podAddresses[4]), web,
-			exposedService("mail", serviceAnnotations("aws-load-balancer-attributes", "load_balancing.cross_zone.enabled=true,deletion_protection.enabled=false", "load-balancer-source-ranges", "10.0.0.0/8,192.168.0.0/16"), onePort),
+			nlbService("mail", serviceAnnotations("aws-load-balancer-attributes", "load_balancing.cross_zone.enabled=true,deletion_protection.enabled=false", "load-balancer-source-ranges", "10.0.0.0/8,192.168.0.0/16"), onePort),
 			edgeGateway+routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80, weight: 3}, {name: api, port: 80, weight: 2}]"))
 		r.advanceTime(time.Hour)
 		if w := warningsByObject(r); len(w) > 0 {
@@ -141,7 +141,7 @@ func TestOrderOfAnswersCausesNoChange(t *testing.T) {
 			}
 		}
 		if !slices.Equal(want, r.State()) {
-			t.Error("AWS has something else than before")
+			t.Error("the state of AWS changed")
 		}
 		if w := warningsByObject(r); len(w) > 0 {
 			t.Error(w)

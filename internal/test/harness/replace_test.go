@@ -110,13 +110,13 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 					r.Start()
 					r.settleOrFail(10 * time.Minute)
 					if diff := cmp.Diff(got, r.State()); diff != "" {
-						t.Errorf("a restart makes a difference:\n%s", diff)
+						t.Errorf("a restart changes the state of AWS:\n%s", diff)
 					}
 					deleteInShop(t, r, cluster.KindIngress, "web")
 					r.settleOrFail(10 * time.Minute)
 				}
 				if diff := cmp.Diff(want, r.State()); diff != "" {
-					t.Errorf("something is left (-before +after):\n%s", diff)
+					t.Errorf("resources are left (-before +after):\n%s", diff)
 				}
 				if n := len(r.Store.All(cluster.KindBinding)); n > 0 {
 					t.Errorf("%d bindings are left", n)
@@ -173,7 +173,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 						killAtCall(r, c.during)
 						c.alive(r)
 						r.Settle(time.Minute)
-						if !r.IsDead() {
+						if !r.WasKilled() {
 							t.Fatal("the controller was not killed")
 						}
 					}
@@ -193,7 +193,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 					after := r.State()
 					if c.kept {
 						if n := r.Emulator.Calls().CountMutating(); n > 0 || len(after) != had {
-							t.Errorf("%d calls change something, %d resources are left of %d", n, len(after), had)
+							t.Errorf("%d mutating calls, and %d of %d resources are left", n, len(after), had)
 						}
 						orphans := r.Orphans()
 						if len(orphans) != 1 || orphans[0].ID.Name != "one" || len(orphans[0].Resources) < 2 {
@@ -207,7 +207,7 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 						after = r.State()
 					}
 					if diff := cmp.Diff(before, after); diff != "" {
-						t.Errorf("something is left (-before +after):\n%s", diff)
+						t.Errorf("resources are left (-before +after):\n%s", diff)
 					}
 					if n := len(r.Store.All(cluster.KindBinding)); n > 0 {
 						t.Errorf("%d bindings are left", n)

@@ -89,7 +89,7 @@ func unservedReason(r *Harness, name string) string {
 			continue
 		}
 		if state, _ := lb.State(time.Now()); state != "active" {
-			return "it is " + string(state)
+			return "its state is " + string(state)
 		}
 		for _, rule := range p.ELB.Rules {
 			if l := p.ELB.Listeners[rule.Listener]; l.LoadBalancer != lb.ARN || l.Port != 80 || rule.IsDefault() {
@@ -104,7 +104,7 @@ func unservedReason(r *Harness, name string) string {
 		}
 		return "no rule forwards"
 	}
-	return "it does not exist"
+	return "the load balancer does not exist"
 }
 
 // loadBalancerSchemes returns the schemes of all load balancers, sorted and separated by spaces.
@@ -172,7 +172,7 @@ func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]stri
 		t.Helper()
 		for range 5 {
 			failed := r.Settle(d)
-			if !r.IsDead() {
+			if !r.WasKilled() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -206,7 +206,7 @@ func TestReplacementWithFaults(t *testing.T) {
 		want = replacementLifecycle(t, r, r.Emulator.Calls().Reset)
 		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating()
 		if diff := cmp.Diff(before, want[2]); diff != "" {
-			t.Errorf("something is left (-before +after):\n%s", diff)
+			t.Errorf("resources are left (-before +after):\n%s", diff)
 		}
 	})
 	try := func(n int, what string, hook func(r *Harness) fault.Hook) {
@@ -271,9 +271,9 @@ func TestRevertedSchemeReusesPreviousLoadBalancer(t *testing.T) {
 				time.Sleep(time.Second)
 				r.Apply(webIngress(privateScheme, "/=web"))
 				r.settleOrFail(10 * time.Second)
-				expectEqual(t, "the name", name, ingressHostname(r))
+				expectEqual(t, "the hostname", name, ingressHostname(r))
 				r.settleOrFail(time.Hour)
-				expectEqual(t, "the name in the end", name, ingressHostname(r))
+				expectEqual(t, "the hostname in the end", name, ingressHostname(r))
 				if diff := cmp.Diff(before, r.State()); diff != "" {
 					t.Errorf("-before +after:\n%s", diff)
 				}
@@ -303,7 +303,7 @@ func TestDeletionDuringReplacement(t *testing.T) {
 				deleteInShop(t, r, cluster.KindIngress, "web")
 				r.settleOrFail(2 * time.Minute)
 				if diff := cmp.Diff(before, r.State()); diff != "" {
-					t.Errorf("something is left (-before +after):\n%s", diff)
+					t.Errorf("resources are left (-before +after):\n%s", diff)
 				}
 				if !r.isDeleted(cluster.KindIngress, "shop", "web") || len(r.Store.All(cluster.KindBinding)) > 0 {
 					t.Error("objects are left")
@@ -357,7 +357,7 @@ func TestBlockedReplacementKeepsServing(t *testing.T) {
 				r.Apply(webIngress(publicScheme, "/=web", "/api=api", "/new=api"))
 				r.Emulator.Calls().Reset()
 				r.Settle(2 * time.Hour)
-				expectEqual(t, "the name", name, ingressHostname(r))
+				expectEqual(t, "the hostname", name, ingressHostname(r))
 				if now := ingressHostname(r); unservedReason(r, now) != "" {
 					t.Error(unservedReason(r, now))
 				}
@@ -365,10 +365,10 @@ func TestBlockedReplacementKeepsServing(t *testing.T) {
 					t.Errorf("the new path is answered by %s", to)
 				}
 				if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, x.says) || !strings.Contains(text, "ReplacementHeld") {
-					t.Errorf("the owner reads %s", text)
+					t.Errorf("warnings on the Ingress: %s", text)
 				}
 				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > maxRejectedCallsPerHour {
-					t.Errorf("%d load balancers are made in two hours", n)
+					t.Errorf("%d calls of CreateLoadBalancer in two hours", n)
 				}
 				x.free(r)
 				r.Apply(webIngress(publicScheme+ingressAnnotations("tags", "a=b"), "/=web", "/api=api", "/new=api"))
@@ -395,7 +395,7 @@ func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 		r.settleOrFail(10 * time.Minute)
 		expectEqual(t, "load balancers", "internet-facing", loadBalancerSchemes(r))
 		if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, "ReplacedWithGap") {
-			t.Errorf("the owner reads %s", text)
+			t.Errorf("warnings on the Ingress: %s", text)
 		}
 		time.Sleep(10 * time.Minute)
 		// A new name in the same edit avoids the interruption. A new name alone has no effect.
@@ -410,10 +410,10 @@ func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 		r.Apply(webIngress(privateScheme+ingressAnnotations("load-balancer-name", "theirs"), "/=web"))
 		r.settleOrFail(time.Hour)
 		if n := r.Emulator.Calls().CountMutating(); n > 0 {
-			t.Errorf("%d calls change something: %v", n, r.Emulator.Calls().Counts())
+			t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
 		if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, "SettingFixed") {
-			t.Errorf("the owner reads %s", text)
+			t.Errorf("warnings on the Ingress: %s", text)
 		}
 	})
 }

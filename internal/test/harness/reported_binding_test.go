@@ -17,7 +17,7 @@ func TestEventsOfBindingsAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		lost := imitatedBinding(bindingsOf(r, "shop")[0])
 		lost.Labels, lost.Spec.TargetGroupARN = nil, lost.Spec.TargetGroupARN+"00"
 		if err := r.Store.Apply(lost); err != nil {
@@ -51,7 +51,7 @@ func TestEventsOfBindingsAreRepeated(t *testing.T) {
 		if err != nil || got == nil {
 			t.Fatal(err)
 		}
-		if err := r.Store.Remove(got); err != nil {
+		if err := r.Store.DeleteObject(got); err != nil {
 			t.Fatal(err)
 		}
 		r.Settle(10 * time.Minute)

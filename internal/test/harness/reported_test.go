@@ -66,10 +66,10 @@ func TestFailedCallIsReportedOnIngress(t *testing.T) {
 					t.Errorf("got %v", reported)
 				}
 				if silences > 1 || c.silent && silences == 0 {
-					t.Errorf("AWS is reported as silent %d times", silences)
+					t.Errorf("%d events report that AWS does not answer", silences)
 				}
 				r.Emulator.Faults().Reset()
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 			})
 		})
 	}
@@ -149,8 +149,8 @@ func TestFailedStatusWriteIsReported(t *testing.T) {
 		cluster.KindIngress: {"web", []string{shop, webIngress("", "/=web")}, func(r *Harness) {
 			r.editIngress("web", func(i *networkingv1.Ingress) { i.Spec.IngressClassName = aws.String("other") })
 		}, "FailedUpdateStatus"},
-		cluster.KindService: {"web", []string{exposedService("web", ipTargets, onePort)}, func(r *Harness) {
-			r.Apply(strings.Replace(exposedService("web", ipTargets, onePort), "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb", "type: ClusterIP", 1))
+		cluster.KindService: {"web", []string{nlbService("web", ipTargets, onePort)}, func(r *Harness) {
+			r.Apply(strings.Replace(nlbService("web", ipTargets, onePort), "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb", "type: ClusterIP", 1))
 		}, "FailedCleanupStatus"},
 		cluster.KindGateway: {"edge", []string{edgeGateway, routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]")}, func(r *Harness) {
 			r.Apply(strings.Replace(edgeGateway, "gatewayClassName: alb", "gatewayClassName: other", 1))
@@ -186,7 +186,7 @@ func TestFailedStatusWriteIsReported(t *testing.T) {
 					t.Errorf("reasons (-want +got):\n%s", d)
 				}
 				if len(finalizers()) == 0 {
-					t.Error("the finalizer is gone before the status")
+					t.Error("the finalizer is removed before the status")
 				}
 				server.name = ""
 				r.advanceTime(30 * time.Minute)

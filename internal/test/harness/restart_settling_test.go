@@ -38,7 +38,7 @@ func TestResourcesOfJustEndedProcessAreDeleted(t *testing.T) {
 		}
 		r.Settle(12 * time.Second)
 		if obj, err := r.Store.Get(ref); err != nil || obj == nil {
-			t.Fatalf("the Ingress was let go while nothing of its load balancer was in sight: %v", err)
+			t.Fatalf("the finalizer was removed while AWS did not show the load balancer: %v", err)
 		}
 		r.Settle(2 * time.Minute)
 		time.Sleep(time.Hour)
@@ -47,7 +47,7 @@ func TestResourcesOfJustEndedProcessAreDeleted(t *testing.T) {
 		}
 		r.Settle(time.Hour)
 		if diff := cmp.Diff(before, r.State()); diff != "" {
-			t.Errorf("something is left (-before +after):\n%s", diff)
+			t.Errorf("resources are left (-before +after):\n%s", diff)
 		}
 		if obj, _ := r.Store.Get(ref); obj != nil {
 			t.Errorf("the Ingress is left, with finalizers %v", obj.GetFinalizers())

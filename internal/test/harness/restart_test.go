@@ -53,7 +53,7 @@ func harnessWithLoadBalancers(t *testing.T, n int, opt Options) *Harness {
 	for i := range 2 * n {
 		all = append(all, podAddress(i))
 	}
-	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
+	if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], all...); err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
@@ -71,7 +71,7 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 	r.runFor(10 * time.Minute)
 	free = false
 	// The pod with newPodAddress is on the second node.
-	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[1], newPodAddress); err != nil {
+	if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[1], newPodAddress); err != nil {
 		t.Fatal(err)
 	}
 	r.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
@@ -148,7 +148,7 @@ func checkRestart(t *testing.T, n, limit int, how string, opt Options) {
 	t.Logf("BENCH restart over %d load balancers%s, calls in the first minute: %d, goal 60 (15 to 24 for each load balancer before it is done)", n, how, total)
 	t.Logf("BENCH an edit right after: %v, a new pod: %v, goal 5s (after all that)", edit, pod)
 	if edit < 0 || edit > 5*time.Second || pod < 0 || pod > 5*time.Second {
-		t.Error("an edit or a pod waits for the restart")
+		t.Error("the edit or the new pod takes effect too late")
 	}
 	if total > limit {
 		t.Errorf("%d calls in the first minute", total)
@@ -161,7 +161,7 @@ func checkRestart(t *testing.T, n, limit int, how string, opt Options) {
 	}
 	logCalls(t, r, "the rest of the slow ones", n)
 	if looked := r.Emulator.Calls().Counts()["elasticloadbalancing:DescribeListeners"]; looked < n-5 {
-		t.Errorf("only %d load balancers were looked at within 45 minutes", looked)
+		t.Errorf("only %d load balancers were compared with AWS within 45 minutes", looked)
 	}
 	t.Logf("at most %d calls in one minute", most)
 }

@@ -185,13 +185,13 @@ spec: {parentRefs: [{name: net}], hostnames: [a.example.com], rules: [{backendRe
 func (r *Harness) useAllPermissions(t *testing.T, rest func(time.Duration)) {
 	t.Helper()
 	for i, a := range podAddresses {
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
+		if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[i%3], a); err != nil {
 			t.Fatal(err)
 		}
 	}
-	shared := bindingTo(r.World.TargetGroups["external"], "multiClusterTargetGroup: true")
+	shared := bindingTo(r.Seeded.TargetGroups["external"], "multiClusterTargetGroup: true")
 	gated := strings.ReplaceAll(readyPods("web", podAddresses[:2]...), "spec: {nodeName",
-		"spec: {readinessGates: [{conditionType: "+targets.GatePrefix+"shared}], nodeName")
+		"spec: {readinessGates: [{conditionType: "+targets.ReadinessGatePrefix+"shared}], nodeName")
 	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), webIngress("", "/=web", "/api=api"))
 	rest(30 * time.Minute)
 	if r.opt.Accelerators {
@@ -216,7 +216,7 @@ func (r *Harness) useAllPermissions(t *testing.T, rest func(time.Duration)) {
 		}
 		rest(10 * time.Minute)
 	}
-	r.Apply(webIngress(ingressAnnotations("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mailService(""), ownClass, services.DefaultClass))
+	r.Apply(webIngress(ingressAnnotations("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mailService(""), testServiceClass, services.DefaultClass))
 	rest(10 * time.Minute)
 	r.deleteObject(cluster.KindService, "shop", "mail")
 	rest(10 * time.Minute)
@@ -277,7 +277,7 @@ func TestWithoutVerb(t *testing.T) {
 					t.Run(role.Name+"/"+resource+"/"+verb, func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							failures := map[string]bool{}
-							r := New(t, Options{Checkpoints: true, Accelerators: role.Name == "fulcrum-accelerators", Roles: rights.WithoutVerb(role.Name, resource, verb),
+							r := New(t, Options{Checkpoints: true, Accelerators: role.Name == "fulcrum-accelerators", Roles: rights.RolesWithoutVerb(role.Name, resource, verb),
 								AfterRun: func(_ string, err error) {
 									if err != nil {
 										failures[err.Error()] = true
@@ -298,7 +298,7 @@ func TestWithoutVerb(t *testing.T) {
 								reported += strings.Join(w, "\n")
 							}
 							if want := "cannot " + verb + " resource"; !strings.Contains(reported, want) {
-								t.Errorf("nothing says %q: %s", want, reported)
+								t.Errorf("no event or error contains %q: %s", want, reported)
 							}
 						})
 					})

@@ -32,7 +32,7 @@ func (b *roleBoundAPI) check(obj cluster.Object, part cluster.Part, verb string)
 	if part == cluster.StatusPart {
 		full += "/status"
 	}
-	if rights.Allows(b.roles, resource.Group, full, verb, obj.GetNamespace(), obj.GetName()) {
+	if rights.RolesAllow(b.roles, resource.Group, full, verb, obj.GetNamespace(), obj.GetName()) {
 		return nil
 	}
 	b.mu.Lock()

@@ -40,7 +40,7 @@ func gateOfBinding(t *testing.T, r *Harness) corev1.PodConditionType {
 	if len(all) != 1 {
 		t.Fatalf("there are %d bindings", len(all))
 	}
-	return corev1.PodConditionType(targets.GatePrefix + all[0].GetName())
+	return corev1.PodConditionType(targets.ReadinessGatePrefix + all[0].GetName())
 }
 
 // TestRollingUpdateAlwaysHasHealthyTarget checks that at least three targets are registered during a rolling update. If
@@ -157,7 +157,7 @@ func TestReadinessGatesAreRemovedWithTheirIngress(t *testing.T) {
 			return len(r.Store.All(cluster.KindBinding)) == 0 && len(r.Store.All(cluster.KindIngress)) == 0
 		}
 		if !f.runUntil(10*time.Minute, func() {}, gone) {
-			t.Fatal("the Ingress does not go")
+			t.Fatal("the Ingress is not deleted")
 		}
 		for _, m := range f.remainingPods() {
 			c, _ := f.gateCondition(m)
@@ -200,7 +200,7 @@ func TestPodsStayReadyWhileTheirTargetGroupIsReplaced(t *testing.T) {
 		}
 		f.runUntil(5*time.Minute, each, func() bool { return false })
 		if len(bad) > 0 {
-			t.Errorf("pods that were ready are not any more: %v", bad)
+			t.Errorf("pods that are no longer ready: %v", bad)
 		}
 	})
 }

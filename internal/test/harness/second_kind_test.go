@@ -25,16 +25,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// ownClass is the load balancer class of the Services that serviceALBFrontend translates.
-const ownClass = "test/alb"
+// testServiceClass is the load balancer class of the Services that serviceALBFrontend translates.
+const testServiceClass = "test/alb"
 
 // serviceALBFrontend is an engine.Frontend for tests with several kinds of stacks. It translates each Service of
-// ownClass to an ALB that serves the first port of the Service on port 80. It implements only translation and status.
+// testServiceClass to an ALB that serves the first port of the Service on port 80. It implements only translation and status.
 type serviceALBFrontend struct{}
 
-// requestsLoadBalancer reports whether a Service has class ownClass and is not being deleted.
+// requestsLoadBalancer reports whether a Service has class testServiceClass and is not being deleted.
 func requestsLoadBalancer(svc *corev1.Service) bool {
-	return svc.DeletionTimestamp == nil && svc.Spec.LoadBalancerClass != nil && *svc.Spec.LoadBalancerClass == ownClass
+	return svc.DeletionTimestamp == nil && svc.Spec.LoadBalancerClass != nil && *svc.Spec.LoadBalancerClass == testServiceClass
 }
 
 func (serviceALBFrontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
@@ -57,13 +57,13 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 	b.Stack = model.Stack{ID: id, Leaving: ownership.DeletedMembers(v, id), BackendGroup: model.BackendGroupUse{OthersLive: true}}
 	svc, there := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name)
 	if !there || !requestsLoadBalancer(svc) {
-		b.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
+		b.Stack.BackendGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
 		if there && ownership.ClaimOn(v, svc, id).HasOrHadFinalizer {
 			b.Stack.Leaving = append(b.Stack.Leaving, ownership.NewMember(v, svc, id))
 		}
 		return b.Stack, b.Found
 	}
-	ref := ownership.RefOf(svc)
+	ref := ownership.FindingRefOf(svc)
 	set := settings.ParseIngress(svc.Annotations, ref)
 	m := &members.Member{
 		Ref: ref, Set: set.Shared, OwnTags: set.Tags, Faults: set.MemberFaults(), Blocked: len(set.MemberFaults()) > 0,
@@ -73,7 +73,7 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 	b.SetMemberTags(m)
 	b.MergePorts()
 	lb := b.BuildLoadBalancer()
-	b.MemberFaults()
+	b.ReportMemberFaults()
 	b.Stack.LoadBalancer = lb
 	at := finding.Origin{Object: ref, Field: "spec.ports[0]"}
 	port := intstr.FromInt32(svc.Spec.Ports[0].Port)
@@ -87,7 +87,7 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 		ServicePort: port.IntVal, Type: g.Type, Protocol: g.Protocol,
 	}.Name()
 	g.Tags, g.Members = b.WithDefaultTags(m.Tags), []finding.Ref{ref}
-	g.Binding = assemble.NewBinding(assemble.BindingRequest{Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, Peer: b.Peer})
+	g.Binding = assemble.NewBinding(assemble.BindingRequest{TargetGroup: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, Peer: b.Peer})
 	b.Stack.TargetGroups = []model.TargetGroup{g.TargetGroup}
 	for _, p := range b.Ports {
 		l := model.Listener{Port: p.Number, Tags: b.ListenerTags(p), Members: []finding.Ref{ref}, DefaultOf: at}
@@ -121,13 +121,13 @@ func (serviceALBFrontend) ShowsLoadBalancer(v *cluster.View, m model.Member) boo
 	return ok && len(svc.Status.LoadBalancer.Ingress) > 0
 }
 
-// mailService returns YAML of Service "shop/mail" of class ownClass. annotations is a YAML list without brackets.
+// mailService returns YAML of Service "shop/mail" of class testServiceClass. annotations is a YAML list without brackets.
 func mailService(annotations string) string {
 	return `
 apiVersion: v1
 kind: Service
 metadata: {name: mail, namespace: shop, uid: 11111111-0000-4000-8000-000000000009, annotations: {` + annotations + `}}
-spec: {type: LoadBalancer, loadBalancerClass: ` + ownClass + `, selector: {app: mail}, ports: [{port: 80, targetPort: 8080, nodePort: 30089}]}
+spec: {type: LoadBalancer, loadBalancerClass: ` + testServiceClass + `, selector: {app: mail}, ports: [{port: 80, targetPort: 8080, nodePort: 30089}]}
 `
 }
 
@@ -143,7 +143,7 @@ func taggedLines(r *Harness, kind model.Kind) (out []string) {
 
 func countBackendSecurityGroups(r *Harness) (n int) {
 	for _, line := range r.State() {
-		if strings.HasPrefix(line, "security-group ") && strings.Contains(line, model.BackendGroupTag) {
+		if strings.HasPrefix(line, "security-group ") && strings.Contains(line, model.BackendGroupID) {
 			n++
 		}
 	}
@@ -198,7 +198,7 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 					t.Errorf("an edit of the Service runs %v", ran)
 				}
 				if d := cmp.Diff(ingresses, taggedLines(r, model.Ingress)); d != "" {
-					t.Errorf("an edit of the Service changes what is the Ingress's: %s", d)
+					t.Errorf("an edit of the Service changes the resources of the Ingress: %s", d)
 				}
 				if slices.Equal(services, taggedLines(r, model.Service)) {
 					t.Error("an edit of the Service changes nothing")
@@ -240,7 +240,7 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 					t.Errorf("the %s leaves behind: %s", first, d)
 				}
 				if d := cmp.Diff(remains, taggedLines(r, rest)); d != "" {
-					t.Errorf("the deletion of the %s changes what is the %s's: %s", first, rest, d)
+					t.Errorf("the deletion of the %s changes the resources of the %s: %s", first, rest, d)
 				}
 				if n := countBackendSecurityGroups(r); n != 1 {
 					t.Errorf("there are %d backend security groups beside the last stack, want one", n)

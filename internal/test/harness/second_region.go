@@ -36,7 +36,7 @@ func seedSecondRegion(ctx context.Context, em *emulator.Emulator) (Seeded, error
 // shippedPolicies returns all IAM policies of config/iam for the partition of the emulator.
 func shippedPolicies(t testing.TB, em *emulator.Emulator) [][]byte {
 	t.Helper()
-	policy, err := iam.PolicyOf(em.Store().AWSPartition().Name)
+	policy, err := iam.PolicyForPartition(em.Store().AWSPartition().Name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,8 @@ data: {clientID: c2hvcA==, clientSecret: %s}
 `, base64.StdEncoding.EncodeToString([]byte(value)))
 }
 
-// liveClientSecrets returns the OIDC client secrets of all rules in AWS, including default rules.
-func liveClientSecrets(r *Harness) (out []string) {
+// clientSecretsInAWS returns the OIDC client secrets of all rules in AWS, including default rules.
+func clientSecretsInAWS(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -38,8 +38,8 @@ func liveClientSecrets(r *Harness) (out []string) {
 	return out
 }
 
-// idp is the value of annotation auth-idp-oidc. It names the Secret of clientSecret.
-const idp = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
+// oidcConfiguration is the value of annotation auth-idp-oidc. It names the Secret of clientSecret.
+const oidcConfiguration = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
 
 // TestChangedClientSecretIsSentToAWS checks that a changed client secret is written to AWS, even if it changes while no
 // controller runs. An unchanged client secret is not written again.
@@ -48,16 +48,16 @@ func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Checkpoints: true})
 		for i, a := range podAddresses {
-			if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
+			if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[i%3], a); err != nil {
 				t.Fatal(err)
 			}
 		}
-		secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
+		secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidcConfiguration)
 		r.Apply(shop, clientSecret("one"), readyPods("web", podAddresses[:3]...), webIngress(secure, "/=web", "/b=web"))
 		step := func(what, want string, writes int) {
 			t.Helper()
 			r.runFor(2 * time.Hour)
-			got := liveClientSecrets(r)
+			got := clientSecretsInAWS(r)
 			if len(got) != 2 || got[0] != want || got[1] != want {
 				t.Errorf("%s: AWS holds %v", what, got)
 			}
@@ -67,8 +67,8 @@ func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 			r.Emulator.Calls().Reset()
 		}
 		step("at first", "one", -1)
-		r.process.listAll()
-		step("a second look", "one", 0)
+		r.process.enqueueExistingObjects()
+		step("another reconciliation", "one", 0)
 		r.Apply(clientSecret("two"))
 		step("changed", "two", 2)
 		r.Start()
@@ -81,14 +81,14 @@ func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 		// Without checkpoints, a process cannot compare the client secret, and assumes that AWS has the current one.
 		for _, o := range r.Store.All("Secret") {
 			if o.GetNamespace() == "kube-system" {
-				if err := r.Store.Remove(o); err != nil {
+				if err := r.Store.DeleteObject(o); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		r.Kill()
 		r.Start()
-		step("without a memory", "three", 0)
+		step("without checkpoints", "three", 0)
 	})
 }
 
@@ -107,7 +107,7 @@ func TestRevertedClientSecretIsSentToAWS(t *testing.T) {
 // checkRevertedClientSecret checks the case of a process that is killed after the mutating call with number at.
 func checkRevertedClientSecret(t *testing.T, at int) {
 	r := shopWith(t, Options{Checkpoints: true})
-	secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
+	secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidcConfiguration)
 	r.Apply(shop, clientSecret("one"), readyPods("web", podAddresses[:3]...), webIngress(secure, "/=web", "/b=web"))
 	r.runFor(time.Hour)
 	r.process.saveCheckpoints()
@@ -121,13 +121,13 @@ func checkRevertedClientSecret(t *testing.T, at int) {
 	r.Apply(clientSecret("two"))
 	r.Settle(20 * time.Second)
 	r.Emulator.Faults().SetHook(nil)
-	if !r.IsDead() || !slices.Contains(liveClientSecrets(r), "two") {
-		t.Fatalf("AWS holds %v", liveClientSecrets(r))
+	if !r.WasKilled() || !slices.Contains(clientSecretsInAWS(r), "two") {
+		t.Fatalf("AWS holds %v", clientSecretsInAWS(r))
 	}
 	r.Apply(clientSecret("one"))
 	r.Start()
 	r.Settle(50 * time.Second)
-	if d := cmp.Diff([]string{"one", "one"}, liveClientSecrets(r)); d != "" {
+	if d := cmp.Diff([]string{"one", "one"}, clientSecretsInAWS(r)); d != "" {
 		t.Errorf("AWS holds (-want +got):\n%s", d)
 	}
 	r.Emulator.Calls().Reset()
@@ -144,7 +144,7 @@ func TestChangedClientSecretOfNewRuleIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Checkpoints: true})
-		secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
+		secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidcConfiguration)
 		r.Apply(shop, clientSecret("one"), readyPods("web", podAddresses[:3]...), webIngress(secure, "/=web"))
 		r.runFor(time.Hour)
 		r.process.saveCheckpoints()
@@ -157,13 +157,13 @@ func TestChangedClientSecretOfNewRuleIsSentToAWS(t *testing.T) {
 		r.Apply(webIngress(secure, "/=web", "/b=web"))
 		r.Settle(20 * time.Second)
 		r.Emulator.Faults().SetHook(nil)
-		if !r.IsDead() {
-			t.Fatal("no rule is made")
+		if !r.WasKilled() {
+			t.Fatal("no rule is created")
 		}
 		r.Apply(clientSecret("two"))
 		r.Start()
 		r.runFor(2 * time.Hour)
-		if d := cmp.Diff([]string{"two", "two"}, liveClientSecrets(r)); d != "" {
+		if d := cmp.Diff([]string{"two", "two"}, clientSecretsInAWS(r)); d != "" {
 			t.Errorf("AWS holds (-want +got):\n%s", d)
 		}
 		r.process.saveCheckpoints()

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// zones are the last letters of the availability zones that have subnets, in order.
-var zones = []string{"a", "b", "c"}
+// zoneLetters are the last letters of the availability zones that have subnets, in order.
+var zoneLetters = []string{"a", "b", "c"}
 
 // tagSpecifications returns the tags of a new resource. pairs are alternating keys and values.
 func tagSpecifications(of types.ResourceType, pairs ...string) []types.TagSpecification {
@@ -53,7 +53,7 @@ func (s *seeder) createSubnets(ctx context.Context) error {
 		{"public", "kubernetes.io/role/elb", 0, &s.out.Public},
 		{"private", "kubernetes.io/role/internal-elb", 128, &s.out.Private},
 	} {
-		for i, letter := range zones {
+		for i, letter := range zoneLetters {
 			zone := s.cfg.Region + letter
 			third := side.first + 16*i
 			v6 := block.Addr().As16()

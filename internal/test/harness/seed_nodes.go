@@ -22,7 +22,7 @@ func (s *seeder) createInstances(ctx context.Context) error {
 	if len(images.Images) == 0 {
 		return fmt.Errorf("there is no image")
 	}
-	for i, letter := range zones {
+	for i, letter := range zoneLetters {
 		zone := s.cfg.Region + letter
 		out, err := s.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
 			ImageId: images.Images[0].ImageId, InstanceType: types.InstanceTypeM5Large,
@@ -41,8 +41,8 @@ func (s *seeder) createInstances(ctx context.Context) error {
 	return nil
 }
 
-// Assign assigns private IP addresses to the ENI of a node, as the VPC CNI plugin does for pods.
-func Assign(ctx context.Context, cfg aws.Config, node Instance, addresses ...string) error {
+// AssignPodAddresses assigns private IP addresses to the ENI of a node, as the VPC CNI plugin does for pods.
+func AssignPodAddresses(ctx context.Context, cfg aws.Config, node Instance, addresses ...string) error {
 	api := ec2.NewFromConfig(cfg)
 	out, err := api.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{node.ID}})
 	if err != nil {

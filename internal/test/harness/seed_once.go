@@ -64,23 +64,23 @@ func seedWithAddresses(ctx context.Context, em *emulator.Emulator, addresses []s
 	for i, node := range world.Instances {
 		var own []string
 		for _, a := range addresses {
-			if NodeOf(a) == i {
+			if NodeIndexOf(a) == i {
 				own = append(own, a)
 			}
 		}
 		if len(own) == 0 {
 			continue
 		}
-		if err := Assign(ctx, AWSConfig(em), node, own...); err != nil {
+		if err := AssignPodAddresses(ctx, AWSConfig(em), node, own...); err != nil {
 			return world, err
 		}
 	}
 	return world, nil
 }
 
-// NodeOf returns the index in Seeded.Instances of the node whose subnet contains an address. The result is no valid
+// NodeIndexOf returns the index in Seeded.Instances of the node whose subnet contains an address. The result is no valid
 // index if there is no such node.
-func NodeOf(address string) int {
+func NodeIndexOf(address string) int {
 	var third int
 	_, _ = fmt.Sscanf(address, "10.0.%d.", &third) // third stays 0 for other addresses
 	return (third - 128) / 16

@@ -16,7 +16,7 @@ import (
 
 // serviceWithTwoPorts returns YAML of a Service with an NLB and the ports 80 and 443.
 func serviceWithTwoPorts(name string) string {
-	return strings.Replace(exposedService(name, ipTargets, "{name: a, port: 80, targetPort: 8080}, {name: b, port: 443, targetPort: 8080}"), "22222222-0000-4000-8000-000000000001", "uid-"+name, 1)
+	return strings.Replace(nlbService(name, ipTargets, "{name: a, port: 80, targetPort: 8080}, {name: b, port: 443, targetPort: 8080}"), "22222222-0000-4000-8000-000000000001", "uid-"+name, 1)
 }
 
 // podsWithTwoPorts returns YAML of pods that serve both ports of serviceWithTwoPorts.
@@ -65,7 +65,7 @@ func TestServiceCalls(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
 				for i := range n {
-					if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], fmt.Sprintf("10.0.133.%d", i+1)); err != nil {
+					if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], fmt.Sprintf("10.0.133.%d", i+1)); err != nil {
 						t.Fatal(err)
 					}
 					r.Apply(podsWithTwoPorts(fmt.Sprintf("mail%d", i), fmt.Sprintf("10.0.133.%d", i+1)))
@@ -90,13 +90,13 @@ func TestServiceCalls(t *testing.T) {
 					t.Errorf("creation takes %.1f calls for each Service, the budget is %.0f", each, limit)
 				}
 				r.Emulator.Calls().Reset()
-				r.process.listAll()
+				r.process.enqueueExistingObjects()
 				r.Settle(time.Minute)
 				t.Logf("BENCH a pass over %d Services without change: %d calls, goal 0", n, r.Emulator.Calls().Total())
 				if total := r.Emulator.Calls().Total(); total > 0 {
 					t.Errorf("a pass without change takes %d calls: %v", total, r.Emulator.Calls().Counts())
 				}
-				if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], "10.0.133.200"); err != nil {
+				if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], "10.0.133.200"); err != nil {
 					t.Fatal(err)
 				}
 				r.Emulator.Calls().Reset()
@@ -141,14 +141,14 @@ func TestServiceRestart(t *testing.T) {
 		for i := range n {
 			all = append(all, podAddress(i))
 		}
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
+		if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], all...); err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {
 			r.Apply(podsWithTwoPorts(fmt.Sprintf("mail%d", i), podAddress(i)), serviceWithTwoPorts(fmt.Sprintf("mail%d", i)))
 		}
 		r.runFor(15 * time.Minute)
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[1], newPodAddress); err != nil {
+		if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[1], newPodAddress); err != nil {
 			t.Fatal(err)
 		}
 		free = false
@@ -172,7 +172,7 @@ func TestServiceRestart(t *testing.T) {
 		logCalls(t, r, "the first minute after a restart", n)
 		t.Logf("BENCH restart over %d Services, calls in the first minute: %d; an edit right after: %v, a new pod: %v, goal 5s", n, total, edit, pod)
 		if edit < 0 || edit > 5*time.Second || pod < 0 || pod > 5*time.Second {
-			t.Error("an edit or a pod waits for the restart")
+			t.Error("the edit or the new pod takes effect too late")
 		}
 		if limit := 20 + (3*n+19)/20; total > limit {
 			t.Errorf("%d calls in the first minute, the budget is %d", total, limit)

@@ -26,8 +26,8 @@ func serviceAnnotations(pairs ...string) string {
 
 const onePort = "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"
 
-// hasWarning reports whether a Warning event on an object with the given name contains a text.
-func hasWarning(r *Harness, name, text string) bool {
+// hasEvent reports whether a Warning event on an object with the given name contains a text.
+func hasEvent(r *Harness, name, text string) bool {
 	return slices.ContainsFunc(r.Store.All("Event"), func(o cluster.Object) bool {
 		e := o.(*corev1.Event)
 		return e.Type == corev1.EventTypeWarning && e.InvolvedObject.Name == name && strings.Contains(e.Message, text)
@@ -47,7 +47,7 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 		"a malformed certificate": {serviceAnnotations("aws-load-balancer-ssl-cert", "junk"), onePort, lb + `ssl-cert: AWS refuses "junk"`},
 		"a malformed prefix list": {serviceAnnotations("aws-load-balancer-security-group-prefix-lists", "pl-nope"), onePort, lb + `security-group-prefix-lists: AWS refuses "pl-nope"`},
 		"elastic addresses":       {serviceAnnotations("aws-load-balancer-eip-allocations", "eipalloc-1"), onePort, "needs scheme internet-facing"},
-		"private addresses":       {serviceAnnotations("aws-load-balancer-private-ipv4-addresses", "10.0.1.9"), onePort, `1 private address for 3 subnets; the load balancer keeps the addresses that it has; set one address for each subnet`},
+		"private addresses":       {serviceAnnotations("aws-load-balancer-private-ipv4-addresses", "10.0.1.9"), onePort, `1 private address for 3 subnets; the load balancer keeps its current addresses; set one address for each subnet`},
 		"a target group":          {serviceAnnotations("actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"targetGroupARN":"junk","weight":1}]}}`), onePort, `service.beta.kubernetes.io/actions.TCP-80: target group "junk" does not exist; the rule or default action that names it is held`},
 		"an attribute":            {serviceAnnotations("aws-load-balancer-attributes", "no.such=1"), onePort, lb + `attributes: AWS refuses "no.such=1"`},
 		"SCTP":                    {ipTargets, "{name: a, port: 80, targetPort: 8080, protocol: SCTP}", `protocol "SCTP"; the listener of port 80 stays unchanged`},
@@ -67,28 +67,28 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 						group = ", fulcrum.dev/load-balancer-group: public"
 					}
 					r := shopWith(t, Options{})
-					r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+group, onePort))
+					r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", ipTargets+group, onePort))
 					if shared {
-						r.Apply(readyPods("other", podAddresses[3:5]...), strings.Replace(exposedService("other", ipTargets+group, strings.NewReplacer("port: 80,", "port: 81,", "30080", "30081").Replace(onePort)), "-000000000001", "-000000000002", 1))
+						r.Apply(readyPods("other", podAddresses[3:5]...), strings.Replace(nlbService("other", ipTargets+group, strings.NewReplacer("port: 80,", "port: 81,", "30080", "30081").Replace(onePort)), "-000000000001", "-000000000002", 1))
 					}
 					r.advanceTime(8 * time.Minute)
 					before := taggedLines(r, model.Service)
-					r.Apply(exposedService("mail", c.annotations+group, c.ports))
+					r.Apply(nlbService("mail", c.annotations+group, c.ports))
 					r.advanceTime(20 * time.Minute)
 					if d := cmp.Diff(before, taggedLines(r, model.Service)); d != "" {
-						t.Errorf("the edit changes what is live:\n%s", d)
+						t.Errorf("the edit changes AWS:\n%s", d)
 					}
-					if !hasWarning(r, "mail", c.says) {
+					if !hasEvent(r, "mail", c.says) {
 						t.Errorf("no event has %q: %v", c.says, r.Store.All("Event"))
 					}
-					if hasWarning(r, "other", "AWS refuses") {
-						t.Error("the other member is blamed")
+					if hasEvent(r, "other", "AWS refuses") {
+						t.Error("the other member has a warning")
 					}
 					obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got := portsShown(obj); got != "80/TCP" {
+					if got := statusPorts(obj); got != "80/TCP" {
 						t.Errorf("the status shows %q", got)
 					}
 				})
@@ -134,19 +134,19 @@ func TestUnusualServicesCauseNoRepeatedChanges(t *testing.T) {
 				r := shopWith(t, Options{})
 				before := r.State()
 				r.Apply(readyPods("mail", podAddresses[:3]...), readyPods("other", podAddresses[3:5]...),
-					strings.Replace(exposedService("other", "", "{name: a, port: 81, targetPort: 8080}"), "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb", "type: ClusterIP", 1))
+					strings.Replace(nlbService("other", "", "{name: a, port: 81, targetPort: 8080}"), "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb", "type: ClusterIP", 1))
 				ports := c.ports
 				if ports == "" {
 					ports = onePort
 				}
-				svc := exposedService("mail", c.annotations, ports)
+				svc := nlbService("mail", c.annotations, ports)
 				if c.local {
 					svc = strings.Replace(svc, "spec: {", "spec: {externalTrafficPolicy: Local, healthCheckNodePort: 32001, ", 1)
 				}
 				r.Apply(svc)
 				r.advanceTime(20 * time.Minute)
 				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
-				if err != nil || portsShown(obj) == "" {
+				if err != nil || statusPorts(obj) == "" {
 					t.Fatalf("%v: %v", err, r.Store.All("Event"))
 				}
 				r.Emulator.Calls().Reset()
@@ -172,14 +172,14 @@ func TestUnusableClientRangesAdmitNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", serviceAnnotations("load-balancer-source-ranges", "2001:db8::/32"), onePort))
+		r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", serviceAnnotations("load-balancer-source-ranges", "2001:db8::/32"), onePort))
 		r.advanceTime(8 * time.Minute)
 		for _, line := range taggedLines(r, model.Service) {
 			if strings.HasPrefix(line, "security-group") && strings.Contains(line, "tcp 80") {
 				t.Errorf("clients are admitted: %s", line)
 			}
 		}
-		if !hasWarning(r, "mail", "a new port admits none") {
+		if !hasEvent(r, "mail", "a new port admits none") {
 			t.Errorf("%v", r.Store.All("Event"))
 		}
 	})
@@ -192,18 +192,18 @@ func TestDeletionProtectionOfPreviousMemberCanBeRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const group = ", fulcrum.dev/load-balancer-group: public"
 		other := func(annotations string) string {
-			return strings.NewReplacer("port: 80,", "port: 81,", "30080", "30081", "-000000000001", "-000000000002").Replace(exposedService("other", annotations+group, onePort))
+			return strings.NewReplacer("port: 80,", "port: 81,", "30080", "30081", "-000000000001", "-000000000002").Replace(nlbService("other", annotations+group, onePort))
 		}
 		r := shopWith(t, Options{})
 		before := r.State()
 		r.Apply(readyPods("mail", podAddresses[:3]...), readyPods("other", podAddresses[3:5]...),
-			exposedService("mail", serviceAnnotations("aws-load-balancer-attributes", "deletion_protection.enabled=true")+group, onePort), other(ipTargets))
+			nlbService("mail", serviceAnnotations("aws-load-balancer-attributes", "deletion_protection.enabled=true")+group, onePort), other(ipTargets))
 		r.advanceTime(8 * time.Minute)
 		r.deleteObject(cluster.KindService, "shop", "mail")
 		r.advanceTime(20 * time.Minute)
 		r.deleteObject(cluster.KindService, "shop", "other")
 		r.advanceTime(20 * time.Minute)
-		if !hasWarning(r, "other", "deletion protection is enabled") {
+		if !hasEvent(r, "other", "deletion protection is enabled") {
 			t.Errorf("%v", r.Store.All("Event"))
 		}
 		r.Apply(other(serviceAnnotations("aws-load-balancer-attributes", "deletion_protection.enabled=false")))

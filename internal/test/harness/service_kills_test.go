@@ -15,9 +15,9 @@ import (
 
 // serviceEdits are the versions of Service "shop/mail" that mailLifecycle applies one after the other.
 var serviceEdits = []string{
-	exposedService("mail", "", "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053, protocol: UDP}"),
-	exposedService("mail", ipTargets, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053}"),
-	exposedService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing`, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"),
+	nlbService("mail", "", "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053, protocol: UDP}"),
+	nlbService("mail", ipTargets, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053}"),
+	nlbService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing`, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"),
 }
 
 // TestServicesSurviveKillAtAnyCall checks that the result for a Service is the same if the process is killed at a
@@ -30,7 +30,7 @@ func TestServicesSurviveKillAtAnyCall(t *testing.T) {
 		want = mailLifecycle(t, func(c fault.Call) fault.Action { countMutation(c, &calls); return fault.Action{} }, nil)
 	})
 	if calls < 30 {
-		t.Fatalf("the lifecycle of the Service takes %d calls only", calls)
+		t.Fatalf("the lifecycle of the Service makes only %d mutating calls", calls)
 	}
 	interruptEach(t, want, calls, seeds.Step(8), mailLifecycle)
 }
@@ -104,7 +104,7 @@ func countMutation(c fault.Call, n *int) bool {
 // another process and settles it.
 func (r *Harness) settleWithRestarts(d time.Duration) {
 	r.Settle(d)
-	if r.IsDead() {
+	if r.WasKilled() {
 		r.Start()
 		r.Settle(d)
 	}

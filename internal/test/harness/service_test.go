@@ -16,9 +16,9 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// exposedService returns YAML of a Service in namespace "shop" whose class requests an NLB. annotations and ports are
+// nlbService returns YAML of a Service in namespace "shop" whose class requests an NLB. annotations and ports are
 // YAML lists without brackets.
-func exposedService(name, annotations, ports string) string {
+func nlbService(name, annotations, ports string) string {
 	return `
 apiVersion: v1
 kind: Service
@@ -49,13 +49,13 @@ func TestServiceLifecycle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
 				before := r.State()
-				r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", c.annotations, c.ports))
+				r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", c.annotations, c.ports))
 				r.advanceTime(8 * time.Minute)
 				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := portsShown(obj); got != c.status {
+				if got := statusPorts(obj); got != c.status {
 					t.Errorf("the status shows %q, want %q\n%s\n%v", got, c.status, strings.Join(r.State(), "\n"), r.Store.All("Event"))
 				}
 				r.Emulator.Calls().Reset()
@@ -73,8 +73,8 @@ func TestServiceLifecycle(t *testing.T) {
 	}
 }
 
-// portsShown returns the load balancer ports in the status of a Service, such as "80/TCP,53/UDP".
-func portsShown(obj cluster.Object) string {
+// statusPorts returns the load balancer ports in the status of a Service, such as "80/TCP,53/UDP".
+func statusPorts(obj cluster.Object) string {
 	var out []string
 	for _, lb := range obj.(*corev1.Service).Status.LoadBalancer.Ingress {
 		for _, p := range lb.Ports {
@@ -106,13 +106,13 @@ func TestHeldPortStaysAsItIs(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
-				r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, ports))
+				r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", ipTargets, ports))
 				r.advanceTime(8 * time.Minute)
 				before := of80(r)
 				if len(before) < 2 {
 					t.Fatalf("%v\n%s", before, strings.Join(r.State(), "\n"))
 				}
-				r.Apply(exposedService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-target-group-attributes.81: "deregistration_delay.timeout_seconds=17", `+fault, ports))
+				r.Apply(nlbService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-target-group-attributes.81: "deregistration_delay.timeout_seconds=17", `+fault, ports))
 				r.advanceTime(20 * time.Minute)
 				if d := cmp.Diff(before, of80(r)); d != "" {
 					t.Errorf("the held port changes (-before +after):\n%s", d)
@@ -126,7 +126,7 @@ func TestHeldPortStaysAsItIs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := portsShown(obj); got != "80/TCP,81/TCP" {
+				if got := statusPorts(obj); got != "80/TCP,81/TCP" {
 					t.Errorf("the status shows %q", got)
 				}
 			})
@@ -147,11 +147,11 @@ func TestLoadBalancerIsDeletedWithItsService(t *testing.T) {
 		leave       func(r *Harness)
 		stays, then func(r *Harness)
 	}{
-		"another type": {exposedService("mail", ipTargets, ports), func(r *Harness) { r.Apply(otherType.Replace(exposedService("mail", ipTargets, ports))) }, nil, nil},
-		"deleted with protection": {exposedService("mail", protected, ports), func(r *Harness) { r.deleteObject(cluster.KindService, "shop", "mail") }, func(*Harness) {},
-			func(r *Harness) { r.Apply(exposedService("mail", unprotected, ports)) }},
-		"another type with protection": {exposedService("mail", protected, ports), func(r *Harness) { r.Apply(otherType.Replace(exposedService("mail", protected, ports))) }, func(*Harness) {},
-			func(r *Harness) { r.Apply(otherType.Replace(exposedService("mail", unprotected, ports))) }},
+		"another type": {nlbService("mail", ipTargets, ports), func(r *Harness) { r.Apply(otherType.Replace(nlbService("mail", ipTargets, ports))) }, nil, nil},
+		"deleted with protection": {nlbService("mail", protected, ports), func(r *Harness) { r.deleteObject(cluster.KindService, "shop", "mail") }, func(*Harness) {},
+			func(r *Harness) { r.Apply(nlbService("mail", unprotected, ports)) }},
+		"another type with protection": {nlbService("mail", protected, ports), func(r *Harness) { r.Apply(otherType.Replace(nlbService("mail", protected, ports))) }, func(*Harness) {},
+			func(r *Harness) { r.Apply(otherType.Replace(nlbService("mail", unprotected, ports))) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -162,13 +162,13 @@ func TestLoadBalancerIsDeletedWithItsService(t *testing.T) {
 				r.advanceTime(8 * time.Minute)
 				made := taggedLines(r, model.Service)
 				if len(made) == 0 {
-					t.Fatal("nothing is made")
+					t.Fatal("no resource is created")
 				}
 				c.leave(r)
 				r.advanceTime(20 * time.Minute)
 				if c.stays != nil {
 					if d := cmp.Diff(made, taggedLines(r, model.Service)); d != "" {
-						t.Errorf("what is protected changes: %s", d)
+						t.Errorf("the protected load balancer changes: %s", d)
 					}
 					c.then(r)
 					r.advanceTime(20 * time.Minute)

@@ -14,13 +14,13 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// walkExposed are the names of the Services with an NLB that checkServiceWalk changes.
-var walkExposed = []string{"edge", "dns"}
+// walkNLBServices are the names of the Services with an NLB that checkServiceWalk changes.
+var walkNLBServices = []string{"edge", "dns"}
 
-// exposedDoc returns YAML of a random version of Service n of walkExposed. With sound, no setting is invalid. Some
+// randomNLBService returns YAML of a random version of Service n of walkNLBServices. With sound, no setting is invalid. Some
 // settings stay unchanged in AWS when they are removed from a Service. These are always set, so that the result does
 // not depend on the history.
-func (w walker) exposedDoc(n int, sound bool) string {
+func (w walker) randomNLBService(n int, sound bool) string {
 	notes := map[string]string{
 		"nlb-target-type": w.pick("ip", "instance"), "scheme": w.pick("internal", "internet-facing"),
 		"alpn-policy": w.pick("HTTP2Optional", "HTTP1Only"), "attributes": "load_balancing.cross_zone.enabled=" + w.pick("true", "false"),
@@ -32,7 +32,7 @@ func (w walker) exposedDoc(n int, sound bool) string {
 			notes[key] = w.pick(values...)
 		}
 	}
-	set(40, "ssl-cert", w.w.Certs["example.com"], w.w.Certs["app.test"], w.w.Certs["example.com"]+","+w.w.Certs["app.test"])
+	set(40, "ssl-cert", w.seeded.Certs["example.com"], w.seeded.Certs["app.test"], w.seeded.Certs["example.com"]+","+w.seeded.Certs["app.test"])
 	set(30, "backend-protocol", "ssl")
 	set(50, "ssl-ports", "443")
 	set(40, "healthcheck-protocol", "http", "TCP")
@@ -62,7 +62,7 @@ func (w walker) exposedDoc(n int, sound bool) string {
 		notes[key] = w.pick("wrong", "arn:aws:acm:us-west-2:123456789012:certificate/none", "")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\napiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: shop\n  uid: 22222222-0000-4000-8000-00000000000%d\n  annotations:", walkExposed[n], n)
+	fmt.Fprintf(&b, "\napiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: shop\n  uid: 22222222-0000-4000-8000-00000000000%d\n  annotations:", walkNLBServices[n], n)
 	for _, k := range sortedKeys(notes) {
 		fmt.Fprintf(&b, "\n    %s%s: %q", head, k, notes[k])
 	}
@@ -72,22 +72,22 @@ func (w walker) exposedDoc(n int, sound bool) string {
 			`{"type":"forward","forwardConfig":{"baseServiceWeight":0,"targetGroups":[{"serviceName":"web","servicePort":80,"weight":1}]}}`))
 	}
 	ranges := w.pick("", ", loadBalancerSourceRanges: [10.0.0.0/8]")
-	fmt.Fprintf(&b, "\nspec: {type: LoadBalancer, loadBalancerClass: %s, selector: {app: %s}%s, ports: [%s]}\n", services.DefaultClass, walkExposed[n], ranges, strings.Join(ports, ", "))
+	fmt.Fprintf(&b, "\nspec: {type: LoadBalancer, loadBalancerClass: %s, selector: {app: %s}%s, ports: [%s]}\n", services.DefaultClass, walkNLBServices[n], ranges, strings.Join(ports, ", "))
 	return b.String()
 }
 
-// exposedEndpoints returns YAML of one or two pods and of the EndpointSlice for Service n of walkExposed. They serve
+// nlbServiceEndpoints returns YAML of one or two pods and of the EndpointSlice for Service n of walkNLBServices. They serve
 // all ports that the Service may have.
-func (w walker) exposedEndpoints(n int) string {
-	own := exposedAddresses(n)
+func (w walker) nlbServiceEndpoints(n int) string {
+	own := nlbServiceAddresses(n)
 	doc := strings.NewReplacer(podAddresses[n]+"]", own[0]+"]", podAddresses[n+3]+"]", own[1]+"]", podAddresses[n]+",", own[0]+",", podAddresses[n+3]+",", own[1]+",").
-		Replace(w.endpoints("shop", walkExposed[n], n))
+		Replace(w.endpoints("shop", walkNLBServices[n], n))
 	return strings.Replace(doc, `ports: [{name: "", port: 8080, protocol: TCP}]`,
 		"ports: [{name: http, port: 8080, protocol: TCP}, {name: tls, port: 8080, protocol: TCP}, {name: t, port: 8080, protocol: TCP}, {name: u, port: 8080, protocol: UDP}]", 1)
 }
 
-// exposedAddresses returns the two pod addresses for Service n of walkExposed. They are in the subnet of node n.
-func exposedAddresses(n int) []string {
+// nlbServiceAddresses returns the two pod addresses for Service n of walkNLBServices. They are in the subnet of node n.
+func nlbServiceAddresses(n int) []string {
 	return []string{fmt.Sprintf("10.0.%d.200", 132+16*n), fmt.Sprintf("10.0.%d.201", 132+16*n)}
 }
 
@@ -98,25 +98,25 @@ func newServiceWalk(t *testing.T, seed uint64, o Options) (walker, *Harness) {
 	for n, s := range walkServices {
 		r.Apply(w.endpoints(s[0], s[1], n))
 	}
-	for n := range walkExposed {
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[n], exposedAddresses(n)...); err != nil {
+	for n := range walkNLBServices {
+		if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[n], nlbServiceAddresses(n)...); err != nil {
 			t.Fatal(err)
 		}
-		r.Apply(w.exposedEndpoints(n))
+		r.Apply(w.nlbServiceEndpoints(n))
 	}
 	return w, r
 }
 
-// serviceStep creates, changes or deletes one random Service of walkExposed or its pods, in the cluster and in docs. It
+// serviceStep creates, changes or deletes one random Service of walkNLBServices or its pods, in the cluster and in docs. It
 // returns a description of the step.
 func (w walker) serviceStep(r *Harness, docs walkDocs) string {
-	n := w.IntN(len(walkExposed))
-	name := walkExposed[n]
+	n := w.IntN(len(walkNLBServices))
+	name := walkNLBServices[n]
 	ref := cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: name}
 	obj, _ := r.Store.Get(ref)
 	switch {
 	case w.chance(25):
-		doc := w.exposedEndpoints(n)
+		doc := w.nlbServiceEndpoints(n)
 		r.Apply(doc)
 		docs["endpoints "+name] = doc
 		return "endpoints of " + name
@@ -129,7 +129,7 @@ func (w walker) serviceStep(r *Harness, docs walkDocs) string {
 		delete(docs, name)
 		return "delete " + name
 	}
-	doc := w.exposedDoc(n, w.chance(80))
+	doc := w.randomNLBService(n, w.chance(80))
 	r.Apply(doc)
 	docs[name] = doc
 	return "put " + name + doc
@@ -154,11 +154,11 @@ func checkServiceWalk(t *testing.T, seed uint64) {
 		w, r := newServiceWalk(t, seed, options)
 		before = r.State()
 		w.stepWithFaults(r, 6+w.IntN(8), &log, func() string { return w.serviceStep(r, docs) })
-		for n, name := range walkExposed {
-			docs["endpoints "+name] = w.exposedEndpoints(n)
+		for n, name := range walkNLBServices {
+			docs["endpoints "+name] = w.nlbServiceEndpoints(n)
 			r.Apply(docs["endpoints "+name])
 			if _, there := docs[name]; there {
-				docs[name] = w.exposedDoc(n, true)
+				docs[name] = w.randomNLBService(n, true)
 				r.Apply(docs[name])
 			}
 		}
@@ -172,7 +172,7 @@ func checkServiceWalk(t *testing.T, seed uint64) {
 		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("a restart makes %d mutating calls: %v\n%s\n%v", n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), warningsByObject(r))
 		}
-		for _, name := range walkExposed {
+		for _, name := range walkNLBServices {
 			if _, there := docs[name]; there {
 				r.deleteObject(cluster.KindService, "shop", name)
 			}
@@ -184,7 +184,7 @@ func checkServiceWalk(t *testing.T, seed uint64) {
 		}
 	})
 	if diff := cmp.Diff(before, empty); diff != "" {
-		t.Errorf("deletion does not restore the world (-before +after):\n%s", diff)
+		t.Errorf("deletion does not restore the state of AWS (-before +after):\n%s", diff)
 	}
 	var want []string
 	synctest.Test(t, func(t *testing.T) {
@@ -196,6 +196,6 @@ func checkServiceWalk(t *testing.T, seed uint64) {
 		want = r.State()
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the end depends on the history (-without +with):\n%s", diff)
+		t.Errorf("the final state depends on the history (-without +with):\n%s", diff)
 	}
 }

@@ -140,20 +140,20 @@ func TestShadowModeWritesNothing(t *testing.T) {
 			t.Errorf("%v steps in the metric, report %+v", s.plannedSteps(t), report)
 		}
 
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		before = r.Emulator.Calls().CountMutating()
 		time.Sleep(time.Hour)
 		if report = s.readReport(t); len(report.Changes) != 0 || s.plannedSteps(t) != 0 || len(report.Items) == 0 {
-			t.Errorf("something is left to do: %+v", report)
+			t.Errorf("the report has changes: %+v", report)
 		}
 		if time.Since(report.Written) > durations.LongInterval+time.Minute {
-			t.Errorf("the report is of %s", report.Written)
+			t.Errorf("the report is too old: %s", report.Written)
 		}
 
 		r.Apply(webIngress("", "/=web", "/new=web"))
 		time.Sleep(time.Minute)
 		if report = s.readReport(t); len(report.Changes) != 1 || report.Changes[0].Steps[0].Why == "" {
-			t.Errorf("the edit is not seen: %+v", report)
+			t.Errorf("the report does not have the edit: %+v", report)
 		}
 		if n := r.Emulator.Calls().CountMutating() - before; n != 0 || s.writes.Load() != 0 {
 			t.Errorf("%d mutating calls and %d writes", n, s.writes.Load())

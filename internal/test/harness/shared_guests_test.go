@@ -63,7 +63,7 @@ func TestGuestDecidesNoSharedSetting(t *testing.T) {
 						r := shopWith(t, Options{Service: allowCrossNamespace})
 						owner := readyPods("web", podAddresses[0]) + "---\n" + sharedService("web", "10", publicGroupAnnotation, servicePort("80"))
 						guest := strings.ReplaceAll(readyPods("mail", podAddresses[1]), "namespace: shop", "namespace: bank") + "---\n" +
-							guestService("mail", day, strings.NewReplacer("SUBNET", r.World.Private[0], "GROUP", r.World.ExtraSG).Replace(annotation), "25")
+							guestService("mail", day, strings.NewReplacer("SUBNET", r.Seeded.Private[0], "GROUP", r.Seeded.ExtraSG).Replace(annotation), "25")
 						if fromTheStart {
 							r.Apply(owner, guest)
 							r.advanceTime(20 * time.Minute)
@@ -75,19 +75,19 @@ func TestGuestDecidesNoSharedSetting(t *testing.T) {
 						r.Apply(guest)
 						r.advanceTime(20 * time.Minute)
 						if d := cmp.Diff(before, sharedSettings(r)); d != "" || len(before) != 1 {
-							t.Errorf("the guest changes what is shared (-before +after): %s", d)
+							t.Errorf("the guest changes shared settings (-before +after): %s", d)
 						}
 						return r
 					}
 					later, start := shared(false), shared(true)
 					if d := cmp.Diff(sharedSettings(later), sharedSettings(start)); d != "" {
-						t.Errorf("the guest decides about what is not created yet (-without +with): %s", d)
+						t.Errorf("the guest sets settings of a new load balancer (-without +with): %s", d)
 					}
 					for _, r := range []*Harness{later, start} {
 						if !slices.ContainsFunc(r.State(), func(line string) bool { return strings.HasPrefix(line, "listener ") && strings.Contains(line, ",25,") }) {
 							t.Errorf("the guest is not served:\n%s", strings.Join(r.State(), "\n"))
 						}
-						if n := len(lastingEvents(r, "mail", " stays")); (n == 0) != (name == "tags") {
+						if n := len(recentEvents(r, "mail", " stays")); (n == 0) != (name == "tags") {
 							t.Errorf("the guest has %d events", n)
 						}
 					}
@@ -112,20 +112,20 @@ func TestOwnerDecidesSharedSettings(t *testing.T) {
 		}
 		r.Apply(readyPods("web", podAddresses[0])+"---\n"+owner(""), foreign("bank", "mail", podAddresses[1])+guestService("mail", "12", serviceAnnotationStart+`attributes: "load_balancing.cross_zone.enabled=false"`, "25"))
 		r.advanceTime(20 * time.Minute)
-		r.Apply(owner(serviceAnnotationStart + "ip-address-type: dualstack" + serviceAnnotationStart + `subnets: "` + strings.Join(r.World.Private[:2], ", ") + `"` +
+		r.Apply(owner(serviceAnnotationStart + "ip-address-type: dualstack" + serviceAnnotationStart + `subnets: "` + strings.Join(r.Seeded.Private[:2], ", ") + `"` +
 			serviceAnnotationStart + `attributes: "load_balancing.cross_zone.enabled=true"`))
 		r.advanceTime(20 * time.Minute)
 		settings := strings.Join(sharedSettings(r), "\n")
-		for _, part := range []string{`"dualstack"`, r.World.Private[1], `"load_balancing.cross_zone.enabled":"true"`} {
+		for _, part := range []string{`"dualstack"`, r.Seeded.Private[1], `"load_balancing.cross_zone.enabled":"true"`} {
 			if !strings.Contains(settings, part) {
-				t.Errorf("the owner's choice %s is not live: %s", part, settings)
+				t.Errorf("the owner's setting %s is not applied: %s", part, settings)
 			}
 		}
-		if strings.Contains(settings, r.World.Private[2]) {
-			t.Errorf("a subnet that the owner has not named is live: %s", settings)
+		if strings.Contains(settings, r.Seeded.Private[2]) {
+			t.Errorf("a subnet that the owner does not name is used: %s", settings)
 		}
 		evil := strings.NewReplacer("namespace: bank", "namespace: evil", "uid: 44444444", "uid: 55555555").
-			Replace(guestService("bulk", "01", serviceAnnotationStart+"ip-address-type: ipv4"+serviceAnnotationStart+"subnets: "+r.World.Private[0], "26"))
+			Replace(guestService("bulk", "01", serviceAnnotationStart+"ip-address-type: ipv4"+serviceAnnotationStart+"subnets: "+r.Seeded.Private[0], "26"))
 		r.Apply(foreign("evil", "bulk", podAddresses[2]) + evil)
 		r.advanceTime(20 * time.Minute)
 		r.deleteObject(cluster.KindService, "shop", "web")

@@ -24,10 +24,10 @@ func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 				previous := statusHostname(serviceNamed(r, "mail"))
 				r.Apply(sharedService("mail", "12", to, servicePort("25")))
 				r.advanceTime(6 * time.Minute)
-				expectEqual(t, "load balancers on the way", "internet-facing internet-facing", loadBalancerSchemes(r))
+				expectEqual(t, "load balancers during the move", "internet-facing internet-facing", loadBalancerSchemes(r))
 				says := func(what, text string) {
 					t.Helper()
-					if len(lastingEvents(r, "mail", text)) == 0 {
+					if len(recentEvents(r, "mail", text)) == 0 {
 						t.Errorf("no event says %s", what)
 					}
 				}
@@ -36,7 +36,7 @@ func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 				if now := statusHostname(serviceNamed(r, "mail")); now == previous || now == "" {
 					t.Fatalf("the status shows %q", now)
 				}
-				says("that the move is complete, and when the former one goes", "still serves until 2000-01-01T00:")
+				says("that the move is complete, and until when the previous load balancer serves", "still serves until 2000-01-01T00:")
 				r.advanceTime(20 * time.Minute)
 				says("that the Service has left", "has left load balancer")
 				expectEqual(t, "load balancers at the end", "internet-facing internet-facing", loadBalancerSchemes(r))
@@ -46,7 +46,7 @@ func TestServiceKeepsSchemeAfterLeavingSharedLoadBalancer(t *testing.T) {
 				expectEqual(t, "load balancers after a restart", "internet-facing internet-facing", loadBalancerSchemes(r))
 				r.Apply(sharedService("mail", "12", to+serviceAnnotationStart+"scheme: internal", servicePort("25")))
 				r.advanceTime(time.Hour)
-				expectEqual(t, "load balancers once the Service names another scheme", "internal internet-facing", loadBalancerSchemes(r))
+				expectEqual(t, "load balancers after the Service sets another scheme", "internal internet-facing", loadBalancerSchemes(r))
 			})
 		})
 	}
@@ -62,7 +62,7 @@ func TestJoiningServiceIsInformedOfDifferentScheme(t *testing.T) {
 		r.advanceTime(20 * time.Minute)
 		r.Apply(sharedService("mail", "12", publicGroupAnnotation, servicePort("25")))
 		r.advanceTime(20 * time.Minute)
-		if len(lastingEvents(r, "mail", `it is "internet-facing", and the former one "internal"`)) == 0 {
+		if len(recentEvents(r, "mail", `it is "internet-facing", and the former one "internal"`)) == 0 {
 			t.Error("no event names the schemes")
 		}
 	})

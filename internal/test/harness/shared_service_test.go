@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestForgedServiceFinalizerIsNoMembership checks that a Service with the finalizer of another namespace's shared load
+// TestForgedServiceFinalizerDoesNotMakeMember checks that a Service with the finalizer of another namespace's shared load
 // balancer does not become a member. No port is opened for it, and the load balancer is deleted with its last member.
-func TestForgedServiceFinalizerIsNoMembership(t *testing.T) {
+func TestForgedServiceFinalizerDoesNotMakeMember(t *testing.T) {
 	t.Parallel()
 	for name, annotations := range map[string]string{
 		"alone":                     "",
@@ -22,11 +22,11 @@ func TestForgedServiceFinalizerIsNoMembership(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
-				r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+", fulcrum.dev/load-balancer-group: public", "{port: 80, targetPort: 8080}"))
+				r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", ipTargets+", fulcrum.dev/load-balancer-group: public", "{port: 80, targetPort: 8080}"))
 				r.advanceTime(8 * time.Minute)
 				forged := strings.NewReplacer("namespace: shop", "namespace: bank, finalizers: [group.service.k8s.aws/shop.public]",
 					"-0000-4000-8000-000000000001", "-0000-4000-8000-000000000002", `load-balancer-group: public`, ``).
-					Replace(exposedService("thief", ipTargets+annotations, "{port: 9000, targetPort: 8080}"))
+					Replace(nlbService("thief", ipTargets+annotations, "{port: 9000, targetPort: 8080}"))
 				r.Apply(forged)
 				for range 40 {
 					r.advanceTime(30 * time.Second)
@@ -64,18 +64,18 @@ func TestNewcomerDoesNotDecideScheme(t *testing.T) {
 			}
 			return out
 		}
-		r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+shares, "{port: 80, targetPort: 8080}"))
+		r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", ipTargets+shares, "{port: 80, targetPort: 8080}"))
 		r.advanceTime(8 * time.Minute)
-		newcomer := strings.Replace(exposedService("bulk", ipTargets+shares+public, "{port: 25, targetPort: 8080}"), "uid: 22222222-0000-4000-8000-000000000001", `uid: 33333333-0000-4000-8000-000000000001, creationTimestamp: "1999-01-01T00:00:00Z"`, 1)
+		newcomer := strings.Replace(nlbService("bulk", ipTargets+shares+public, "{port: 25, targetPort: 8080}"), "uid: 22222222-0000-4000-8000-000000000001", `uid: 33333333-0000-4000-8000-000000000001, creationTimestamp: "1999-01-01T00:00:00Z"`, 1)
 		r.Apply(newcomer)
 		r.advanceTime(40 * time.Minute)
 		if got := schemes(); len(got) != 1 || got[0] != `"internal"` {
 			t.Fatalf("the schemes are %v, want internal alone", got)
 		}
-		r.Apply(exposedService("mail", ipTargets+shares+public, "{port: 80, targetPort: 8080}"))
+		r.Apply(nlbService("mail", ipTargets+shares+public, "{port: 80, targetPort: 8080}"))
 		r.advanceTime(40 * time.Minute)
 		if got := schemes(); len(got) != 1 || got[0] != `"internet-facing"` {
-			t.Errorf("each member asks for it, and the schemes are %v", got)
+			t.Errorf("all members set internet-facing, but the schemes are %v", got)
 		}
 	})
 }

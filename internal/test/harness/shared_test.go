@@ -42,11 +42,11 @@ func newNeighbour(t *testing.T, r *Harness) *neighbourCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := SeedNodes(store, r.World); err != nil {
+	if err := SeedNodes(store, r.Seeded); err != nil {
 		t.Fatal(err)
 	}
 	c, err := cloud.New(t.Context(), cloud.Config{
-		Cluster: "neighbour", Region: Region, VPC: r.World.VPC,
+		Cluster: "neighbour", Region: Region, VPC: r.Seeded.VPC,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
 		HTTP:        &http.Client{Transport: r.Emulator.RoundTripper()}, Clock: clock.RealClock{},
 	})
@@ -55,7 +55,7 @@ func newNeighbour(t *testing.T, r *Harness) *neighbourCluster {
 	}
 	n := &neighbourCluster{r: r, store: store}
 	n.rec = bindings.New(bindings.Config{
-		Cloud: c, Cluster: kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{}), ClusterName: "neighbour", VPC: r.World.VPC, Clock: clock.RealClock{},
+		Cloud: c, Cluster: kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{}), ClusterName: "neighbour", VPC: r.Seeded.VPC, Clock: clock.RealClock{},
 	})
 	return n
 }
@@ -142,25 +142,25 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		other := newNeighbour(t, r)
-		arn := r.World.TargetGroups["external"]
+		arn := r.Seeded.TargetGroups["external"]
 		doc := bindingTo(arn, "multiClusterTargetGroup: true")
 		all := func() string { return activeTargets(t, r, Account, arn) }
 
 		r.Apply(shop, readyPods("web", podAddresses[0], podAddresses[1]), doc)
 		r.settleOrFail(time.Minute)
 		other.apply(shop, readyPods("web", podAddresses[3], podAddresses[4]), doc)
-		expectEqual(t, "both are there", "10.0.132.10 10.0.132.11 10.0.148.10 10.0.148.11", all())
+		expectEqual(t, "targets of both clusters", "10.0.132.10 10.0.132.11 10.0.148.10 10.0.148.11", all())
 
 		// Each cluster replaces pods, with a restart in between, and must not change targets of the other cluster.
 		r.Apply(readyPods("web", podAddresses[0], podAddresses[2]))
 		r.settleOrFail(time.Minute)
-		expectEqual(t, "one has another pod", "10.0.132.10 10.0.132.11 10.0.148.11 10.0.164.10", all())
+		expectEqual(t, "after one cluster replaced a pod", "10.0.132.10 10.0.132.11 10.0.148.11 10.0.164.10", all())
 		r.Start()
 		other.apply(readyPods("web", podAddresses[3]))
 		r.Apply(readyPods("web", podAddresses[2]))
 		r.settleOrFail(2 * time.Hour)
 		other.reconcile()
-		expectEqual(t, "both have fewer", "10.0.132.11 10.0.164.10", all())
+		expectEqual(t, "after both clusters removed pods", "10.0.132.11 10.0.164.10", all())
 
 		// The next comparison with AWS finds no difference.
 		r.Emulator.Calls().Reset()
@@ -172,7 +172,7 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.settleOrFail(time.Minute)
-		expectEqual(t, "one is gone", "10.0.132.11", all())
+		expectEqual(t, "after one binding is deleted", "10.0.132.11", all())
 		if left := r.Store.All("ConfigMap"); len(left) > 0 {
 			t.Errorf("records are left: %v", left)
 		}
@@ -180,7 +180,7 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		other.reconcile()
-		expectEqual(t, "both are gone", "", all())
+		expectEqual(t, "after both bindings are deleted", "", all())
 	})
 }
 
@@ -188,7 +188,7 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 // returns the targets, the records and clusterState after each step. It restarts the controller after each kill.
 func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
-	arn := r.World.TargetGroups["external"]
+	arn := r.Seeded.TargetGroups["external"]
 	_, err := elb.NewFromConfig(AWSConfig(r.Emulator)).RegisterTargets(t.Context(), &elb.RegisterTargetsInput{
 		TargetGroupArn: &arn, Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.132.99"), Port: aws.Int32(8080)}},
 	})
@@ -199,7 +199,7 @@ func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		t.Helper()
 		for range 5 {
 			failed := r.Settle(30 * time.Minute)
-			if !r.IsDead() {
+			if !r.WasKilled() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -229,7 +229,7 @@ func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 func TestTargetRecordsSurviveWriteFaults(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(*writeFaults, func() error) error{
-		"killed before": dieBefore, "killed after": dieAfter, "conflict": conflict, "answer lost": loseResponse,
+		"killed before": killBeforeWrite, "killed after": killAfterWrite, "conflict": conflict, "answer lost": loseResponse,
 	} {
 		t.Run(name, func(t *testing.T) { runWithFaultAtEachWrite(t, sharedLifecycle, f) })
 	}
@@ -349,7 +349,7 @@ func TestTargetGroupOfAnotherAccountUsesItsRole(t *testing.T) {
 			t.Error("the binding is left")
 		}
 		if strings.Contains(reportedTexts(r), externalID) {
-			t.Errorf("the external id was shown:\n%s", reportedTexts(r))
+			t.Errorf("the external ID was reported:\n%s", reportedTexts(r))
 		}
 	})
 }
@@ -378,7 +378,7 @@ func TestUnusableRoleIsReportedWithoutExternalID(t *testing.T) {
 				}
 				r.Settle(time.Minute)
 				if len(r.Store.All(cluster.KindBinding)) != 1 {
-					t.Error("the binding was let go")
+					t.Error("the binding lost its finalizer")
 				}
 				if s := reportedTexts(r); strings.Contains(s, "guess-work") {
 					t.Errorf("reported:\n%s", s)

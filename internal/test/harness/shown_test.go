@@ -17,15 +17,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// planWrites is an API server that counts the patches of plan annotations by the name of the Ingress. If err is not
+// planCountingAPI is an API server that counts the patches of plan annotations by the name of the Ingress. If err is not
 // nil, it answers them with err.
-type planWrites struct {
+type planCountingAPI struct {
 	kube.API
 	count map[string]int
 	err   error
 }
 
-func (w planWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (w planCountingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if strings.Contains(string(data), cluster.IngressPlanAnnotation) {
 		w.count[obj.GetName()]++
 		if w.err != nil {
@@ -36,10 +36,10 @@ func (w planWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.
 }
 
 // newShopWithPlanAnnotations returns a harness with Ingress "shop/web", whose controller writes plan annotations if *on
-// was true at its start, and the count of planWrites. The writes fail with err, unless it is nil.
+// was true at its start, and the count of planCountingAPI. The writes fail with err, unless it is nil.
 func newShopWithPlanAnnotations(t *testing.T, on *bool, err error) (*Harness, map[string]int) {
 	t.Helper()
-	writes := planWrites{count: map[string]int{}, err: err}
+	writes := planCountingAPI{count: map[string]int{}, err: err}
 	r := New(t, Options{
 		Checkpoints: true,
 		Ingress:     func(o *ingress.Options) { o.DescribePlan = *on },
@@ -48,11 +48,11 @@ func newShopWithPlanAnnotations(t *testing.T, on *bool, err error) (*Harness, ma
 			return writes
 		},
 	})
-	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+	if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[0], podAddresses[0]); err != nil {
 		t.Fatal(err)
 	}
 	r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
-	awaitSettled(t, r)
+	settleWithoutErrors(t, r)
 	clear(writes.count)
 	return r, writes.count
 }
@@ -105,7 +105,7 @@ func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 		r, writes := newShopWithPlanAnnotations(t, &on, nil)
 		expect := func(what string, want map[string]string, wantWrites map[string]int) {
 			t.Helper()
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			if diff := cmp.Diff(want, planAnnotations(r)); diff != "" {
 				t.Errorf("%s (-want +shown):\n%s", what, diff)
 			}
@@ -118,10 +118,10 @@ func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 		expect("a group", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team"}, map[string]int{"m1": 1})
 
 		r.Emulator.Calls().Reset()
-		r.process.listAll()
-		expect("another look", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team"}, map[string]int{})
+		r.process.enqueueExistingObjects()
+		expect("another reconciliation", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team"}, map[string]int{})
 		annotate(r, "m1", cluster.IngressPlanAnnotation, "a user writes here")
-		expect("what others write there is not looked at", map[string]string{"web": "the plan of shop/web", "m1": "a user writes here"}, map[string]int{})
+		expect("a plan annotation that a user edited", map[string]string{"web": "the plan of shop/web", "m1": "a user writes here"}, map[string]int{})
 		if n := r.Emulator.Calls().Total(); n > 0 {
 			t.Errorf("%d calls to AWS: %v", n, r.Emulator.Calls().Counts())
 		}
@@ -157,16 +157,16 @@ func TestFailedPlanAnnotationBlocksNothing(t *testing.T) {
 		on := true
 		r, writes := newShopWithPlanAnnotations(t, &on, errors.New("not today"))
 		r.Apply(orderedMember(1, "1"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		m1, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "m1"})
 		if err != nil || len(m1.(*networkingv1.Ingress).Status.LoadBalancer.Ingress) == 0 {
 			t.Errorf("m1 has no status: %v", err)
 		}
 		if n := writes["m1"]; n == 0 || n > 3 {
-			t.Errorf("it was tried %d times", n)
+			t.Errorf("the write was tried %d times", n)
 		}
 		if got := planAnnotations(r); len(got) > 0 {
-			t.Errorf("shown all the same: %v", got)
+			t.Errorf("plan annotations exist: %v", got)
 		}
 	})
 }
@@ -180,25 +180,25 @@ func TestTooLargePlanIsReported(t *testing.T) {
 		on := true
 		r, writes := newShopWithPlanAnnotations(t, &on, nil)
 		annotate(r, "web", "example.com/large", strings.Repeat("x", 230<<10))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if diff := cmp.Diff(map[string]int{}, writes); diff != "" {
-			t.Errorf("what stands there was touched without need: %s", diff)
+			t.Errorf("the plan annotation was written without a change of the plan: %s", diff)
 		}
 		annotate(r, "web", annotationPrefix+"healthcheck-path", "/up")
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if got := planAnnotations(r); len(got) > 0 {
 			t.Errorf("an old plan is still shown: %v", got)
 		}
 		reported := len(warningsByObject(r)["web"])
-		r.process.listAll()
-		awaitSettled(t, r)
+		r.process.enqueueExistingObjects()
+		settleWithoutErrors(t, r)
 		if w := warningsByObject(r)["web"]; len(w) == 0 || len(w) != reported || !strings.HasPrefix(w[0], "PlanTooLarge: "+cluster.IngressPlanAnnotation+": the plan has ") {
 			t.Errorf("events: %q", w)
 		}
 		annotate(r, "web", "example.com/large", "")
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if diff := cmp.Diff(map[string]string{"web": "the plan of shop/web"}, planAnnotations(r)); diff != "" {
-			t.Errorf("it fits again (-want +shown):\n%s", diff)
+			t.Errorf("the plan fits again (-want +shown):\n%s", diff)
 		}
 	})
 }
@@ -211,7 +211,7 @@ func TestPlansCostNoCalls(t *testing.T) {
 			r, _ := newShopWithPlanAnnotations(t, &on, nil)
 			r.Emulator.Calls().Reset()
 			r.Apply(orderedMember(1, "1"), orderedMember(2, "2"))
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			counts = r.Emulator.Calls().Counts()
 		})
 		return counts

@@ -16,7 +16,7 @@ func (r *Harness) waitUntilServed(limit time.Duration) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit {
 		r.advanceTime(5 * time.Second)
-		if hasRule(r.State(), "/*") && len(statusNames(r, "web")) > 0 && len(r.activeTargetHealth()) == 3 {
+		if hasRule(r.State(), "/*") && len(statusHostnames(r, "web")) > 0 && len(r.activeTargetHealth()) == 3 {
 			return time.Since(begun)
 		}
 	}
@@ -44,7 +44,7 @@ func TestIngressIsServedWithSlowAWS(t *testing.T) {
 					}
 				}
 				if got := unansweredEvents(r, "web"); len(got) > 1 {
-					t.Errorf("AWS that is slow is reported as silent again and again: %q", got)
+					t.Errorf("slow calls are reported as unanswered more than once: %q", got)
 				}
 			})
 		})
@@ -102,7 +102,7 @@ func TestHangingServiceDelaysNoOtherStack(t *testing.T) {
 		r.waitUntilServed(5 * time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: fault.Action{Hang: true}})
 		for i := range 12 {
-			doc := webIngress(ingressAnnotations("wafv2-acl-arn", r.World.WebACL), "/=web")
+			doc := webIngress(ingressAnnotations("wafv2-acl-arn", r.Seeded.WebACL), "/=web")
 			r.Apply(strings.Replace(doc, "name: web\n", fmt.Sprintf("name: hangs%d\n", i), 1))
 		}
 		for n := range 20 {

@@ -12,7 +12,7 @@ import (
 type Snapshot struct {
 	AWS     []byte // state of all accounts and regions
 	Objects []cluster.Object
-	World   Seeded
+	Seeded  Seeded
 }
 
 // snapshotKinds are the kinds of the objects in a Snapshot. Events are not included.
@@ -33,7 +33,7 @@ func SnapshotOf(r *Harness) Snapshot {
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	m := Snapshot{AWS: state, World: r.World.clone()}
+	m := Snapshot{AWS: state, Seeded: r.Seeded.clone()}
 	for _, kind := range snapshotKinds {
 		m.Objects = append(m.Objects, r.Store.All(kind)...)
 	}
@@ -48,7 +48,7 @@ func (m *Snapshot) restore(em *emulator.Emulator, objects *cluster.Memory) (Seed
 	if err := w.Restore(m.AWS); err != nil {
 		return Seeded{}, err
 	}
-	return m.World.clone(), objects.Put(m.Objects...)
+	return m.Seeded.clone(), objects.Put(m.Objects...)
 }
 
 // createInitialState creates the state of AWS and the cluster before the first start of the controller: that of

@@ -33,7 +33,7 @@ func TestManyRejectedValuesDelayNoOtherTenant(t *testing.T) {
 		r := newShop(t)
 		r.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
 		r.Apply(shop, "apiVersion: v1\nkind: Namespace\nmetadata: {name: spite}\n", memberWithStatus("good", "5", "200", "/good"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Emulator.Calls().Reset()
 		longest := time.Duration(0)
 		turns := seeds.Amount(120, 300)

@@ -17,7 +17,7 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		certificate := r.World.Certs["example.com"]
+		certificate := r.Seeded.Certs["example.com"]
 		first := func(front string) string {
 			return teamMember("one", "alb", certificate, "/", `[{"HTTP":80},{"HTTPS":443}]`, `alb.ingress.kubernetes.io/ssl-redirect: "443"`,
 				"alb.ingress.kubernetes.io/load-balancer-name: Team", "alb.ingress.kubernetes.io/enable-frontend-nlb: "+front)
@@ -26,14 +26,14 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 		ports := []networkingv1.IngressPortStatus{{Port: 80, Protocol: "TCP"}, {Port: 443, Protocol: "TCP"}, {Port: 8443, Protocol: "TCP"}}
 		check := func(when string, shown int) {
 			t.Helper()
-			awaitSettled(t, r)
+			settleWithoutErrors(t, r)
 			for _, member := range []string{"one", "two"} {
 				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: member})
 				if err != nil || obj == nil {
 					t.Fatal(member, err)
 				}
 				got := obj.(*networkingv1.Ingress).Status.LoadBalancer.Ingress
-				want := []networkingv1.IngressLoadBalancerIngress{{Hostname: nameInDNS(r, "Team"), Ports: ports}, {Hostname: nameInDNS(r, "Team-nlb")}}[:shown]
+				want := []networkingv1.IngressLoadBalancerIngress{{Hostname: lowerCaseHostname(r, "Team"), Ports: ports}, {Hostname: lowerCaseHostname(r, "Team-nlb")}}[:shown]
 				if d := cmp.Diff(want, got); d != "" {
 					t.Errorf("%s, %s (-want +got):\n%s", when, member, d)
 				}
@@ -45,8 +45,8 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 	})
 }
 
-// nameInDNS returns the hostname of the load balancer with the given name in lower case, or "" if there is none.
-func nameInDNS(r *Harness, name string) string {
+// lowerCaseHostname returns the hostname of the load balancer with the given name in lower case, or "" if there is none.
+func lowerCaseHostname(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()

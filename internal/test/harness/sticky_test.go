@@ -39,7 +39,7 @@ func TestStickyTargetGroupIsReplaced(t *testing.T) {
 					}
 				}
 				if len(groups) != 1 || !strings.Contains(groups[0], `"instance"`) || !waited {
-					t.Errorf("target groups, of which two were there at once: %t\n%s", waited, strings.Join(groups, "\n"))
+					t.Errorf("two target groups existed at the same time: %t; target groups:\n%s", waited, strings.Join(groups, "\n"))
 				}
 				for _, o := range r.Store.All("Event") {
 					if e := o.(*corev1.Event); strings.Contains(e.Message, "RejectedByAWS") {

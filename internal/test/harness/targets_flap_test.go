@@ -45,7 +45,7 @@ func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 		}
 		r.advanceTime(time.Hour)
 		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
-			t.Errorf("drift without a change by others: %q", reported)
+			t.Errorf("drift reported without a change outside the controller: %q", reported)
 		}
 	})
 }

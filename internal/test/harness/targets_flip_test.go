@@ -180,7 +180,7 @@ func TestFlappingTargetsCostFewCalls(t *testing.T) {
 				}
 				f.flip(2*time.Second, func() {})
 				if slices.Contains(f.registeredPods(), dead) {
-					t.Error("the target of a pod that is gone stays")
+					t.Error("the target of a deleted pod is still registered")
 				}
 				f.switchTo(true)
 				time.Sleep(31 * time.Second)
@@ -201,7 +201,7 @@ func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 		f, _ := newFlipper(t, "a selector", Options{Workers: 3})
 		h := f.h
 		own := []string{"10.0.143.1", "10.0.143.2", "10.0.143.3", "10.0.143.4", "10.0.143.5", "10.0.143.6", "10.0.143.7", "10.0.143.8"}
-		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {
+		if err := AssignPodAddresses(t.Context(), AWSConfig(h.r.Emulator), h.r.Seeded.Instances[0], own...); err != nil {
 			t.Fatal(err)
 		}
 		victim := func(ip string) { h.r.Apply(inNamespace("victim", readyPods("web", ip))) }
@@ -228,9 +228,9 @@ func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 	})
 }
 
-// TestARollingUpdateIsNotSlowedDown checks the number of calls and the delays of a rolling update of 100 pods. The
+// TestRollingUpdateHasLimitedCallsAndDelays checks the number of calls and the delays of a rolling update of 100 pods. The
 // limits are a tenth above the values that were measured before flapping targets were delayed.
-func TestARollingUpdateIsNotSlowedDown(t *testing.T) {
+func TestRollingUpdateHasLimitedCallsAndDelays(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	for rate, most := range map[int]struct {
@@ -255,7 +255,7 @@ func TestARollingUpdateIsNotSlowedDown(t *testing.T) {
 				t.Logf("BENCH 100 pods replaced at %d a second: %d calls; registered after p50 %v, p99 %v; deregistered after p50 %v, p99 %v",
 					rate, calls, quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
 				if calls > most.calls || quantile(in, 0.99) > most.in || quantile(out, 0.99) > most.out {
-					t.Errorf("more than before: %+v", most)
+					t.Errorf("above the limits %+v", most)
 				}
 			})
 		})

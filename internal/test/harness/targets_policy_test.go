@@ -27,24 +27,24 @@ import (
 func bindingsWithoutLoadBalancer(t *testing.T, r *Harness) (docs []string, pods, nodes string) {
 	t.Helper()
 	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
-		Name: aws.String("nodes"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumInstance, VpcId: &r.World.VPC,
+		Name: aws.String("nodes"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumInstance, VpcId: &r.Seeded.VPC,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, nodes = r.World.TargetGroups["external"], *made.TargetGroups[0].TargetGroupArn
+	pods, nodes = r.Seeded.TargetGroups["external"], *made.TargetGroups[0].TargetGroupArn
 	admitting := func(peer string) string {
 		return "networking: {ingress: [{from: [" + peer + "], ports: [{protocol: TCP}]}]}"
 	}
 	toNodes := strings.NewReplacer("name: shared", "name: nodes", "targetType: ip", "targetType: instance").Replace(bindingTo(nodes, admitting("{ipBlock: {cidr: 10.0.0.0/16}}")))
-	return []string{bindingTo(pods, admitting("{securityGroup: {groupID: "+r.World.ExtraSG+"}}")), toNodes}, pods, nodes
+	return []string{bindingTo(pods, admitting("{securityGroup: {groupID: "+r.Seeded.ExtraSG+"}}")), toNodes}, pods, nodes
 }
 
 // podWithENI returns YAML of a pod of Service "web" with a separate ENI, which it creates, and of its EndpointSlice.
 func podWithENI(t *testing.T, r *Harness) string {
 	t.Helper()
 	out, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{
-		SubnetId: &r.World.Private[0], Groups: []string{r.World.NodeSG}, TagSpecifications: []ec2types.TagSpecification{},
+		SubnetId: &r.Seeded.Private[0], Groups: []string{r.Seeded.NodeSG}, TagSpecifications: []ec2types.TagSpecification{},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				arn := r.World.TargetGroups["external"]
+				arn := r.Seeded.TargetGroups["external"]
 				_, err := elb.NewFromConfig(AWSConfig(r.Emulator)).ModifyTargetGroupAttributes(t.Context(), &elb.ModifyTargetGroupAttributesInput{
 					TargetGroupArn: &arn, Attributes: []elbtypes.TargetGroupAttribute{{Key: aws.String("load_balancing.cross_zone.enabled"), Value: &c.crossZone}},
 				})
@@ -58,7 +58,7 @@ func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
 				expectEqual(t, "targets", c.want, activeTargetsWithZones(t, r, arn))
 				r.Apply(readyPods("web", "100.64.0.1"))
 				r.settleOrFail(time.Minute)
-				expectEqual(t, "targets after one went", strings.Split(c.want, ",")[0], activeTargetsWithZones(t, r, arn))
+				expectEqual(t, "targets after one pod is removed", strings.Split(c.want, ",")[0], activeTargetsWithZones(t, r, arn))
 				r.Start()
 				r.Emulator.Calls().Reset()
 				r.settleOrFail(24 * time.Hour)
@@ -70,14 +70,14 @@ func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
 	}
 }
 
-// TestQUICTargetsAreKnownByTheirServerIDs checks that a pod is registered in a QUIC target group with its server ID, is
+// TestQUICTargetsHaveServerIDsOfTheirPods checks that a pod is registered in a QUIC target group with its server ID, is
 // registered again if the server ID changes, and is not registered without a server ID.
-func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
+func TestQUICTargetsHaveServerIDsOfTheirPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
-			Name: aws.String("quic"), Protocol: elbtypes.ProtocolEnumQuic, Port: aws.Int32(443), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.World.VPC,
+			Name: aws.String("quic"), Protocol: elbtypes.ProtocolEnumQuic, Port: aws.Int32(443), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.Seeded.VPC,
 			HealthCheckProtocol: elbtypes.ProtocolEnumTcp,
 		})
 		if err != nil {
@@ -91,13 +91,13 @@ func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
 		binding := bindingTo(arn, "targetGroupProtocol: QUIC")
 		r.Apply(shop, readyPods("web", podAddresses[0]), binding)
 		r.settleOrFail(time.Minute)
-		expectEqual(t, "without an id", "", activeTargetsWithZones(t, r, arn))
+		expectEqual(t, "without a server ID", "", activeTargetsWithZones(t, r, arn))
 		r.Apply(withID("HHF+gAAAFQU="))
 		r.settleOrFail(time.Minute)
-		expectEqual(t, "with an id", "10.0.132.10 us-west-2a 0x1c717e8000001505", activeTargetsWithZones(t, r, arn))
+		expectEqual(t, "with a server ID", "10.0.132.10 us-west-2a 0x1c717e8000001505", activeTargetsWithZones(t, r, arn))
 		r.Apply(withID("HHF+gAAAFQY="))
 		r.settleOrFail(10 * time.Minute)
-		expectEqual(t, "with another id", "10.0.132.10 us-west-2a 0x1c717e8000001506", activeTargetsWithZones(t, r, arn))
+		expectEqual(t, "with another server ID", "10.0.132.10 us-west-2a 0x1c717e8000001506", activeTargetsWithZones(t, r, arn))
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.settleOrFail(24 * time.Hour)
@@ -113,7 +113,7 @@ func TestPodWithGateOfDeletedBindingBecomesReady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		gate := targets.GatePrefix + "shared"
+		gate := targets.ReadinessGatePrefix + "shared"
 		late := strings.NewReplacer("spec: {nodeName", "spec: {readinessGates: [{conditionType: "+gate+"}], nodeName").Replace(readyPods("web", podAddresses[0]))
 		shown := func() string {
 			obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: "web-0"})

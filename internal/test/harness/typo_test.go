@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// pinnedClassDocs is a template of YAML for IngressClass "pinned" and its IngressClassParams. "%s" stands for the spec
+// pinnedClassTemplate is a template of YAML for IngressClass "pinned" and its IngressClassParams. "%s" stands for the spec
 // of the IngressClassParams.
-const pinnedClassDocs = `
+const pinnedClassTemplate = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: pinned}
@@ -78,7 +78,7 @@ func secondMember(r *Harness, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		fmt.Fprintf(&b, "\n    %s%s: '%s'", annotationPrefix, pairs[i], pairs[i+1])
 	}
-	return fmt.Sprintf(secondMemberTemplate, r.World.Certs["example.com"], b.String())
+	return fmt.Sprintf(secondMemberTemplate, r.Seeded.Certs["example.com"], b.String())
 }
 
 // firstMemberAnnotations are annotations for firstMember. Each value is a valid value, a bar, and an invalid value. An
@@ -133,7 +133,7 @@ var firstMemberAnnotations = map[string]string{
 
 // validAnnotations returns firstMemberAnnotations with their valid values, without the given names.
 func validAnnotations(r *Harness, without ...string) map[string]string {
-	fill := strings.NewReplacer("CERT", r.World.Certs["example.com"], "PREFIXLIST", r.World.PrefixList)
+	fill := strings.NewReplacer("CERT", r.Seeded.Certs["example.com"], "PREFIXLIST", r.Seeded.PrefixList)
 	out := map[string]string{}
 	for k, v := range firstMemberAnnotations {
 		if v, _, _ = strings.Cut(v, "|"); !slices.Contains(without, k) {
@@ -155,10 +155,10 @@ func expectUnchanged(t *testing.T, r *Harness, change func()) {
 		t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 	}
 	if d := cmp.Diff(before, append(r.State(), attachedAddons(r))); d != "" {
-		t.Errorf("the state moved:\n%s", d)
+		t.Errorf("the state of AWS changed:\n%s", d)
 	}
 	if len(warningsByObject(r)["first"]) == 0 {
-		t.Errorf("no event says so")
+		t.Errorf("no event reports the invalid value")
 	}
 }
 
@@ -229,13 +229,13 @@ const pinnedSettings = `{scheme: internet-facing, ipAddressType: dualstack, inbo
   minimumLoadBalancerCapacity: {capacityUnits: 200}, loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}],
   listeners: [{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}]}`
 
-// TestMissingClassOfOneMemberChangesNothing checks that the deletion of the IngressClassParams of one member of an
+// TestMissingClassParamsOfOneMemberChangeNothing checks that the deletion of the IngressClassParams of one member of an
 // IngressGroup changes nothing in AWS.
-func TestMissingClassOfOneMemberChangesNothing(t *testing.T) {
+func TestMissingClassParamsOfOneMemberChangeNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, fmt.Sprintf(pinnedClassDocs, pinnedSettings), readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
+		r.Apply(shop, fmt.Sprintf(pinnedClassTemplate, pinnedSettings), readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
 		own := map[string]string{}
 		for _, k := range []string{"listen-ports", "certificate-arn", "actions.act"} {
 			own[k] = validAnnotations(r)[k]

@@ -111,7 +111,7 @@ func TestSettingsOfUnreadableMemberStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				certificate := r.World.Certs["example.com"]
+				certificate := r.Seeded.Certs["example.com"]
 				member := func(ports string) string {
 					return teamMember("a", c.class, certificate, "/a", ports, c.annotations...)
 				}
@@ -133,21 +133,21 @@ func TestSettingsOfUnreadableMemberStay(t *testing.T) {
 				state := r.State()
 				for _, l := range before {
 					if !slices.Contains(state, l) {
-						t.Errorf("gone: %s", l)
+						t.Errorf("removed: %s", l)
 					}
 				}
 				for _, l := range state {
 					if !slices.Contains(before, l) {
-						t.Errorf("come: %s", l)
+						t.Errorf("added: %s", l)
 					}
 				}
 				if w := warningsByObject(r); len(w) != 1 || len(w["a"]) == 0 {
-					t.Errorf("want warnings on a alone, got %v", w)
+					t.Errorf("want warnings only on Ingress a, got %v", w)
 				}
 				r.Apply(other("/c"))
 				r.Settle(20 * time.Minute)
 				if state := r.State(); !hasRule(state, "/c") || hasRule(state, "/b") || !hasRule(state, "/a") {
-					t.Errorf("the other member is not served as it asks: %v", state)
+					t.Errorf("the rules are not those of the edit of the other member: %v", state)
 				}
 			})
 		})

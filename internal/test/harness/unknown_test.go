@@ -21,10 +21,10 @@ func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 				r := newShop(t)
 				first := ""
 				if given {
-					first = ingressAnnotations("security-groups", r.World.ExtraSG, "manage-backend-security-group-rules", "true")
+					first = ingressAnnotations("security-groups", r.Seeded.ExtraSG, "manage-backend-security-group-rules", "true")
 				}
 				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(first, "/=web"))
-				awaitSettled(t, r)
+				settleWithoutErrors(t, r)
 				before := stateOfKinds(r, "load-balancer", "security-group")
 				r.Apply(webIngress(ingressAnnotations("security-groups", "no-such", "load-balancer-attributes", "idle_timeout.timeout_seconds=61"), "/=web"))
 				r.Settle(20 * time.Minute)

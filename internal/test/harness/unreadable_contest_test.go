@@ -53,19 +53,19 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				u.independentKinds = []string{"rule"} // the rules of the new member come first, so other priorities change
 				r := newShop(t)
-				r.prepareFor(u)
+				r.createResourcesFor(u)
 				_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(t.Context(), &ec2.CreateTagsInput{
-					Resources: []string{r.World.NodeSG}, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String("guard")}},
+					Resources: []string{r.Seeded.NodeSG}, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String("guard")}},
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), r.ingressPair("first", "/", u.annotationsBefore))
-				awaitSettled(t, r)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), r.ingressOfPair("first", "/", u.annotationsBefore))
+				settleWithoutErrors(t, r)
 				before := r.comparableState(u)
 				r.Start()
 				r.Emulator.Faults().SetHook(u.hook(fault.Action{Deny: true}))
-				newcomer := strings.Replace(r.ingressPair("second", "/new", u.annotationsAfter), "group.name: team", "group.name: team, "+annotationPrefix+"group.order: '-1000'", 1)
+				newcomer := strings.Replace(r.ingressOfPair("second", "/new", u.annotationsAfter), "group.name: team", "group.name: team, "+annotationPrefix+"group.order: '-1000'", 1)
 				r.Apply(newcomer)
 				r.Settle(time.Hour)
 				if !isSecondMemberServed(r, "/new") {
@@ -82,10 +82,10 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 						t.Errorf("%s:\n%s", when, strings.Join(moved, "\n"))
 					}
 				}
-				same("it cannot be compared")
+				same("the state while the setting cannot be compared")
 				r.Emulator.Faults().SetHook(nil)
-				awaitSettled(t, r)
-				same("it can be compared again")
+				settleWithoutErrors(t, r)
+				same("the state after the setting can be compared again")
 			})
 		})
 	}
@@ -98,7 +98,7 @@ func TestDeletionWaitsForFailedReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		r.Start()
 		r.Emulator.Faults().Add(fault.Rule{Service: "ec2", Operation: "DescribeSecurityGroups", Action: fault.Action{Deny: true}})
 		ref := cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
@@ -108,7 +108,7 @@ func TestDeletionWaitsForFailedReads(t *testing.T) {
 		r.Emulator.Calls().Reset()
 		r.Settle(time.Hour)
 		if w := warningsByObject(r)["web"]; !slices.ContainsFunc(w, func(m string) bool {
-			return strings.Contains(m, "the finalizer stays until everything is deleted; add ec2:DescribeSecurityGroups to the controller's IAM policy")
+			return strings.Contains(m, "the finalizer is retained until everything is deleted; add ec2:DescribeSecurityGroups to the controller's IAM policy")
 		}) {
 			t.Errorf("warnings: %q", w)
 		}
@@ -119,7 +119,7 @@ func TestDeletionWaitsForFailedReads(t *testing.T) {
 			t.Errorf("%d denied calls in an hour", n)
 		}
 		r.Emulator.Faults().ClearRules()
-		awaitSettled(t, r)
+		settleWithoutErrors(t, r)
 		if left := r.State(); slices.ContainsFunc(left, func(l string) bool { return strings.Contains(l, "k8s-") }) {
 			t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 		}

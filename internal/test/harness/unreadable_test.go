@@ -28,7 +28,7 @@ type optionalRead struct {
 	// matchesCall, if not nil, selects the calls by their input, because other settings use the same operation.
 	matchesCall func(input any) bool
 	// annotationsBefore and annotationsAfter are annotations of the first member, before and after an edit of the
-	// setting that needs the fact. A value "" removes a default annotation of ingressPair.
+	// setting that needs the fact. A value "" removes a default annotation of ingressOfPair.
 	annotationsBefore, annotationsAfter map[string]string
 	// independentKinds are kinds of resources that comparableState ignores, because they do not depend on the fact.
 	independentKinds []string
@@ -171,14 +171,14 @@ var readFaults = map[string]struct {
 	"hanging": {fault.Action{Hang: true}, 2 * time.Minute, 100},
 }
 
-// ingressPair returns YAML of Ingress "first" or "second" in IngressGroup "team", with one rule for the given path for
+// ingressOfPair returns YAML of Ingress "first" or "second" in IngressGroup "team", with one rule for the given path for
 // each host. annotations replace the default annotations. hosts are further hosts.
-func (r *Harness) ingressPair(name, path string, annotations map[string]string, hosts ...string) string {
-	all := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.World.Certs["example.com"]}
+func (r *Harness) ingressOfPair(name, path string, annotations map[string]string, hosts ...string) string {
+	all := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.Seeded.Certs["example.com"]}
 	maps.Copy(all, annotations)
 	words := strings.NewReplacer(
-		"PUBLIC01", r.World.Public[0]+","+r.World.Public[1], "PUBLIC12", r.World.Public[1]+","+r.World.Public[2],
-		"OTHERCERT", r.World.Certs["example.com"]+","+r.World.Certs["app.test"], "ACL", r.World.WebACL, "NODES", r.World.NodeSG, "EXTRA", r.World.ExtraSG,
+		"PUBLIC01", r.Seeded.Public[0]+","+r.Seeded.Public[1], "PUBLIC12", r.Seeded.Public[1]+","+r.Seeded.Public[2],
+		"OTHERCERT", r.Seeded.Certs["example.com"]+","+r.Seeded.Certs["app.test"], "ACL", r.Seeded.WebACL, "NODES", r.Seeded.NodeSG, "EXTRA", r.Seeded.ExtraSG,
 	)
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(all)) {
@@ -279,10 +279,10 @@ func checkFailedReadHoldsDependents(t *testing.T, u optionalRead, trouble string
 		},
 		Cloud: func(c *cloud.Config) { c.ManagedCertificates = u.requestsCertificates },
 	})
-	r.prepareFor(u)
+	r.createResourcesFor(u)
 	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
-	r.Apply(r.ingressPair("first", "/", u.annotationsBefore), r.ingressPair("second", "/old", nil))
-	awaitSettled(t, r)
+	r.Apply(r.ingressOfPair("first", "/", u.annotationsBefore), r.ingressOfPair("second", "/old", nil))
+	settleWithoutErrors(t, r)
 	if w := warningsByObject(r); len(w) > 0 {
 		t.Fatalf("warnings before anything is wrong: %v", w)
 	}
@@ -294,7 +294,7 @@ func checkFailedReadHoldsDependents(t *testing.T, u optionalRead, trouble string
 	if u.addedHost != "" {
 		hosts = []string{u.addedHost}
 	}
-	r.Apply(r.ingressPair("first", "/", u.annotationsAfter, hosts...), r.ingressPair("second", "/new", nil))
+	r.Apply(r.ingressOfPair("first", "/", u.annotationsAfter, hosts...), r.ingressOfPair("second", "/new", nil))
 	r.Emulator.Calls().Reset()
 	r.Settle(readFaults[trouble].soon)
 	if !isSecondMemberServed(r, "/new") {
@@ -302,7 +302,7 @@ func checkFailedReadHoldsDependents(t *testing.T, u optionalRead, trouble string
 	}
 	r.Settle(time.Hour)
 	if after := r.comparableState(u); !slices.Equal(before, after) {
-		t.Errorf("what depends on the fact moved:\n%s", difference(before, after))
+		t.Errorf("settings that need the fact changed:\n%s", difference(before, after))
 	}
 	w := warningsByObject(r)
 	if len(w["second"]) > 0 {
@@ -318,9 +318,9 @@ func checkFailedReadHoldsDependents(t *testing.T, u optionalRead, trouble string
 	}
 
 	r.Emulator.Faults().SetHook(nil)
-	awaitSettled(t, r)
+	settleWithoutErrors(t, r)
 	if after := r.comparableState(u); slices.Equal(before, after) {
-		t.Error("the change is not made up for")
+		t.Error("the edit is not applied after the read succeeds")
 	}
 }
 
@@ -350,8 +350,8 @@ func difference(before, after []string) string {
 	return strings.Join(out, "\n")
 }
 
-// prepareFor creates the trust stores and hosted zones that a case needs.
-func (r *Harness) prepareFor(u optionalRead) {
+// createResourcesFor creates the trust stores and hosted zones that a case needs.
+func (r *Harness) createResourcesFor(u optionalRead) {
 	r.T.Helper()
 	client := elb.NewFromConfig(AWSConfig(r.Emulator))
 	for _, name := range []string{"old", "new"} {

@@ -40,8 +40,8 @@ func TestIgnoredObjectsAreReported(t *testing.T) {
 		want  []string // beginnings of the results of unservedEvents
 	}{
 		"a mistyped IngressClass": {class("ingress.k8s.aws/abl") + named, "", []string{
-			`Ingress web: NotServed: spec.ingressClassName: IngressClass mine: controller "ingress.k8s.aws/abl" is not one of this controller (did you mean "ingress.k8s.aws/alb"?); nothing is created`,
-			`IngressClass mine: NotServed: spec.controller: "ingress.k8s.aws/abl" is not one of this controller (did you mean "ingress.k8s.aws/alb"?); Ingresses of this class are not served`}},
+			`Ingress web: NotServed: spec.ingressClassName: IngressClass mine: controller "ingress.k8s.aws/abl" is unknown to this controller (did you mean "ingress.k8s.aws/alb"?); nothing is created`,
+			`IngressClass mine: NotServed: spec.controller: "ingress.k8s.aws/abl" is unknown to this controller (did you mean "ingress.k8s.aws/alb"?); Ingresses of this class are not served`}},
 		"a mistyped name of a GatewayClass": {strings.NewReplacer("metadata: {name: gw}", "metadata: {name: front}", "gatewayClassName: gw", "gatewayClassName: fornt").Replace(gateway("gateway.k8s.aws/alb")), "", []string{
 			`Gateway edge: NotServed: spec.gatewayClassName: GatewayClass "fornt" does not exist (did you mean "front"?); nothing is created`}},
 		"an IngressClass of others": {class("k8s.io/ingress-nginx") + named, "", nil},
@@ -50,14 +50,14 @@ func TestIgnoredObjectsAreReported(t *testing.T) {
 		"no class":                              {classless, "alb", []string{`Ingress web: NotServed: spec.ingressClassName: no class is named, and no class is the default`}},
 		"no class, but a default one of others": {strings.Replace(class("k8s.io/ingress-nginx"), "{name: mine}", "{name: mine, annotations: {ingressclass.kubernetes.io/is-default-class: 'true'}}", 1) + classless, "alb", nil},
 		"no class, and nothing that is ours":    {strings.Replace(classless, "alb.ingress.kubernetes.io/target-type", "nginx.org/x", 1), "alb", nil},
-		"a mistyped loadBalancerClass":          {service("", "loadBalancerClass: service.k8s.aws/nbl,"), "", []string{`Service nlb: NotServed: spec.loadBalancerClass: "service.k8s.aws/nbl" is not one of this controller (did you mean "service.k8s.aws/nlb"?)`}},
+		"a mistyped loadBalancerClass":          {service("", "loadBalancerClass: service.k8s.aws/nbl,"), "", []string{`Service nlb: NotServed: spec.loadBalancerClass: "service.k8s.aws/nbl" is unknown to this controller (did you mean "service.k8s.aws/nlb"?)`}},
 		"a loadBalancerClass of others":         {service("", "loadBalancerClass: eks.amazonaws.com/nlb,"), "", nil},
-		"a mistyped type":                       {service(prefix+"aws-load-balancer-type: externl", ""), "", []string{`Service nlb: NotServed: service.beta.kubernetes.io/aws-load-balancer-type: "externl" is not one of this controller (did you mean "external"?)`}},
+		"a mistyped type":                       {service(prefix+"aws-load-balancer-type: externl", ""), "", []string{`Service nlb: NotServed: service.beta.kubernetes.io/aws-load-balancer-type: "externl" is unknown to this controller (did you mean "external"?)`}},
 		"a type of the cloud provider":          {service(prefix+"aws-load-balancer-type: nlb", ""), "", nil},
 		"a mistyped type of targets":            {service(prefix+"aws-load-balancer-type: external, "+prefix+"aws-load-balancer-nlb-target-type: instanc", ""), "", []string{`Service nlb: NotServed: service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: "instanc" is neither ip nor instance (did you mean "instance"?)`}},
 		"a mistyped GatewayClass": {gateway("gateway.k8s.aws/abl"), "", []string{
-			`Gateway edge: NotServed: spec.gatewayClassName: GatewayClass gw: controllerName "gateway.k8s.aws/abl" is not one of this controller (did you mean "gateway.k8s.aws/alb"?)`,
-			`GatewayClass gw: NotServed: spec.controllerName: "gateway.k8s.aws/abl" is not one of this controller (did you mean "gateway.k8s.aws/alb"?)`}},
+			`Gateway edge: NotServed: spec.gatewayClassName: GatewayClass gw: controllerName "gateway.k8s.aws/abl" is unknown to this controller (did you mean "gateway.k8s.aws/alb"?)`,
+			`GatewayClass gw: NotServed: spec.controllerName: "gateway.k8s.aws/abl" is unknown to this controller (did you mean "gateway.k8s.aws/alb"?)`}},
 		"a GatewayClass of others":          {gateway("example.com/gateway"), "", nil},
 		"a configuration of a lost Service": {targets("wep"), "", []string{`TargetGroupConfiguration tg: ParametersInvalid: spec.targetReference.name: Service "shop/wep" does not exist (did you mean "web"?)`}},
 		"a configuration of a Service":      {targets("web"), "", nil},

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// callInterceptor is an http.RoundTripper that calls a function once, just before the next call of an operation is sent
+// callInterceptor is an http.RoundTripperFunc that calls a function once, just before the next call of an operation is sent
 // to AWS.
 type callInterceptor struct {
 	inner http.RoundTripper
@@ -145,9 +145,9 @@ func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 	}
 }
 
-// TestAttributesOfDeletedLoadBalancer checks an edit that sets an attribute after a user deleted the load balancer. The
+// TestDeletedLoadBalancerIsRecreatedWithNewAttributes checks an edit that sets an attribute after a user deleted the load balancer. The
 // load balancer is created again with the attribute, and the status has its hostname.
-func TestAttributesOfDeletedLoadBalancer(t *testing.T) {
+func TestDeletedLoadBalancerIsRecreatedWithNewAttributes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
@@ -187,7 +187,7 @@ func TestContradictoryAnswersAreReported(t *testing.T) {
 				time.Sleep(10 * time.Minute)
 			}
 			if n := r.Emulator.Calls().Count("DescribeLoadBalancerAttributes"); n < 3 || n > 80 {
-				t.Errorf("%d looks in ten minutes", n)
+				t.Errorf("%d reads in ten minutes", n)
 			}
 			if n := r.Emulator.Calls().CountMutating(); n > 0 {
 				t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// deleteMembers deletes two of the four members of an IngressGroup, kills the controller at its n-th AWS call, and
+// deleteMembersWithKill deletes two of the four members of an IngressGroup, kills the controller at its n-th AWS call, and
 // restarts it. It returns the time until both members are deleted, or an hour if they are not. more is false if the
 // controller is not killed because it makes fewer calls.
-func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
+func deleteMembersWithKill(t *testing.T, n int) (took time.Duration, more bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Checkpoints: true})
@@ -34,7 +34,7 @@ func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 		for time.Since(begun) < time.Hour && !(r.isDeleted(cluster.KindIngress, "shop", "one") && r.isDeleted(cluster.KindIngress, "shop", "two")) {
 			r.Settle(time.Second)
 			time.Sleep(time.Second)
-			if r.IsDead() {
+			if r.WasKilled() {
 				more = true
 				r.Start()
 			}
@@ -50,8 +50,8 @@ func TestMembersAreDeletedSoonAfterKill(t *testing.T) {
 	t.Parallel()
 	for n, more := 1, true; more; n++ {
 		var took time.Duration
-		if took, more = deleteMembers(t, n); took > 30*time.Second {
-			t.Errorf("killed at call %d, it takes %v", n, took)
+		if took, more = deleteMembersWithKill(t, n); took > 30*time.Second {
+			t.Errorf("killed at AWS call %d: deletion took %v", n, took)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestWaitingDeletionIsReported(t *testing.T) {
 		deleteInShop(t, r, cluster.KindIngress, "one")
 		r.Settle(30 * time.Second)
 		if r.isDeleted(cluster.KindIngress, "shop", "one") {
-			t.Fatal("the Ingress is gone while targets drain")
+			t.Fatal("the Ingress is deleted while targets drain")
 		}
 		var reported []string
 		for _, o := range r.Store.All("Event") {
@@ -83,7 +83,7 @@ func TestWaitingDeletionIsReported(t *testing.T) {
 		}
 		r.settleOrFail(10 * time.Minute)
 		if !r.isDeleted(cluster.KindIngress, "shop", "one") {
-			t.Error("the Ingress is left")
+			t.Error("the Ingress is not deleted")
 		}
 	})
 }

@@ -33,7 +33,7 @@ func TestSecurityGroupInUseIsReported(t *testing.T) {
 		}
 		r.Settle(24 * time.Hour)
 		if tries < 100 || tries > 1000 {
-			t.Errorf("asked %d times in a day", tries)
+			t.Errorf("DeleteSecurityGroup was called %d times in a day", tries)
 		}
 		reported := warningsByObject(r)["web"]
 		if len(reported) == 0 || len(reported) > 3 || !strings.Contains(reported[0], "has a dependent object") {
@@ -42,7 +42,7 @@ func TestSecurityGroupInUseIsReported(t *testing.T) {
 		held = false
 		r.Settle(10 * time.Minute)
 		if obj, _ := r.Store.Get(ref); obj != nil {
-			t.Error("the Ingress is left")
+			t.Error("the Ingress is not deleted")
 		}
 	})
 }

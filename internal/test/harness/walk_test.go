@@ -43,7 +43,7 @@ type walkDocs map[string]string
 // walker makes random manifests, which refer to the AWS resources w.
 type walker struct {
 	*rand.Rand
-	w Seeded
+	seeded Seeded
 }
 
 func (w walker) pick(of ...string) string { return of[w.IntN(len(of))] }
@@ -105,11 +105,11 @@ func (w walker) ingress(namespace, name string, sound bool) string {
 	set(40, "group.order", "5", "10", "-1")
 	set(60, "listen-ports", `[{"HTTP":80}]`, `[{"HTTP":80},{"HTTP":8080}]`, `[{"HTTPS":443}]`, `[{"HTTP":80},{"HTTPS":443}]`)
 	if strings.Contains(notes["listen-ports"], "HTTPS") {
-		notes["certificate-arn"] = w.w.Certs[w.pick("example.com", "app.test")]
+		notes["certificate-arn"] = w.seeded.Certs[w.pick("example.com", "app.test")]
 		if group := notes["group.name"]; sound && group != "" {
 			// If members want different default certificates for a port, the current one stays. All members of an
 			// IngressGroup want the same certificate here, so the final state does not depend on the history.
-			notes["certificate-arn"] = w.w.Certs[map[string]string{"g": "example.com", "h": "app.test"}[group]]
+			notes["certificate-arn"] = w.seeded.Certs[map[string]string{"g": "example.com", "h": "app.test"}[group]]
 		}
 	}
 	if strings.HasSuffix(notes["listen-ports"], `80},{"HTTPS":443}]`) {
@@ -132,7 +132,7 @@ func (w walker) ingress(namespace, name string, sound bool) string {
 	if !sound {
 		switch w.IntN(5) {
 		case 0:
-			notes["certificate-arn"] = strings.Replace(w.w.Certs["app.test"], w.w.Certs["app.test"][len(w.w.Certs["app.test"])-12:], "000000000000", 1)
+			notes["certificate-arn"] = strings.Replace(w.seeded.Certs["app.test"], w.seeded.Certs["app.test"][len(w.seeded.Certs["app.test"])-12:], "000000000000", 1)
 			notes["listen-ports"] = `[{"HTTPS":443}]`
 		case 1:
 			notes["healthcheck-interval-seconds"] = "often"
@@ -263,7 +263,7 @@ func newWalkWith(t *testing.T, seed uint64, o Options) (walker, *Harness) {
 	for n, s := range walkServices {
 		r.Apply(walker{}.service(s[0], s[1], n))
 	}
-	return walker{rand.New(rand.NewPCG(seed, 1)), r.World}, r
+	return walker{rand.New(rand.NewPCG(seed, 1)), r.Seeded}, r
 }
 
 // logFailure logs the steps of a random walk and its last manifests if the test has failed. Callers must defer it.
@@ -304,7 +304,7 @@ func (w walker) stepWithFaults(r *Harness, steps int, log *[]string, step func()
 			r.Start()
 		}
 		r.Settle([]time.Duration{0, 100 * time.Millisecond, 3 * time.Second, 20 * time.Second, 2 * time.Minute, time.Hour}[w.IntN(6)])
-		if r.IsDead() {
+		if r.WasKilled() {
 			*log = append(*log, "killed")
 			time.Sleep(time.Duration(w.IntN(int(20 * time.Second))))
 			r.Start()
@@ -401,7 +401,7 @@ func checkWalk(t *testing.T, seed uint64) {
 		}
 	})
 	if diff := cmp.Diff(before, empty); diff != "" {
-		t.Errorf("deletion does not restore the world (-before +after):\n%s", diff)
+		t.Errorf("deletion does not restore the initial state (-before +after):\n%s", diff)
 	}
 	checkPlansAreReproducible(t, drafts)
 	var want []string
@@ -414,7 +414,7 @@ func checkWalk(t *testing.T, seed uint64) {
 		want = r.State()
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the end depends on the history (-without +with):\n%s", diff)
+		t.Errorf("the final state depends on the history (-without +with):\n%s", diff)
 	}
 }
 

@@ -51,7 +51,7 @@ func (webhookDependencies) AgentConfig(context.Context, string) (*v1beta1.ALBTar
 func (r *Harness) webhooks() webhook.Config {
 	return webhook.Config{
 		Source: r.Store, Ingress: r.process.frontend, IngressClass: "alb", ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
-		ServerIDs:        &webhook.ServerIDGenerator{Worker: webhookDependencies{}, Clock: clock.RealClock{}, Random: webhookDependencies{}},
+		ServerIDs:        &webhook.ServerIDGenerator{WorkerNumbers: webhookDependencies{}, Clock: clock.RealClock{}, Random: webhookDependencies{}},
 		ServerIDVariable: "AWS_LBC_QUIC_SERVER_ID",
 		AgentConfigs:     webhookDependencies{},
 		Log:              logr.Discard(), Metrics: webhook.NewMetrics(),
@@ -88,7 +88,7 @@ func TestWebhooksMakeNoCallToAWS(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, bindingTo(r.World.TargetGroups["external"]))
+		r.Apply(shop, bindingTo(r.Seeded.TargetGroups["external"]))
 		r.Settle(time.Minute)
 		handlers := map[string]http.Handler{}
 		for _, e := range webhook.Endpoints(r.webhooks()) {
@@ -118,11 +118,11 @@ func TestWebhooksMakeNoCallToAWS(t *testing.T) {
 		}
 		for path := range handlers {
 			if asked[path] == 0 {
-				t.Errorf("%s was not asked", path)
+				t.Errorf("no golden test has a request to %s", path)
 			}
 		}
 		if n := r.Emulator.Calls().Total() - calls; n != 0 {
-			t.Errorf("%d calls of AWS", n)
+			t.Errorf("%d AWS calls", n)
 		}
 	})
 }
@@ -133,12 +133,12 @@ func TestBindingIsValidatedWithoutWebhook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		arn := r.World.TargetGroups["external"]
+		arn := r.Seeded.TargetGroups["external"]
 		complete := bindingTo(arn)
 		r.Apply(shop, readyPods("web", podAddresses[0]), strings.NewReplacer("targetGroupARN: "+arn, "targetGroupName: external", "  targetType: ip\n", "").Replace(complete))
 		r.settleOrFail(time.Minute)
 		s := bindingsOf(r, "shop")[0].Spec
-		if s.TargetGroupARN != arn || s.TargetType == nil || *s.TargetType != "ip" || s.VpcID != r.World.VPC {
+		if s.TargetGroupARN != arn || s.TargetType == nil || *s.TargetType != "ip" || s.VpcID != r.Seeded.VPC {
 			t.Errorf("spec %+v", s)
 		}
 		expectEqual(t, "targets", podAddresses[0]+" us-west-2a", activeTargetsWithZones(t, r, arn))

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestForwardsWithoutWeightAreReported checks that a forward whose weights are all 0 is reported, and a Service with an
+// TestZeroWeightsAndInvalidProtocolsAreReported checks that a forward whose weights are all 0 is reported, and a Service with an
 // invalid backend protocol: on routes in the condition Accepted, on other objects in an event.
-func TestForwardsWithoutWeightAreReported(t *testing.T) {
+func TestZeroWeightsAndInvalidProtocolsAreReported(t *testing.T) {
 	t.Parallel()
 	const nlb = `
 apiVersion: v1

@@ -46,10 +46,10 @@ func badIngress(old, new string, annotations string) string {
 	return strings.NewReplacer("name: web\n", "name: bad\n", old, new).Replace(webIngress(annotations, "/bad=web"))
 }
 
-// TestFaultsAreFindingsWithoutWebhooks checks that each object that the webhooks would reject gets a Warning event or a
+// TestInvalidObjectsAreReportedWithoutWebhooks checks that each object that the webhooks would reject gets a Warning event or a
 // condition with a fix, and that older valid objects are still served. The harness runs no webhooks, so invalid objects
 // are stored.
-func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
+func TestInvalidObjectsAreReportedWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	const resource = "backend: {resource: {apiGroup: example.com, kind: Bucket, name: b}}"
 	for name, c := range map[string]struct{ doc, reason string }{
@@ -72,7 +72,7 @@ func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				arn := r.World.TargetGroups["external"]
+				arn := r.Seeded.TargetGroups["external"]
 				r.Apply(shop, readyPods("web", podAddresses[0]), bindingTo(arn), webIngress("", "/=web"))
 				r.Settle(time.Minute)
 				served := func() string { return activeTargetsWithZones(t, r, arn) + ", / answers " + r.servicesOfPath("/") }
@@ -81,7 +81,7 @@ func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 				r.Apply(strings.NewReplacer("targetGroupARN: ARN", "targetGroupARN: "+arn, "SPARE", createTargetGroup(t, r)).Replace(c.doc))
 				r.Settle(5 * time.Minute)
 				if reported := warningsOfBad(r); !strings.Contains(reported, c.reason) || !strings.Contains(reported, ";") {
-					t.Errorf("said: %q", reported)
+					t.Errorf("reported: %q", reported)
 				}
 				expectEqual(t, "what is served", want, served())
 			})
@@ -93,7 +93,7 @@ func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 func createTargetGroup(t *testing.T, r *Harness) string {
 	t.Helper()
 	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
-		Name: aws.String("spare"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.World.VPC,
+		Name: aws.String("spare"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.Seeded.VPC,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -21,9 +21,9 @@ import (
 func (p *process) startWorkers(workers int) (stop func()) {
 	metrics := cmp.Or(p.harness.opt.Metrics, controller.NewMetrics())
 	src := storeEvents{p.harness.Store}
-	stacks := controller.StackLine(p.engineConfig, p.k8s, metrics, p.harness.opt.Log)
+	stacks := controller.StackController(p.engineConfig, p.k8s, metrics, p.harness.opt.Log)
 	stacks.Workers = workers
-	fill, reconciler := controller.BindingLine(p.bindingConfig, p.k8s, metrics, p.harness.opt.Log)
+	fill, reconciler := controller.BindingController(p.bindingConfig, p.k8s, metrics, p.harness.opt.Log)
 	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
 	ctx, stopping := context.WithCancel(p.ctx)
 	var running sync.WaitGroup

@@ -23,14 +23,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// errDied is the error of a write at which the process is killed. The killed process does not use it.
-var errDied = errors.New("the process died")
+// errProcessKilled is the error of a write at which the process is killed. The killed process does not use it.
+var errProcessKilled = errors.New("the process died")
 
 // writeFaults counts the writes to Kubernetes of all processes, and injects a fault into one of them.
 type writeFaults struct {
-	harness *Harness
-	writes  int
-	names   []string
+	harness    *Harness
+	writes     int
+	writeNames []string
 	// faultAt is the number of the write with the fault, from 1; 0 for none.
 	faultAt  int
 	fault    func(f *writeFaults, write func() error) error
@@ -44,7 +44,7 @@ func newFaultyShop(t *testing.T, n int, fault func(*writeFaults, func() error) e
 	r := New(t, Options{API: func(api kube.API) kube.API { return faultyAPI{api, f} }})
 	f.harness = r
 	for i, a := range podAddresses {
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
+		if err := AssignPodAddresses(t.Context(), AWSConfig(r.Emulator), r.Seeded.Instances[i%3], a); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func newFaultyShop(t *testing.T, n int, fault func(*writeFaults, func() error) e
 
 func (f *writeFaults) perform(what string, obj cluster.Object, write func() error) error {
 	f.writes++
-	f.names = append(f.names, fmt.Sprintf("%s %T %s", what, obj, obj.GetName()))
+	f.writeNames = append(f.writeNames, fmt.Sprintf("%s %T %s", what, obj, obj.GetName()))
 	if f.writes != f.faultAt {
 		return write()
 	}
@@ -64,33 +64,33 @@ func (f *writeFaults) perform(what string, obj cluster.Object, write func() erro
 
 type faultyAPI struct {
 	kube.API
-	f *writeFaults
+	faults *writeFaults
 }
 
 func (a faultyAPI) Create(ctx context.Context, obj cluster.Object) error {
-	return a.f.perform("create", obj, func() error { return a.API.Create(ctx, obj) })
+	return a.faults.perform("create", obj, func() error { return a.API.Create(ctx, obj) })
 }
 
 func (a faultyAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	return a.f.perform("patch", obj, func() error { return a.API.Patch(ctx, obj, part, kind, data) })
+	return a.faults.perform("patch", obj, func() error { return a.API.Patch(ctx, obj, part, kind, data) })
 }
 
 func (a faultyAPI) Update(ctx context.Context, obj cluster.Object) error {
-	return a.f.perform("update", obj, func() error { return a.API.Update(ctx, obj) })
+	return a.faults.perform("update", obj, func() error { return a.API.Update(ctx, obj) })
 }
 
 func (a faultyAPI) Delete(ctx context.Context, obj cluster.Object) error {
-	return a.f.perform("delete", obj, func() error { return a.API.Delete(ctx, obj) })
+	return a.faults.perform("delete", obj, func() error { return a.API.Delete(ctx, obj) })
 }
 
-// dieBefore is a fault of writeFaults. It kills the process before the write.
-func dieBefore(f *writeFaults, _ func() error) error { f.harness.Kill(); return errDied }
+// killBeforeWrite is a fault of writeFaults. It kills the process before the write.
+func killBeforeWrite(f *writeFaults, _ func() error) error { f.harness.Kill(); return errProcessKilled }
 
-// dieAfter is a fault of writeFaults. It kills the process after the write.
-func dieAfter(f *writeFaults, write func() error) error {
+// killAfterWrite is a fault of writeFaults. It kills the process after the write.
+func killAfterWrite(f *writeFaults, write func() error) error {
 	err := write()
 	f.harness.Kill()
-	return errors.Join(err, errDied)
+	return errors.Join(err, errProcessKilled)
 }
 
 // conflict is a fault of writeFaults. It returns a conflict and does not write.
@@ -156,7 +156,7 @@ func runWithFaultAtEachWrite(t *testing.T, live func(t *testing.T, r *Harness) [
 				t.Errorf("no fault happened at write %d", n)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("fault at write %d (%s) ends in another state (-clean +fault):\n%s", n, f.names[min(n, len(f.names))-1], diff)
+				t.Errorf("fault at write %d (%s) ends in another state (-clean +fault):\n%s", n, f.writeNames[min(n, len(f.writeNames))-1], diff)
 			}
 			recovered = append(recovered, r.recoveryTimes...)
 		})
@@ -168,10 +168,10 @@ func runWithFaultAtEachWrite(t *testing.T, live func(t *testing.T, r *Harness) [
 	return recovered
 }
 
-// wholeLifecycle calls lifecycleWithState. Its result is the state of AWS and of the cluster after each step.
+// wholeLifecycle calls ingressLifecycleWithState. Its result is the state of AWS and of the cluster after each step.
 func wholeLifecycle(t *testing.T, r *Harness) [][]string {
 	t.Helper()
-	return lifecycleWithState(t, r, func() []string { return append(r.State(), clusterState(r)...) })
+	return ingressLifecycleWithState(t, r, func() []string { return append(r.State(), clusterState(r)...) })
 }
 
 // gatedLifecycle creates an Ingress, adds pods with readiness gates and deletes the Ingress. It returns the state of AWS
@@ -180,7 +180,7 @@ func gatedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
 	act := func() {
 		t.Helper()
-		r.settleRestarting(10 * time.Minute)
+		r.settleAndRecordRecovery(10 * time.Minute)
 		states = append(states, append(r.State(), clusterState(r)...))
 	}
 	r.Apply(shop, webIngress("", "/=web"))
@@ -190,7 +190,7 @@ func gatedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		t.Fatalf("there are %d bindings", len(all))
 	}
 	gated := strings.NewReplacer(
-		"spec: {nodeName", "spec: {readinessGates: [{conditionType: "+targets.GatePrefix+all[0].GetName()+"}], nodeName",
+		"spec: {nodeName", "spec: {readinessGates: [{conditionType: "+targets.ReadinessGatePrefix+all[0].GetName()+"}], nodeName",
 		`{type: Ready, status: "True"}`, `{type: Ready, status: "False"}`, "{ready: true}", "{ready: false}")
 	r.Apply(gated.Replace(readyPods("web", podAddresses[:2]...)))
 	act()
@@ -220,23 +220,23 @@ func TestReadinessGatesFollowTargets(t *testing.T) {
 	})
 }
 
-func TestKilledBeforeEachWrite(t *testing.T) {
+func TestKillBeforeEachWriteEndsInSameState(t *testing.T) {
 	t.Parallel()
-	logRecoveryTimes(t, "before each write to Kubernetes", append(runWithFaultAtEachWrite(t, wholeLifecycle, dieBefore), runWithFaultAtEachWrite(t, gatedLifecycle, dieBefore)...))
+	logRecoveryTimes(t, "before each write to Kubernetes", append(runWithFaultAtEachWrite(t, wholeLifecycle, killBeforeWrite), runWithFaultAtEachWrite(t, gatedLifecycle, killBeforeWrite)...))
 }
 
-func TestKilledAfterEachWrite(t *testing.T) {
+func TestKillAfterEachWriteEndsInSameState(t *testing.T) {
 	t.Parallel()
-	logRecoveryTimes(t, "after each write to Kubernetes", append(runWithFaultAtEachWrite(t, wholeLifecycle, dieAfter), runWithFaultAtEachWrite(t, gatedLifecycle, dieAfter)...))
+	logRecoveryTimes(t, "after each write to Kubernetes", append(runWithFaultAtEachWrite(t, wholeLifecycle, killAfterWrite), runWithFaultAtEachWrite(t, gatedLifecycle, killAfterWrite)...))
 }
 
-func TestEachWriteFailsWithConflict(t *testing.T) {
+func TestConflictAtEachWriteEndsInSameState(t *testing.T) {
 	t.Parallel()
 	runWithFaultAtEachWrite(t, wholeLifecycle, conflict)
 	runWithFaultAtEachWrite(t, gatedLifecycle, conflict)
 }
 
-func TestEachResponseOfWriteLost(t *testing.T) {
+func TestLostWriteResponseEndsInSameState(t *testing.T) {
 	t.Parallel()
 	runWithFaultAtEachWrite(t, wholeLifecycle, loseResponse)
 	runWithFaultAtEachWrite(t, gatedLifecycle, loseResponse)

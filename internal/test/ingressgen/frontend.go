@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	// frontendGroupSettings are values of frontend NLB annotations that all members share. Keys are without the prefix
+	// sharedFrontendSettings are values of frontend NLB annotations that all members share. Keys are without the prefix
 	// "frontend-nlb-".
-	frontendGroupSettings = map[string][]string{
+	sharedFrontendSettings = map[string][]string{
 		"scheme": {"internal", "internet-facing"}, "subnets": {"$SUBNETS"}, "security-groups": {"$GROUP"}, "tags": {"team=network"},
 		"attributes":       {"load_balancing.cross_zone.enabled=true", "dns_record.client_routing_policy=availability_zone_affinity"},
 		"healthcheck-path": {"/ready"}, "healthcheck-protocol": {"HTTPS"}, "healthcheck-success-codes": {"200-399"}, "healthcheck-healthy-threshold-count": {"4"},
@@ -34,7 +34,7 @@ func WithFrontendNLB(r *rand.Rand, manifests string) string {
 		}
 	}
 	var all strings.Builder
-	some(frontendGroupSettings, &all)
+	some(sharedFrontendSettings, &all)
 	parts := strings.Split(manifests, before)
 	out := parts[0]
 	for i, part := range parts[1:] {

@@ -12,11 +12,11 @@ import (
 // Values for random Ingresses. All values are valid. A repeated value is chosen more often. Keys are annotation names
 // without prefix.
 var (
-	hostChoices       = []string{"", "", "a.example.com", "b.example.com", "*.example.com"}
-	prefixPaths       = []string{"/", "/a", "/a/b", "/b"}
-	exactPaths        = []string{"/", "/a", "/a/b", "/b/c"}
-	otherPaths        = []string{"/*", "/a/*", "/a", "/*.png", "/a?", "/b/*"}
-	memberAnnotations = map[string][]string{
+	hostChoices                 = []string{"", "", "a.example.com", "b.example.com", "*.example.com"}
+	prefixPaths                 = []string{"/", "/a", "/a/b", "/b"}
+	exactPaths                  = []string{"/", "/a", "/a/b", "/b/c"}
+	implementationSpecificPaths = []string{"/*", "/a/*", "/a", "/*.png", "/a?", "/b/*"}
+	memberAnnotations           = map[string][]string{
 		"listen-ports":                {`[{"HTTP":80}]`, `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTPS":443}]`, `[{"HTTP":80},{"HTTP":8080}]`},
 		"group.order":                 {"-1", "1", "5"},
 		"actions.act":                 {`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"410","messageBody":"gone"}}`, `{"type":"redirect","redirectConfig":{"host":"new.example.com","path":"/moved","statusCode":"HTTP_301"}}`, `{"type":"redirect","redirectConfig":{"protocol":"HTTPS","port":"443","statusCode":"HTTP_302"}}`, `{"type":"redirect","redirectConfig":{"protocol":"HTTPS","path":"/moved","query":"from=ingress","statusCode":"HTTP_301"}}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80,"weight":30},{"serviceName":"api","servicePort":80,"weight":70}],"targetGroupStickinessConfig":{"enabled":true,"durationSeconds":60}}}`},
@@ -47,7 +47,7 @@ var (
 	}
 )
 
-const fixedObjects = `
+const ingressClassManifest = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
@@ -61,7 +61,7 @@ func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 // $CERT, $SUBNETS, $GROUP, $WEBACL, $TRUSTSTORE and $PREFIXLIST are placeholders for AWS resources.
 func IngressGroup(r *rand.Rand) string {
 	var out strings.Builder
-	out.WriteString(fixedObjects)
+	out.WriteString(ingressClassManifest)
 	for i, ns := range []string{"shop", "blog"} {
 		for j, svc := range []string{"web", "api"} {
 			fmt.Fprintf(&out, "---\napiVersion: v1\nkind: Service\nmetadata: {namespace: %s, name: %s}\nspec: {type: NodePort, ports: [{name: http, port: 80, targetPort: 8080, nodePort: %d}]}\n", ns, svc, 30001+2*i+j)
@@ -124,7 +124,7 @@ func ingressManifest(r *rand.Rand, i int, all map[string]string) string {
 			case 0:
 				kind, from = "Exact", exactPaths
 			case 1:
-				kind, from = "ImplementationSpecific", otherPaths
+				kind, from = "ImplementationSpecific", implementationSpecificPaths
 			}
 			fmt.Fprintf(&out, "      - {path: %q, pathType: %s, backend: %s}\n", pick(r, from), kind, backend())
 		}

@@ -22,10 +22,10 @@ func (s *simulation) applyAddOn(st plan.Step) {
 		set(do.LoadBalancer, model.WAFv2, observed.AddOn{ID: do.ARN})
 	case plan.SetClassicACL:
 		set(do.LoadBalancer, model.WAFClassic, observed.AddOn{ID: do.ID})
-	case plan.Protect:
-		set(do.LoadBalancer, model.ShieldPlan, observed.AddOn{ID: st.Address.String(), Name: do.Name})
-	case plan.Unprotect:
-		set(do.LoadBalancer, model.ShieldPlan, observed.AddOn{})
+	case plan.CreateProtection:
+		set(do.LoadBalancer, model.ShieldAdvanced, observed.AddOn{ID: st.Address.String(), Name: do.Name})
+	case plan.DeleteProtection:
+		set(do.LoadBalancer, model.ShieldAdvanced, observed.AddOn{})
 	}
 }
 

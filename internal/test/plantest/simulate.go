@@ -148,7 +148,7 @@ func (s *simulation) securityGroup(a plan.Address) *observed.SecurityGroup {
 }
 
 func (s *simulation) actionsWithARNs(as []model.Action) []model.Action {
-	return model.WithGroups(as, func(g model.GroupRef) model.GroupRef {
+	return model.WithReplacedTargetGroups(as, func(g model.GroupRef) model.GroupRef {
 		switch {
 		case g.ID != "":
 			return model.GroupRef{ARN: s.id(plan.TargetGroupAddress(g.ID))}
@@ -299,7 +299,7 @@ func forwardTargetGroups(actions []model.Action) (out []string) {
 
 func (s *simulation) applyListenerStep(st plan.Step) {
 	switch do := st.Do.(type) {
-	case plan.SetWebACL, plan.SetClassicACL, plan.Protect, plan.Unprotect:
+	case plan.SetWebACL, plan.SetClassicACL, plan.CreateProtection, plan.DeleteProtection:
 		s.applyAddOn(st)
 	case plan.RegisterALB, plan.DeregisterALB:
 		s.applyALBTarget(st)

@@ -24,7 +24,7 @@ import (
 // applied, and does not depend on the order of the Kubernetes objects.
 func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, randomGroupCount/2, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomIngressGroupCount/2, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		s := randomShape(r)
 		have := emptyState()

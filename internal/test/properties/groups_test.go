@@ -97,22 +97,22 @@ func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
 // ingressGroupShape has the properties that all versions of a random IngressGroup share.
 type ingressGroupShape struct {
-	group  string
-	scheme model.Scheme
+	ingressGroup string
+	scheme       model.Scheme
 	// hasLongNames reports that all names of objects have the maximum length.
 	hasLongNames bool
 }
 
 func randomShape(r *rand.Rand) ingressGroupShape {
-	s := ingressGroupShape{group: "g", scheme: pick(r, []model.Scheme{model.Internal, model.InternetFacing}), hasLongNames: r.IntN(10) == 0}
+	s := ingressGroupShape{ingressGroup: "g", scheme: pick(r, []model.Scheme{model.Internal, model.InternetFacing}), hasLongNames: r.IntN(10) == 0}
 	if s.hasLongNames {
-		s.group = "g." + textOfLength(61)
+		s.ingressGroup = "g." + textOfLength(61)
 	}
 	return s
 }
 
 func (s ingressGroupShape) id() model.StackID {
-	return model.StackID{Kind: model.Ingress, Name: s.group}
+	return model.StackID{Kind: model.Ingress, Name: s.ingressGroup}
 }
 
 func (s ingressGroupShape) name(short string, limit int) string {
@@ -174,7 +174,7 @@ func (s ingressGroupShape) newIngress(r *rand.Rand) *networkingv1.Ingress {
 			Namespace: s.name(pick(r, namespaces), 63), Name: s.name(pick(r, ingressNames), 253),
 			Finalizers: []string{naming.Finalizer(s.id())},
 			Annotations: map[string]string{
-				settings.Prefix + "group.name": s.group, settings.Prefix + "scheme": string(s.scheme),
+				settings.Prefix + "group.name": s.ingressGroup, settings.Prefix + "scheme": string(s.scheme),
 				settings.Prefix + "certificate-arn": "arn:aws:acm:us-west-2:1:certificate/1",
 				settings.Prefix + "listen-ports":    `[{"HTTP":80}]`,
 			},

@@ -10,18 +10,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// TestTranslatedGroupsAnswerAlike checks that the Gateway API translation of a random IngressGroup answers each request
+// TestGatewayTranslationAnswersLikeIngressGroup checks that the Gateway API translation of a random IngressGroup answers each request
 // as the IngressGroup does. It accepts differences only if a note with severity Lost reports a loss.
-func TestTranslatedGroupsAnswerAlike(t *testing.T) {
+func TestGatewayTranslationAnswersLikeIngressGroup(t *testing.T) {
 	t.Parallel()
 	gateways := gateway.Options{Options: assemble.Options{Cluster: "test"}, ListenerSets: true}
 	opt := migrate.Options{
-		Ingress: newIngressFrontend(), Gateway: gateway.New(model.ALBGateway, gateways), Network: gateway.New(model.NLBGateway, gateways),
+		Ingress: newIngressFrontend(), ALBGateway: gateway.New(model.ALBGateway, gateways), NLBGateway: gateway.New(model.NLBGateway, gateways),
 		DefaultSSLPolicy: assemble.Options{}.WithDefaults().DefaultSSLPolicy,
 	}
 	alike, requests := 0, 0
 	failed := 0
-	for seed := range uint64(randomGroupCount / 10) {
+	for seed := range uint64(randomIngressGroupCount / 10) {
 		r := rand.New(rand.NewPCG(seed, 30))
 		objs := randomShape(r).newObjects(r)
 		src := newStore(t, objs)

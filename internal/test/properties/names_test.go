@@ -13,11 +13,11 @@ import (
 
 // Names and tags that AWS and Kubernetes accept.
 var (
-	elbName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$`)
-	groupName  = regexp.MustCompile(`^[A-Za-z0-9 ._:/()#,@\[\]+=&;{}!$*-]{1,255}$`)
-	tagText    = regexp.MustCompile(`^[\pL\pZ\pN_.:/=+\-@]*$`)
-	labelValue = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$`)
-	objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	elbName           = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$`)
+	securityGroupName = regexp.MustCompile(`^[A-Za-z0-9 ._:/()#,@\[\]+=&;{}!$*-]{1,255}$`)
+	tagText           = regexp.MustCompile(`^[\pL\pZ\pN_.:/=+\-@]*$`)
+	labelValue        = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$`)
+	objectName        = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 )
 
 // checkNamesAndTags checks the names and tags of all resources in have. AWS and Kubernetes must accept them, names and
@@ -27,7 +27,7 @@ func checkNamesAndTags(t *testing.T, seed uint64, want model.Stack, have observe
 	seen := map[string]bool{}
 	once := func(kind, what string) {
 		if seen[kind+" "+what] {
-			t.Errorf("seed %d: two of %s %q", seed, kind, what)
+			t.Errorf("seed %d: %s %q occurs twice", seed, kind, what)
 		}
 		seen[kind+" "+what] = true
 	}
@@ -73,11 +73,11 @@ func checkNamesAndTags(t *testing.T, seed uint64, want model.Stack, have observe
 		tags("target group", "", g.Tags, true)
 	}
 	for _, g := range have.SecurityGroups {
-		name("security group", groupName, g.Name)
+		name("security group", securityGroupName, g.Name)
 		tags("security group", "", g.Tags, true)
 	}
 	if g := have.Facts.BackendSecurityGroup; g != nil {
-		name("security group", groupName, g.Name)
+		name("security group", securityGroupName, g.Name)
 		tags("backend group", "", g.Tags, false)
 	}
 	for _, b := range have.Bindings {

@@ -53,7 +53,7 @@ func requestAnswers(have observed.Stack) []string {
 			if q.port != l.Port {
 				continue
 			}
-			at, ok := model.Evaluate(rules, q.model())
+			at, ok := model.FirstMatchingRule(rules, q.model())
 			if ok {
 				out[i] = actionsText(l.Rules[at].Transforms, l.Rules[at].Actions)
 			} else {

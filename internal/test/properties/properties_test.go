@@ -22,8 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// randomGroupCount is the number of random IngressGroups for a test. Slower tests use a part of it.
-const randomGroupCount = 1400
+// randomIngressGroupCount is the number of random IngressGroups for a test. Slower tests use a part of it.
+const randomIngressGroupCount = 1400
 
 func newIngressFrontend() *ingress.Frontend {
 	return ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
@@ -41,7 +41,7 @@ func translateIngressGroup(t *testing.T, src cluster.Source, id model.StackID) (
 
 func TestTranslationDoesNotDependOnInputOrder(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, randomGroupCount, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomIngressGroupCount, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := randomShape(r)
 		objs := s.newObjects(r)
@@ -61,7 +61,7 @@ func TestTranslationDoesNotDependOnInputOrder(t *testing.T) {
 // object and a fix.
 func TestFindingsNameObjectFieldAndRemedy(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, randomGroupCount, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomIngressGroupCount, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s := randomShape(r)
 		objs := s.newObjects(r)
@@ -82,7 +82,7 @@ func TestFindingsNameObjectFieldAndRemedy(t *testing.T) {
 // not wait for each other. A request that had no answer may get an error.
 func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, randomGroupCount/2, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomIngressGroupCount/2, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s := randomShape(r)
 		first := s.newObjects(r)
@@ -96,13 +96,13 @@ func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 		end, moments := converge(t, want, have, sick)
 		checkNamesAndTags(t, seed, want, end)
 		if p := planWithAllAnswers(t, want, &end, alwaysHealthy); !hasOnlyUserWaits(p) {
-			t.Errorf("seed %d: there is more to do:\n%s", seed, p.Text())
+			t.Errorf("seed %d: steps are left at the end:\n%s", seed, p.Text())
 		}
 		targets := servicesByTargetGroup(have)
 		for _, m := range moments {
 			for arn, service := range servicesByTargetGroup(m.have) {
 				if before, known := targets[arn]; known && before != service {
-					t.Errorf("seed %d: the targets of %s are those of %s and become those of %s", seed, arn, before, service)
+					t.Errorf("seed %d: target group %s changes from Service %s to Service %s", seed, arn, before, service)
 				}
 				targets[arn] = service
 			}
@@ -135,7 +135,7 @@ func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 					continue
 				}
 				t.Errorf("seed %d: %v is answered by\n  %q, before by\n  %q, at the end by\n  %q\nafter %s of\n%s\nfirst:\n%s\nsecond:\n%s",
-					seed, requests[i], is, was[i], will[i], m.step, m.p.Text(), describeObjects(first), describeObjects(second))
+					seed, requests[i], is, was[i], will[i], m.step, m.plan.Text(), describeObjects(first), describeObjects(second))
 				return
 			}
 		}
@@ -154,7 +154,7 @@ func isAnswerOfOtherMember(want model.Stack, end observed.Stack, request int, is
 		var first finding.Ref
 		members := membersOf(want.LoadBalancer.Listeners[i], l.Rules)
 		for j, r := range l.Rules {
-			if _, meets := model.Evaluate([]model.Rule{{Conditions: r.Conditions}}, q.model()); !meets {
+			if _, meets := model.FirstMatchingRule([]model.Rule{{Conditions: r.Conditions}}, q.model()); !meets {
 				continue
 			}
 			if first.IsZero() {
@@ -182,7 +182,7 @@ func isAnswerOfPreviousState(first, second model.Stack, have observed.Stack, req
 		}
 		var met []string
 		for _, r := range l.Rules {
-			if _, meets := model.Evaluate([]model.Rule{{Conditions: r.Conditions}}, q.model()); !meets {
+			if _, meets := model.FirstMatchingRule([]model.Rule{{Conditions: r.Conditions}}, q.model()); !meets {
 				continue
 			}
 			was, will := namespacesWithRule(first, l.Port, r.Conditions), namespacesWithRule(second, l.Port, r.Conditions)

@@ -156,8 +156,8 @@ func TestEveryStepOfServicesIsValidInAWS(t *testing.T) {
 			end, moments := converge(t, want, have, pick(r, []string{"", "/web", "/other"}))
 			checkNamesAndTags(t, seed, want, end)
 			for _, m := range moments {
-				if fault := listenerFault(m.have); fault != "" {
-					t.Errorf("seed %d: %s after %s of\n%s\n%s", seed, fault, m.step, m.p.Text(), describeObjects(objs))
+				if fault := listenerRejection(m.have); fault != "" {
+					t.Errorf("seed %d: %s after %s of\n%s\n%s", seed, fault, m.step, m.plan.Text(), describeObjects(objs))
 					return
 				}
 			}
@@ -171,8 +171,8 @@ var forwardProtocols = map[string][]string{
 	"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"}, "QUIC": {"QUIC", "TCP_QUIC"}, "TCP_QUIC": {"TCP_QUIC"},
 }
 
-// listenerFault returns why AWS would reject the listeners of the NLBs in have, or "" if AWS would accept them.
-func listenerFault(have observed.Stack) string {
+// listenerRejection returns why AWS would reject the listeners of the NLBs in have, or "" if AWS would accept them.
+func listenerRejection(have observed.Stack) string {
 	protocols := map[string]string{}
 	for _, g := range have.TargetGroups {
 		protocols[g.ARN] = g.Protocol

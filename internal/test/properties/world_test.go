@@ -104,7 +104,7 @@ func planWithAllAnswers(t *testing.T, want model.Stack, have *observed.Stack, st
 		}
 		answerQuestions(have, p.Questions, state)
 	}
-	t.Fatal("the plan keeps asking")
+	t.Fatal("the plan still has questions after 10 answers")
 	return plan.Plan{}
 }
 
@@ -132,7 +132,7 @@ func alwaysHealthy(string) string { return "healthy" }
 // stepState is the observed state after a step of a plan.
 type stepState struct {
 	have observed.Stack
-	p    plan.Plan
+	plan plan.Plan
 	step plan.StepID
 }
 
@@ -154,7 +154,7 @@ func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) 
 			return have, moments
 		}
 		if len(steps) == 0 && pass > 3 {
-			t.Fatalf("the plan waits for ever:\n%s", p.Text())
+			t.Fatalf("no step of the plan can be performed:\n%s", p.Text())
 		}
 		for i := range steps {
 			moments = append(moments, stepState{plantest.Simulate(have, p.KnownIDs, steps[:i+1]), p, steps[i].ID})
@@ -164,6 +164,6 @@ func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) 
 		}
 	}
 	p := planWithAllAnswers(t, want, &have, alwaysHealthy)
-	t.Fatalf("no end of the plan:\n%s", p.Text())
+	t.Fatalf("steps are left after 30 plans:\n%s", p.Text())
 	return have, moments
 }

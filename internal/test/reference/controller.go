@@ -48,10 +48,10 @@ type Stack struct {
 // Outcome is the result of a reconcile.
 type Outcome struct {
 	Stack model.StackID
-	// IsPlanned reports that nothing was changed because the Gateway has the dry-run annotation.
-	IsPlanned bool
-	// LoadBalancer is the DNS name in the status of the objects, or empty if their status is not written.
-	LoadBalancer string
+	// IsDryRun reports that nothing was changed because the Gateway has the dry-run annotation.
+	IsDryRun bool
+	// DNSName is the DNS name in the status of the objects, or empty if their status is not written.
+	DNSName string
 	// Err is the error of the reconcile. The real controller also reports it in an event.
 	Err error
 }
@@ -76,7 +76,7 @@ func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	if len(live)+len(leaving) == 0 {
 		return out
 	}
-	if out.IsPlanned = s.ID.Kind == model.ALBGateway && len(live) > 0 && c.isPlanned(s.ID, live[0]); out.IsPlanned {
+	if out.IsDryRun = s.ID.Kind == model.ALBGateway && len(live) > 0 && c.isDryRun(s.ID, live[0]); out.IsDryRun {
 		return out
 	}
 	// The real controller adds the finalizer of a Gateway later than the finalizer of an Ingress. But it makes no change
@@ -94,15 +94,15 @@ func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 		return out
 	}
 	if len(live) > 0 {
-		out.LoadBalancer = d.dnsName
+		out.DNSName = d.dnsName
 	}
 	out.Err = c.setFinalizers(leaving, s.ID, false)
 	return out
 }
 
-// isPlanned reports whether a Gateway has the dry-run annotation and not yet the finalizer of the stack. The annotation has
+// isDryRun reports whether a Gateway has the dry-run annotation and not yet the finalizer of the stack. The annotation has
 // no effect on a Gateway with the finalizer.
-func (c *Controller) isPlanned(id model.StackID, ref cluster.Ref) bool {
+func (c *Controller) isDryRun(id model.StackID, ref cluster.Ref) bool {
 	obj, err := c.Objects.Get(ref)
 	return err == nil && obj != nil && obj.GetAnnotations()[naming.DryRunAnnotation] == "true" && !slices.Contains(obj.GetFinalizers(), naming.Finalizer(id))
 }

@@ -180,8 +180,8 @@ type matchResult[T any] struct {
 
 // matchedPair is an existing resource with the logical ID of the desired resource that it matches.
 type matchedPair[T any] struct {
-	id   string
-	live T
+	id       string
+	existing T
 }
 
 // matchResources matches existing with desired resources of type t, by the resource tag and never by name. replaces reports
@@ -228,8 +228,8 @@ type taggedResource[T any] struct {
 	tags     map[string]string
 }
 
-// ownTags returns the desired tags of the resource with a logical ID: user tags and tracking tags.
-func (d *deployment) ownTags(id string, user map[string]string) map[string]string {
+// desiredTags returns the desired tags of the resource with a logical ID: user tags and tracking tags.
+func (d *deployment) desiredTags(id string, user map[string]string) map[string]string {
 	return naming.ResourceTags(d.Cluster, d.stack, id, user)
 }
 

@@ -30,7 +30,7 @@ type listenerSpec struct {
 	ListenerAttributes                   []attribute
 }
 
-func (s listenerSpec) arns() (out []string) {
+func (s listenerSpec) certificateARNs() (out []string) {
 	for _, c := range s.Certificates {
 		out = append(out, c.CertificateARN)
 	}
@@ -45,8 +45,8 @@ func (s listenerSpec) defaultCertificate() []elbtypes.Certificate {
 	return []elbtypes.Certificate{{CertificateArn: aws.String(s.Certificates[0].CertificateARN)}}
 }
 
-// wantedListeners returns the desired listeners by port.
-func (d listeners) wantedListeners() (map[int32]listenerSpec, error) {
+// desiredListeners returns the desired listeners by port.
+func (d listeners) desiredListeners() (map[int32]listenerSpec, error) {
 	out := map[int32]listenerSpec{}
 	for _, id := range d.desiredIDs(document.TypeListener) {
 		var want listenerSpec
@@ -65,7 +65,7 @@ func (d listeners) wantedListeners() (map[int32]listenerSpec, error) {
 // synthesize creates, updates and deletes the listeners of the load balancers that loadBalancers has created or updated. It
 // matches existing listeners with desired listeners only by port.
 func (d listeners) synthesize() error {
-	wants, err := d.wantedListeners()
+	wants, err := d.desiredListeners()
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (d listeners) syncListeners(lb string, wants map[int32]listenerSpec) error 
 // In both cases it updates certificates and attributes. tags are the current tags of l.
 func (d listeners) deployListener(want listenerSpec, l elbtypes.Listener, tags map[string]string) error {
 	id := strconv.Itoa(int(want.Port))
-	own := d.ownTags(id, want.Tags)
+	own := d.desiredTags(id, want.Tags)
 	made := l.ListenerArn == nil
 	if made {
 		d.announceChange("CreateListener", id)
@@ -250,7 +250,7 @@ func (d listeners) updateCertificates(want listenerSpec, l elbtypes.Listener, ma
 	}
 	slices.Sort(live)
 	for _, arn := range live {
-		if slices.Contains(want.arns(), arn) {
+		if slices.Contains(want.certificateARNs(), arn) {
 			continue
 		}
 		d.announceChange("RemoveListenerCertificates", stringValue(l.ListenerArn))
@@ -260,7 +260,7 @@ func (d listeners) updateCertificates(want listenerSpec, l elbtypes.Listener, ma
 			return err
 		}
 	}
-	for _, arn := range slices.Sorted(slices.Values(want.arns())) {
+	for _, arn := range slices.Sorted(slices.Values(want.certificateARNs())) {
 		if slices.Contains(live, arn) {
 			continue
 		}

@@ -28,8 +28,8 @@ func (s loadBalancerSpec) subnets() (out []string) {
 	return out
 }
 
-// liveLoadBalancers returns the load balancers in the VPC with the tags of the stack.
-func (d loadBalancers) liveLoadBalancers() (out []taggedResource[elbtypes.LoadBalancer], err error) {
+// stackLoadBalancers returns the load balancers in the VPC with the tags of the stack.
+func (d loadBalancers) stackLoadBalancers() (out []taggedResource[elbtypes.LoadBalancer], err error) {
 	var all []elbtypes.LoadBalancer
 	var arns []string
 	pages := elb.NewDescribeLoadBalancersPaginator(d.elb, &elb.DescribeLoadBalancersInput{})
@@ -59,7 +59,7 @@ func (d loadBalancers) liveLoadBalancers() (out []taggedResource[elbtypes.LoadBa
 // synthesize deletes load balancers that are not desired, and then creates and updates the desired load balancers. It finds
 // existing load balancers by their tags, not by name.
 func (d loadBalancers) synthesize() error {
-	have, err := d.liveLoadBalancers()
+	have, err := d.stackLoadBalancers()
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (d loadBalancers) synthesize() error {
 		}
 	}
 	for _, u := range m.update {
-		if err := d.updateLoadBalancer(u.id, u.live); err != nil {
+		if err := d.updateLoadBalancer(u.id, u.existing); err != nil {
 			return fmt.Errorf("load balancer: %w", err)
 		}
 	}
@@ -116,7 +116,7 @@ func (d loadBalancers) createLoadBalancer(id string) error {
 	}
 	in := &elb.CreateLoadBalancerInput{
 		Name: aws.String(want.Name), Type: elbtypes.LoadBalancerTypeEnum(want.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(want.Scheme),
-		IpAddressType: elbtypes.IpAddressType(want.IPAddressType), SecurityGroups: want.SecurityGroups, Tags: elbTags(d.ownTags(id, want.Tags)),
+		IpAddressType: elbtypes.IpAddressType(want.IPAddressType), SecurityGroups: want.SecurityGroups, Tags: elbTags(d.desiredTags(id, want.Tags)),
 	}
 	for _, s := range want.subnets() {
 		in.SubnetMappings = append(in.SubnetMappings, elbtypes.SubnetMapping{SubnetId: aws.String(s)})
@@ -126,7 +126,7 @@ func (d loadBalancers) createLoadBalancer(id string) error {
 	if err != nil {
 		return err
 	}
-	return d.useLoadBalancer(id, out.LoadBalancers[0], want)
+	return d.storeReferencesAndAttributes(id, out.LoadBalancers[0], want)
 }
 
 func (d loadBalancers) updateLoadBalancer(id string, lb taggedResource[elbtypes.LoadBalancer]) error {
@@ -134,7 +134,7 @@ func (d loadBalancers) updateLoadBalancer(id string, lb taggedResource[elbtypes.
 	if err := d.decodeSpec(document.TypeLoadBalancer, id, &want); err != nil {
 		return err
 	}
-	if err := d.retag(lb.id, d.ownTags(id, want.Tags), lb.tags); err != nil {
+	if err := d.retag(lb.id, d.desiredTags(id, want.Tags), lb.tags); err != nil {
 		return err
 	}
 	if !sameSet(want.SecurityGroups, lb.resource.SecurityGroups) {
@@ -163,11 +163,11 @@ func (d loadBalancers) updateLoadBalancer(id string, lb taggedResource[elbtypes.
 			return err
 		}
 	}
-	return d.useLoadBalancer(id, lb.resource, want)
+	return d.storeReferencesAndAttributes(id, lb.resource, want)
 }
 
-// useLoadBalancer stores the ARN and the DNS name of a load balancer as values of references, and sets its attributes.
-func (d loadBalancers) useLoadBalancer(id string, lb elbtypes.LoadBalancer, want loadBalancerSpec) error {
+// storeReferencesAndAttributes stores the ARN and the DNS name of a load balancer as values of references, and sets its attributes.
+func (d loadBalancers) storeReferencesAndAttributes(id string, lb elbtypes.LoadBalancer, want loadBalancerSpec) error {
 	d.setReference(document.TypeLoadBalancer, id, "loadBalancerARN", stringValue(lb.LoadBalancerArn))
 	d.setReference(document.TypeLoadBalancer, id, "dnsName", stringValue(lb.DNSName))
 	d.dnsName = stringValue(lb.DNSName)

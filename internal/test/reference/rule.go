@@ -27,8 +27,8 @@ type ruleSpec struct {
 	Tags        map[string]string
 }
 
-// liveRule is an existing rule in AWS, but not a default rule.
-type liveRule struct {
+// existingRule is an existing rule in AWS, but not a default rule.
+type existingRule struct {
 	elbtypes.Rule
 	priority  int32
 	isMatched bool // with a desired rule
@@ -59,7 +59,7 @@ func (d rules) synthesize() error {
 	return nil
 }
 
-func (d rules) liveRules(listener string) (out []*liveRule, err error) {
+func (d rules) existingRules(listener string) (out []*existingRule, err error) {
 	pages := elb.NewDescribeRulesPaginator(d.elb, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(d.ctx)
@@ -74,28 +74,28 @@ func (d rules) liveRules(listener string) (out []*liveRule, err error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, &liveRule{Rule: r, priority: int32(n)})
+			out = append(out, &existingRule{Rule: r, priority: int32(n)})
 		}
 	}
-	slices.SortFunc(out, func(a, b *liveRule) int { return cmp.Compare(a.priority, b.priority) })
+	slices.SortFunc(out, func(a, b *existingRule) int { return cmp.Compare(a.priority, b.priority) })
 	return out, nil
 }
 
 func (d rules) syncRules(listener, port string, wants []ruleSpec) error {
-	live, err := d.liveRules(listener)
+	live, err := d.existingRules(listener)
 	if err != nil {
 		return err
 	}
-	pairs := map[int32]*liveRule{} // existing rules by desired priority
-	take := func(fits func(w ruleSpec, r *liveRule) bool) {
+	pairs := map[int32]*existingRule{} // existing rules by desired priority
+	take := func(fits func(w ruleSpec, r *existingRule) bool) {
 		for _, w := range wants {
-			i := slices.IndexFunc(live, func(r *liveRule) bool { return !r.isMatched && fits(w, r) })
+			i := slices.IndexFunc(live, func(r *existingRule) bool { return !r.isMatched && fits(w, r) })
 			if pairs[w.Priority] == nil && i >= 0 {
 				live[i].isMatched, pairs[w.Priority] = true, live[i]
 			}
 		}
 	}
-	same := func(w ruleSpec, r *liveRule) bool {
+	same := func(w ruleSpec, r *existingRule) bool {
 		return sameActions(w.Actions, r.Actions) && sameConditions(w.Conditions, r.Conditions) && sameTransforms(w.Transforms, r.Transforms)
 	}
 	take(same)
@@ -105,8 +105,8 @@ func (d rules) syncRules(listener, port string, wants []ruleSpec) error {
 			moved = append(moved, elbtypes.RulePriorityPair{RuleArn: r.RuleArn, Priority: aws.Int32(w.Priority)})
 		}
 	}
-	take(func(w ruleSpec, r *liveRule) bool { return w.Priority == r.priority })
-	var gone []*liveRule
+	take(func(w ruleSpec, r *existingRule) bool { return w.Priority == r.priority })
+	var gone []*existingRule
 	for _, r := range live {
 		if !r.isMatched {
 			gone = append(gone, r)
@@ -146,7 +146,7 @@ func (d rules) syncRules(listener, port string, wants []ruleSpec) error {
 // replaceRules creates all rules in created, and then deletes all rules in gone. If AWS reports that the listener has
 // too many rules, it deletes a rule before it creates the next one. count is the number of existing rules of the
 // listener.
-func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*liveRule, count int) error {
+func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*existingRule, count int) error {
 	remove := func() error {
 		arn := gone[0].RuleArn
 		d.announceChange("DeleteRule", stringValue(arn))
@@ -168,7 +168,7 @@ func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*l
 		d.announceChange("CreateRule", fmt.Sprintf("%s:%d", port, w.Priority))
 		_, err := d.elb.CreateRule(d.ctx, &elb.CreateRuleInput{
 			ListenerArn: aws.String(listener), Priority: aws.Int32(w.Priority), Actions: w.Actions, Conditions: w.Conditions, Transforms: w.Transforms,
-			Tags: elbTags(d.ownTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags)),
+			Tags: elbTags(d.desiredTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags)),
 		})
 		switch {
 		case hasErrorCode(err, "TooManyRules") && most == 0:
@@ -187,7 +187,7 @@ func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*l
 	return nil
 }
 
-func (d rules) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRule) error {
+func (d rules) retagRules(port string, wants []ruleSpec, pairs map[int32]*existingRule) error {
 	var arns []string
 	for _, r := range pairs {
 		arns = append(arns, stringValue(r.RuleArn))
@@ -199,7 +199,7 @@ func (d rules) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRu
 	}
 	for _, w := range wants {
 		if r := pairs[w.Priority]; r != nil {
-			if err := d.retag(stringValue(r.RuleArn), d.ownTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags), tags[stringValue(r.RuleArn)]); err != nil {
+			if err := d.retag(stringValue(r.RuleArn), d.desiredTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags), tags[stringValue(r.RuleArn)]); err != nil {
 				return err
 			}
 		}

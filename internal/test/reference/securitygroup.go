@@ -88,15 +88,15 @@ type permission struct {
 	PrefixLists      []struct{ ListID string }
 }
 
-// ingressGrant is an ingress rule with one source. It has no description, because descriptions are not compared.
-type ingressGrant struct {
+// singleSourceRule is an ingress rule with one source. It has no description, because descriptions are not compared.
+type singleSourceRule struct {
 	protocol                                      string
 	from, to                                      int32
 	ipv4CIDR, ipv6CIDR, prefixListID, peerGroupID string
 }
 
-func (p permission) grants() (out []ingressGrant) {
-	of := ingressGrant{protocol: p.IPProtocol, from: p.FromPort, to: p.ToPort}
+func (p permission) singleSourceRules() (out []singleSourceRule) {
+	of := singleSourceRule{protocol: p.IPProtocol, from: p.FromPort, to: p.ToPort}
 	for _, r := range p.IPRanges {
 		g := of
 		g.ipv4CIDR = r.CIDRIP
@@ -120,7 +120,7 @@ func (p permission) grants() (out []ingressGrant) {
 	return out
 }
 
-func grantsOf(live ec2types.IpPermission) (out []ingressGrant) {
+func singleSourceRulesOf(live ec2types.IpPermission) (out []singleSourceRule) {
 	p := permission{IPProtocol: stringValue(live.IpProtocol), FromPort: aws.ToInt32(live.FromPort), ToPort: aws.ToInt32(live.ToPort)}
 	for _, r := range live.IpRanges {
 		p.IPRanges = append(p.IPRanges, struct{ CIDRIP string }{stringValue(r.CidrIp)})
@@ -134,10 +134,10 @@ func grantsOf(live ec2types.IpPermission) (out []ingressGrant) {
 	for _, r := range live.PrefixListIds {
 		p.PrefixLists = append(p.PrefixLists, struct{ ListID string }{stringValue(r.PrefixListId)})
 	}
-	return p.grants()
+	return p.singleSourceRules()
 }
 
-func (g ingressGrant) permission() ec2types.IpPermission {
+func (g singleSourceRule) permission() ec2types.IpPermission {
 	out := ec2types.IpPermission{IpProtocol: aws.String(g.protocol), FromPort: aws.Int32(g.from), ToPort: aws.Int32(g.to)}
 	switch {
 	case g.ipv4CIDR != "":
@@ -168,7 +168,7 @@ func (d securityGroups) synthesize() error {
 		if err := d.decodeSpec(document.TypeSecurityGroup, id, &want); err != nil {
 			return err
 		}
-		group, err := d.createSecurityGroup(want.GroupName, want.Description, d.ownTags(id, want.Tags))
+		group, err := d.createSecurityGroup(want.GroupName, want.Description, d.desiredTags(id, want.Tags))
 		if err != nil {
 			return fmt.Errorf("security group %s: %w", want.GroupName, err)
 		}
@@ -179,20 +179,20 @@ func (d securityGroups) synthesize() error {
 	}
 	for i, u := range m.update {
 		if i > 0 && m.update[i-1].id == u.id {
-			m.remove = append(m.remove, u.live)
+			m.remove = append(m.remove, u.existing)
 			continue
 		}
 		var want securityGroupSpec
 		if err := d.decodeSpec(document.TypeSecurityGroup, u.id, &want); err != nil {
 			return err
 		}
-		if err := d.retagSecurityGroup(u.live.id, d.ownTags(u.id, want.Tags), u.live.tags); err != nil {
+		if err := d.retagSecurityGroup(u.existing.id, d.desiredTags(u.id, want.Tags), u.existing.tags); err != nil {
 			return err
 		}
-		if err := d.updatePermissions(u.live.id, u.live.resource.IpPermissions, want); err != nil {
+		if err := d.updatePermissions(u.existing.id, u.existing.resource.IpPermissions, want); err != nil {
 			return err
 		}
-		d.setReference(document.TypeSecurityGroup, u.id, "groupID", u.live.id)
+		d.setReference(document.TypeSecurityGroup, u.id, "groupID", u.existing.id)
 	}
 	d.finalDeletions = append(d.finalDeletions, func() error {
 		for _, g := range m.remove {
@@ -219,14 +219,14 @@ func wrapTagged[T any](have []taggedResource[T]) (out []taggedResource[taggedRes
 
 // updatePermissions adds missing ingress rules to a security group, and then revokes ingress rules that are not desired.
 func (d securityGroups) updatePermissions(group string, live []ec2types.IpPermission, want securityGroupSpec) error {
-	var has, wants []ingressGrant
+	var has, wants []singleSourceRule
 	for _, p := range live {
-		has = append(has, grantsOf(p)...)
+		has = append(has, singleSourceRulesOf(p)...)
 	}
 	for _, p := range want.Ingress {
-		wants = append(wants, p.grants()...)
+		wants = append(wants, p.singleSourceRules()...)
 	}
-	without := func(list, others []ingressGrant) (out []ec2types.IpPermission) {
+	without := func(list, others []singleSourceRule) (out []ec2types.IpPermission) {
 		for _, g := range list {
 			if !slices.Contains(others, g) {
 				out = append(out, g.permission())

@@ -70,8 +70,8 @@ func (h healthCheck) differs(g elbtypes.TargetGroup) bool {
 		number(h.UnhealthyThresholdCount, g.UnhealthyThresholdCount)
 }
 
-// liveTargetGroups returns the target groups in the VPC with the tags of the stack.
-func (d targetGroups) liveTargetGroups() (out []taggedResource[elbtypes.TargetGroup], err error) {
+// stackTargetGroups returns the target groups in the VPC with the tags of the stack.
+func (d targetGroups) stackTargetGroups() (out []taggedResource[elbtypes.TargetGroup], err error) {
 	var all []elbtypes.TargetGroup
 	var arns []string
 	pages := elb.NewDescribeTargetGroupsPaginator(d.elb, &elb.DescribeTargetGroupsInput{})
@@ -101,7 +101,7 @@ func (d targetGroups) liveTargetGroups() (out []taggedResource[elbtypes.TargetGr
 // synthesize creates missing target groups and updates others. It adds the deletion of target groups that are not desired
 // to finalDeletions. It matches target groups by tags, not by name or port.
 func (d targetGroups) synthesize() error {
-	have, err := d.liveTargetGroups()
+	have, err := d.stackTargetGroups()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (d targetGroups) synthesize() error {
 		}
 	}
 	for _, u := range m.update {
-		if err := d.updateTargetGroup(u.id, u.live); err != nil {
+		if err := d.updateTargetGroup(u.id, u.existing); err != nil {
 			return fmt.Errorf("target group %s: %w", u.id, err)
 		}
 	}
@@ -152,7 +152,7 @@ func (d targetGroups) createTargetGroup(id string) error {
 		Protocol: elbtypes.ProtocolEnum(want.Protocol), ProtocolVersion: nonZero(want.ProtocolVersion), TargetControlPort: want.TargetControlPort,
 		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: check.port(), HealthCheckProtocol: elbtypes.ProtocolEnum(check.Protocol), HealthCheckPath: nonZero(check.Path),
 		Matcher: check.matcher(), HealthCheckIntervalSeconds: nonZero(check.IntervalSeconds), HealthCheckTimeoutSeconds: nonZero(check.TimeoutSeconds),
-		HealthyThresholdCount: nonZero(check.HealthyThresholdCount), UnhealthyThresholdCount: nonZero(check.UnhealthyThresholdCount), Tags: elbTags(d.ownTags(id, want.Tags)),
+		HealthyThresholdCount: nonZero(check.HealthyThresholdCount), UnhealthyThresholdCount: nonZero(check.UnhealthyThresholdCount), Tags: elbTags(d.desiredTags(id, want.Tags)),
 	}
 	if want.IPAddressType != "ipv4" {
 		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(want.IPAddressType)
@@ -172,7 +172,7 @@ func (d targetGroups) updateTargetGroup(id string, g taggedResource[elbtypes.Tar
 	if err := d.decodeSpec(document.TypeTargetGroup, id, &want); err != nil {
 		return err
 	}
-	if err := d.retag(g.id, d.ownTags(id, want.Tags), g.tags); err != nil {
+	if err := d.retag(g.id, d.desiredTags(id, want.Tags), g.tags); err != nil {
 		return err
 	}
 	if check := want.HealthCheckConfig; check.differs(g.resource) {

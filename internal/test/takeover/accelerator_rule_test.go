@@ -21,23 +21,23 @@ import (
 type referenceAccelerator struct {
 	Name, Type string
 	Tags       map[string]string
-	Listeners  map[string]referenceListener // by portsKey
+	Listeners  map[string]referenceListener // by listenerKey
 }
 
 type referenceListener struct {
-	Affinity string
-	Groups   map[string]referenceEndpointGroup // by region
+	Affinity       string
+	EndpointGroups map[string]referenceEndpointGroup // by region
 }
 
 type referenceEndpointGroup struct {
-	Dial      float32
-	Overrides map[int32]int32
-	Endpoints map[string]referenceEndpoint // by endpoint ID, which is an ARN
+	TrafficDial float32
+	Overrides   map[int32]int32
+	Endpoints   map[string]referenceEndpoint // by endpoint ID, which is an ARN
 }
 
 type referenceEndpoint struct {
-	Weight   int32
-	Preserve bool
+	Weight            int32
+	PreservesClientIP bool
 }
 
 // removedNameCharacters matches the characters that generatedAcceleratorName removes from namespaces and object names.
@@ -51,8 +51,8 @@ func generatedAcceleratorName(namespace, name, kind string) string {
 	return fmt.Sprintf("k8s_%s_%s_%s", part(namespace), part(name), hex.EncodeToString(sum[:])[:25])
 }
 
-// portsKey returns the protocol and the sorted port ranges as text.
-func portsKey(protocol string, ranges []types.PortRange) string {
+// listenerKey returns the protocol and the sorted port ranges as text.
+func listenerKey(protocol string, ranges []types.PortRange) string {
 	var list []string
 	for _, r := range ranges {
 		list = append(list, fmt.Sprintf("%05d-%05d", *r.FromPort, *r.ToPort))
@@ -86,13 +86,13 @@ func referenceAcceleratorOf(o *aga.GlobalAccelerator, defaults map[string]string
 		"aga.k8s.aws/stack": o.Namespace + "/" + o.Name, "aga.k8s.aws/resource": "GlobalAccelerator",
 	})
 	for _, l := range o.Spec.Listeners {
-		made := referenceListener{Affinity: string(l.ClientAffinity), Groups: map[string]referenceEndpointGroup{}}
+		made := referenceListener{Affinity: string(l.ClientAffinity), EndpointGroups: map[string]referenceEndpointGroup{}}
 		for _, g := range l.EndpointGroups {
 			region := g.Region
 			if region == "" {
 				region = harness.Region
 			}
-			group := referenceEndpointGroup{Dial: float32(*g.TrafficDialPercentage), Overrides: map[int32]int32{}, Endpoints: map[string]referenceEndpoint{}}
+			group := referenceEndpointGroup{TrafficDial: float32(*g.TrafficDialPercentage), Overrides: map[int32]int32{}, Endpoints: map[string]referenceEndpoint{}}
 			for _, p := range g.PortOverrides {
 				group.Overrides[p.ListenerPort] = p.EndpointPort
 			}
@@ -109,16 +109,16 @@ func referenceAcceleratorOf(o *aga.GlobalAccelerator, defaults map[string]string
 					group.Endpoints[id] = referenceEndpoint{*e.Weight, *e.ClientIPPreservationEnabled}
 				}
 			}
-			made.Groups[region] = group
+			made.EndpointGroups[region] = group
 		}
-		out.Listeners[portsKey(string(l.Protocol), rangesOf(l))] = made
+		out.Listeners[listenerKey(string(l.Protocol), rangesOf(l))] = made
 	}
 	return out
 }
 
-// liveAccelerators returns the accelerators in AWS and their ARNs, by the value of the stack tag. A disabled accelerator
+// observedAccelerators returns the accelerators in AWS and their ARNs, by the value of the stack tag. A disabled accelerator
 // gets the additional tag "disabled" in the result.
-func liveAccelerators(t *testing.T, c *ga.Client) (out map[string]referenceAccelerator, arns map[string]string) {
+func observedAccelerators(t *testing.T, c *ga.Client) (out map[string]referenceAccelerator, arns map[string]string) {
 	t.Helper()
 	out, arns = map[string]referenceAccelerator{}, map[string]string{}
 	all := requireResult(c.ListAccelerators(t.Context(), &ga.ListAcceleratorsInput{MaxResults: aws.Int32(100)}))(t)
@@ -131,18 +131,18 @@ func liveAccelerators(t *testing.T, c *ga.Client) (out map[string]referenceAccel
 			r.Tags["disabled"] = "true"
 		}
 		for _, l := range requireResult(c.ListListeners(t.Context(), &ga.ListListenersInput{AcceleratorArn: a.AcceleratorArn, MaxResults: aws.Int32(100)}))(t).Listeners {
-			made := referenceListener{Affinity: string(l.ClientAffinity), Groups: map[string]referenceEndpointGroup{}}
+			made := referenceListener{Affinity: string(l.ClientAffinity), EndpointGroups: map[string]referenceEndpointGroup{}}
 			for _, g := range requireResult(c.ListEndpointGroups(t.Context(), &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn, MaxResults: aws.Int32(100)}))(t).EndpointGroups {
-				group := referenceEndpointGroup{Dial: *g.TrafficDialPercentage, Overrides: map[int32]int32{}, Endpoints: map[string]referenceEndpoint{}}
+				group := referenceEndpointGroup{TrafficDial: *g.TrafficDialPercentage, Overrides: map[int32]int32{}, Endpoints: map[string]referenceEndpoint{}}
 				for _, p := range g.PortOverrides {
 					group.Overrides[*p.ListenerPort] = *p.EndpointPort
 				}
 				for _, e := range g.EndpointDescriptions {
 					group.Endpoints[*e.EndpointId] = referenceEndpoint{*e.Weight, *e.ClientIPPreservationEnabled}
 				}
-				made.Groups[*g.EndpointGroupRegion] = group
+				made.EndpointGroups[*g.EndpointGroupRegion] = group
 			}
-			r.Listeners[portsKey(string(l.Protocol), l.PortRanges)] = made
+			r.Listeners[listenerKey(string(l.Protocol), l.PortRanges)] = made
 		}
 		stack := r.Tags["aga.k8s.aws/stack"]
 		out[stack], arns[stack] = r, *a.AcceleratorArn

@@ -121,14 +121,14 @@ func withDiscoveredPorts(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
 	return out
 }
 
-// acceleratorDefaults are the default tags of the controller, which it adds to all accelerators.
-var acceleratorDefaults = map[string]string{"Env": "prod", "Owner": "platform"}
+// defaultAcceleratorTags are the default tags of the controller, which it adds to all accelerators.
+var defaultAcceleratorTags = map[string]string{"Env": "prod", "Owner": "platform"}
 
 // newAcceleratorHarness returns a harness with endpointObjects, a client for Global Accelerator, and the ARNs of the load
 // balancers by "KIND NAMESPACE/NAME".
 func newAcceleratorHarness(t *testing.T) (*harness.Harness, *ga.Client, map[string]string) {
 	t.Helper()
-	r := harness.New(t, harness.Options{Accelerators: true, Accelerator: func(o *accelerator.Options) { o.DefaultTags = acceleratorDefaults }})
+	r := harness.New(t, harness.Options{Accelerators: true, Accelerator: func(o *accelerator.Options) { o.DefaultTags = defaultAcceleratorTags }})
 	r.Apply(endpointObjects)
 	r.Settle(10 * time.Minute)
 	time.Sleep(10 * time.Minute) // until the load balancers are active
@@ -161,10 +161,10 @@ func createReferenceAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, 
 		if odd {
 			slices.Reverse(ranges)
 		}
-		made := want.Listeners[portsKey(string(l.Protocol), ranges)]
+		made := want.Listeners[listenerKey(string(l.Protocol), ranges)]
 		listener := requireResult(c.CreateListener(t.Context(), &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: types.Protocol(l.Protocol), ClientAffinity: types.ClientAffinity(made.Affinity), PortRanges: ranges}))(t).Listener
-		for region, g := range made.Groups {
-			in := &ga.CreateEndpointGroupInput{ListenerArn: listener.ListenerArn, EndpointGroupRegion: aws.String(region), TrafficDialPercentage: aws.Float32(g.Dial)}
+		for region, g := range made.EndpointGroups {
+			in := &ga.CreateEndpointGroupInput{ListenerArn: listener.ListenerArn, EndpointGroupRegion: aws.String(region), TrafficDialPercentage: aws.Float32(g.TrafficDial)}
 			for from, to := range g.Overrides {
 				in.PortOverrides = append(in.PortOverrides, types.PortOverride{ListenerPort: aws.Int32(from), EndpointPort: aws.Int32(to)})
 			}
@@ -174,7 +174,7 @@ func createReferenceAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, 
 			group := requireResult(c.CreateEndpointGroup(t.Context(), in))(t).EndpointGroup
 			for id, e := range g.Endpoints {
 				requireResult(c.AddEndpoints(t.Context(), &ga.AddEndpointsInput{EndpointGroupArn: group.EndpointGroupArn, EndpointConfigurations: []types.EndpointConfiguration{
-					{EndpointId: aws.String(id), Weight: aws.Int32(e.Weight), ClientIPPreservationEnabled: aws.Bool(e.Preserve)},
+					{EndpointId: aws.String(id), Weight: aws.Int32(e.Weight), ClientIPPreservationEnabled: aws.Bool(e.PreservesClientIP)},
 				}}))(t)
 			}
 		}
@@ -202,13 +202,13 @@ func TestAcceleratorsAreTakenOver(t *testing.T) {
 				want := map[string]referenceAccelerator{}
 				for _, doc := range acceleratorObjects() {
 					o := withDefaults(t, doc)
-					of := referenceAcceleratorOf(withDiscoveredPorts(o), acceleratorDefaults, arns)
+					of := referenceAcceleratorOf(withDiscoveredPorts(o), defaultAcceleratorTags, arns)
 					want[o.Namespace+"/"+o.Name] = of
 					createReferenceAccelerator(t, r, c, o, of, f.odd)
 				}
 				time.Sleep(10 * time.Minute)
-				left, leftARNs := liveAccelerators(t, c)
-				checkEqual(t, "what was left is not what the rules say", want, left)
+				left, leftARNs := observedAccelerators(t, c)
+				checkEqual(t, "the created accelerators differ from the reference", want, left)
 				if f.lost {
 					for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
 						o := o.DeepCopyObject().(*aga.GlobalAccelerator)
@@ -226,9 +226,9 @@ func TestAcceleratorsAreTakenOver(t *testing.T) {
 						t.Errorf("%d mutating calls: %s", n, mutatingCalls(r))
 					}
 				}
-				is, isARNs := liveAccelerators(t, c)
+				is, isARNs := observedAccelerators(t, c)
 				checkEqual(t, "AWS changed", left, is)
-				checkEqual(t, "accelerators are others", leftARNs, isARNs)
+				checkEqual(t, "the accelerator ARNs changed", leftARNs, isARNs)
 				checkTakenOver(t, r, isARNs)
 			})
 		})
@@ -253,24 +253,24 @@ func checkTakenOver(t *testing.T, r *harness.Harness, arns map[string]string) {
 	}
 }
 
-// TestOtherControllerKeepsAccelerators checks that accelerators of Fulcrum have the properties that
+// TestAcceleratorsEqualReference checks that accelerators of Fulcrum have the properties that
 // aws-load-balancer-controller expects, so aws-load-balancer-controller would not change them. aws-load-balancer-controller
 // finds an accelerator by the ARN in the status, compares tags, and matches listeners by protocol and ports.
-func TestOtherControllerKeepsAccelerators(t *testing.T) {
+func TestAcceleratorsEqualReference(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, c, arns := newAcceleratorHarness(t)
 		want := map[string]referenceAccelerator{}
 		for _, doc := range acceleratorObjects() {
 			o := withDefaults(t, doc)
-			want[o.Namespace+"/"+o.Name] = referenceAcceleratorOf(withDiscoveredPorts(o), acceleratorDefaults, arns)
+			want[o.Namespace+"/"+o.Name] = referenceAcceleratorOf(withDiscoveredPorts(o), defaultAcceleratorTags, arns)
 			if err := r.Store.Put(o); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r.Settle(30 * time.Minute)
-		is, isARNs := liveAccelerators(t, c)
-		checkEqual(t, "what was made is not what the rules say", want, is)
+		is, isARNs := observedAccelerators(t, c)
+		checkEqual(t, "the accelerators of Fulcrum differ from the reference", want, is)
 		checkTakenOver(t, r, isARNs)
 		for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
 			if o := o.(*aga.GlobalAccelerator); o.Status.DNSName == "" || len(o.Status.IPSets) != 1 || !strings.HasPrefix(o.Status.AcceleratorARN, "arn:aws:globalaccelerator::") {

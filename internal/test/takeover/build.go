@@ -152,7 +152,7 @@ type variations struct {
 	hasExplicitDefaults bool
 	// usesLegacyForward creates a forward to one target group in the legacy form.
 	usesLegacyForward bool
-	// hasExtraTags adds the tag otherProgramTag to all resources.
+	// hasExtraTags adds the tag externalTag to all resources.
 	hasExtraTags bool
 	// hasRuleDescriptions adds descriptions to security group rules. It also adds a rule to the security group of the nodes
 	// that no controller manages.
@@ -168,7 +168,7 @@ type variations struct {
 	lacksCheckpoints bool
 }
 
-const otherProgramTag = "cost-center"
+const externalTag = "cost-center"
 
 // builder creates recorded resources with calls of the AWS APIs.
 type builder struct {
@@ -278,9 +278,9 @@ func parseResourceKey(key string) (model.StackID, string) {
 	return model.StackID{Kind: kind, Namespace: ns, Name: name}, id
 }
 
-// withHash returns name if the recorded name ends with "#", which replaces the hash of generated names. Otherwise it returns
+// nameWithHash returns name if the recorded name ends with "#", which replaces the hash of generated names. Otherwise it returns
 // the recorded name.
-func withHash(recorded, name string) string {
+func nameWithHash(recorded, name string) string {
 	if strings.HasSuffix(recorded, "#") {
 		return name
 	}
@@ -299,7 +299,7 @@ func (b *builder) tags(tags map[string]string) (out []elbtypes.Tag) {
 		out = append(out, elbtypes.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
 	}
 	if b.variations.hasExtraTags {
-		out = append(out, elbtypes.Tag{Key: aws.String(otherProgramTag), Value: aws.String("42")})
+		out = append(out, elbtypes.Tag{Key: aws.String(externalTag), Value: aws.String("42")})
 	}
 	return out
 }
@@ -308,7 +308,7 @@ func (b *builder) createLoadBalancer(key string, lb loadBalancer) {
 	b.t.Helper()
 	id, _ := parseResourceKey(key)
 	if id.Kind != model.Ingress {
-		lb.Name = withHash(lb.Name, naming.OwnedLoadBalancerName(harness.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
+		lb.Name = nameWithHash(lb.Name, naming.LoadBalancerNameWithUID(harness.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
 	}
 	in := &elb.CreateLoadBalancerInput{
 		Name: aws.String(b.resourceName(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),

@@ -40,7 +40,7 @@ func (b *builder) createManagedSecurityGroup(key string, g securityGroup) {
 	b.t.Helper()
 	stack, _ := parseResourceKey(key)
 	if stack.Kind != model.Ingress {
-		g.Name = withHash(g.Name, naming.OwnedManagedSecurityGroupName(harness.ClusterName, stack, b.ownerUID(stack)))
+		g.Name = nameWithHash(g.Name, naming.SecurityGroupNameWithUID(harness.ClusterName, stack, b.ownerUID(stack)))
 	}
 	id := b.createSecurityGroup(g.Name, g.Description, g.Tags)
 	b.ids["sg:"+key] = id
@@ -235,9 +235,9 @@ func (b *builder) registerTargets(key string, g targetGroup, bound binding) {
 
 // endpoint is a pod or node as a target.
 type endpoint struct {
-	id      string
-	port    int32
-	created int64 // creation time in milliseconds since 1970
+	id            string
+	port          int32
+	createdMillis int64 // creation time in milliseconds since 1970
 }
 
 // endpoints returns all nodes for target type "instance", or the pods in the EndpointSlices of the Service for type "ip".

@@ -151,7 +151,7 @@ func (b *builder) checkpoint(bound binding, spec elbv2.TargetGroupBindingSpec) s
 	b.t.Helper()
 	var all []string
 	for _, e := range b.endpoints(bound) {
-		all = append(all, fmt.Sprintf("%s:%d:%d", e.id, e.port, e.created))
+		all = append(all, fmt.Sprintf("%s:%d:%d", e.id, e.port, e.createdMillis))
 	}
 	slices.Sort(all)
 	text, err := json.Marshal(spec)

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// respelledAnnotations are equivalent values (to) of recorded Ingress annotations (from). If to is empty, the recorded list
+// equivalentAnnotations are equivalent values (to) of recorded Ingress annotations (from). If to is empty, the recorded list
 // is reversed.
-var respelledAnnotations = []struct{ name, object, annotation, from, to string }{
+var equivalentAnnotations = []struct{ name, object, annotation, from, to string }{
 	{"host bits and blanks", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", " 10.1.2.3/8 ,192.168.1.7/24"},
 	{"order and repetition", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "192.168.1.0/24,10.0.0.0/8,10.0.0.0/8"},
 	{"order of ports", "ingress-inbound-cidrs/web", "listen-ports", `[{"HTTP": 80}, {"HTTP": 81}]`, `[{"HTTP":81},{"HTTP":80},{"HTTP":81}]`},
@@ -29,19 +29,19 @@ var respelledAnnotations = []struct{ name, object, annotation, from, to string }
 // after aws-load-balancer-controller was removed.
 func TestTakeOverWithEquivalentAnnotations(t *testing.T) {
 	t.Parallel()
-	for _, s := range respelledAnnotations {
+	for _, s := range equivalentAnnotations {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				name, _, _ := strings.Cut(s.object, "/")
 				r := newHarnessWithExistingResources(t, variations{}, name)
-				respellAnnotation(t, r, s.object, s.annotation, s.from, s.to)
+				replaceAnnotation(t, r, s.object, s.annotation, s.from, s.to)
 				checkNoChanges(t, r, true)
 			})
 		})
 	}
 }
 
-func respellAnnotation(t *testing.T, r *harness.Harness, object, annotation, from, to string) {
+func replaceAnnotation(t *testing.T, r *harness.Harness, object, annotation, from, to string) {
 	t.Helper()
 	const prefix = "alb.ingress.kubernetes.io/"
 	ns, name, _ := strings.Cut(object, "/")
@@ -72,7 +72,7 @@ func TestTakeOverFindsRealDifferences(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessWithExistingResources(t, variations{}, "ingress-inbound-cidrs")
-		respellAnnotation(t, r, "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "10.0.0.0/8")
+		replaceAnnotation(t, r, "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "10.0.0.0/8")
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.Settle(timeWithoutComparison)
@@ -101,7 +101,7 @@ func TestDeletionAfterTakeOver(t *testing.T) {
 				for k, err := range r.Settle(time.Hour) {
 					t.Errorf("%s: %v", k, err)
 				}
-				checkEqual(t, "AWS has what was not there before", before, r.State())
+				checkEqual(t, "AWS resources remain after deletion", before, r.State())
 				for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
 					for _, obj := range r.Store.All(kind) {
 						t.Errorf("%s is left, with finalizers %v", cluster.RefOf(obj), obj.GetFinalizers())

@@ -73,7 +73,7 @@ func newTakeoverHarness(t *testing.T, odd variations, strict bool) *harness.Harn
 	t.Helper()
 	var external []string
 	if odd.hasExtraTags {
-		external = []string{otherProgramTag}
+		external = []string{externalTag}
 	}
 	return cases.NewHarness(t, harness.Options{
 		TaggingLag: odd.taggingLag,
@@ -105,7 +105,7 @@ func newHarnessWithExistingResources(t *testing.T, odd variations, names ...stri
 	for _, name := range names {
 		loader.Apply(t, name)
 	}
-	buildWithVariations(t, Site{AWS: harness.AWSConfig(r.Emulator), Seeded: r.World, Objects: r.Store}, odd, names...)
+	buildWithVariations(t, Site{AWS: harness.AWSConfig(r.Emulator), Seeded: r.Seeded, Objects: r.Store}, odd, names...)
 	time.Sleep(10 * time.Minute) // until all targets are healthy
 	return r
 }
@@ -132,8 +132,8 @@ func checkNoChanges(t *testing.T, r *harness.Harness, stale bool) {
 	untouched("after the start")
 	if !stale {
 		checkEqual(t, "bindings were written", bindings, resourceVersions(r))
-		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > countWithoutBinding(r) {
-			t.Errorf("%d questions about targets although the checkpoints fit", n)
+		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > albTargetGroupCount(r) {
+			t.Errorf("%d calls of DescribeTargetHealth although the checkpoints are valid", n)
 		}
 	}
 	r.Settle(3 * time.Hour)
@@ -147,8 +147,8 @@ func checkNoChanges(t *testing.T, r *harness.Harness, stale bool) {
 	}
 }
 
-// countWithoutBinding returns the number of target groups with target type "alb". They have no TargetGroupBinding.
-func countWithoutBinding(r *harness.Harness) (n int) {
+// albTargetGroupCount returns the number of target groups with target type "alb". They have no TargetGroupBinding.
+func albTargetGroupCount(r *harness.Harness) (n int) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -186,7 +186,7 @@ func checkCreatedEqualsRecord(t *testing.T, r *harness.Harness, names []string) 
 		cases.Normalise(record)
 	}
 	if d := cases.Diff(cases.PlainWithNulls(t, want), cases.PlainWithNulls(t, got)); d != "" {
-		t.Errorf("what was built is not what was recorded (-recorded +built):\n%s", d)
+		t.Errorf("the created resources differ from the record (-recorded +built):\n%s", d)
 	}
 }
 

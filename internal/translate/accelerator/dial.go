@@ -26,9 +26,9 @@ const (
 	// one step, both in percent.
 	defaultDialFloor = 10
 	defaultDialStep  = 20
-	// shareRounding is the multiple to which the percentage of ready targets is rounded up. Because of it, a few pods that
+	// percentageRounding is the multiple to which the percentage of ready targets is rounded up. Because of it, a few pods that
 	// start or end do not change the traffic dial.
-	shareRounding = 10
+	percentageRounding = 10
 )
 
 // dialRule is the parsed annotation for traffic dials. floor and step are in percent.
@@ -61,7 +61,7 @@ func (t dialBuilder) parseDialRule() *dialRule {
 	for _, part := range parts[1:] {
 		name, value, _ := strings.Cut(part, "=")
 		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
-		out.invalid = out.invalid || err != nil || n < 1 || n > defaultDial
+		out.invalid = out.invalid || err != nil || n < 1 || n > defaultTrafficDial
 		switch strings.TrimSpace(name) {
 		case "floor":
 			out.floor = int32(n)
@@ -142,7 +142,7 @@ func (t dialBuilder) setDialRule(g *model.EndpointGroup) {
 		}
 		g.DialRule = &model.DialRule{Dial: g.Dial, Step: t.dial.step}
 		if sum.all > 0 { // without targets, only the health checks of AWS stop the traffic
-			percent := (100*sum.ready + sum.all*shareRounding - 1) / (sum.all * shareRounding) * shareRounding
+			percent := (100*sum.ready + sum.all*percentageRounding - 1) / (sum.all * percentageRounding) * percentageRounding
 			g.DialRule.Dial = min(g.Dial, max(int32(percent), t.dial.floor))
 		}
 	}

@@ -29,21 +29,21 @@ func hasPortDiscovery(l aga.Listener) bool {
 func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 	field := listenerField(0)
 	at := field + ".endpointGroups[0].endpoints[0]"
-	t.withPorts = true
+	t.asksForPorts = true
 	groups := endpointBuilder(t).buildEndpointGroups(spec.EndpointGroups, 0)
 	if len(groups) == 0 {
-		t.acc.Held = true
+		t.accelerator.Held = true
 		return
 	}
 	g := groups[0]
 	if len(g.Endpoints) == 0 {
-		t.acc.Held = true // it is already reported why the endpoint is left out
+		t.accelerator.Held = true // it is already reported why the endpoint is left out
 		return
 	}
 	found, why := t.endpointPorts(spec.EndpointGroups[0].Endpoints[0], g.Endpoints[0].ID)
 	if why != "" {
 		if t.live != nil {
-			t.holdAccelerator(at, finding.SpecInvalid, "protocol and ports cannot be taken from the endpoint: "+why+"; no listener is created", "give protocol and portRanges")
+			t.holdAccelerator(at, finding.SpecInvalid, "protocol and ports cannot be taken from the endpoint: "+why+"; no listener is created", "set protocol and portRanges")
 		}
 		return
 	}
@@ -68,19 +68,19 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 		}
 		switch {
 		case len(l.Ports) == 0:
-			t.holdAccelerator(field+".portRanges", finding.SpecInvalid, fmt.Sprintf("the endpoint has no %s ports, and the listener sets none; the listener is not created", p), "set portRanges, or change the protocol")
+			t.holdAccelerator(field+".portRanges", finding.SpecInvalid, fmt.Sprintf("the endpoint has no %s ports, and the listener does not set portRanges; the listener is not created", p), "set portRanges, or change the protocol")
 			continue
 		case len(l.Ports) > rules.MaxPortRanges:
-			t.holdAccelerator(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener can have at most %d; no listener is created", p, len(l.Ports), rules.MaxPortRanges), "give portRanges")
+			t.holdAccelerator(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener can have at most %d; no listener is created", p, len(l.Ports), rules.MaxPortRanges), "set portRanges")
 			continue
 		}
 		own := g
 		own.ID = fmt.Sprintf("EndpointGroup-%d-0", i)
 		if len(protocols) > 1 { // an override applies only to the listener that has its port
-			own.Overrides = slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return !l.Has(o.Listener) })
+			own.Overrides = slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return !l.HasPort(o.Listener) })
 		}
 		l.Groups = []model.EndpointGroup{own}
-		t.acc.Listeners = append(t.acc.Listeners, l)
+		t.accelerator.Listeners = append(t.accelerator.Listeners, l)
 	}
 }
 
@@ -148,7 +148,7 @@ func (t listenerBuilder) endpointPorts(e aga.Endpoint, id string) (out portsByPr
 		return t.loadBalancerPorts(id)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Sprintf("the %s shows no ports", e.Type)
+		return nil, fmt.Sprintf("the %s has no ports", e.Type)
 	}
 	return out, ""
 }
@@ -157,7 +157,7 @@ func (t listenerBuilder) endpointPorts(e aga.Endpoint, id string) (out portsByPr
 func (t listenerBuilder) loadBalancerPorts(id string) (out portsByProtocol, why string) {
 	lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
 	if lb == nil || lb.Ports == nil {
-		return nil, fmt.Sprintf("%q is not a load balancer of the region and account of the cluster", finding.TruncateValue(id))
+		return nil, fmt.Sprintf("%q is not a load balancer in the region and account of the cluster", finding.TruncateValue(id))
 	}
 	out = portsByProtocol{}
 	for _, protocol := range slices.Sorted(maps.Keys(lb.Ports)) {
@@ -168,7 +168,7 @@ func (t listenerBuilder) loadBalancerPorts(id string) (out portsByProtocol, why 
 			case "UDP":
 				out.addPort("UDP", port)
 			default:
-				return nil, fmt.Sprintf("the load balancer has a listener of protocol %s on port %d", protocol, port)
+				return nil, fmt.Sprintf("the load balancer has a listener with protocol %s on port %d, which an accelerator does not support", protocol, port)
 			}
 		}
 	}

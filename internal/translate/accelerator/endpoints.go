@@ -35,11 +35,11 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 	}
 	group, kind, known := endpointObjectKind(e.Type)
 	if !known {
-		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("type %q is none of %s, %s, %s and %s", finding.TruncateValue(string(e.Type)), aga.EndpointTypeService, aga.EndpointTypeIngress, aga.EndpointTypeGateway, aga.EndpointTypeEndpointID), "change the type")
+		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("type %q is not valid (valid types are %s, %s, %s and %s)", finding.TruncateValue(string(e.Type)), aga.EndpointTypeService, aga.EndpointTypeIngress, aga.EndpointTypeGateway, aga.EndpointTypeEndpointID), "change the type")
 		return nil
 	}
 	if e.Name == "" {
-		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("the endpoint of type %s has no name", kind), "give the name of the "+string(kind))
+		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("the endpoint of type %s has no name", kind), "set the name of the "+string(kind))
 		return nil
 	}
 	namespace := t.namespaceOf(e)
@@ -55,18 +55,18 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 	obj, there := cluster.GetReferenced[cluster.Object](t.view, t.ga, kind, namespace, e.Name)
 	switch {
 	case !there:
-		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q does not exist", kind, finding.TruncateValue(namespace+"/"+e.Name)), "create it, or remove the endpoint")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q does not exist", kind, finding.TruncateValue(namespace+"/"+e.Name)), "create the object, or remove the endpoint")
 		return nil
 	case obj.GetDeletionTimestamp() != nil:
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q is being deleted", kind, namespace+"/"+e.Name), "remove the endpoint")
 		return nil
 	}
 	if region := t.region(); region != "" && g.Region != region {
-		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("the load balancer of the %s is in region %q, and the endpoint group is for %q", kind, region, finding.TruncateValue(g.Region)), "move the endpoint to an endpoint group of its region")
+		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("the load balancer of the %s is in region %q, but the endpoint group is for %q", kind, region, finding.TruncateValue(g.Region)), "move the endpoint to an endpoint group of its region")
 		return nil
 	}
 	if stacks := t.opt.Frontends.Stacks(t.view, obj); len(stacks) > 0 {
-		return t.servingLoadBalancers(g, obj, stacks, x)
+		return t.servingEndpoints(g, obj, stacks, x)
 	}
 	return t.endpointByHostname(obj, x)
 }
@@ -100,10 +100,10 @@ func statusHostname(obj cluster.Object) string {
 	return ""
 }
 
-// servingLoadBalancers returns an endpoint for each load balancer in stacks that serves obj, with the settings of x. A
+// servingEndpoints returns an endpoint for each load balancer in stacks that serves obj, with the settings of x. A
 // load balancer serves obj if its tags, or the tags of a target group to which it forwards, name obj. The status and the
 // finalizers of obj do not prove this, because users can write them.
-func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
+func (t endpointBuilder) servingEndpoints(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
 	shown := statusHostname(obj)
 	if t.live == nil {
 		// The engine detects changes of the desired state from a digest of the result without observed state. So this
@@ -123,9 +123,9 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 		t.ask(q)
 		for _, lb := range t.live.Facts.Endpoints[q.Key()] {
 			switch {
-			case lb.ResourceID != model.LoadBalancerID || !servesObject(lb, ownership.RefOf(obj)):
+			case lb.ResourceID != model.LoadBalancerID || !servesObject(lb, ownership.FindingRefOf(obj)):
 			case rightsChecker(t).isIsolated(lb) && !rightsChecker(t).mayUseLoadBalancer(lb):
-				t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s also serves other namespaces, and some of them do not permit its use", ownership.RefOf(obj)),
+				t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s also serves other namespaces, and some of them do not permit its use", ownership.FindingRefOf(obj)),
 					"create a ReferenceGrant in each namespace of the IngressGroup, from group "+aga.GroupVersion.Group+" and kind GlobalAccelerator to kind Ingress")
 				return nil
 			default:
@@ -171,12 +171,12 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 // retainPendingEndpoints reports that an object has no load balancer yet. Until it has one, endpoints in AWS that serve
 // the object are kept.
 func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
-	t.acc.Pending = true
+	t.accelerator.Pending = true
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
 		return
 	}
-	ref := ownership.RefOf(obj)
+	ref := ownership.FindingRefOf(obj)
 	adopter := model.StackID{}
 	for _, id := range t.liveEndpoints() {
 		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id})
@@ -194,7 +194,7 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 		}
 	}
 	if adopter != (model.StackID{}) {
-		t.reportFault(x.Origin.Field, finding.EndpointNotReady, finding.Warning, fmt.Sprintf("%s has taken over the load balancer of %s; the live endpoint stays until %[2]s is deleted", adopter.Title(), ref),
+		t.reportFault(x.Origin.Field, finding.EndpointNotReady, finding.Warning, fmt.Sprintf("%s has taken over the load balancer of %s; the endpoint in AWS stays until %[2]s is deleted", adopter.Title(), ref),
 			"add the Gateway as an endpoint")
 		return
 	}
@@ -205,13 +205,13 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 // by the hostname in the status of the object. Users can write the status. So a load balancer of the cluster must serve
 // the object, and any other load balancer must be permitted by Options.EndpointIDs.
 func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint) []model.Endpoint {
-	ref, shown := ownership.RefOf(obj), statusHostname(obj)
+	ref, shown := ownership.FindingRefOf(obj), statusHostname(obj)
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
 		return nil
 	}
 	if shown == "" {
-		t.acc.Pending = true
+		t.accelerator.Pending = true
 		t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("the status of %s has no hostname of an AWS load balancer", ref), "see the events of that object")
 		return nil
 	}
@@ -232,7 +232,7 @@ func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint
 // endpointByID returns the endpoint for an ARN or ID in the spec, with the settings of x, or none if it is left out.
 func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model.Endpoint) []model.Endpoint {
 	if id == "" {
-		t.reportLeftOut(x, finding.SpecInvalid, "the endpoint has no endpointID", "give an endpointID")
+		t.reportLeftOut(x, finding.SpecInvalid, "the endpoint has no endpointID", "set endpointID")
 		return nil
 	}
 	x.ID = id
@@ -243,25 +243,25 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	}
 	if t.live == nil {
 		if of.isLoadBalancer || of.isAddress {
-			t.ask(model.AskLoadBalancers{ARN: id, Ports: t.withPorts && of.isLoadBalancer})
+			t.ask(model.AskLoadBalancers{ARN: id, Ports: t.asksForPorts && of.isLoadBalancer})
 		}
 		return []model.Endpoint{x}
 	}
 	notPermitted := func() []model.Endpoint {
-		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("nothing permits a GlobalAccelerator of namespace %q to use %q", t.ga.Namespace, finding.TruncateValue(id)),
-			"create a ReferenceGrant in the namespace of the object whose load balancer this is, or have an operator allow the endpoint ID")
+		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant or flag permits a GlobalAccelerator of namespace %q to use %q", t.ga.Namespace, finding.TruncateValue(id)),
+			"create a ReferenceGrant in the namespace of the object that has this load balancer, or ask the operator to allow the endpoint ID")
 		return nil
 	}
 	switch {
 	case of.isLoadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
-		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.withPorts})
+		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.asksForPorts})
 		switch {
 		case lb != nil && lb.Cluster && !rightsChecker(t).mayUseLoadBalancer(*lb), (lb == nil || !lb.Cluster) && !rightsChecker(t).admitsUnmanaged(id):
 			return notPermitted()
 		case lb != nil:
 			return t.appendIfSupported(nil, t.withLoadBalancer(x, *lb))
 		}
-		t.acc.Pending = true
+		t.accelerator.Pending = true
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.TruncateValue(id)), "correct the endpointID")
 		return nil
 	case !rightsChecker(t).admitsUnmanaged(id), (of.isInstance && rightsChecker(t).isNode(id) || of.isAddress && t.askLoadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rightsChecker(t).isListedEndpointID(id):
@@ -288,8 +288,8 @@ func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.Endpoint
 // appendIfSupported appends x to the endpoints. If the address type of the accelerator does not allow the endpoint, it
 // reports this and does not append x.
 func (t endpointBuilder) appendIfSupported(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
-	if t.acc.AddressType == model.DualStack && x.SingleStack {
-		t.reportLeftOut(x, finding.Unsupported, "the load balancer has IPv4 addresses only, and the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
+	if t.accelerator.AddressType == model.DualStack && x.SingleStack {
+		t.reportLeftOut(x, finding.Unsupported, "the load balancer has only IPv4 addresses, but the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
 		return to
 	}
 	return append(to, x)
@@ -309,16 +309,16 @@ func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.Endp
 		why = "it has no security groups"
 	case len(lb.Ports["TLS"]) > 0:
 		why = "it has TLS listeners"
-	case lb.AddressType.HasIPv6() && t.acc.AddressType == model.IPv4:
+	case lb.AddressType.HasIPv6() && t.accelerator.AddressType == model.IPv4:
 		why = "it has IPv6 addresses, and the accelerator has none"
 	}
 	field := x.Origin.Field + ".clientIPPreservationEnabled"
 	switch {
 	case internal && !*x.ClientIP:
-		t.reportFault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("an internal load balancer gets traffic of an accelerator only with client IP preservation; it is on for %q", lb.Name), "set the field to true")
+		t.reportFault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("an internal load balancer gets traffic of an accelerator only with client IP preservation; client IP preservation is on for %q", lb.Name), "set the field to true")
 		return new(true)
 	case *x.ClientIP && why != "" && !internal:
-		t.reportFault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("network load balancer %q cannot have client IP preservation, because %s; it is off", lb.Name, why), "set the field to false")
+		t.reportFault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("network load balancer %q cannot have client IP preservation, because %s; client IP preservation is off", lb.Name, why), "set the field to false")
 		return new(false)
 	}
 	return x.ClientIP

@@ -22,7 +22,7 @@ func (t endpointBuilder) addEntry(e aga.Endpoint, at finding.Origin, made []mode
 		out.ID = e.EndpointID
 		out.Grant = t.permittingGrantOfARN(made)
 	}
-	t.acc.Entries = append(t.acc.Entries, out)
+	t.accelerator.Entries = append(t.accelerator.Entries, out)
 }
 
 // permittingGrant returns the ReferenceGrant that permits the use of an object, or a zero Ref if there is none or none
@@ -44,7 +44,7 @@ func (t endpointBuilder) permittingGrantOfARN(made []model.Endpoint) finding.Ref
 	if t.live == nil || len(made) != 1 || !parseEndpointID(made[0].ID).isLoadBalancer || parseEndpointID(made[0].ID).region != t.region() {
 		return finding.Ref{}
 	}
-	lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: made[0].ID, Ports: t.withPorts})
+	lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: made[0].ID, Ports: t.asksForPorts})
 	if lb == nil || !lb.Cluster {
 		return finding.Ref{}
 	}

@@ -123,7 +123,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		t.retainOrphan()
 		return t.stack, nil
 	}
-	t.ga, t.ref = ga, ownership.RefOf(ga)
+	t.ga, t.ref = ga, ownership.FindingRefOf(ga)
 	member := ownership.NewMember(v, ga, id)
 	member.Recorded = ga.Status.AcceleratorARN
 	if ga.DeletionTimestamp != nil {
@@ -155,11 +155,11 @@ func (t *translation) guardDeletion() {
 	case t.isProtected() && sharingBuilder{t}.sharedAnnotation() == "":
 		g.Field, g.Reason = ProtectionAnnotation, finding.DeletionProtected
 		g.Message = "the GlobalAccelerator is being deleted, but its annotation protects the accelerator from deletion; the accelerator stays with its addresses"
-		g.Fix = "remove the annotation to have the accelerator deleted"
+		g.Fix = "remove the annotation if the accelerator must be deleted"
 	case !t.opt.AllowMassRemoval && t.view.Definition(cluster.KindGlobalAccelerator).MissingOrDeleting:
 		g.Reason = finding.RemovalNotTrusted
-		g.Message = "the GlobalAccelerator is being deleted because its CustomResourceDefinition is; the accelerator stays with its addresses, which could not be restored"
-		g.Fix = "start the controller with --allow-mass-removal to have all accelerators deleted; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again"
+		g.Message = "the GlobalAccelerator is being deleted because its CustomResourceDefinition is being deleted; the accelerator stays with its addresses, which could not be restored"
+		g.Fix = "start the controller with --allow-mass-removal to delete all accelerators; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again"
 	default:
 		return
 	}
@@ -177,9 +177,9 @@ func (t *translation) retainOrphan() {
 		return
 	}
 	t.ga = &aga.GlobalAccelerator{ObjectMeta: metav1.ObjectMeta{Namespace: t.stack.ID.Namespace, Name: t.stack.ID.Name}}
-	t.acc = &model.Accelerator{Held: true, Guests: naming.GuestsInTags(sharingBuilder{t}.ownTags())}
+	t.accelerator = &model.Accelerator{Held: true, Guests: naming.GuestsInTags(sharingBuilder{t}.acceleratorTags())}
 	rightsChecker{t}.setRevoked()
-	t.stack.Accelerator = t.acc
+	t.stack.Accelerator = t.accelerator
 }
 
 // region returns the AWS region of the cluster, or "" if there is no observed state yet.

@@ -13,9 +13,9 @@ import (
 
 // Defaults and maximum values of AWS. A traffic dial is in percent, and its default is also its maximum.
 const (
-	defaultDial   = 100
-	defaultWeight = 128
-	maxWeight     = 255
+	defaultTrafficDial = 100
+	defaultWeight      = 128
+	maxWeight          = 255
 )
 
 // endpointBuilder builds endpoint groups and their endpoints.
@@ -26,20 +26,20 @@ func (t endpointBuilder) buildEndpointGroups(spec []aga.EndpointGroup, listener 
 	var out []model.EndpointGroup
 	for j, g := range spec {
 		field := fmt.Sprintf("%s.endpointGroups[%d]", listenerField(listener), j)
-		if t.groupCount == rules.MaxEndpointGroups {
-			t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("an accelerator can have at most %d endpoint groups; this one is not created", rules.MaxEndpointGroups), "remove endpoint groups")
+		if t.endpointGroupCount == rules.MaxEndpointGroups {
+			t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("an accelerator can have at most %d endpoint groups; the endpoint group is not created", rules.MaxEndpointGroups), "remove endpoint groups")
 			return out
 		}
-		t.groupCount++
+		t.endpointGroupCount++
 		x := model.EndpointGroup{
-			ID: fmt.Sprintf("EndpointGroup-%d-%d", listener, j), Region: cmp.Or(g.Region, t.region()), Dial: defaultDial, Origin: t.origin(field),
+			ID: fmt.Sprintf("EndpointGroup-%d-%d", listener, j), Region: cmp.Or(g.Region, t.region()), Dial: defaultTrafficDial, Origin: t.origin(field),
 		}
 		if i := slices.IndexFunc(out, func(o model.EndpointGroup) bool { return o.Region == x.Region }); i >= 0 {
-			t.holdAccelerator(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q already has an endpoint group of the listener, %s; this one is not created", finding.TruncateValue(x.Region), out[i].Origin.Field), "join the endpoint groups, or change the region")
+			t.holdAccelerator(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q already has an endpoint group of the listener, %s; the endpoint group is not created", finding.TruncateValue(x.Region), out[i].Origin.Field), "join the endpoint groups, or change the region")
 			continue
 		}
 		if g.TrafficDialPercentage != nil {
-			x.Dial = t.boundedNumber(field+".trafficDialPercentage", "traffic dial", *g.TrafficDialPercentage, defaultDial)
+			x.Dial = t.boundedNumber(field+".trafficDialPercentage", "traffic dial", *g.TrafficDialPercentage, defaultTrafficDial)
 		}
 		for _, o := range g.PortOverrides {
 			x.Overrides = append(x.Overrides, model.PortOverride{Listener: o.ListenerPort, Endpoint: o.EndpointPort})
@@ -69,7 +69,7 @@ func (t endpointBuilder) buildEndpoints(g *model.EndpointGroup, spec aga.Endpoin
 	list := spec.Endpoints
 	if len(list) > t.opt.MaxEndpoints {
 		field := g.Origin.Field + ".endpoints"
-		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("there are %d endpoints, and an endpoint group can have at most %d; further endpoints are not added, and live endpoints stay", len(list), t.opt.MaxEndpoints), "remove endpoints")
+		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("there are %d endpoints, and an endpoint group can have at most %d; further endpoints are not added, and endpoints in AWS stay", len(list), t.opt.MaxEndpoints), "remove endpoints")
 		list = list[:t.opt.MaxEndpoints]
 	}
 	for k, e := range list {
@@ -81,16 +81,16 @@ func (t endpointBuilder) buildEndpoints(g *model.EndpointGroup, spec aga.Endpoin
 		all := t.resolveEndpoint(g, e, x)
 		t.addEntry(e, x.Origin, all)
 		for _, made := range all {
-			if t.checkNewEndpoint(g, made) {
+			if t.isNewEndpoint(g, made) {
 				g.Endpoints = append(g.Endpoints, made)
 			}
 		}
 	}
 }
 
-// checkNewEndpoint reports whether endpoint group g lacks endpoint x. If g already has x with other settings,
-// checkNewEndpoint adds a finding.
-func (t endpointBuilder) checkNewEndpoint(g *model.EndpointGroup, x model.Endpoint) bool {
+// isNewEndpoint reports whether endpoint group g lacks endpoint x. If g already has x with other settings,
+// isNewEndpoint adds a finding.
+func (t endpointBuilder) isNewEndpoint(g *model.EndpointGroup, x model.Endpoint) bool {
 	i := slices.IndexFunc(g.Endpoints, func(o model.Endpoint) bool { return o.ID == x.ID })
 	if i < 0 {
 		return true
@@ -98,7 +98,7 @@ func (t endpointBuilder) checkNewEndpoint(g *model.EndpointGroup, x model.Endpoi
 	first := g.Endpoints[i]
 	if first.Weight != x.Weight || (first.ClientIP == nil) != (x.ClientIP == nil) || first.ClientIP != nil && *first.ClientIP != *x.ClientIP {
 		t.reportFault(x.Origin.Field, finding.EndpointDoubled, finding.Warning,
-			fmt.Sprintf("this is the same load balancer as %s, with another weight or client IP preservation; the first values are used", first.Origin.Field), "set the same values on both, or remove one")
+			fmt.Sprintf("the endpoint has the same load balancer as %s, with another weight or client IP preservation; the first values are used", first.Origin.Field), "set the same values on both endpoints, or remove one of them")
 	}
 	return false
 }

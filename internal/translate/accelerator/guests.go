@@ -53,7 +53,7 @@ func (t sharingBuilder) guests() map[string]string {
 	fault := func(format string, args ...any) {
 		if !wrong {
 			t.reportFault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
-				fmt.Sprintf(format, args...)+"; it is ignored, and the live guests of the accelerator stay", "write REGION=CLUSTER/NAMESPACE/NAME, separated by commas")
+				fmt.Sprintf(format, args...)+"; the entry is ignored, and the guests that the accelerator has in AWS stay", "write REGION=CLUSTER/NAMESPACE/NAME, separated by commas")
 		}
 		wrong = true
 	}
@@ -78,13 +78,13 @@ func (t sharingBuilder) guests() map[string]string {
 			fault("%[2]q exceeds the limit of %[1]d guests", maxGuests, finding.TruncateValue(part))
 		case t.hasRegion(region):
 			t.reportFault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
-				fmt.Sprintf("region %q has an endpoint group of this object, and a listener has one for each region; %q gets none", region, finding.TruncateValue(guest)), "remove the endpoint groups of the region, or the guest")
+				fmt.Sprintf("region %q has an endpoint group of this object, and a listener has one for each region; guest %q is ignored", region, finding.TruncateValue(guest)), "remove the endpoint groups of the region, or the guest")
 		default:
 			out[region] = guest
 		}
 	}
 	if wrong {
-		for region, guest := range naming.GuestsInTags(t.ownTags()) {
+		for region, guest := range naming.GuestsInTags(t.acceleratorTags()) {
 			if out[region] == "" && !t.hasRegion(region) {
 				out[region] = guest
 			}
@@ -93,8 +93,8 @@ func (t sharingBuilder) guests() map[string]string {
 	return out
 }
 
-// ownTags returns the tags in AWS of the object's accelerator, or nil if it has none.
-func (t sharingBuilder) ownTags() map[string]string {
+// acceleratorTags returns the tags in AWS of the object's accelerator, or nil if it has none.
+func (t sharingBuilder) acceleratorTags() map[string]string {
 	if t.live == nil || len(t.live.Accelerators) == 0 {
 		return nil
 	}
@@ -102,9 +102,9 @@ func (t sharingBuilder) ownTags() map[string]string {
 	return t.live.Accelerators[max(i, 0)].Tags
 }
 
-// clusterName matches the cluster name of a guest. It permits the characters that AWS permits in tag values, except
+// guestClusterName matches the cluster name of a guest. It permits the characters that AWS permits in tag values, except
 // spaces.
-var clusterName = regexp.MustCompile(`^[A-Za-z0-9+=._:/@-]+$`)
+var guestClusterName = regexp.MustCompile(`^[A-Za-z0-9+=._:/@-]+$`)
 
 // guestFault returns the reason why a guest or its region is invalid, or "" if both are valid.
 func guestFault(region, guest string) string {
@@ -121,7 +121,7 @@ func guestFault(region, guest string) string {
 		return fmt.Sprintf("%q is not the name of a namespace", finding.TruncateValue(parts[n-2]))
 	case len(validation.IsDNS1123Subdomain(parts[n-1])) > 0:
 		return fmt.Sprintf("%q is not the name of an object", finding.TruncateValue(parts[n-1]))
-	case !clusterName.MatchString(strings.Join(parts[:n-2], "/")):
+	case !guestClusterName.MatchString(strings.Join(parts[:n-2], "/")):
 		return fmt.Sprintf("%q is not the name of a cluster", finding.TruncateValue(strings.Join(parts[:n-2], "/")))
 	}
 	return ""
@@ -158,7 +158,7 @@ func (t sharingBuilder) sharedARN() string {
 // isAdmitted reports whether the tags of the shared accelerator name this object as the guest for its region.
 func (t sharingBuilder) isAdmitted() bool {
 	a := t.live.SharedAccelerator
-	return a != nil && a.ARN == t.acc.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
+	return a != nil && a.ARN == t.accelerator.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
 }
 
 // reportNoConsent reports if the owner of the shared accelerator does not name the object as a guest. The message does
@@ -172,25 +172,25 @@ func (t sharingBuilder) reportNoConsent() {
 		t.reportFault(naming.SharedAnnotation, finding.AcceleratorNotShared, finding.Error, message+"; the accelerator is not changed", fix)
 	}
 	switch a := t.live.SharedAccelerator; {
-	case !acceleratorARN.MatchString(t.acc.Shared):
-		fault(fmt.Sprintf("%q is not the ARN of an accelerator", t.acc.Shared), "correct the annotation")
+	case !acceleratorARN.MatchString(t.accelerator.Shared):
+		fault(fmt.Sprintf("%q is not the ARN of an accelerator", t.accelerator.Shared), "correct the annotation")
 	case a != nil && naming.IsAccelerator(a.Tags) && len(naming.GuestsInTags(a.Tags)) == 0:
-		fault(fmt.Sprintf("accelerator %q belongs to a GlobalAccelerator that names no guests. If aws-load-balancer-controller serves it, it deletes each endpoint group that the GlobalAccelerator does not list", t.acc.Shared),
-			fmt.Sprintf("have Fulcrum serve it, and its owner add %s=%s to the annotation %s", t.region(), guest, naming.GuestsAnnotation))
+		fault(fmt.Sprintf("accelerator %q belongs to a GlobalAccelerator that names no guests. If aws-load-balancer-controller manages this GlobalAccelerator, it deletes each endpoint group that is not in its spec", t.accelerator.Shared),
+			fmt.Sprintf("let Fulcrum manage this GlobalAccelerator, and ask its owner to add %s=%s to the annotation %s", t.region(), guest, naming.GuestsAnnotation))
 	default:
-		fault(fmt.Sprintf("the account has no accelerator %q with the tag %s = %q", t.acc.Shared, tag, guest),
-			fmt.Sprintf("have the owner add %s=%s to the annotation %s of its GlobalAccelerator, or set the tag", t.region(), guest, naming.GuestsAnnotation))
+		fault(fmt.Sprintf("the account has no accelerator %q with the tag %s = %q", t.accelerator.Shared, tag, guest),
+			fmt.Sprintf("ask the owner to add %s=%s to the annotation %s of its GlobalAccelerator, or set the tag", t.region(), guest, naming.GuestsAnnotation))
 	}
 }
 
 // buildShared builds the desired state of a guest: the endpoint groups of its region in the shared accelerator with the
 // ARN.
 func (t sharingBuilder) buildShared(arn string) {
-	t.acc = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
-	t.stack.Accelerator = t.acc
+	t.accelerator = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
+	t.stack.Accelerator = t.accelerator
 	t.reportNoConsent()
 	if t.live != nil && t.isAdmitted() {
-		t.acc.AddressType = t.live.SharedAccelerator.AddressType
+		t.accelerator.AddressType = t.live.SharedAccelerator.AddressType
 	}
 	for _, x := range []struct {
 		field string
@@ -200,7 +200,7 @@ func (t sharingBuilder) buildShared(arn string) {
 		{naming.GuestsAnnotation, t.ga.Annotations[naming.GuestsAnnotation] != ""},
 	} {
 		if x.given {
-			t.reportFault(x.field, finding.AcceleratorSettingKept, finding.Warning, "the accelerator belongs to another owner, so this field has no effect", "remove it")
+			t.reportFault(x.field, finding.AcceleratorSettingKept, finding.Warning, "the accelerator belongs to another owner, so the field has no effect", "remove the field")
 		}
 	}
 	listenerBuilder(t).buildListeners()
@@ -213,8 +213,8 @@ func (t sharingBuilder) omitOtherRegions() {
 	if t.live == nil {
 		return
 	}
-	for i := range t.acc.Listeners {
-		l := &t.acc.Listeners[i]
+	for i := range t.accelerator.Listeners {
+		l := &t.accelerator.Listeners[i]
 		l.Groups = slices.DeleteFunc(l.Groups, func(g model.EndpointGroup) bool {
 			if g.Region == t.region() {
 				return false

@@ -20,11 +20,11 @@ type listenerBuilder struct{ *translation }
 func (t listenerBuilder) buildListeners() {
 	spec := t.ga.Spec.Listeners
 	if len(spec) == 0 && t.hasListeners() && t.view.Definition(cluster.KindGlobalAccelerator).DropsSpecField("listeners") {
-		t.holdAccelerator("spec.listeners", finding.SpecInvalid, "the installed CustomResourceDefinition has no field spec.listeners, so the desired listeners are not known; the live listeners are not changed",
+		t.holdAccelerator("spec.listeners", finding.SpecInvalid, "the installed CustomResourceDefinition has no field spec.listeners, so the desired listeners are not known; the listeners in AWS are not changed",
 			"install the CustomResourceDefinition of this version of the controller")
 	}
 	if len(spec) > t.opt.MaxListeners {
-		t.holdAccelerator("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator can have at most %d; further listeners are not created, and live listeners stay", len(spec), t.opt.MaxListeners), "remove listeners")
+		t.holdAccelerator("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator can have at most %d; further listeners are not created, and listeners in AWS stay", len(spec), t.opt.MaxListeners), "remove listeners")
 		spec = spec[:t.opt.MaxListeners]
 	}
 	if len(spec) == 1 && hasPortDiscovery(spec[0]) {
@@ -44,7 +44,7 @@ func (t *translation) hasListeners() bool {
 
 // holdAccelerator holds the accelerator because a field cannot be translated, and reports the reason as an error.
 func (t *translation) holdAccelerator(field string, reason finding.Reason, message, fix string) {
-	t.acc.Held = true
+	t.accelerator.Held = true
 	t.reportFault(field, reason, finding.Error, message, fix)
 }
 
@@ -63,11 +63,11 @@ func (t listenerBuilder) buildListener(spec aga.Listener, i int) {
 		ProtocolOf: t.origin(field + ".protocol"), PortsOf: t.origin(field + ".portRanges"),
 	}
 	if other := t.conflictingListener(l); other != nil {
-		t.holdAccelerator(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not created", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of them")
+		t.holdAccelerator(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not created", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of the listeners")
 		return
 	}
 	l.Groups = endpointBuilder(t).buildEndpointGroups(spec.EndpointGroups, i)
-	t.acc.Listeners = append(t.acc.Listeners, l)
+	t.accelerator.Listeners = append(t.accelerator.Listeners, l)
 }
 
 // hasSourceIPAffinity reports whether the client affinity of a listener is SOURCE_IP. It adds a finding for an unknown
@@ -85,13 +85,13 @@ func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseP
 	const discovery = "protocol and ports are taken from the endpoint only if there is a single listener with a single endpoint group with a single endpoint"
 	switch {
 	case spec.Protocol == "":
-		t.holdAccelerator(field+".protocol", finding.SpecInvalid, "the listener has no protocol and is not created; "+discovery, "give protocol and portRanges")
+		t.holdAccelerator(field+".protocol", finding.SpecInvalid, "the listener has no protocol and is not created; "+discovery, "set protocol and portRanges")
 		return "", nil, false
 	case spec.Protocol != aga.ProtocolTCP && spec.Protocol != aga.ProtocolUDP:
 		t.holdAccelerator(field+".protocol", finding.SpecInvalid, fmt.Sprintf("protocol %q is neither TCP nor UDP; the listener is not created", finding.TruncateValue(string(spec.Protocol))), "change the protocol")
 		return "", nil, false
 	case len(spec.PortRanges) == 0:
-		t.holdAccelerator(field+".portRanges", finding.SpecInvalid, "the listener has no ports and is not created; "+discovery, "give protocol and portRanges")
+		t.holdAccelerator(field+".portRanges", finding.SpecInvalid, "the listener has no ports and is not created; "+discovery, "set protocol and portRanges")
 		return "", nil, false
 	}
 	ports, ok := t.readPortRanges(spec.PortRanges, field+".portRanges")
@@ -102,7 +102,7 @@ func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseP
 // and returns false.
 func (t listenerBuilder) readPortRanges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
 	if len(spec) > rules.MaxPortRanges {
-		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS allows %d; it is not created", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
+		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS allows %d; the listener is not created", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
 		return nil, false
 	}
 	var out []model.PortRange
@@ -125,8 +125,8 @@ func (t listenerBuilder) readPortRanges(spec []aga.PortRange, field string) ([]m
 
 // conflictingListener returns an earlier listener with the same protocol and a port of l, or nil if there is none.
 func (t listenerBuilder) conflictingListener(l model.AcceleratorListener) *model.AcceleratorListener {
-	for i := range t.acc.Listeners {
-		o := &t.acc.Listeners[i]
+	for i := range t.accelerator.Listeners {
+		o := &t.accelerator.Listeners[i]
 		if o.Protocol == l.Protocol && slices.ContainsFunc(o.Ports, func(r model.PortRange) bool { return slices.ContainsFunc(l.Ports, r.Overlaps) }) {
 			return o
 		}
@@ -142,8 +142,8 @@ func (t listenerBuilder) checkOverrides() {
 		field    string
 	}
 	taken := map[int32]use{} // first override by endpoint port
-	for i := range t.acc.Listeners {
-		l := &t.acc.Listeners[i]
+	for i := range t.accelerator.Listeners {
+		l := &t.accelerator.Listeners[i]
 		for j := range l.Groups {
 			g := &l.Groups[j]
 			wrong := func(k int, format string, args ...any) {
@@ -157,17 +157,17 @@ func (t listenerBuilder) checkOverrides() {
 			}
 			listener, endpoint := map[int32]bool{}, map[int32]bool{}
 			for k, o := range g.Overrides {
-				owner := slices.IndexFunc(t.acc.Listeners, func(x model.AcceleratorListener) bool { return x.Has(o.Endpoint) })
+				owner := slices.IndexFunc(t.accelerator.Listeners, func(x model.AcceleratorListener) bool { return x.HasPort(o.Endpoint) })
 				before, used := taken[o.Endpoint]
 				switch {
-				case !l.Has(o.Listener):
+				case !l.HasPort(o.Listener):
 					wrong(k, "port %d is not one of the listener's ports %s", o.Listener, model.PortRangesText(l.Ports))
 				case listener[o.Listener]:
 					wrong(k, "listener port %d is overridden twice", o.Listener)
 				case endpoint[o.Endpoint]:
 					wrong(k, "endpoint port %d is used twice", o.Endpoint)
 				case owner >= 0:
-					wrong(k, "endpoint port %d is a port of %s, and must not be a port of any listener of the accelerator", o.Endpoint, t.acc.Listeners[owner].Origin.Field)
+					wrong(k, "endpoint port %d is a port of %s, and must not be a port of any listener of the accelerator", o.Endpoint, t.accelerator.Listeners[owner].Origin.Field)
 				case used && before.listener != i:
 					wrong(k, "endpoint port %d is used by %s of another listener", o.Endpoint, before.field)
 				}

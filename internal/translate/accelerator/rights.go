@@ -115,7 +115,7 @@ func (t *translation) liveAccelerators() []observed.Accelerator {
 	switch {
 	case t.live == nil:
 		return nil
-	case t.acc.Shared == "":
+	case t.accelerator.Shared == "":
 		return t.live.Accelerators
 	case sharingBuilder{t}.isAdmitted():
 		return []observed.Accelerator{*t.live.SharedAccelerator}
@@ -125,10 +125,10 @@ func (t *translation) liveAccelerators() []observed.Accelerator {
 
 // ownsRegion reports whether endpoint groups of a region belong to the object, and not to another guest or the owner.
 func (t *translation) ownsRegion(region string) bool {
-	if t.acc.Shared != "" {
+	if t.accelerator.Shared != "" {
 		return region == t.region()
 	}
-	return t.acc.Guests[region] == ""
+	return t.accelerator.Guests[region] == ""
 }
 
 // liveEndpoints returns the IDs of the endpoints in AWS that belong to the object, sorted and without duplicates.
@@ -155,7 +155,7 @@ func (t *translation) liveEndpoints() []string {
 // replacements.
 func (t rightsChecker) setRevoked() {
 	wanted := map[string]bool{}
-	for _, l := range t.acc.Listeners {
+	for _, l := range t.accelerator.Listeners {
 		for _, g := range l.Groups {
 			for _, e := range g.Endpoints {
 				wanted[e.ID] = true
@@ -174,9 +174,9 @@ func (t rightsChecker) setRevoked() {
 		switch {
 		case lb != nil && (!lb.Cluster || t.mayUseLoadBalancer(*lb)):
 		case lb != nil && t.grantsUnknown(lb.Stack.Namespace):
-			t.acc.Held = true // a ReferenceGrant that the controller cannot read may permit the endpoint
+			t.accelerator.Held = true // a ReferenceGrant that the controller cannot read may permit the endpoint
 		default:
-			t.acc.Revoked = append(t.acc.Revoked, id)
+			t.accelerator.Revoked = append(t.accelerator.Revoked, id)
 		}
 	}
 }

@@ -36,8 +36,8 @@ const (
 // statusDeleting is the value of field status.status while the accelerator is being deleted.
 const statusDeleting = "DELETING"
 
-// maxMessage is the maximum length of the message of a condition, in characters.
-const maxMessage = 1024
+// maxMessageLength is the maximum length of the message of a condition, in characters.
+const maxMessageLength = 1024
 
 // desiredStatus is the desired status of a GlobalAccelerator.
 type desiredStatus struct {
@@ -80,7 +80,7 @@ func (n desiredStatus) leftOutText() string {
 		}
 	}
 	all := strings.Join(texts, " ")
-	if len(all) <= maxMessage {
+	if len(all) <= maxMessageLength {
 		return all
 	}
 	return fmt.Sprintf("%d endpoints are left out: %s. %s", len(n.leftOutFindings), strings.Join(fields, ", "), all)
@@ -94,7 +94,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 		n.arn = made
 	}
 	// The status keeps the ARN of a deleted accelerator until there is another one.
-	n.arnKnown = o.Err == nil && (n.arn != "" || o.Have.Facts.RecordedAccelerator != observed.RecordedGone)
+	n.arnKnown = o.Err == nil && (n.arn != "" || o.Have.Facts.RecordedAccelerator != observed.RecordedMissing)
 	for i := range o.Have.Accelerators {
 		if a := &o.Have.Accelerators[i]; a.ARN == n.arn && n.arn != "" {
 			n.live, n.state = a, a.State
@@ -143,7 +143,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 	case n.isGuest && (o.Changed || !o.Done): // the state of the accelerator is ignored, because changes of other owners affect it
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint groups are being changed"
 	case n.isGuest:
-		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the accelerator of another owner has the endpoint groups"
+		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the endpoint groups are in the accelerator of another owner"
 	case n.arn == "" || n.state != observed.AcceleratorDeployed:
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "AWS is deploying the accelerator"
 	case o.Stack.Accelerator != nil && o.Stack.Accelerator.Pending && o.Stack.Accelerator.Held:
@@ -207,7 +207,7 @@ func (n desiredStatus) changedFields(have aga.GlobalAcceleratorStatus, now metav
 	if n.deleting && n.isGuest {
 		// The accelerator of another owner is not deleted.
 	} else if n.deleting {
-		conditions = n.setCondition(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator does not accept traffic any more", now)
+		conditions = n.setCondition(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator no longer accepts traffic", now)
 	} else if !n.leftOutUnknown {
 		status, reason, message := metav1.ConditionTrue, conditionEndpoints, "all endpoints are loaded"
 		if len(n.leftOutFindings) > 0 {
@@ -227,7 +227,7 @@ func (n desiredStatus) changedFields(have aga.GlobalAcceleratorStatus, now metav
 // setCondition adds or replaces a condition. Its transition time changes only with its status.
 func (n desiredStatus) setCondition(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
 	c := metav1.Condition{
-		Type: of, Status: status, Reason: reason, Message: finding.Truncate(finding.Printable(message), maxMessage),
+		Type: of, Status: status, Reason: reason, Message: finding.Truncate(finding.Printable(message), maxMessageLength),
 		ObservedGeneration: n.generation, LastTransitionTime: now,
 	}
 	i := slices.IndexFunc(to, func(h metav1.Condition) bool { return h.Type == of })

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TestLeftOutNamesEveryEndpoint checks that the message of condition EndpointsLoaded names every endpoint that is left
+// TestConditionNamesEveryLeftOutEndpoint checks that the message of condition EndpointsLoaded names every endpoint that is left
 // out, even if the reasons do not all fit into the message.
-func TestLeftOutNamesEveryEndpoint(t *testing.T) {
+func TestConditionNamesEveryLeftOutEndpoint(t *testing.T) {
 	var n desiredStatus
 	for g := range 2 {
 		for e := range 10 {
@@ -20,7 +20,7 @@ func TestLeftOutNamesEveryEndpoint(t *testing.T) {
 			})
 		}
 	}
-	got := finding.Truncate(n.leftOutText(), maxMessage)
+	got := finding.Truncate(n.leftOutText(), maxMessageLength)
 	for _, want := range []string{
 		"20 endpoints are left out: spec.listeners[0].endpointGroups[0].endpoints[0,1,2,3,4,5,6,7,8,9], spec.listeners[0].endpointGroups[1].endpoints[0,1,2,3,4,5,6,7,8,9]. ",
 		"]. spec.listeners[0].endpointGroups[0].endpoints[0]: long",

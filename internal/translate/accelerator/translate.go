@@ -19,26 +19,26 @@ import (
 // translation is the state of one call of Translate. live is the observed state, or nil if it is not known yet. acc is
 // the desired accelerator, and found are the findings so far.
 type translation struct {
-	opt   Options
-	view  *cluster.View
-	live  *observed.Stack
-	ga    *aga.GlobalAccelerator
-	ref   finding.Ref
-	stack model.Stack
-	found finding.List
-	acc   *model.Accelerator
+	opt         Options
+	view        *cluster.View
+	live        *observed.Stack
+	ga          *aga.GlobalAccelerator
+	ref         finding.Ref
+	stack       model.Stack
+	found       finding.List
+	accelerator *model.Accelerator
 	// askedKeys are the keys of the questions of the stack.
 	askedKeys map[string]bool
-	// groupCount is the number of endpoint groups that were translated so far.
-	groupCount int
+	// endpointGroupCount is the number of endpoint groups that were translated so far.
+	endpointGroupCount int
 	// grants has the ReferenceGrants, which are read once.
 	grants *attach.Grants
 	// dial is the rule for traffic dials, or nil if there is none. targets has the numbers of targets by ID of the
 	// endpoint group.
 	dial    *dialRule
 	targets map[string]targetCounts
-	// withPorts reports whether questions about load balancers that are named by ARN also ask for their listener ports.
-	withPorts bool
+	// asksForPorts reports whether questions about load balancers that are named by ARN also ask for their listener ports.
+	asksForPorts bool
 }
 
 func (t *translation) build() {
@@ -51,20 +51,20 @@ func (t *translation) build() {
 		return
 	}
 	dual := t.isDualStack()
-	t.acc = &model.Accelerator{
+	t.accelerator = &model.Accelerator{
 		Name: t.acceleratorName(dual), AddressType: model.IPv4, Addresses: t.addresses(), UID: string(t.ga.UID), Protected: t.isProtected(), Guests: sharingBuilder{t}.guests(),
 		Origins: map[string]finding.Origin{},
 	}
-	t.acc.Tags = t.tags(len(t.acc.Guests))
+	t.accelerator.Tags = t.tags(len(t.accelerator.Guests))
 	for setting, field := range map[string]string{"name": "spec.name", "address-type": "spec.ipAddressType", "addresses": "spec.ipAddresses", "tags": "spec.tags"} {
-		t.acc.Origins[setting] = t.origin(field)
+		t.accelerator.Origins[setting] = t.origin(field)
 	}
 	if dual {
-		t.acc.AddressType = model.DualStack
+		t.accelerator.AddressType = model.DualStack
 	}
 	listenerBuilder{t}.buildListeners()
 	rightsChecker{t}.setRevoked()
-	t.stack.Accelerator = t.acc
+	t.stack.Accelerator = t.accelerator
 	t.stack.Contested = true
 }
 
@@ -89,7 +89,7 @@ func (t *translation) holdIfOverLimit() bool {
 	t.stack.Accelerator = &model.Accelerator{Held: true}
 	t.stack.Held.Everything = true
 	t.reportFault("", finding.QuotaReached, finding.Error, fmt.Sprintf("namespace %q can have at most %d accelerators, and has %d older GlobalAccelerators; no accelerator is created", t.ga.Namespace, most, older),
-		"delete GlobalAccelerators of the namespace, or have an operator raise --max-accelerators-per-namespace")
+		"delete GlobalAccelerators of the namespace, or ask the operator to raise --max-accelerators-per-namespace")
 	return true
 }
 
@@ -140,7 +140,7 @@ const maxAddresses = 2
 func (t *translation) addresses() []string {
 	given := t.ga.Spec.IPAddresses
 	if allowed := t.opt.AddressNamespaces; len(given) > 0 && len(allowed) > 0 && !slices.Contains(allowed, t.ga.Namespace) {
-		t.reportFault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("namespace %q may not use addresses of the account; AWS chooses the addresses", t.ga.Namespace), "remove the addresses, or have an operator add the namespace to --accelerator-address-namespaces")
+		t.reportFault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("namespace %q may not use addresses of the account; AWS chooses the addresses", t.ga.Namespace), "remove the addresses, or ask the operator to add the namespace to --accelerator-address-namespaces")
 		return nil
 	}
 	if len(given) > maxAddresses {

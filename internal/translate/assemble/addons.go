@@ -15,18 +15,18 @@ import (
 func (b *Builder) MergeAddOns(alb *model.LoadBalancer) {
 	for _, m := range b.Members {
 		for _, f := range settings.NonNilFaults(m.Set.Shield.Check(), m.Set.CreateCertificate.Check()) {
-			b.Fault(m, f, finding.BlocksNothing)
+			b.ReportFault(m, f, finding.BlocksNothing)
 		}
 	}
 	alb.AddOns.WebACL = addOnBuilder{b}.webACL()
-	classic := members.MergeSetting(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.WAFClassic) }, func(a, b string) bool { return emptyIfNone(a) == emptyIfNone(b) }, func() members.LiveValue[string] {
+	classic := members.MergeSetting(&b.Translation, b.Members, b.settingName("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.WAFClassic) }, func(a, b string) bool { return emptyIfNone(a) == emptyIfNone(b) }, func() members.LiveValue[string] {
 		return liveAddOn(b, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == emptyIfNone(asked) })
 	})
 	if classic.Set && (addOnBuilder{b}).reportIfDisabled(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
 		alb.AddOns.ClassicACL = &model.ClassicACL{ID: emptyIfNone(classic.Value), Of: classic.Origin}
 	}
-	shield := members.MergeSetting(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.LiveValue[bool] {
-		return liveAddOn(b, model.ShieldPlan, func(have observed.AddOn) bool { return have.ID != "" }, func(have observed.AddOn, asked bool) bool { return asked == (have.ID != "") })
+	shield := members.MergeSetting(&b.Translation, b.Members, b.settingName("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.LiveValue[bool] {
+		return liveAddOn(b, model.ShieldAdvanced, func(have observed.AddOn) bool { return have.ID != "" }, func(have observed.AddOn, asked bool) bool { return asked == (have.ID != "") })
 	})
 	if shield.Set && (addOnBuilder{b}).reportIfDisabled(shield.Origin, !b.NoShield, "--enable-shield") {
 		alb.AddOns.Shield = &model.Shield{On: shield.Value, Of: shield.Origin}
@@ -82,8 +82,8 @@ func (b addOnBuilder) reportIfDisabled(o finding.Origin, on bool, flag string) b
 	if !on {
 		ref := b.MemberOf(o).Ref
 		b.Found.Add(finding.Finding{
-			Object: ref, Field: members.FieldOn(ref, o), Reason: finding.FeatureDisabled,
-			Message: "this setting is disabled by " + flag + "=false, so nothing is changed", Fix: "ask the operator, or remove the setting",
+			Object: ref, Field: members.FieldForObject(ref, o), Reason: finding.FeatureDisabled,
+			Message: "the setting has no effect because of " + flag + "=false; nothing is changed", Fix: "ask the operator, or remove the setting",
 		})
 	}
 	return on

@@ -11,11 +11,11 @@ import (
 
 // BindingRequest is the input of NewBinding. All fields of Group must be set.
 type BindingRequest struct {
-	Group      TargetGroup
-	Namespace  string
-	Service    string
-	Port       intstr.IntOrString // the port number or name in the backend
-	NodeLabels map[string]string
+	TargetGroup TargetGroup
+	Namespace   string
+	Service     string
+	Port        intstr.IntOrString // the port number or name in the backend
+	NodeLabels  map[string]string
 	// NodeSelector is used if NodeLabels is empty.
 	NodeSelector *metav1.LabelSelector
 	// Labels and Annotations are added to those that identify the stack.
@@ -37,10 +37,10 @@ type BindingRequest struct {
 // NewBinding builds the TargetGroupBinding of a target group.
 func NewBinding(r BindingRequest) *model.Binding {
 	b := &model.Binding{
-		Namespace: r.Namespace, Name: r.Group.Name, Service: r.Service, Port: r.Port,
+		Namespace: r.Namespace, Name: r.TargetGroup.Name, Service: r.Service, Port: r.Port,
 		MultiCluster: r.MultiCluster, Managed: r.Peer != nil || r.Clients != nil, Labels: r.Labels, Annotations: r.Annotations,
 	}
-	if r.Group.Type == model.InstanceTargets {
+	if r.TargetGroup.Type == model.InstanceTargets {
 		b.NodeSelector = r.NodeSelector
 		if len(r.NodeLabels) > 0 {
 			b.NodeSelector = &metav1.LabelSelector{MatchLabels: r.NodeLabels}
@@ -54,14 +54,14 @@ func NewBinding(r BindingRequest) *model.Binding {
 		return b
 	case r.RulePerPort && !r.OpenAllPorts:
 		ports := r.networkPorts()
-		if r.Group.ControlPort != nil {
-			ports = append(ports, model.PeerPort{Protocol: "TCP", Port: new(intstr.FromInt32(*r.Group.ControlPort))})
+		if r.TargetGroup.ControlPort != nil {
+			ports = append(ports, model.PeerPort{Protocol: "TCP", Port: new(intstr.FromInt32(*r.TargetGroup.ControlPort))})
 		}
 		for _, p := range ports {
 			b.Networking = append(b.Networking, model.BindingRule{From: []model.Peer{*r.Peer}, Ports: []model.PeerPort{p}})
 		}
 		return b
-	case r.RulePerPort || r.Group.ProtocolVersion == "":
+	case r.RulePerPort || r.TargetGroup.ProtocolVersion == "":
 		b.Networking = []model.BindingRule{{From: []model.Peer{*r.Peer}, Ports: r.networkPorts()}}
 		return b
 	}
@@ -76,12 +76,12 @@ func NewBinding(r BindingRequest) *model.Binding {
 	}
 	// There is one rule for each port, even if ports are equal. The list of rules must be equal to the list that
 	// aws-load-balancer-controller wrote.
-	rule(&r.Group.TrafficPort)
-	if n, err := strconv.ParseInt(r.Group.HealthCheck.Port, 10, 32); err == nil {
+	rule(&r.TargetGroup.TrafficPort)
+	if n, err := strconv.ParseInt(r.TargetGroup.HealthCheck.Port, 10, 32); err == nil {
 		rule(new(intstr.FromInt32(int32(n))))
 	}
-	if r.Group.ControlPort != nil {
-		rule(new(intstr.FromInt32(*r.Group.ControlPort)))
+	if r.TargetGroup.ControlPort != nil {
+		rule(new(intstr.FromInt32(*r.TargetGroup.ControlPort)))
 	}
 	return b
 }

@@ -37,11 +37,11 @@ type Options struct {
 	// NoSecurityGroups creates network load balancers without security groups.
 	NoSecurityGroups bool
 
-	// NoIPTargets disables target type "ip", NoCapacity capacity reservations, and NoWeights several weighted target
+	// NoIPTargets disables target type "ip", NoCapacityReservations capacity reservations, and NoWeightedTargetGroups several weighted target
 	// groups in one action.
-	NoIPTargets bool
-	NoCapacity  bool
-	NoWeights   bool
+	NoIPTargets            bool
+	NoCapacityReservations bool
+	NoWeightedTargetGroups bool
 	// NoWAFv2, NoWAFClassic and NoShield disable these services. Existing web ACLs and protections are not changed.
 	NoWAFv2      bool
 	NoWAFClassic bool
@@ -97,24 +97,24 @@ type Builder struct {
 	Redirect settings.Opt[int32]
 }
 
-// name returns the name that a setting has in members of this kind of stack, without the annotation prefix.
-func (b *Builder) name(setting string) string { return naming.SettingName(b.ID.Kind, setting) }
+// settingName returns the name that a setting has in members of this kind of stack, without the annotation prefix.
+func (b *Builder) settingName(setting string) string { return naming.SettingName(b.ID.Kind, setting) }
 
 // defaultName returns the generated name of the load balancer.
 func (b *Builder) defaultName(scheme model.Scheme) string {
 	if b.OwnerUID != "" {
-		return naming.OwnedLoadBalancerName(b.Cluster, b.ID, b.OwnerUID, scheme)
+		return naming.LoadBalancerNameWithUID(b.Cluster, b.ID, b.OwnerUID, scheme)
 	}
-	return naming.LoadBalancerName(b.Cluster, b.ID, scheme)
+	return naming.IngressLoadBalancerName(b.Cluster, b.ID, scheme)
 }
 
 // managedSecurityGroupName returns the name of the security group that the controller manages for the load balancer.
 func (b *Builder) managedSecurityGroupName() string {
 	if b.OwnerUID != "" {
-		return naming.OwnedManagedSecurityGroupName(b.Cluster, b.ID, b.OwnerUID)
+		return naming.SecurityGroupNameWithUID(b.Cluster, b.ID, b.OwnerUID)
 	}
-	return naming.ManagedSecurityGroupName(b.Cluster, b.ID)
+	return naming.IngressSecurityGroupName(b.Cluster, b.ID)
 }
 
-// fieldOf returns the field or annotation that sets a setting in members of this kind of stack.
-func (b *Builder) fieldOf(setting string) string { return naming.SettingField(b.ID.Kind, setting) }
+// settingField returns the field or annotation that sets a setting in members of this kind of stack.
+func (b *Builder) settingField(setting string) string { return naming.SettingField(b.ID.Kind, setting) }

@@ -35,9 +35,9 @@ func setScheme(v model.Scheme) func(*settings.Shared, func(string) finding.Origi
 	return func(s *settings.Shared, of func(string) finding.Origin) { s.Scheme = settings.NewOpt(v, of("scheme")) }
 }
 
-// TestLiveValueDecidesForEveryKind checks for each kind of stack that a setting with different values on two members
+// TestConflictingSettingKeepsValueInAWS checks for each kind of stack that a setting with different values on two members
 // keeps its value in AWS if one member sets this value.
-func TestLiveValueDecidesForEveryKind(t *testing.T) {
+func TestConflictingSettingKeepsValueInAWS(t *testing.T) {
 	live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Scheme: model.InternetFacing, AddressType: model.IPv4}}}
 	for _, kind := range model.Kinds {
 		newcomer, incumbent := newMember(string(kind), "a", setScheme(model.Internal)), newMember(string(kind), "b", setScheme(model.InternetFacing))
@@ -55,7 +55,7 @@ func TestLiveValueDecidesForEveryKind(t *testing.T) {
 	}
 }
 
-func TestFindingsNameSettingsAsTheirKindDoes(t *testing.T) {
+func TestFindingsUseSettingNamesOfKind(t *testing.T) {
 	named := func(name string) func(*settings.Shared, func(string) finding.Origin) {
 		return func(s *settings.Shared, of func(string) finding.Origin) {
 			s.Name = settings.NewOpt(name, of("name"))
@@ -77,12 +77,12 @@ func TestFindingsNameSettingsAsTheirKindDoes(t *testing.T) {
 			}
 		}
 		if kind == model.Service && strings.Contains(all.String(), "load-balancer-name") {
-			t.Errorf("a Service is spoken of in the words of Ingresses:%s", all.String())
+			t.Errorf("a finding about a Service has the setting name of an Ingress:%s", all.String())
 		}
 	}
 }
 
-func TestNamesOfOwnedStacksComeFromTheUID(t *testing.T) {
+func TestNamesDependOnOwnerUID(t *testing.T) {
 	b, lb := buildLoadBalancer(model.Service, nil, newMember("Service", "a", setScheme(model.Internal)))
 	b.OwnerUID = "11111111-0000-4000-8000-000000000009"
 	owned := b.BuildLoadBalancer()

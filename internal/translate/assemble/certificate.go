@@ -27,8 +27,8 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	}
 	if !b.ManageCertificates {
 		b.Found.Add(finding.Finding{
-			Object: m.Ref, Field: members.FieldOn(m.Ref, chosen.Origin), Reason: finding.FeatureDisabled,
-			Message: "the controller does not request certificates; existing certificates are searched by host",
+			Object: m.Ref, Field: members.FieldForObject(m.Ref, chosen.Origin), Reason: finding.FeatureDisabled,
+			Message: "the controller does not request certificates; it searches existing certificates by host",
 			Fix:     "ask the operator to enable feature gate EnableCertificateManagement, or remove the setting",
 		})
 		return
@@ -38,7 +38,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	if len(hosts) == 0 {
 		m.Blocked = true
 		b.Found.Add(finding.Finding{
-			Object: m.Ref, Field: members.FieldOn(m.Ref, chosen.Origin), Reason: finding.CertificateMissing,
+			Object: m.Ref, Field: members.FieldForObject(m.Ref, chosen.Origin), Reason: finding.CertificateMissing,
 			Message: "no certificate can be requested, because there is no host",
 			Fix:     "add hosts to the rules", Blocks: finding.BlocksMember,
 		})
@@ -87,10 +87,10 @@ func (b *Builder) AddManagedCertificates() {
 // certificates, and certificates in ACM for its other hosts.
 func certificates(m *members.Member, port int32) []model.CertChoice {
 	if c := m.Set.Certificates; len(c.Value) > 0 {
-		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldOn(m.Ref, c.Origin)}}
+		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldForObject(m.Ref, c.Origin)}}
 	}
 	if c := m.Certificate; c != nil {
-		return []model.CertChoice{model.CertManaged{Member: m.Ref, IDs: []string{c.ID}, Field: members.FieldOn(m.Ref, c.Of)}}
+		return []model.CertChoice{model.CertManaged{Member: m.Ref, IDs: []string{c.ID}, Field: members.FieldForObject(m.Ref, c.Of)}}
 	}
 	var out []model.CertChoice
 	if len(m.Imports) > 0 {

@@ -40,10 +40,10 @@ func TestEarlierClaimsOfCertificateHosts(t *testing.T) {
 	alone := &HostClaims{}
 	alone.Add("shop.example.com", victim, 1)
 	if got, _ := alone.earlierClaim("*.example.com", "b", 2); got != "shop.example.com" {
-		t.Errorf("who serves no host itself gets %q", got)
+		t.Errorf("a namespace without hosts gets %q", got)
 	}
 	var none *HostClaims
 	if got, _ := none.earlierClaim("x", "a", 1); got != "" {
-		t.Error("without claims there is one")
+		t.Error("a claim is found although there are none")
 	}
 }

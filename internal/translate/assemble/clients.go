@@ -34,8 +34,8 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 		return o
 	}
 	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.PrefixLists) }
-	cidrs := b.mergeClients(p, b.name("inbound-cidrs"), ranges, prefixLists, func() members.LiveValue[[]string] { return b.liveCIDRs(p, ipv6) })
-	lists := b.mergeClients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.LiveValue[[]string] { return b.livePrefixLists(p) })
+	cidrs := b.mergeClients(p, b.settingName("inbound-cidrs"), ranges, prefixLists, func() members.LiveValue[[]string] { return b.liveCIDRs(p, ipv6) })
+	lists := b.mergeClients(p, b.settingName("security-group-prefix-lists"), prefixLists, ranges, func() members.LiveValue[[]string] { return b.livePrefixLists(p) })
 	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.KeepsLive && !lists.KeepsLive {
 		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return ranges(m).Check() == nil }) {
 			// All settings are invalid, so the existing rules are held: this is better than to admit all clients.
@@ -47,9 +47,9 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	if len(out) == 0 && managed && cidrs.Set && !cidrs.KeepsLive {
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
-			Object: m.Ref, Field: members.FieldOn(m.Ref, cidrs.Origin), Reason: finding.AnnotationInvalid,
+			Object: m.Ref, Field: members.FieldForObject(m.Ref, cidrs.Origin), Reason: finding.AnnotationInvalid,
 			Message: fmt.Sprintf("port %d admits no clients, because all its ranges are IPv6 and the load balancer has only IPv4 addresses", p.Number),
-			Fix:     "add an IPv4 range, or set " + b.name("ip-address-type") + " to dualstack",
+			Fix:     "add an IPv4 range, or set " + b.settingName("ip-address-type") + " to dualstack",
 		})
 	}
 	return out
@@ -62,7 +62,7 @@ func portIngressRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) [
 	for _, protocol := range protocolsOf(p) {
 		out = append(out, ClientIngressRules(protocol, p.Number, cidrs, prefixLists, ipv6)...)
 	}
-	if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return m.Set.PathMTU.Value == "on" }) {
+	if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return m.Set.PathMTUDiscovery.Value == "on" }) {
 		return out
 	}
 	for _, c := range cidrs {

@@ -28,14 +28,14 @@ type frontendPort struct {
 // are valid.
 func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	live := b.LiveFrontendNLB()
-	on := members.MergeSetting(&b.Translation, b.Members, b.name("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],
+	on := members.MergeSetting(&b.Translation, b.Members, b.settingName("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],
 		func() members.LiveValue[bool] {
 			return members.LiveValueOf(live != nil, b.LiveLoadBalancer() != nil, members.Equal[bool])
 		})
 	hold := false
 	for _, m := range b.Members {
 		if f := m.Set.FrontendNLB.Check(); f != nil {
-			b.Fault(m, *f, finding.BlocksNothing)
+			b.ReportFault(m, *f, finding.BlocksNothing)
 			hold = hold || !on.Set // the value may be true, so an existing frontend NLB must not be deleted
 		}
 	}
@@ -55,7 +55,7 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 		b.Stack.Held.FrontendPorts = b.Stack.Held.FrontendPorts || m.Undetermined || m.Set.FrontendPorts.Fault != nil
 		faults := m.Set.Frontend.Faults()
 		for _, f := range faults {
-			b.Fault(m, f, finding.BlocksNothing)
+			b.ReportFault(m, f, finding.BlocksNothing)
 		}
 		hasValidMember = hasValidMember || m.Set.FrontendNLB.Value && len(faults) == 0
 	}
@@ -109,10 +109,10 @@ func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer)
 	}
 	const name = "frontend-nlb-security-groups"
 	live := func() members.LiveValue[[]string] { return current }
-	asked := requireAllNamespaces(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
+	asked := requireAllNamespaces(b.Builder, b.Members, b.settingName(name), func(m *members.Member) settings.Opt[[]string] {
 		return settings.NonEmptyList(m.Set.FrontendSecurityGroups)
 	}, live, affectsFrontend)
-	return members.MergeSetting(&b.Translation, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
+	return members.MergeSetting(&b.Translation, b.Members, b.settingName(name), func(m *members.Member) settings.Opt[[]string] {
 		o := asked(m)
 		b.Stack.Contested = b.Stack.Contested || o.IsPresent() && len(b.Members) > 1
 		if o.IsPresent() || !current.Known || len(current.Value) > 0 || !m.Set.FrontendNLB.Value {
@@ -126,7 +126,7 @@ func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer)
 func (b frontendBuilder) holdFrontend(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
-		Object: ref, Field: members.FieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
+		Object: ref, Field: members.FieldForObject(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
 		Message: message + ", so the frontend NLB stays unchanged", Fix: fix,
 	})
 	b.Stack.Held.Frontend = true
@@ -144,13 +144,13 @@ func (b frontendBuilder) setFrontendAddresses(out *model.LoadBalancer) {
 		return
 	case out.Scheme != model.InternetFacing && len(eips.Value) > 0:
 		if b.LiveFrontendNLB() == nil && !slices.ContainsFunc(b.Members, func(m *members.Member) bool { return m.Set.FrontendNLB.Value && m.Ref != eips.Origin.Object }) {
-			b.holdFrontend(eips.Origin, "Elastic IP addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
+			b.holdFrontend(eips.Origin, "Elastic IP addresses need scheme internet-facing", "set "+b.settingName("frontend-nlb-scheme")+", or remove the addresses")
 			break // the frontend NLB is held, so it is not created with these addresses
 		}
 		ref := b.MemberOf(eips.Origin).Ref
 		b.Found.Add(finding.Finding{
-			Object: ref, Field: members.FieldOn(ref, eips.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-			Message: "Elastic IP addresses need scheme internet-facing; they are left out", Fix: "set " + b.name("frontend-nlb-scheme") + ", or remove the addresses",
+			Object: ref, Field: members.FieldForObject(ref, eips.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
+			Message: "Elastic IP addresses need scheme internet-facing; the addresses are left out", Fix: "set " + b.settingName("frontend-nlb-scheme") + ", or remove the addresses",
 		})
 		return
 	}
@@ -187,7 +187,7 @@ func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort 
 		}
 	}
 	if len(byNumber) == 0 && !b.Stack.Held.FrontendPorts {
-		b.holdFrontend(out.Of, "no listener of the ALB has the mapped ports "+strings.Join(unmatched, ", "), "map to ports of "+b.name("listen-ports"))
+		b.holdFrontend(out.Of, "no listener of the ALB has the mapped ports "+strings.Join(unmatched, ", "), "map to ports of "+b.settingName("listen-ports"))
 	}
 	var ports []*frontendPort
 	for _, number := range slices.Sorted(maps.Keys(byNumber)) {
@@ -214,7 +214,7 @@ func (b frontendBuilder) chooseFrontendPort(number int32, asks []frontendPortMap
 			p.members = append(p.members, a.member)
 			continue
 		}
-		b.ReportIgnoredValue(a.member, a.member.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.name("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.member.Ref, isLive)
+		b.ReportIgnoredValue(a.member, a.member.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.settingName("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.member.Ref, isLive)
 	}
 	return p
 }

@@ -47,9 +47,9 @@ func requireAllNamespaces[T any](b *Builder, among []*members.Member, what strin
 		}
 		ignored[m] = true
 		b.Found.Add(finding.Finding{
-			Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
-			Message: fmt.Sprintf("%s %q has no effect, because %s of another namespace shares the load balancer and does not set it; the value in AWS stays unchanged", what, finding.TruncateValue(fmt.Sprint(o.Value)), among[at].Ref),
-			Fix:     "remove it, or set it on members of each namespace",
+			Object: m.Ref, Field: members.FieldForObject(m.Ref, o.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
+			Message: fmt.Sprintf("%s %q has no effect, because %s of another namespace shares the load balancer and does not set this setting; the value in AWS stays unchanged", what, finding.TruncateValue(fmt.Sprint(o.Value)), among[at].Ref),
+			Fix:     "remove the setting, or set it on members of each namespace",
 		})
 	}
 	return func(m *members.Member) settings.Opt[T] {
@@ -71,7 +71,7 @@ func affectsFrontend[T any](m *members.Member, _ T) bool { return m.Set.Frontend
 
 // mergeFrontend merges a load-balancer-wide setting of the frontend NLB.
 func mergeFrontend[T any](b *Builder, name string, get func(*members.Member) settings.Opt[T], same func(a, b T) bool, live func() members.LiveValue[T]) members.MergedSetting[T] {
-	return members.MergeSetting(&b.Translation, b.Members, b.name(name), requireAllNamespaces(b, b.Members, b.name(name), get, live, affectsFrontend), same, live)
+	return members.MergeSetting(&b.Translation, b.Members, b.settingName(name), requireAllNamespaces(b, b.Members, b.settingName(name), get, live, affectsFrontend), same, live)
 }
 
 // frontendScheme returns the scheme of the frontend NLB. The frontend NLB of an internal ALB is internet-facing only if
@@ -91,11 +91,11 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 		return members.LiveValue[model.Scheme]{}
 	}
 	const name = "frontend-nlb-scheme"
-	get := requireAllNamespaces(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.FrontendScheme }, live,
+	get := requireAllNamespaces(b.Builder, b.Members, b.settingName(name), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.FrontendScheme }, live,
 		func(m *members.Member, asked model.Scheme) bool {
 			return m.Set.FrontendNLB.Value || internal && asked == model.InternetFacing
 		})
-	won := members.MergeSetting(&b.Translation, b.Members, b.name(name), get, members.Equal[model.Scheme], live).Opt
+	won := members.MergeSetting(&b.Translation, b.Members, b.settingName(name), get, members.Equal[model.Scheme], live).Opt
 	if !won.Set && frontend == nil && internal && sharedByNamespaces(b.Members) {
 		won = settings.Opt[model.Scheme]{Value: model.Internal, Set: true} // not the default of the controller, which may be internet-facing
 	}
@@ -111,6 +111,6 @@ func mergeFrontendHealth[T comparable](b *Builder, at *members.Port, key string,
 		}
 		return members.LiveValueOf(live(g.HealthCheck), true, members.Equal[T])
 	}
-	asked := requireAllNamespaces(b, at.Members, fmt.Sprintf("%s on port %d", b.name(key), at.Number), func(m *members.Member) settings.Opt[T] { return get(m.Set.FrontendHealth) }, current, affectsFrontend)
-	return members.MergePortSetting(&b.Translation, at, b.name(key), asked, members.Equal[T], current)
+	asked := requireAllNamespaces(b, at.Members, fmt.Sprintf("%s on port %d", b.settingName(key), at.Number), func(m *members.Member) settings.Opt[T] { return get(m.Set.FrontendHealth) }, current, affectsFrontend)
+	return members.MergePortSetting(&b.Translation, at, b.settingName(key), asked, members.Equal[T], current)
 }

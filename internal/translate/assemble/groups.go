@@ -43,8 +43,8 @@ type TargetGroups struct {
 type requestedTargetGroup struct {
 	key TargetGroupKey
 	// handle is a placeholder for the resource ID in actions. AddToStack replaces it.
-	handle string
-	group  *model.TargetGroup
+	handle      string
+	targetGroup *model.TargetGroup
 }
 
 // Request returns a handle of a target group: a placeholder for the resource ID in actions, which AddToStack replaces.
@@ -52,17 +52,17 @@ type requestedTargetGroup struct {
 // Request returns false, and each further call with the key also calls build, because each rule needs its finding.
 func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGroup) (handle string, ok bool) {
 	if have, known := g.byKey[key]; known {
-		if have.group == nil {
+		if have.targetGroup == nil {
 			build()
 		}
-		return have.handle, have.group != nil
+		return have.handle, have.targetGroup != nil
 	}
 	if g.byKey == nil {
 		g.byKey = map[TargetGroupKey]*requestedTargetGroup{}
 	}
-	asked := &requestedTargetGroup{key: key, handle: strconv.Itoa(len(g.byKey)), group: build()}
+	asked := &requestedTargetGroup{key: key, handle: strconv.Itoa(len(g.byKey)), targetGroup: build()}
 	g.byKey[key] = asked
-	return asked.handle, asked.group != nil
+	return asked.handle, asked.targetGroup != nil
 }
 
 // AddToStack adds the target groups to the stack, and replaces their handles in the actions of the load balancer by
@@ -72,7 +72,7 @@ func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGro
 func (g *TargetGroups) AddToStack(stack *model.Stack) {
 	var all []*requestedTargetGroup
 	for _, asked := range g.byKey {
-		if asked.group != nil {
+		if asked.targetGroup != nil {
 			all = append(all, asked)
 		}
 	}
@@ -80,12 +80,12 @@ func (g *TargetGroups) AddToStack(stack *model.Stack) {
 	taken := map[string]bool{}
 	ids := map[string]string{}
 	for _, asked := range all {
-		if taken[asked.group.ID] {
-			asked.group.ID = naming.DistinctID(asked.group.ID, asked.key.idParts()...)
+		if taken[asked.targetGroup.ID] {
+			asked.targetGroup.ID = naming.DistinctID(asked.targetGroup.ID, asked.key.idParts()...)
 		}
-		taken[asked.group.ID] = true
-		ids[asked.handle] = asked.group.ID
-		stack.TargetGroups = append(stack.TargetGroups, *asked.group)
+		taken[asked.targetGroup.ID] = true
+		ids[asked.handle] = asked.targetGroup.ID
+		stack.TargetGroups = append(stack.TargetGroups, *asked.targetGroup)
 	}
 	slices.SortFunc(stack.TargetGroups, func(a, b model.TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
 	for i := range stack.LoadBalancer.Listeners {
@@ -103,7 +103,7 @@ func (g *TargetGroups) AddToStack(stack *model.Stack) {
 
 // setIDs replaces the handles of target groups in actions by their resource IDs. ids has the resource IDs by handle.
 func setIDs(actions []model.Action, ids map[string]string) {
-	groups := model.ForwardedGroups(actions)
+	groups := model.ForwardedTargetGroups(actions)
 	for i := range groups {
 		if id := groups[i].Group.ID; id != "" {
 			groups[i].Group.ID = ids[id]

@@ -19,7 +19,7 @@ type classSettingReporter struct{ *Builder }
 // class of the first member decides these settings. The findings are about members with other classes.
 func (b classSettingReporter) reportIgnoredSettings(alb *model.LoadBalancer) {
 	capacity := func(units *int32) map[string]string {
-		if units == nil || b.NoCapacity {
+		if units == nil || b.NoCapacityReservations {
 			return nil
 		}
 		return map[string]string{"capacityUnits": fmt.Sprint(*units)}
@@ -48,9 +48,9 @@ func (b classSettingReporter) reportIgnoredSetting(sharing []*members.Member, fi
 			from := m.Set.Class.Origin
 			from.Field = field
 			b.Found.Add(finding.Finding{
-				Object: m.Ref, Field: members.FieldOn(m.Ref, from), Reason: finding.AnnotationConflict,
+				Object: m.Ref, Field: members.FieldForObject(m.Ref, from), Reason: finding.AnnotationConflict,
 				Message: fmt.Sprintf("%s=%s has no effect, because only the class of %s, the first member, is used", k, values[k], sharing[0].Ref),
-				Fix:     "set it in that class, or remove it",
+				Fix:     "set it in the class of the first member, or remove it",
 			})
 		}
 	}

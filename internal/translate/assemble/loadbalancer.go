@@ -23,11 +23,11 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 		// its address type only if its owner sets one.
 		agreeScheme, defaultAddressType = members.MergeSettingWithGuests[model.Scheme], live.AddressType
 	}
-	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
+	scheme := agreeScheme(&b.Translation, b.Members, b.settingName("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
 		members.LiveField(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
-	address := members.MergeSetting(&b.Translation, b.Members, b.name("ip-address-type"), func(m *members.Member) settings.Opt[model.AddressType] { return m.Set.AddressType }, members.Equal[model.AddressType],
+	address := members.MergeSetting(&b.Translation, b.Members, b.settingName("ip-address-type"), func(m *members.Member) settings.Opt[model.AddressType] { return m.Set.AddressType }, members.Equal[model.AddressType],
 		members.LiveField(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
-	pool := members.MergeSetting(&b.Translation, b.Members, b.name("customer-owned-ipv4-pool"), func(m *members.Member) settings.Opt[string] { return m.Set.CoIPPool }, members.Equal[string],
+	pool := members.MergeSetting(&b.Translation, b.Members, b.settingName("customer-owned-ipv4-pool"), func(m *members.Member) settings.Opt[string] { return m.Set.CoIPPool }, members.Equal[string],
 		members.LiveField(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
 	alb := &model.LoadBalancer{
 		Type:        b.Type,
@@ -39,7 +39,7 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	}
 	attributes := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Attributes }
 	ofClass := func(c settings.Class) map[string]string { return c.Attributes }
-	alb.Attributes = members.MergeKeys(&b.Translation, b.Members, b.name("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
+	alb.Attributes = members.MergeKeys(&b.Translation, b.Members, b.settingName("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
 	alb.AttributesOf = members.OriginsOfKeys(b.Members, attributes, ofClass)
 	units, capacityOf := capacityBuilder{b}.capacity()
 	alb.Capacity = units
@@ -68,11 +68,11 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 // not hold the member: AWS cannot change the name of an existing load balancer anyway, and one invalid name must not
 // delay a new load balancer for the other members.
 func (b *Builder) loadBalancerName() members.MergedSetting[string] {
-	return members.MergeSetting(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
+	return members.MergeSetting(&b.Translation, b.Members, b.settingName("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
 		o := settings.NonEmpty(m.Set.Name)
 		if fault := naming.LoadBalancerNameFault(o.Value); o.Set && fault != "" {
 			b.Found.Add(finding.Finding{
-				Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
+				Object: m.Ref, Field: members.FieldForObject(m.Ref, o.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
 				Message: fmt.Sprintf("name %q is not valid: %s; the load balancer gets a generated name", o.Value, fault),
 				Fix:     "correct the name",
 			})
@@ -99,7 +99,7 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 		}, live)
 		return pool, b.Members[0].Set.Class.Origin
 	}
-	won := members.MergeSetting(&b.Translation, b.Members, b.name("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.IPAMPool) }, members.Equal[string], live)
+	won := members.MergeSetting(&b.Translation, b.Members, b.settingName("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.IPAMPool) }, members.Equal[string], live)
 	return won.Value, won.Origin
 }
 
@@ -124,13 +124,13 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 		return map[string]string{settings.CapacityUnits: fmt.Sprint(*c.Capacity)}
 	}
 	for _, m := range b.Members {
-		b.HoldMember(m, m.Set.LoadBalancer.Capacity.Check(), !b.NoCapacity && b.Members[0].Set.Class.Capacity == nil)
+		b.HoldMember(m, m.Set.LoadBalancer.Capacity.Check(), !b.NoCapacityReservations && b.Members[0].Set.Class.Capacity == nil)
 	}
-	if b.NoCapacity {
+	if b.NoCapacityReservations {
 		return nil, finding.Origin{}
 	}
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Capacity }
-	units := members.MergeKeys(&b.Translation, b.Members, b.name("minimum-load-balancer-capacity"), get, class, b.liveCapacity, members.Equal[string])
+	units := members.MergeKeys(&b.Translation, b.Members, b.settingName("minimum-load-balancer-capacity"), get, class, b.liveCapacity, members.Equal[string])
 	raw, ok := units[settings.CapacityUnits]
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if !ok || err != nil {

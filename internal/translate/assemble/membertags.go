@@ -29,15 +29,15 @@ const reservedTagCount = 3
 // tagBuilder builds the tags of resources. A resource never gets more tags than AWS permits.
 type tagBuilder struct{ *Builder }
 
-// roomForTags returns the maximum number of user tags on a resource. With more tags, AWS would reject all of them.
-func (b tagBuilder) roomForTags() int {
+// maxUserTags returns the maximum number of user tags on a resource. With more tags, AWS would reject all of them.
+func (b tagBuilder) maxUserTags() int {
 	return max(0, naming.MaxTags-reservedTagCount-len(b.DefaultTags))
 }
 
 // fitMemberTags returns the tags of a member up to the maximum number. It reports the tags that it leaves out.
 func (b tagBuilder) fitMemberTags(m *members.Member, tags map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(tags))
-	if room := b.roomForTags(); len(keys) > room {
+	if room := b.maxUserTags(); len(keys) > room {
 		b.reportOmittedTags(m, keys[room:], len(keys))
 		tags = maps.Clone(tags)
 		for _, k := range keys[room:] {
@@ -49,8 +49,8 @@ func (b tagBuilder) fitMemberTags(m *members.Member, tags map[string]string) map
 
 func (b tagBuilder) reportOmittedTags(m *members.Member, keys []string, of int) {
 	b.Found.Add(finding.Finding{
-		Object: m.Ref, Field: b.fieldOf("tags"), Reason: finding.TagInvalid, Severity: finding.Warning,
-		Message: fmt.Sprintf("there are %d tags, and AWS allows %d; %d are left out, the first is %q", of, b.roomForTags(), len(keys), keys[0]),
+		Object: m.Ref, Field: b.settingField("tags"), Reason: finding.TagInvalid, Severity: finding.Warning,
+		Message: fmt.Sprintf("there are %d tags, and AWS allows %d; %d are left out, the first is %q", of, b.maxUserTags(), len(keys), keys[0]),
 		Fix:     "use fewer tags",
 	})
 }
@@ -60,7 +60,7 @@ func (b tagBuilder) reportOmittedTags(m *members.Member, keys []string, of int) 
 // unavailable is the number of tags in AWS that may belong to members that cannot be read. They count as the tags of
 // another namespace.
 func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unavailable int) map[string]string {
-	room := b.roomForTags()
+	room := b.maxUserTags()
 	if len(tags)+unavailable <= room {
 		return tags
 	}
@@ -103,7 +103,7 @@ func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from fi
 			out[k] = tags[k]
 			continue
 		}
-		object, field := m.Ref, members.FieldOn(m.Ref, from)
+		object, field := m.Ref, members.FieldForObject(m.Ref, from)
 		if from.Object.Kind == "Service" {
 			object, field = from.Object, from.Field
 		}
@@ -179,7 +179,7 @@ func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]
 	if b.Isolated {
 		of = func(m *members.Member) map[string]string { return m.ClassTags }
 	}
-	tags := members.MergeKeys(&b.Translation, sharing, b.name("tags"), func(m *members.Member) settings.Opt[map[string]string] {
+	tags := members.MergeKeys(&b.Translation, sharing, b.settingName("tags"), func(m *members.Member) settings.Opt[map[string]string] {
 		from := m.OwnTags.Origin
 		if b.Isolated || from.Object.IsZero() {
 			from = finding.Origin{Object: m.Set.Class.Origin.Object, Field: "spec.tags"}

@@ -19,26 +19,26 @@ type networkSettingsBuilder struct{ *Builder }
 func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 	b.Stack.Contested = true // the result depends on the existing load balancer
 	live := b.LiveLoadBalancer()
-	off := members.MergeSetting(&b.Translation, b.Members, b.name("disable-nlb-sg"), func(m *members.Member) settings.Opt[bool] { return m.Set.NoSecurityGroups }, members.Equal[bool],
+	off := members.MergeSetting(&b.Translation, b.Members, b.settingName("disable-nlb-sg"), func(m *members.Member) settings.Opt[bool] { return m.Set.NoSecurityGroups }, members.Equal[bool],
 		members.LiveField(live, func(lb *observed.LoadBalancer) bool { return len(lb.SecurityGroups) == 0 }))
 	switch {
 	case live == nil && !off.Value && !b.NoSecurityGroups:
 		return false
 	case live != nil && len(live.SecurityGroups) > 0:
 		if off.Value || b.NoSecurityGroups {
-			b.reportCreateOnlySetting(off.Origin, "the load balancer has security groups, and AWS does not permit removing all of them; they stay",
-				"remove "+b.name("disable-nlb-sg")+", or recreate the load balancer")
+			b.reportCreateOnlySetting(off.Origin, "the load balancer has security groups, and AWS cannot remove all of them; the security groups stay",
+				"remove "+b.settingName("disable-nlb-sg")+", or recreate the load balancer")
 		}
 		return false
 	}
 	for _, m := range b.Members {
 		if given := settings.NonEmptyList(m.Set.SecurityGroups); given.Set {
-			b.reportCreateOnlySetting(given.Origin, "the load balancer has no security groups, and AWS adds them only at its creation; they have no effect",
-				"remove "+b.name("security-groups")+", or recreate the load balancer")
+			b.reportCreateOnlySetting(given.Origin, "the load balancer has no security groups, and AWS accepts the first ones only when a load balancer is created; the setting has no effect",
+				"remove "+b.settingName("security-groups")+", or recreate the load balancer")
 		}
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), true)
 	}
-	b.RulesByAddress = members.MergeSetting(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules },
+	b.RulesByAddress = members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules },
 		members.Equal[bool], func() members.LiveValue[bool] { return members.LiveValue[bool]{} }).ValueOr(true)
 	return true
 }
@@ -46,7 +46,7 @@ func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 // reportCreateOnlySetting reports a setting that has no effect because AWS accepts it only when a load balancer is created.
 func (b networkSettingsBuilder) reportCreateOnlySetting(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
-	b.Found.Add(finding.Finding{Object: ref, Field: members.FieldOn(ref, o), Reason: finding.SettingFixed, Message: message, Fix: fix})
+	b.Found.Add(finding.Finding{Object: ref, Field: members.FieldForObject(ref, o), Reason: finding.SettingFixed, Message: message, Fix: fix})
 }
 
 // EffectiveScheme returns the desired scheme of lb. If no member sets a scheme, it returns that of the existing load
@@ -66,7 +66,7 @@ func (b networkSettingsBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 		if live != nil {
 			current = b.LiveLoadBalancer()
 		}
-		won := members.MergeSetting(&b.Translation, b.Members, b.name(setting), func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(get(m)) }, members.SameSet, func() members.LiveValue[[]string] {
+		won := members.MergeSetting(&b.Translation, b.Members, b.settingName(setting), func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(get(m)) }, members.SameSet, func() members.LiveValue[[]string] {
 			if current == nil {
 				return members.LiveValue[[]string]{}
 			}
@@ -96,18 +96,18 @@ func (b networkSettingsBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 		lb.SourceNAT = ""
 	}
 	lb.SourceNATPrefixes = list("source-nat-ipv6-prefixes", "sourceNATPrefixes", func(m *members.Member) settings.Opt[[]string] { return m.Set.SourceNATPrefixes }, nil,
-		missing(lb.SourceNAT == "on", b.name("enable-prefix-for-ipv6-source-nat")+" on"))
+		missing(lb.SourceNAT == "on", b.settingName("enable-prefix-for-ipv6-source-nat")+" on"))
 	lb.PrivateLinkRules = b.mergeOnOffSetting(lb, "inbound-sg-rules-on-private-link-traffic", "privateLinkRules", func(m *members.Member) settings.Opt[string] { return m.Set.PrivateLinkRules })
 	if lb.PrivateLinkRules != "" && lb.SecurityGroups == nil {
 		b.reportCreateOnlySetting(lb.Origins["privateLinkRules"], "the load balancer has no security groups, so no rules can apply to AWS PrivateLink traffic; the setting has no effect",
-			"remove "+b.name("inbound-sg-rules-on-private-link-traffic"))
+			"remove "+b.settingName("inbound-sg-rules-on-private-link-traffic"))
 		lb.PrivateLinkRules = ""
 	}
 }
 
 // mergeOnOffSetting merges a setting that is "on" or "off". It returns "" if no member sets it.
 func (b networkSettingsBuilder) mergeOnOffSetting(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
-	won := members.MergeSetting(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.LiveValue[string] { return members.LiveValue[string]{} })
+	won := members.MergeSetting(&b.Translation, b.Members, b.settingName(setting), get, members.Equal[string], func() members.LiveValue[string] { return members.LiveValue[string]{} })
 	setOrigin(lb, field, won.Origin)
 	return won.Value
 }
@@ -116,14 +116,14 @@ func (b networkSettingsBuilder) mergeOnOffSetting(lb *model.LoadBalancer, settin
 // needs names this other setting. If there is no load balancer yet, none is created, because AWS cannot add the
 // addresses later.
 func (b networkSettingsBuilder) reportUnsupportedAddresses(setting string, o finding.Origin, needs string) {
-	what := "the addresses of a live load balancer stay unchanged"
+	what := "the addresses of the existing load balancer stay unchanged"
 	if b.LiveLoadBalancer() == nil {
 		what = "no load balancer is created"
 		b.Stack.Held.Creation = true
 	}
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
-		Object: ref, Field: members.FieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-		Message: fmt.Sprintf("%s needs %s; %s", b.name(setting), needs, what), Fix: "correct one of the two, or remove the setting",
+		Object: ref, Field: members.FieldForObject(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
+		Message: fmt.Sprintf("%s needs %s; %s", b.settingName(setting), needs, what), Fix: "correct one of the two settings",
 	})
 }

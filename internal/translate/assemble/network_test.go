@@ -33,7 +33,7 @@ func serviceWithPort(local bool, port, nodePort int32, target intstr.IntOrString
 func textSetting(v string) settings.Opt[string] { return settings.NewOpt(v, finding.Origin{}) }
 func numberSetting(v int32) settings.Opt[int32] { return settings.NewOpt(v, finding.Origin{}) }
 
-func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
+func TestHealthChecksOfNetworkLoadBalancers(t *testing.T) {
 	plain := model.HealthCheck{Port: "traffic-port", Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
 	local := model.HealthCheck{Port: "32001", Protocol: "HTTP", Path: "/healthz", HTTPCodes: "200-399", IntervalSeconds: 10, TimeoutSeconds: 6, HealthyThreshold: 2, UnhealthyThreshold: 2}
 	with := func(c model.HealthCheck, change func(*model.HealthCheck)) model.HealthCheck { change(&c); return c }
@@ -96,7 +96,7 @@ func networkingRulesText(b *model.Binding) string {
 	return strings.Join(out, "; ")
 }
 
-func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
+func TestBindingRulesOfNetworkLoadBalancers(t *testing.T) {
 	backend := &model.Peer{BackendGroup: true}
 	for _, c := range []struct {
 		protocol, check string
@@ -132,7 +132,7 @@ func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
 		{"TCP", "traffic-port", intstr.FromInt32(80), nil, nil, false, ""},
 	} {
 		g := assemble.TargetGroup{TrafficPort: c.data, TargetGroup: model.TargetGroup{Protocol: c.protocol, AddressType: model.IPv4, HealthCheck: model.HealthCheck{Port: c.check}}}
-		b := assemble.NewBinding(assemble.BindingRequest{Group: g, Peer: c.peer, Clients: c.clients, OpenAllPorts: c.all})
+		b := assemble.NewBinding(assemble.BindingRequest{TargetGroup: g, Peer: c.peer, Clients: c.clients, OpenAllPorts: c.all})
 		if got := networkingRulesText(b); got != c.want || b.Managed != (c.want != "") {
 			t.Errorf("%s to %s, health checks on %s, clients %+v:\n got %s\nwant %s", c.protocol, c.data.String(), c.check, c.clients, got, c.want)
 		}
@@ -219,9 +219,9 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestTimesOfHealthChecksBehindNetworkLoadBalancers checks the findings about health check numbers that AWS rejects. A
+// TestHealthCheckLimitsOfNetworkLoadBalancers checks the findings about health check numbers that AWS rejects. A
 // timeout longer than the interval is rejected. If only one of them is set, the finding names the default of the other.
-func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
+func TestHealthCheckLimitsOfNetworkLoadBalancers(t *testing.T) {
 	at := func(field string, v int32) settings.Opt[int32] {
 		return settings.NewOpt(v, finding.Origin{Field: field})
 	}

@@ -47,7 +47,7 @@ func (g TargetGroup) separateHealthCheckPort() (port intstr.IntOrString, other b
 // networkPorts returns the ports of targets that traffic and health checks of a network load balancer use. Health checks
 // use TCP. The order is that of aws-load-balancer-controller, because the rules must be equal to those that it wrote.
 func (r BindingRequest) networkPorts() []model.PeerPort {
-	protocols := transportProtocols(r.Group.Protocol)
+	protocols := transportProtocols(r.TargetGroup.Protocol)
 	if r.OpenAllPorts {
 		out := []model.PeerPort{{Protocol: "TCP"}}
 		if slices.Contains(protocols, "UDP") {
@@ -57,14 +57,14 @@ func (r BindingRequest) networkPorts() []model.PeerPort {
 	}
 	var out []model.PeerPort
 	for _, p := range protocols {
-		out = append(out, model.PeerPort{Protocol: p, Port: &r.Group.TrafficPort})
+		out = append(out, model.PeerPort{Protocol: p, Port: &r.TargetGroup.TrafficPort})
 	}
-	check, other := r.Group.separateHealthCheckPort()
+	check, other := r.TargetGroup.separateHealthCheckPort()
 	switch {
 	case other:
 		out = append(out, model.PeerPort{Protocol: "TCP", Port: &check})
 	case !slices.Contains(protocols, "TCP"):
-		out = append(out, model.PeerPort{Protocol: "TCP", Port: &r.Group.TrafficPort})
+		out = append(out, model.PeerPort{Protocol: "TCP", Port: &r.TargetGroup.TrafficPort})
 	}
 	return out
 }
@@ -72,7 +72,7 @@ func (r BindingRequest) networkPorts() []model.PeerPort {
 // clientRules returns the rules that admit clients by CIDR. If they do not admit the health checks of the load balancer,
 // it also returns a rule for these.
 func (r BindingRequest) clientRules() []model.BindingRule {
-	g, c := r.Group, r.Clients
+	g, c := r.TargetGroup, r.Clients
 	protocols := transportProtocols(g.Protocol)
 	slices.Sort(protocols)
 	var ports []model.PeerPort

@@ -84,10 +84,10 @@ func (g *TargetGroup) reportHealthCheckLimits(r TargetGroupRequest, found *findi
 	if c.TimeoutSeconds <= c.IntervalSeconds {
 		return
 	}
-	timeout := r.name("healthcheck-timeout-seconds")
+	timeout := r.settingName("healthcheck-timeout-seconds")
 	if s.HealthTimeout.Set && !r.BasicHealthChecks {
 		fault(s.HealthTimeout.Origin, fmt.Sprintf("the timeout \"%d\" is longer than the interval of %d seconds", c.TimeoutSeconds, c.IntervalSeconds),
-			"set it to the interval or less, or set "+r.name("healthcheck-interval-seconds")+" to a longer one")
+			"set the timeout to the interval or less, or set "+r.settingName("healthcheck-interval-seconds")+" to a longer interval")
 		return
 	}
 	fix := fmt.Sprintf("set %s to %d or less, or the interval to %[3]d or more", timeout, c.IntervalSeconds, c.TimeoutSeconds)

@@ -2,11 +2,11 @@ package assemble
 
 import "testing"
 
-// TestTranslationsShareOneCertificateReader checks that WithDefaults keeps an existing certificate reader. All copies of
+// TestWithDefaultsKeepsCertificateReader checks that WithDefaults keeps an existing certificate reader. All copies of
 // Options share this reader, which parses each TLS Secret only once.
-func TestTranslationsShareOneCertificateReader(t *testing.T) {
+func TestWithDefaultsKeepsCertificateReader(t *testing.T) {
 	o := Options{}.WithDefaults()
 	if again := o.WithDefaults(); o.certificates == nil || again.certificates != o.certificates {
-		t.Error("what was parsed once is parsed again")
+		t.Error("the certificate reader is replaced, so Secrets are parsed again")
 	}
 }

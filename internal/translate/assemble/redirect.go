@@ -30,14 +30,14 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 			err := fmt.Errorf("port %d is not an HTTPS listener of the IngressGroup", o.Value)
 			m.Blocked = true
 			b.Found.Add(finding.Finding{
-				Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.RedirectPortInvalid,
-				Message: err.Error(), Fix: "add the port to " + b.name("listen-ports") + ", or correct " + b.name("ssl-redirect"), Blocks: finding.BlocksMember,
+				Object: m.Ref, Field: members.FieldForObject(m.Ref, o.Origin), Reason: finding.RedirectPortInvalid,
+				Message: err.Error(), Fix: "add the port to " + b.settingName("listen-ports") + ", or correct " + b.settingName("ssl-redirect"), Blocks: finding.BlocksMember,
 			})
 			o = settings.Opt[int32]{Fault: err, Origin: o.Origin}
 		}
 		chosen[m] = o
 	}
-	return members.MergeSetting(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
+	return members.MergeSetting(&b.Translation, b.Members, b.settingName("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
 }
 
 // liveRedirect returns the port to which an HTTP listener of the existing load balancer redirects all requests. Known is

@@ -23,7 +23,7 @@ type Label struct{ Key, Value string }
 func (o Options) ReadSecret(namespace, name string, get func(namespace, name string) (*corev1.Secret, bool), fault func(r finding.Reason, message, fix string)) (*corev1.Secret, bool) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		// get is not called, because the client of the API server rejects names with a slash.
-		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not the name of a Secret", name), fmt.Sprintf("name a Secret in namespace %q", namespace))
+		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not the name of a Secret", name), fmt.Sprintf("set the name of a Secret in namespace %q", namespace))
 		return nil, false
 	}
 	s, exists := get(namespace, name)
@@ -54,8 +54,8 @@ func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
 		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
 }
 
-// caKey is the key of the issuer's certificate in a TLS Secret of cert-manager.
-const caKey = "ca.crt"
+// issuerCertificateKey is the key of the issuer's certificate in a TLS Secret of cert-manager.
+const issuerCertificateKey = "ca.crt"
 
 // maxTLSSecrets is the maximum number of TLS Secrets that are read for the objects of a namespace in a stack. It is the
 // default AWS quota of certificates of a load balancer.
@@ -166,7 +166,7 @@ func (o Options) parseTLSSecret(s TLSSecret, found *finding.List, get func(names
 	}
 	name := s.Namespace + "/" + s.Name
 	if secret.Type != corev1.SecretTypeTLS {
-		fault(finding.SecretInvalid, fmt.Sprintf("Secret %q has type %q, which is not %q", name, secret.Type, corev1.SecretTypeTLS), "name a TLS Secret")
+		fault(finding.SecretInvalid, fmt.Sprintf("Secret %q has type %q, which is not %q", name, secret.Type, corev1.SecretTypeTLS), "refer to a TLS Secret")
 		return nil
 	}
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
@@ -175,7 +175,7 @@ func (o Options) parseTLSSecret(s TLSSecret, found *finding.List, get func(names
 			return nil
 		}
 	}
-	content, why := o.certificates.Parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[caKey])
+	content, why := o.certificates.Parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[issuerCertificateKey])
 	if why != nil {
 		fault(finding.CertificateInvalid, fmt.Sprintf("Secret %q: %s", name, why.Message), why.Fix)
 		return nil
@@ -188,7 +188,7 @@ func (s TLSSecret) faultReporter(found *finding.List) func(r finding.Reason, mes
 	return func(r finding.Reason, message, fix string) {
 		found.Add(finding.Finding{
 			Object: s.ReferencedAt.Object, Field: s.ReferencedAt.Field, Reason: r, Severity: finding.Error,
-			Message: message + "; a certificate that was imported from it before stays", Fix: fix,
+			Message: message + "; a certificate that was imported from this Secret before stays", Fix: fix,
 		})
 	}
 }

@@ -53,7 +53,7 @@ func (h HeldCertificates) HeldImports(port int32, secrets []TLSSecret) (out held
 		return out
 	}
 	skip := func(arn string) bool { return h.isNamed(arn) || h.isIssued(arn) }
-	out.Unavailable, out.Fault = h.eachOwned(port, skip, func(arn string, o observed.CertificateOwner) {
+	out.Unavailable, out.Fault = h.eachStackCertificate(port, skip, func(arn string, o observed.CertificateOwner) {
 		if i := slices.IndexFunc(secrets, func(s TLSSecret) bool { return s.ID() == o.ResourceID }); i >= 0 {
 			out.ARNs, out.Names = append(out.ARNs, arn), append(out.Names, o.Names...)
 			h.reportHeld(secrets[i], o)
@@ -76,7 +76,7 @@ func (h HeldCertificates) HeldRequests(port int32, m *members.Member) (arns []st
 		return nil
 	}
 	_, suffix, _ := strings.Cut(naming.CertificateID("", m.Ref, ""), "/")
-	h.eachOwned(port, func(string) bool { return false }, func(arn string, o observed.CertificateOwner) {
+	h.eachStackCertificate(port, func(string) bool { return false }, func(arn string, o observed.CertificateOwner) {
 		if strings.HasSuffix(o.ResourceID, suffix) {
 			arns = append(arns, arn)
 		}
@@ -86,13 +86,13 @@ func (h HeldCertificates) HeldRequests(port int32, m *members.Member) (arns []st
 
 // ServesOn reports whether the existing listener of a port forwards to target groups of a member.
 func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
-	return h.b.OwnsPart(m.Ref, h.b.LiveLoadBalancer().ListenerOnPort(port))
+	return h.b.OwnsListenerPart(m.Ref, h.b.LiveLoadBalancer().ListenerOnPort(port))
 }
 
-// eachOwned calls found for each certificate on the existing listener of a port that was imported or requested for the
+// eachStackCertificate calls found for each certificate on the existing listener of a port that was imported or requested for the
 // stack. It leaves out certificates for which skip returns true. It returns the ARNs of certificates whose tags cannot
 // be read, and the reason.
-func (h HeldCertificates) eachOwned(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
+func (h HeldCertificates) eachStackCertificate(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
 	b := h.b
 	b.Stack.Contested = true // the result depends on the existing listener
 	l := b.LiveLoadBalancer().ListenerOnPort(port)
@@ -128,7 +128,7 @@ func (h HeldCertificates) isIssued(arn string) bool {
 func (h HeldCertificates) reportHeld(s TLSSecret, owner observed.CertificateOwner) {
 	ends := ""
 	if !owner.NotAfter.IsZero() {
-		ends = ", and ends at " + owner.NotAfter.UTC().Format(time.RFC3339)
+		ends = ", and expires at " + owner.NotAfter.UTC().Format(time.RFC3339)
 	}
 	h.b.Found.Add(finding.Finding{
 		Object: s.ReferencedAt.Object, Field: s.ReferencedAt.Field, Reason: finding.ImportsDisabled, Severity: finding.Warning,
@@ -142,7 +142,7 @@ func (h HeldCertificates) reportHeld(s TLSSecret, owner observed.CertificateOwne
 func (h HeldCertificates) ReportUnavailable(port int32, s TLSSecret, f observed.Fault) {
 	h.b.Found.Add(finding.Finding{
 		Object: s.ReferencedAt.Object, Field: s.ReferencedAt.Field, Reason: f.Reason, Severity: finding.Warning,
-		Message: fmt.Sprintf("%s, so that it is not known whether the certificate of port %d was imported from Secret \"%s/%s\"; the port keeps its certificate", f.Message, port, s.Namespace, s.Name),
+		Message: fmt.Sprintf("%s, so it is not known whether the certificate of port %d was imported from Secret \"%s/%s\"; the port keeps its certificate", f.Message, port, s.Namespace, s.Name),
 		Fix:     fmt.Sprintf("grant acm:ListTagsForCertificate, start the controller with --import-tls-secrets=%s, or remove the reference to the Secret", h.flagValue),
 	})
 }

@@ -25,7 +25,7 @@ func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 	ranges := func(m *members.Member) settings.Opt[[]string] {
 		return settings.FirstPresent(settings.NonEmptyList(m.Set.InboundCIDRs), settings.NonEmptyList(m.Set.PrefixLists))
 	}
-	given := members.MergeSetting(&b.Translation, b.Members, b.name("security-groups"), func(m *members.Member) settings.Opt[[]string] {
+	given := members.MergeSetting(&b.Translation, b.Members, b.settingName("security-groups"), func(m *members.Member) settings.Opt[[]string] {
 		o := settings.NonEmptyList(m.Set.SecurityGroups)
 		if o.IsPresent() || !live.Known || len(live.Value) > 0 || !ranges(m).Set {
 			return o
@@ -55,7 +55,7 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	}
 	defer func() { b.Stack.BackendGroup.Needed = b.Peer != nil && b.Peer.BackendGroup }()
 	if given.Set {
-		manage := members.MergeSetting(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool],
+		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool],
 			members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool {
 				return slices.Contains(lb.SecurityGroups, b.LiveBackendSecurityGroup())
 			}))
@@ -65,9 +65,9 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 			// stay unchanged.
 			ref := b.MemberOf(manage.Origin).Ref
 			b.Found.Add(finding.Finding{
-				Object: ref, Field: members.FieldOn(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
-				Message: "rules of nodes and pods cannot be managed, because the shared backend security group is disabled; they are not changed",
-				Fix:     "set " + b.name("manage-backend-security-group-rules") + " to false and open the security groups of the targets yourself",
+				Object: ref, Field: members.FieldForObject(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
+				Message: "rules of nodes and pods cannot be managed, because the shared backend security group is disabled; the rules are not changed",
+				Fix:     "set " + b.settingName("manage-backend-security-group-rules") + " to false and open the security groups of the targets yourself",
 			})
 			choice.Backend = false
 		}

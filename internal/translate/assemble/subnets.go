@@ -39,7 +39,7 @@ func (w subnetSetting) equals(o subnetSetting) bool {
 type subnetBuilder struct{ *Builder }
 
 func (b subnetBuilder) mergeSubnets() model.SubnetChoice {
-	chosen := members.MergeSetting(&b.Translation, b.Members, b.name("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
+	chosen := members.MergeSetting(&b.Translation, b.Members, b.settingName("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
 		c := m.Set.Class
 		from := c.Origin
 		switch s := settings.NonEmptyList(m.Set.Subnets); {

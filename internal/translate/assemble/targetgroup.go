@@ -81,7 +81,7 @@ func NewTargetGroup(r TargetGroupRequest) (TargetGroup, finding.List) {
 		out.Protocol = r.Settings.Protocol.ValueOr("HTTP")
 		out.ProtocolVersion = r.Settings.ProtocolVersion.ValueOr("HTTP1")
 	}
-	out.setTargetType(r, port, &found)
+	out.setPorts(r, port, &found)
 	if r.Protocol == "" {
 		out.setHealthCheck(r, &found)
 	} else {
@@ -92,7 +92,7 @@ func NewTargetGroup(r TargetGroupRequest) (TargetGroup, finding.List) {
 		if !r.LoadBalancerAddressType.HasIPv6() {
 			found.Add(r.newFault(finding.BackendTypeUnsupported,
 				fmt.Sprintf("Service %s/%s has IPv6 endpoints, which a load balancer of address type %s cannot reach", r.Service.Namespace, r.Service.Name, r.LoadBalancerAddressType),
-				"set "+r.name("ip-address-type")+" to dualstack, or give the Service the family IPv4 only"))
+				"set "+r.settingName("ip-address-type")+" to dualstack, or set spec.ipFamilies of the Service to IPv4 only"))
 		}
 	}
 	return out, found
@@ -109,12 +109,14 @@ func (r TargetGroupRequest) hasIPv6() bool {
 	return hasIPv6(r.Service)
 }
 
-// name returns the name that a setting has in members of this kind of stack.
-func (r TargetGroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
+// settingName returns the name that a setting has in members of this kind of stack.
+func (r TargetGroupRequest) settingName(setting string) string {
+	return naming.SettingName(r.Kind, setting)
+}
 
 // fixForIPTargets returns the fix of findings that tells users how to set target type ip.
 func (r TargetGroupRequest) fixForIPTargets() string {
-	way := "set " + r.name("target-type") + " to ip"
+	way := "set " + r.settingName("target-type") + " to ip"
 	if r.Kind.IsGateway() {
 		way += " in a TargetGroupConfiguration of the Service"
 	}
@@ -127,9 +129,9 @@ func (r TargetGroupRequest) targetType() model.TargetType {
 
 // newFault returns a finding about the reference to the backend. The message says what happens to the rule or listener.
 func (r TargetGroupRequest) newFault(reason finding.Reason, message, fix string) finding.Finding {
-	now := "; a live rule stays unchanged, and a new one is not served"
+	now := "; an existing rule stays unchanged, and a new rule is not created"
 	if r.Protocol != "" {
-		now = "; a live listener stays unchanged, and a new one is not created"
+		now = "; an existing listener stays unchanged, and a new listener is not created"
 	}
 	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
 }
@@ -139,12 +141,12 @@ func fixForNodePorts(svc *corev1.Service) string {
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		return "set spec.allocateLoadBalancerNodePorts to true"
 	}
-	return "change its type to NodePort"
+	return "change the type of the Service to NodePort"
 }
 
-// setTargetType sets the ports of the target group, which depend on its target type. It reports ports and target types
+// setPorts sets the ports of the target group, which depend on its target type. It reports ports and target types
 // that cannot be used.
-func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePort, found *finding.List) {
+func (g *TargetGroup) setPorts(r TargetGroupRequest, port *corev1.ServicePort, found *finding.List) {
 	if g.Type == model.InstanceTargets {
 		g.Port, g.TrafficPort = port.NodePort, intstr.FromInt32(port.NodePort)
 		if port.NodePort == 0 {
@@ -154,12 +156,12 @@ func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePo
 		}
 		if r.ControlPort.Set {
 			found.Add(finding.Finding{Object: r.ControlPort.Origin.Object, Field: r.ControlPort.Origin.Field, Reason: finding.AnnotationInvalid,
-				Message: "a target control port needs ip targets", Fix: r.fixForIPTargets() + ", or remove the annotation", Blocks: finding.BlocksRule})
+				Message: "a target control port needs target type ip", Fix: r.fixForIPTargets() + ", or remove the annotation", Blocks: finding.BlocksRule})
 		}
 		return
 	}
 	if r.NoIPTargets {
-		found.Add(r.newFault(finding.FeatureDisabled, "ip targets are switched off", "use target type instance, or ask the operator to enable feature gate EnableIPTargetType"))
+		found.Add(r.newFault(finding.FeatureDisabled, "target type ip is disabled", "use target type instance, or ask the operator to enable feature gate EnableIPTargetType"))
 	}
 	g.TrafficPort = TargetPort(port)
 	g.Port = g.TrafficPort.IntVal

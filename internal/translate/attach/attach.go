@@ -60,8 +60,8 @@ type Listener struct {
 	// RefProblem is the reason why the listener cannot use one of its Secrets or kinds of routes. The listener may still
 	// be served.
 	RefProblem Problem
-	// Kinds are the kinds of routes that may attach to the listener.
-	Kinds []gatewayv1.RouteGroupKind
+	// RouteKinds are the kinds of routes that may attach to the listener.
+	RouteKinds []gatewayv1.RouteGroupKind
 	// AdmittedNamespaces is a text that describes the namespaces from which routes may attach. Two listeners with the
 	// same text admit the same namespaces.
 	AdmittedNamespaces string
@@ -127,7 +127,7 @@ func (a Attachment) HostnamesOrAny() []string {
 
 // Evaluate determines which ListenerSets and routes are attached to a Gateway. kind is the kind of the stack of the Gateway.
 func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
-	e := &evaluation{view: v, gateway: gw, kind: kind, liveRoutes: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[cluster.Ref][]int{}, rejectedSets: map[cluster.Ref]bool{}}
+	e := &evaluation{view: v, gateway: gw, kind: kind, liveRoutes: opt.Live, servedRouteKinds: servedRouteKindsOf(kind), protocols: protocolsOf(kind), byParent: map[cluster.Ref][]int{}, rejectedSets: map[cluster.Ref]bool{}}
 	e.out.Grants = NewGrants(v)
 	if opt.ListenerSets {
 		e.loadSets()
@@ -142,13 +142,13 @@ func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Optio
 
 // evaluation is the state of one call of Evaluate.
 type evaluation struct {
-	view       *cluster.View
-	gateway    *gatewayv1.Gateway
-	kind       model.Kind
-	liveRoutes LiveRoutes
-	kinds      []cluster.Kind // kinds of routes that the load balancer can serve
-	protocols  []gatewayv1.ProtocolType
-	out        Result
+	view             *cluster.View
+	gateway          *gatewayv1.Gateway
+	kind             model.Kind
+	liveRoutes       LiveRoutes
+	servedRouteKinds []cluster.Kind // kinds of routes that the load balancer can serve
+	protocols        []gatewayv1.ProtocolType
+	out              Result
 	// byParent has the indexes in Result.Listeners of the listeners of the Gateway and of each accepted ListenerSet.
 	byParent     map[cluster.Ref][]int
 	rejectedSets map[cluster.Ref]bool // ListenerSets that name the Gateway but that the Gateway does not admit
@@ -157,8 +157,8 @@ type evaluation struct {
 	labels     map[string]namespaceLabels
 }
 
-// kindsOf returns the kinds of routes that the load balancer of a kind of stack can serve.
-func kindsOf(kind model.Kind) []cluster.Kind {
+// servedRouteKindsOf returns the kinds of routes that the load balancer of a kind of stack can serve.
+func servedRouteKindsOf(kind model.Kind) []cluster.Kind {
 	if kind == model.ALBGateway {
 		return []cluster.Kind{cluster.KindHTTPRoute, cluster.KindGRPCRoute}
 	}

@@ -48,10 +48,10 @@ func route(namespace, name string, hosts []gatewayv1.Hostname, parents ...gatewa
 		Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: parents}, Hostnames: hosts}}
 }
 
-// TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute checks the hostnames of a route that attaches to a listener
+// TestHostnamesOfRouteOnTwoListeners checks the hostnames of a route that attaches to a listener
 // with a hostname and to one without. A route with hostnames serves all its hostnames, a route without hostnames serves
 // any hostname.
-func TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute(t *testing.T) {
+func TestHostnamesOfRouteOnTwoListeners(t *testing.T) {
 	gw := gateway(listener("one", "HTTP", 80, "*.a.com"), listener("any", "HTTP", 80, ""))
 	named := evaluate(t, model.ALBGateway, attach.Options{}, gw,
 		route("a", "r", []gatewayv1.Hostname{"x.a.com", "b.com"}, gatewayv1.ParentReference{Name: "g"}))
@@ -64,9 +64,9 @@ func TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute(t *testing.T) {
 	}
 }
 
-// TestInvalidListenersGiveNoHostnames checks that routes do not get the hostname of an invalid listener on the same
+// TestHostnamesOfInvalidListenersAreIgnored checks that routes do not get the hostname of an invalid listener on the same
 // port.
-func TestInvalidListenersGiveNoHostnames(t *testing.T) {
+func TestHostnamesOfInvalidListenersAreIgnored(t *testing.T) {
 	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(listener("http", "HTTP", 80, ""), listener("https", "HTTPS", 80, "a.example.com")),
 		route("a", "r", nil, gatewayv1.ParentReference{Name: "g"}),
 		route("a", "s", nil, gatewayv1.ParentReference{Name: "g", SectionName: ptr(gatewayv1.SectionName("https"))}))
@@ -82,7 +82,7 @@ func TestInvalidListenersGiveNoHostnames(t *testing.T) {
 	}
 }
 
-func TestReasons(t *testing.T) {
+func TestReasonsOfInvalidListeners(t *testing.T) {
 	kinds := func(all ...gatewayv1.Kind) *gatewayv1.AllowedRoutes {
 		out := &gatewayv1.AllowedRoutes{}
 		for _, k := range all {
@@ -99,7 +99,7 @@ func TestReasons(t *testing.T) {
 	r := evaluate(t, model.ALBGateway, attach.Options{}, gw)
 	var got []string
 	for _, l := range r.Listeners {
-		got = append(got, fmt.Sprintf("%s %s/%s %d", l.Spec.Name, l.Problem.Reason, l.RefProblem.Reason, len(l.Kinds)))
+		got = append(got, fmt.Sprintf("%s %s/%s %d", l.Spec.Name, l.Problem.Reason, l.RefProblem.Reason, len(l.RouteKinds)))
 	}
 	want := []string{
 		"mixed /InvalidRouteKinds 1", "foreign InvalidRouteKinds/InvalidRouteKinds 0", "malformed UnsupportedValue/ 1",
@@ -200,9 +200,9 @@ func TestCertificateRefs(t *testing.T) {
 	}
 }
 
-// TestHostileSizes checks that at most 1024 listeners are served if a namespace creates very many ListenerSets and
+// TestNumberOfServedListenersIsLimited checks that at most 1024 listeners are served if a namespace creates very many ListenerSets and
 // routes. The listener of the Gateway must be one of them.
-func TestHostileSizes(t *testing.T) {
+func TestNumberOfServedListenersIsLimited(t *testing.T) {
 	gw := gateway(listener("http", "HTTP", 80, ""))
 	gw.Spec.Listeners[0].AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: ptr(gatewayv1.NamespacesFromAll)}}
 	gw.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: ptr(gatewayv1.NamespacesFromAll)}}

@@ -71,7 +71,7 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 		}
 		if holder != nil {
 			l.Problem, l.IsDuplicate = conflict, repeats
-			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !isOwnListener(holder)) {
+			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !isGatewayListener(holder)) {
 				contested[l.Spec.Port] = true
 			}
 			continue
@@ -84,8 +84,8 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 	return contested
 }
 
-// isOwnListener reports whether a listener belongs to the Gateway itself.
-func isOwnListener(l *Listener) bool {
+// isGatewayListener reports whether a listener belongs to the Gateway itself.
+func isGatewayListener(l *Listener) bool {
 	return l.Parent.Kind == string(cluster.KindGateway)
 }
 
@@ -101,7 +101,7 @@ func (e *evaluation) conflictingListener(l, first, taken *Listener) (holder *Lis
 	switch {
 	case !canSharePort(protocolText(first.Spec), protocol) || network && foreign && first.Spec.Protocol != l.Spec.Protocol:
 		return first, Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
-			"port %d has protocol %q of an earlier listener, and this listener has %q; it is not served; use another port", port, protocolText(first.Spec), protocol)}, false
+			"port %d has protocol %q of an earlier listener, and this listener has protocol %q; this listener is not served; use another port", port, protocolText(first.Spec), protocol)}, false
 	case network && foreign && protocol == string(gatewayv1.TLSProtocolType), network && foreign && protocol == passthroughText:
 		return first, Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
 			"port %d is used by an earlier listener of another owner, and a network load balancer cannot route by hostname %q; this listener is not served; use another port", port, host)}, true
@@ -125,8 +125,8 @@ func (e *evaluation) conflictingListener(l, first, taken *Listener) (holder *Lis
 // rank has precedence. Listeners of the Gateway itself have the lowest rank, except on a port of a network load balancer
 // that a ListenerSet serves.
 func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
-	live := map[int]bool{}            // listeners with a route that the load balancer serves now
-	owners := map[parentOfPort]bool{} // Gateways and ListenerSets with such a listener, and the port
+	live := map[int]bool{}          // listeners with a route that the load balancer serves now
+	owners := map[parentPort]bool{} // Gateways and ListenerSets with such a listener, and the port
 	for _, r := range e.out.Routes {
 		ref := cluster.RefOf(r.Object).FindingRef()
 		for _, p := range r.Parents {
@@ -137,7 +137,7 @@ func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 				}
 				if e.liveRoutes.Serves(l.Spec.Port, ref, a.HostnamesOrAny()) {
 					live[a.Listener] = true
-					owners[parentOfPort{l.Parent, l.Spec.Port}] = true
+					owners[parentPort{l.Parent, l.Spec.Port}] = true
 				}
 			}
 		}
@@ -147,8 +147,8 @@ func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 		l := &e.out.Listeners[i]
 		network := e.kind == model.NLBGateway
 		switch {
-		case !contested[l.Spec.Port], network && owners[parentOfPort{l.Parent, l.Spec.Port}], !network && isOwnListener(l):
-		case live[i], isOwnListener(l):
+		case !contested[l.Spec.Port], network && owners[parentPort{l.Parent, l.Spec.Port}], !network && isGatewayListener(l):
+		case live[i], isGatewayListener(l):
 			out[i] = 1
 		default:
 			out[i] = 2
@@ -157,8 +157,8 @@ func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 	return out
 }
 
-// parentOfPort is a Gateway or ListenerSet with a port of one of its listeners.
-type parentOfPort struct {
+// parentPort is a Gateway or ListenerSet with a port of one of its listeners.
+type parentPort struct {
 	parent finding.Ref
 	port   int32
 }

@@ -41,12 +41,12 @@ func (e *evaluation) loadListeners() {
 
 func (e *evaluation) addListener(of cluster.Ref, index int, spec gatewayv1.Listener) {
 	l := Listener{Parent: of.FindingRef(), Index: index, Spec: spec}
-	sel := namespaceSelection{from: gatewayv1.NamespacesFromSame, own: of.Namespace}
+	sel := namespaceSelection{from: gatewayv1.NamespacesFromSame, sameNamespace: of.Namespace}
 	if a := spec.AllowedRoutes; a != nil && a.Namespaces != nil {
 		sel = newNamespaceSelection(a.Namespaces.From, gatewayv1.NamespacesFromSame, of.Namespace, a.Namespaces.Selector)
 	}
 	l.AdmittedNamespaces = sel.String()
-	l.Kinds, l.RefProblem = e.routeKinds(spec)
+	l.RouteKinds, l.RefProblem = e.routeKinds(spec)
 	l.Certificates = e.certificates(&l)
 	e.byParent[of] = append(e.byParent[of], len(e.out.Listeners))
 	e.namespaces = append(e.namespaces, sel)
@@ -58,7 +58,7 @@ func (e *evaluation) addListener(of cluster.Ref, index int, spec gatewayv1.Liste
 func (e *evaluation) routeKinds(l gatewayv1.Listener) ([]gatewayv1.RouteGroupKind, Problem) {
 	kinds := []gatewayv1.RouteGroupKind{}
 	add := func(k cluster.Kind) bool {
-		if !slices.Contains(e.kinds, k) {
+		if !slices.Contains(e.servedRouteKinds, k) {
 			return false
 		}
 		if !allowsKind(kinds, k) {
@@ -68,7 +68,7 @@ func (e *evaluation) routeKinds(l gatewayv1.Listener) ([]gatewayv1.RouteGroupKin
 		return true
 	}
 	if l.AllowedRoutes == nil || len(l.AllowedRoutes.Kinds) == 0 {
-		for _, k := range defaultKinds[l.Protocol] {
+		for _, k := range defaultRouteKinds[l.Protocol] {
 			add(k)
 		}
 		return kinds, Problem{}
@@ -77,14 +77,14 @@ func (e *evaluation) routeKinds(l gatewayv1.Listener) ([]gatewayv1.RouteGroupKin
 	for _, k := range l.AllowedRoutes.Kinds {
 		if (isForeignAPIGroup(k.Group) || !add(cluster.Kind(k.Kind))) && foreign.Reason == "" {
 			foreign = Problem{string(gatewayv1.ListenerReasonInvalidRouteKinds), fmt.Sprintf(
-				"allowedRoutes.kinds names %q, which this load balancer cannot serve; it is left out; name some of %s", k.Kind, joinStrings(e.kinds))}
+				"allowedRoutes.kinds names %q, which this load balancer cannot serve; the kind is left out; use kinds from %s", k.Kind, joinStrings(e.servedRouteKinds))}
 		}
 	}
 	return kinds, foreign
 }
 
-// defaultKinds has the kinds of routes that may attach to a listener without allowedRoutes.kinds, by protocol.
-var defaultKinds = map[gatewayv1.ProtocolType][]cluster.Kind{
+// defaultRouteKinds has the kinds of routes that may attach to a listener without allowedRoutes.kinds, by protocol.
+var defaultRouteKinds = map[gatewayv1.ProtocolType][]cluster.Kind{
 	gatewayv1.HTTPProtocolType:  {cluster.KindHTTPRoute},
 	gatewayv1.HTTPSProtocolType: {cluster.KindHTTPRoute, cluster.KindGRPCRoute},
 	gatewayv1.TCPProtocolType:   {cluster.KindTCPRoute},
@@ -121,11 +121,11 @@ func (e *evaluation) certificates(l *Listener) []SecretRef {
 		switch {
 		case ref.Group != nil && *ref.Group != "" || ref.Kind != nil && *ref.Kind != "" && *ref.Kind != gatewayv1.Kind(cluster.KindSecret):
 			p = Problem{string(gatewayv1.ListenerReasonInvalidCertificateRef), fmt.Sprintf(
-				"certificateRefs names %q, which is not a Secret; it is not used; name a Secret of type kubernetes.io/tls", ref.Name)}
+				"certificateRefs names %q, which is not a Secret; the reference is not used; refer to a Secret of type kubernetes.io/tls", ref.Name)}
 		case !e.out.Grants.Permits(
 			Referrer{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}, Referent{"", string(cluster.KindSecret), s.Namespace, s.Name}):
 			p = Problem{string(gatewayv1.ListenerReasonRefNotPermitted), fmt.Sprintf(
-				"no ReferenceGrant permits the reference to Secret %q of namespace %q; it is not used; create a ReferenceGrant in that namespace", s.Name, s.Namespace)}
+				"no ReferenceGrant permits the reference to Secret %q of namespace %q; the Secret is not used; create a ReferenceGrant in that namespace", s.Name, s.Namespace)}
 		default:
 			out = append(out, s)
 		}
@@ -140,17 +140,17 @@ func (e *evaluation) certificates(l *Listener) []SecretRef {
 func (e *evaluation) intrinsicProblem(i int, l *Listener) Problem {
 	spec := l.Spec
 	switch {
-	case len(l.Kinds) == 0 && l.RefProblem.Reason == string(gatewayv1.ListenerReasonInvalidRouteKinds):
+	case len(l.RouteKinds) == 0 && l.RefProblem.Reason == string(gatewayv1.ListenerReasonInvalidRouteKinds):
 		return l.RefProblem
 	case i >= maxListeners:
 		return Problem{reasonTooManyListeners, fmt.Sprintf(
-			"the Gateway and its ListenerSets have more than %d listeners; this one is not served; remove listeners or ListenerSets", maxListeners)}
+			"the Gateway and its ListenerSets have more than %d listeners; the listener is not served; remove listeners or ListenerSets", maxListeners)}
 	case spec.Port < 1 || spec.Port > 65535:
 		return Problem{string(gatewayv1.ListenerReasonPortUnavailable), fmt.Sprintf(
-			"port %d does not exist; the listener is not served; use a port from 1 to 65535", spec.Port)}
+			"port %d is not valid; the listener is not served; use a port from 1 to 65535", spec.Port)}
 	case !slices.Contains(e.protocols, spec.Protocol):
 		return Problem{string(gatewayv1.ListenerReasonUnsupportedProtocol), fmt.Sprintf(
-			"this load balancer has no protocol %q; the listener is not served; use one of %s", spec.Protocol, joinStrings(e.protocols))}
+			"the load balancer does not support protocol %q; the listener is not served; use one of %s", spec.Protocol, joinStrings(e.protocols))}
 	case e.namespaces[i].err != nil:
 		return Problem{string(gatewayv1.ListenerReasonUnsupportedValue), fmt.Sprintf(
 			"allowedRoutes.namespaces.selector is malformed: %q; the listener is not served; correct the selector", e.namespaces[i].err)}

@@ -11,10 +11,10 @@ import (
 
 // namespaceSelection describes the namespaces from which objects may attach to a Gateway or a listener.
 type namespaceSelection struct {
-	from     gatewayv1.FromNamespaces
-	own      string // the namespace that from "Same" selects
-	selector labels.Selector
-	err      error // the reason why the selector is malformed
+	from          gatewayv1.FromNamespaces
+	sameNamespace string // the namespace that from "Same" selects
+	selector      labels.Selector
+	err           error // the reason why the selector is malformed
 }
 
 // namespaceLabels has the labels of a namespace, if the namespace exists.
@@ -26,7 +26,7 @@ type namespaceLabels struct {
 // newNamespaceSelection returns the namespaceSelection for a field of the Gateway API. def is used if from is nil or
 // empty. own is the namespace of the object with the field.
 func newNamespaceSelection(from *gatewayv1.FromNamespaces, def gatewayv1.FromNamespaces, own string, selector *metav1.LabelSelector) namespaceSelection {
-	s := namespaceSelection{from: def, own: own, selector: labels.Nothing()}
+	s := namespaceSelection{from: def, sameNamespace: own, selector: labels.Nothing()}
 	if from != nil && *from != "" {
 		s.from = *from
 	}
@@ -43,7 +43,7 @@ func newNamespaceSelection(from *gatewayv1.FromNamespaces, def gatewayv1.FromNam
 func (s namespaceSelection) String() string {
 	switch s.from {
 	case gatewayv1.NamespacesFromSame:
-		return "namespace " + s.own
+		return "namespace " + s.sameNamespace
 	case gatewayv1.NamespacesFromSelector:
 		return "selector " + s.selector.String()
 	}
@@ -57,7 +57,7 @@ func (e *evaluation) isNamespaceSelected(s namespaceSelection, namespace string)
 	case gatewayv1.NamespacesFromAll:
 		return true
 	case gatewayv1.NamespacesFromSame:
-		return namespace == s.own
+		return namespace == s.sameNamespace
 	case gatewayv1.NamespacesFromSelector:
 		n := e.labelsOf(namespace)
 		return n.exists && s.selector.Matches(n.labels)

@@ -90,5 +90,5 @@ func (r Result) listenerAdmits(listener int, namespace string, kind cluster.Kind
 	e := r.evaluation
 	s := e.namespaces[listener]
 	known := s.from != gatewayv1.NamespacesFromSelector || e.labelsOf(namespace).exists
-	return (!known || e.isNamespaceSelected(s, namespace)) && allowsKind(e.out.Listeners[listener].Kinds, kind)
+	return (!known || e.isNamespaceSelected(s, namespace)) && allowsKind(e.out.Listeners[listener].RouteKinds, kind)
 }

@@ -64,9 +64,9 @@ func (s servingNamespace) Serves(port int32, route finding.Ref, _ []string) bool
 	return port == 80 && route.Namespace == string(s)
 }
 
-// TestLiveRoutesKeepTheirPort checks that a ListenerSet whose routes an NLB serves on a port keeps the port, even if the
+// TestServedRoutesKeepTheirPort checks that a ListenerSet whose routes an NLB serves on a port keeps the port, even if the
 // Gateway has a listener for it. On an ALB, the listeners of the Gateway have precedence.
-func TestLiveRoutesKeepTheirPort(t *testing.T) {
+func TestServedRoutesKeepTheirPort(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind model.Kind
 		live servingNamespace

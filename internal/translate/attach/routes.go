@@ -83,7 +83,7 @@ func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace str
 			return RouteParent{}, false
 		}
 		return RouteParent{Problem: Problem{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf(
-			"the Gateway does not admit ListenerSet %q; the route is not attached; ask the owner of the Gateway for allowedListeners", ref.Name)}}, true
+			"the Gateway does not admit ListenerSet %q; the route is not attached; ask the owner of the Gateway to admit the ListenerSet in spec.allowedListeners", ref.Name)}}, true
 	}
 	var p RouteParent
 	var refused Problem
@@ -153,10 +153,10 @@ func (e *evaluation) listenerAttachResult(i int, namespace string, kind cluster.
 	case !e.isNamespaceSelected(e.namespaces[i], namespace):
 		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q does not admit routes of namespace %q; the route is not attached to it; ask the owner of %s to admit the namespace in spec.listeners[%d].allowedRoutes.namespaces", l.Spec.Name, namespace, l.Parent, l.Index)}}
-	case !allowsKind(l.Kinds, kind) && kind == cluster.KindGRPCRoute && l.Spec.Protocol == gatewayv1.HTTPProtocolType:
+	case !allowsKind(l.RouteKinds, kind) && kind == cluster.KindGRPCRoute && l.Spec.Protocol == gatewayv1.HTTPProtocolType:
 		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q has protocol %q, and load balancers serve gRPC only over HTTPS; the route is not attached to it; attach it to a listener with protocol \"HTTPS\"", l.Spec.Name, l.Spec.Protocol)}}
-	case !allowsKind(l.Kinds, kind):
+	case !allowsKind(l.RouteKinds, kind):
 		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q does not admit routes of kind %q; the route is not attached to it; use another listener", l.Spec.Name, kind)}}
 	case kind == cluster.KindTCPRoute || kind == cluster.KindUDPRoute:
@@ -165,7 +165,7 @@ func (e *evaluation) listenerAttachResult(i int, namespace string, kind cluster.
 	compat, ok := compatibleHosts(l.Hostname(), hosts)
 	if !ok {
 		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNoMatchingListenerHostname), fmt.Sprintf(
-			"no hostname of the route fits hostname %q of listener %q; the route is not attached to it; correct the hostnames", l.Hostname(), l.Spec.Name)}}
+			"no hostname of the route matches hostname %q of listener %q; the route is not attached to it; correct the hostnames", l.Hostname(), l.Spec.Name)}}
 	}
 	return attachResult{hostnames: compat}
 }

@@ -92,10 +92,10 @@ type randomGateway struct {
 }
 
 var (
-	possibleNamespaces = []string{"n0", "n1", "n2"} // namespace "n1" has the label team=a
-	possibleHosts      = []string{"", "*.o", "*.a.o", "a.o", "b.a.o", "*.b.a.o", "c.b.a.o", "x"}
-	possibleRequests   = []string{"o", "a.o", "b.o", "b.a.o", "c.a.o", "c.b.a.o", "d.c.b.a.o", "x", "y"}
-	possibleProtocols  = map[model.Kind][]gatewayv1.ProtocolType{
+	possibleNamespaces   = []string{"n0", "n1", "n2"} // namespace "n1" has the label team=a
+	possibleHosts        = []string{"", "*.o", "*.a.o", "a.o", "b.a.o", "*.b.a.o", "c.b.a.o", "x"}
+	possibleRequestHosts = []string{"o", "a.o", "b.o", "b.a.o", "c.a.o", "c.b.a.o", "d.c.b.a.o", "x", "y"}
+	possibleProtocols    = map[model.Kind][]gatewayv1.ProtocolType{
 		model.ALBGateway: {"HTTP", "HTTP", "HTTP", "HTTPS", "TCP"}, model.NLBGateway: {"TCP", "UDP", "TLS", "HTTP"},
 	}
 )
@@ -385,7 +385,7 @@ func (s *randomGateway) refusalReason(l expectedListener, obj cluster.Object) st
 		return "NotAllowedByListeners"
 	}
 	if kind != cluster.KindTCPRoute && kind != cluster.KindUDPRoute &&
-		!slices.ContainsFunc(possibleRequests, func(r string) bool { return hostMatches(l.host(), r) && s.routeMatchesHost(obj, r) }) {
+		!slices.ContainsFunc(possibleRequestHosts, func(r string) bool { return hostMatches(l.host(), r) && s.routeMatchesHost(obj, r) }) {
 		return "NoMatchingListenerHostname"
 	}
 	return ""
@@ -456,7 +456,7 @@ func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners
 				continue // no hostnames
 			}
 			parents, _ := cluster.RouteParents(r.Object)
-			for _, request := range possibleRequests {
+			for _, request := range possibleRequestHosts {
 				best := -1 // length of the most specific hostname
 				anyListener, want := false, false
 				for n, l := range listeners {

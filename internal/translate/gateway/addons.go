@@ -21,8 +21,8 @@ const (
 	capacityAnnotation = "gateway.k8s.aws.addon.provisionedcapacity"
 )
 
-// isSwitchedOn reports whether an annotation of a Gateway records that the controller has enabled an add-on.
-func isSwitchedOn(gw *gwv1.Gateway, annotation string) bool {
+// isAddOnRecorded reports whether an annotation of a Gateway records that the controller has enabled an add-on.
+func isAddOnRecorded(gw *gwv1.Gateway, annotation string) bool {
 	on, err := strconv.ParseBool(gw.Annotations[annotation])
 	return err == nil && on
 }
@@ -35,7 +35,7 @@ func (t *translation) setAddOns() {
 	switch units := c.MinimumLoadBalancerCapacity; {
 	case units != nil && units.CapacityUnits != 0:
 		set.Capacity = settings.NewOpt(map[string]string{settings.CapacityUnits: strconv.Itoa(int(units.CapacityUnits))}, at("minimumLoadBalancerCapacity"))
-	case isSwitchedOn(t.gw, capacityAnnotation):
+	case isAddOnRecorded(t.gw, capacityAnnotation):
 		set.Capacity = settings.NewOpt(map[string]string{settings.CapacityUnits: "0"}, at("minimumLoadBalancerCapacity"))
 	}
 	if t.Type == model.Network {
@@ -44,13 +44,13 @@ func (t *translation) setAddOns() {
 	switch acl := c.WAFv2; {
 	case acl != nil && acl.WebACL != "":
 		set.WAFv2ARN = settings.NewOpt(acl.WebACL, at("wafV2.webACL"))
-	case isSwitchedOn(t.gw, webACLAnnotation):
+	case isAddOnRecorded(t.gw, webACLAnnotation):
 		set.WAFv2ARN = settings.NewOpt("none", at("wafV2.webACL"))
 	}
 	switch s := c.ShieldConfiguration; {
 	case s != nil && s.Enabled:
 		set.Shield = settings.NewOpt(true, at("shieldConfiguration.enabled"))
-	case isSwitchedOn(t.gw, shieldAnnotation):
+	case isAddOnRecorded(t.gw, shieldAnnotation):
 		set.Shield = settings.NewOpt(false, at("shieldConfiguration.enabled"))
 	}
 }
@@ -64,7 +64,7 @@ func addOnPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	}
 	var out []cluster.Patch
 	add := func(annotation string, isSet, on bool) {
-		if !isSet || isSwitchedOn(gw, annotation) == on || !on && !o.Done {
+		if !isSet || isAddOnRecorded(gw, annotation) == on || !on && !o.Done {
 			return
 		}
 		ref := cluster.Ref{Kind: cluster.KindGateway, Namespace: gw.Namespace, Name: gw.Name}

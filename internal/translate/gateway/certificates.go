@@ -23,7 +23,7 @@ type certificateBuilder struct{ *translation }
 // certificate is reported on the object that has the hostname.
 func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	if arns := p.certificateARNs(); len(arns) > 0 {
-		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldOn(t.ref, p.at)}}
+		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldForObject(t.ref, p.at)}}
 	}
 	var out []model.CertChoice
 	covered := map[string]bool{}
@@ -42,7 +42,7 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 				out = append(out, own)
 			}
 		}
-		if t.namesCertificates(l) {
+		if t.hasListenerCertificates(l) {
 			covered[h] = true
 		} else if h != "" && !covered[h] {
 			covered[h] = true
@@ -52,7 +52,7 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	for _, r := range p.routes {
 		var hosts, fields []string
 		for _, h := range r.Hostnames {
-			if h != "" && !covered[h] && !slices.Contains(r.IsolatedHostnames, h) && !t.hasNamedCertificate(p, h) {
+			if h != "" && !covered[h] && !slices.Contains(r.IsolatedHostnames, h) && !t.isCoveredByListenerCertificates(p, h) {
 				hosts, fields = append(hosts, h), append(fields, "spec.hostnames")
 			}
 		}
@@ -63,18 +63,18 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	return out
 }
 
-// namesCertificates reports whether the certificates of a listener are given by its certificateRefs, or are held from an
+// hasListenerCertificates reports whether the certificates of a listener are given by its certificateRefs, or are held from an
 // earlier import. Then no certificates are searched by hostname.
-func (t certificateBuilder) namesCertificates(l *attach.Listener) bool {
+func (t certificateBuilder) hasListenerCertificates(l *attach.Listener) bool {
 	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 || len(t.heldCertificates[l]) > 0
 }
 
-// hasNamedCertificate reports whether host, a hostname of a route, matches a listener of the port that has its certificates
+// isCoveredByListenerCertificates reports whether host, a hostname of a route, matches a listener of the port that has its certificates
 // from certificateRefs or from an earlier import.
-func (t certificateBuilder) hasNamedCertificate(p *port, host string) bool {
+func (t certificateBuilder) isCoveredByListenerCertificates(p *port, host string) bool {
 	return slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool {
 		h := l.Hostname()
-		return t.namesCertificates(l) && (h == "" || plan.DomainCovers(h, host) || strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]))
+		return t.hasListenerCertificates(l) && (h == "" || plan.DomainCovers(h, host) || strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]))
 	})
 }
 
@@ -159,5 +159,5 @@ func (p *port) certificateARNs() []string {
 
 // routeRef returns a reference to the route with index n in attached.Routes.
 func (t *translation) routeRef(n int) finding.Ref {
-	return ownership.RefOf(t.attached.Routes[n].Object)
+	return ownership.FindingRefOf(t.attached.Routes[n].Object)
 }

@@ -34,7 +34,7 @@ func planPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	if gw.Annotations[cluster.GatewayPlanAnnotation] == want {
 		return nil
 	}
-	ref := ownership.RefOf(gw)
+	ref := ownership.FindingRefOf(gw)
 	return []cluster.Patch{cluster.Annotation{
 		Ref: cluster.RefFromFinding(ref), Key: cluster.GatewayPlanAnnotation, Value: want,
 		TooLarge: shared.PlanTooLarge(ref, cluster.GatewayPlanAnnotation, len(want), "read it with fulcrum plan -o json, or use fewer routes"),

@@ -52,7 +52,7 @@ func (t targetGroupBuilder) requestTargetGroup(a target) (handle string, ok bool
 // targetConfiguration returns the configuration of target groups for a Service that is a backend of a route. For each other
 // TargetGroupConfiguration of the Service, it adds a finding once.
 func (t targetGroupBuilder) targetConfiguration(a target) gatewayconfig.Targets {
-	key := backendKey{a.route, ownership.RefOf(a.svc)}
+	key := backendKey{a.route, ownership.FindingRefOf(a.svc)}
 	out, known := t.targetConfigs[key]
 	if !known {
 		out = t.config.TargetsForService(t.view, a.route, a.svc.Namespace, a.svc.Name)
@@ -60,8 +60,8 @@ func (t targetGroupBuilder) targetConfiguration(a target) gatewayconfig.Targets 
 		for _, other := range out.Ignored {
 			t.Found.Add(finding.Finding{
 				Object: a.route, Field: configurationField(other), Reason: finding.TargetsConfiguredTwice,
-				Message: fmt.Sprintf("Service %s/%s has the older TargetGroupConfiguration %q; this one has no effect", a.svc.Namespace, a.svc.Name, out.Configuration.Name),
-				Fix:     "delete one of them",
+				Message: fmt.Sprintf("Service %s/%s has the older TargetGroupConfiguration %q; this TargetGroupConfiguration has no effect", a.svc.Namespace, a.svc.Name, out.Configuration.Name),
+				Fix:     "delete one of the two TargetGroupConfigurations",
 			})
 		}
 	}
@@ -86,7 +86,7 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 	}
 	to := assemble.TargetPort(a.port)
 	identifier := to.String()
-	backend := ownership.RefOf(a.svc)
+	backend := ownership.FindingRefOf(a.svc)
 	g.ID = naming.GatewayTargetGroupID(t.ref, a.route, backend, identifier)
 	name := naming.GatewayTargetGroup{
 		Cluster: t.opt.Cluster, Gateway: t.ref, Route: a.route, Backend: backend, Port: identifier,
@@ -100,7 +100,7 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 	g.Members = []finding.Ref{a.route}
 	labels, annotations := t.bindingMetadata()
 	r := assemble.BindingRequest{
-		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: intstr.FromInt32(a.port.Port), NodeSelector: of.NodeSelector,
+		TargetGroup: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: intstr.FromInt32(a.port.Port), NodeSelector: of.NodeSelector,
 		MultiCluster: of.EnableMultiCluster != nil && *of.EnableMultiCluster, Peer: t.Peer, OpenAllPorts: t.opt.UnrestrictedRules, RulePerPort: true,
 		Labels: labels, Annotations: annotations,
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// incumbentBuilder finds out which of several conflicting routes the existing load balancer in AWS serves, because that
+// observedRoutes finds out which of several conflicting routes the existing load balancer in AWS serves, because that
 // route has precedence. It implements attach.LiveRoutes.
-type incumbentBuilder struct{ *translation }
+type observedRoutes struct{ *translation }
 
 // Serves implements attach.LiveRoutes. It reports whether the existing listener on port number forwards to a target group of
 // the route: on a network load balancer by its default action, on an application load balancer by a rule for one of the
 // hosts. It sets Stack.Contested, because the result depends on the observed state.
-func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string) bool {
+func (t observedRoutes) Serves(number int32, route finding.Ref, hosts []string) bool {
 	t.Stack.Contested = true
 	l := t.LiveLoadBalancer().ListenerOnPort(number)
 	if l == nil {
@@ -35,8 +35,8 @@ func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string
 
 // forwardsToRoute reports whether actions in AWS forward to a target group that was created for a route, or to a target
 // group whose name is in named.
-func (t incumbentBuilder) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
-	return slices.ContainsFunc(model.ForwardedGroups(actions), func(w model.WeightedGroup) bool {
+func (t observedRoutes) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(w model.WeightedGroup) bool {
 		arn := w.Group.ARN
 		return naming.IsTargetGroupOf(t.resourceIDs()[arn], route) ||
 			slices.ContainsFunc(named, func(name string) bool { return strings.Contains(arn, ":targetgroup/"+name+"/") })
@@ -44,7 +44,7 @@ func (t incumbentBuilder) forwardsToRoute(actions []model.Action, route finding.
 }
 
 // resourceIDs returns the resource ids, which are tags, of the existing target groups of the stack, by ARN.
-func (t incumbentBuilder) resourceIDs() map[string]string {
+func (t observedRoutes) resourceIDs() map[string]string {
 	if t.liveTargetGroupIDs == nil {
 		t.liveTargetGroupIDs = map[string]string{}
 		for _, g := range t.Live.TargetGroups {
@@ -55,7 +55,7 @@ func (t incumbentBuilder) resourceIDs() map[string]string {
 }
 
 // targetGroupNames returns the names in those backends of a route that have kind TargetGroupName.
-func (t incumbentBuilder) targetGroupNames(route finding.Ref) (out []string) {
+func (t observedRoutes) targetGroupNames(route finding.Ref) (out []string) {
 	obj, ok := cluster.Get[cluster.Object](t.view, cluster.Kind(route.Kind), route.Namespace, route.Name)
 	if !ok {
 		return nil
@@ -110,7 +110,7 @@ func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) b
 // holdRulesOfDuplicates holds the existing rules of routes that are attached only to duplicates: listeners of ListenerSets
 // that conflict with a listener without hostname. AWS Load Balancer Controller serves both listeners. So the existing rules
 // are held, except for hosts of other routes, but no new rule is created.
-func (t incumbentBuilder) holdRulesOfDuplicates() {
+func (t observedRoutes) holdRulesOfDuplicates() {
 	if t.Type == model.Network {
 		return
 	}

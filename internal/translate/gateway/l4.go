@@ -67,7 +67,7 @@ func (t networkListenerBuilder) upgradeToQUIC(p *port) {
 	if !ok || p.TLS {
 		t.Found.Add(finding.Finding{
 			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Severity: finding.Warning, Blocks: finding.BlocksNothing,
-			Message: fmt.Sprintf("quicEnabled is for UDP, and port %d is %s; it has no effect", p.Number, p.ListenPort().Protocol()), Fix: "remove quicEnabled, or add a UDP listener on the port",
+			Message: fmt.Sprintf("quicEnabled has no effect, because it is for UDP and port %d is %s", p.Number, p.ListenPort().Protocol()), Fix: "remove quicEnabled, or add a UDP listener on the port",
 		})
 		return
 	}

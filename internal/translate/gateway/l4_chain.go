@@ -53,7 +53,7 @@ func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref 
 		})
 		return model.GroupRef{}, false, true
 	}
-	backend := ownership.RefOf(gw)
+	backend := ownership.FindingRefOf(gw)
 	key := assemble.TargetGroupKey{Owner: at.Object, Service: "Gateway " + namespace + "/" + name, Port: intstr.FromInt32(int32(*ref.Port))}
 	handle, ok := t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildALBTargetGroup(backend, int32(*ref.Port), arn, at) })
 	return model.GroupRef{ID: handle}, ok, !ok

@@ -19,7 +19,7 @@ func (t networkListenerBuilder) chooseRoute(p *port) {
 	at := -1
 	if len(p.routes) > 1 || divided {
 		at = slices.IndexFunc(p.routes, func(r attach.PortRoute) bool {
-			return incumbentBuilder(t).Serves(p.Number, t.routeRef(r.Route), nil)
+			return observedRoutes(t).Serves(p.Number, t.routeRef(r.Route), nil)
 		})
 	}
 	if at >= 0 {
@@ -101,7 +101,7 @@ func (t networkListenerBuilder) unservedRouteFinding(p *port, n int) (f finding.
 		Object: t.routeRef(n), Field: "spec.parentRefs", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Blocks: finding.BlocksNothing,
 		Fix: "attach the route to a listener of another port, or name the backends in one route",
 	}
-	const then = "and a network load balancer uses the backends of one route for each port; this route receives no connections there"
+	const then = "and a network load balancer uses the backends of one route for each port; this route receives no connections on this port"
 	i := slices.IndexFunc(p.routes, func(r attach.PortRoute) bool { return r.Route == n })
 	switch {
 	case !t.ownerAdmitsRoute(p, p.routes[i]):

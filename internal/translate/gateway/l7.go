@@ -105,7 +105,7 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	}
 	t.Found.Add(finding.Finding{
 		Object: route.ref, Field: "spec.rules", Reason: finding.GatewayTooLarge, Blocks: finding.BlocksMember,
-		Message: fmt.Sprintf("%d rules of the route exceed what remains of the limit of %d rules for routes of namespace %q on one Gateway; the live rules of the route stay unchanged", n, t.opt.MaxRules, namespace),
+		Message: fmt.Sprintf("the %d rules of the route exceed the rest of the limit of %d rules for routes of namespace %q on one Gateway; the existing rules of the route stay unchanged", n, t.opt.MaxRules, namespace),
 		Fix:     "use fewer matches and hostnames, or another Gateway",
 	})
 	held := model.HeldMember{Member: route.ref, All: true}

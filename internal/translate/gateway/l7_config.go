@@ -45,7 +45,7 @@ type ruleConfigBuilder struct{ *translation }
 // configuration cannot be used, it is reported and usable is false.
 func (t ruleConfigBuilder) readRuleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
 	fault := func(message, fix string) (*ruleConfig, bool) {
-		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
+		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered with 500", Fix: fix, Blocks: finding.BlocksRule})
 		return nil, false
 	}
 	switch len(named) {
@@ -53,7 +53,7 @@ func (t ruleConfigBuilder) readRuleConfig(named []gwv1.LocalObjectReference, at 
 		return nil, true
 	case 1:
 	default:
-		return fault(fmt.Sprintf("the rule names %d ListenerRuleConfigurations, and at most one is allowed", len(named)), "name one")
+		return fault(fmt.Sprintf("the rule names %d ListenerRuleConfigurations, and at most one is allowed", len(named)), "name only one")
 	}
 	namespace, name := at.Object.Namespace, string(named[0].Name)
 	c, ok := cluster.Get[*gwconfig.ListenerRuleConfiguration](t.view, cluster.KindListenerRuleConfiguration, namespace, name)
@@ -140,7 +140,7 @@ func valueOr[T any](v *T, def T) T {
 func (t ruleConfigBuilder) readClientSecret(name string, at finding.Origin) (id, secret model.Secret, ok bool) {
 	namespace := at.Object.Namespace
 	fault := func(reason finding.Reason, message, fix string) {
-		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Message: message + "; a live rule stays unchanged, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule})
+		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Message: message + "; an existing rule stays unchanged, and requests for a new rule are answered with 503", Fix: fix, Blocks: finding.BlocksRule})
 	}
 	s, ok := t.opt.ReadSecret(namespace, name, t.readSecret, fault)
 	if !ok {

@@ -131,7 +131,7 @@ func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *m
 		to.Port = number
 		return ""
 	}
-	return fmt.Sprintf("on port %d the redirect leads back to the same URL", p.Number)
+	return fmt.Sprintf("on port %d, the redirect leads to the URL of the request", p.Number)
 }
 
 // prefixRewrite returns the transform that replaces the prefix of a match, or the reason why AWS does not support it.

@@ -45,7 +45,7 @@ func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 	r.Tags = t.WithDefaultTags(tags)
 	if c.fault != "" {
 		// AWS would refuse a rule with these conditions, and a rule with fewer conditions would match other requests.
-		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; the rule is left out, or stays unchanged in AWS", Fix: c.fix, Blocks: finding.BlocksRule})
+		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; a new rule is not created, and an existing rule stays unchanged", Fix: c.fix, Blocks: finding.BlocksRule})
 		r.Held = model.HeldRefused
 		return r, true
 	}
@@ -53,7 +53,7 @@ func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 		t.Found.Add(finding.Finding{
 			Object: u.route, Field: b.at.Field, Reason: finding.RouteFieldIgnored, Severity: finding.Warning,
 			Message: fmt.Sprintf("value %q needs an exact match, but AWS treats * and ? in it as wildcards", finding.TruncateValue(c.inexactValue)),
-			Fix:     "remove the wildcards, or use a GatewayClass of controller " + string(gatewayconfig.AnyController),
+			Fix:     "remove the wildcards, or use a GatewayClass of controller " + string(gatewayconfig.FulcrumController),
 		})
 	}
 	actions, rewrite, held := b.actions()
@@ -88,7 +88,7 @@ type ruleBuilder struct {
 
 // reportUnsupported reports a value in the rule that application load balancers do not support.
 func (b *ruleBuilder) reportUnsupported(what, fix string) {
-	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
+	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered with 500", Fix: fix, Blocks: finding.BlocksRule})
 }
 
 // actions returns the actions and the transforms of the rule, and the reason if the rule is held.
@@ -100,7 +100,7 @@ func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) 
 	if _, forwards := final[0].(model.Forward); !b.port.TLS && forwards {
 		b.Found.Add(finding.Finding{
 			Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("the rule authenticates requests, which AWS supports only on HTTPS, and port %d is HTTP; a live rule stays unchanged, and requests for a new one are answered 503", b.port.Number),
+			Message: fmt.Sprintf("the rule authenticates requests, which AWS supports only on HTTPS, and port %d is HTTP; an existing rule stays unchanged, and requests for a new rule are answered with 503", b.port.Number),
 			Fix:     "attach the route only to the HTTPS listener by sectionName, and redirect to it from HTTP",
 		})
 		return nil, nil, model.HeldInvalid
@@ -212,10 +212,10 @@ func (b *ruleBuilder) forwardToBackends() (*model.Forward, model.Held) {
 	case len(out.Groups) > maxTargetGroups:
 		b.reportUnsupported(fmt.Sprintf("%d backends exceed the limit of %d target groups in a rule", len(out.Groups), maxTargetGroups), "name fewer backends")
 		return nil, 0
-	case len(out.Groups) > 1 && b.opt.NoWeights:
+	case len(out.Groups) > 1 && b.opt.NoWeightedTargetGroups:
 		b.Found.Add(finding.Finding{
 			Object: b.at.Object, Field: b.at.Field, Reason: finding.FeatureDisabled, Blocks: finding.BlocksRule,
-			Message: "several target groups in one action are disabled; a live rule stays unchanged, and requests for a new one are answered 503", Fix: "ask the operator to enable feature gate WeightedTargetGroups, or name one backend",
+			Message: "several target groups in one action are disabled; an existing rule stays unchanged, and requests for a new rule are answered with 503", Fix: "ask the operator to enable feature gate WeightedTargetGroups, or name one backend",
 		})
 		return nil, model.HeldInvalid
 	}

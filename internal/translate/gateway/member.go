@@ -51,7 +51,7 @@ func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 	case f.lacksListenerSets(v, gw) && gw.DeletionTimestamp == nil && claimed:
 		l.excluded = true
 		l.found.Add(finding.Finding{
-			Object: ownership.RefOf(gw), Field: "spec.allowedListeners", Reason: finding.RemovalNotTrusted, Blocks: finding.BlocksMember, Severity: finding.Error,
+			Object: ownership.FindingRefOf(gw), Field: "spec.allowedListeners", Reason: finding.RemovalNotTrusted, Blocks: finding.BlocksMember, Severity: finding.Error,
 			Message: fmt.Sprintf("the Gateway has %d ListenerSets, but the API server no longer serves that kind; what exists in AWS stays unchanged", *gw.Status.AttachedListenerSets),
 			Fix:     "install the CRD of ListenerSets of the Gateway API again",
 		})
@@ -64,7 +64,7 @@ func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 		if claimed {
 			l.excluded = true
 			l.found.Add(finding.Finding{
-				Object: ownership.RefOf(gw), Field: classField, Reason: finding.GatewayClassInvalid,
+				Object: ownership.FindingRefOf(gw), Field: classField, Reason: finding.GatewayClassInvalid,
 				Message: fmt.Sprintf("GatewayClass %q does not exist; what exists in AWS stays unchanged", gw.Spec.GatewayClassName),
 				Fix:     "create the class, or delete the Gateway", Blocks: finding.BlocksMember,
 			})
@@ -98,7 +98,7 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 		class = &gwv1.GatewayClass{}
 	}
 	config, _ := gatewayconfig.Resolve(v, l.gw, class)
-	value, ok := gatewayconfig.Attributes(config.LoadBalancer.LoadBalancerAttributes)[plan.ProtectionAttribute]
+	value, ok := gatewayconfig.Attributes(config.LoadBalancer.LoadBalancerAttributes)[plan.DeletionProtectionAttribute]
 	on, err := strconv.ParseBool(value)
 	switch {
 	case !ok || err != nil:
@@ -106,13 +106,13 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 		l.unprotected = true
 	default:
 		l.deletionGuard = &finding.Finding{
-			Object: ownership.RefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + string(cluster.KindLoadBalancerConfiguration), Reason: finding.DeletionProtected,
+			Object: ownership.FindingRefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + string(cluster.KindLoadBalancerConfiguration), Reason: finding.DeletionProtected,
 			Message: "the Gateway releases its load balancer, but the configuration enables deletion protection; the load balancer stays",
-			Fix:     "set " + plan.ProtectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
+			Fix:     "set " + plan.DeletionProtectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
 		}
 		if l.movedAway {
 			l.deletionGuard.Message = "the GatewayClass belongs to another controller, but the configuration enables deletion protection; the load balancer stays, and no route is served"
-			l.deletionGuard.Fix = "restore the class, or set " + plan.ProtectionAttribute + "=false"
+			l.deletionGuard.Fix = "restore the class, or set " + plan.DeletionProtectionAttribute + "=false"
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (t *translation) portsOf(setProtocol func(*port)) []*port {
 		p := byNumber[n]
 		p.routes = t.attached.RoutesOnPort(n)
 		setProtocol(p)
-		p.entry, p.at = t.config.Listener(t.ref, p.ListenPort().Protocol(), p.Number)
+		p.entry, p.at = t.config.ListenerEntry(t.ref, p.ListenPort().Protocol(), p.Number)
 		out = append(out, p)
 	}
 	return out

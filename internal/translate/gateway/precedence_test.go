@@ -28,7 +28,7 @@ import (
 func TestRequestsReachTheRouteThatTheSpecificationNames(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 600, func(t *testing.T, seed uint64) {
-		w := randomRoutes(seed)
+		w := newRandomRouteSet(seed)
 		stack, _ := enginetest.Translate(t, gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}}), w.newStore(t),
 			model.StackID{Kind: model.ALBGateway, Namespace: "infra", Name: "edge"}, nil)
 		var rules []model.Rule
@@ -39,7 +39,7 @@ func TestRequestsReachTheRouteThatTheSpecificationNames(t *testing.T) {
 			req := w.randomRequest()
 			want := w.expectedMatch(req)
 			got := "404"
-			if i, ok := model.Evaluate(rules, req); ok {
+			if i, ok := model.FirstMatchingRule(rules, req); ok {
 				if _, forwards := rules[i].Actions[0].(model.Forward); forwards {
 					at := rules[i].Origin
 					got, _, _ = strings.Cut(at.Object.String()+" "+at.Field, " for ")
@@ -56,23 +56,23 @@ var (
 	hostNames      = []string{"", "a.com", "x.a.com", "y.x.a.com", "b.com", "*.a.com", "*.x.a.com", "*.com"}
 	pathValues     = []string{"/", "/v", "/v/w", "/v/", "/vw", "/v/w/z"}
 	requestMethods = []gwv1.HTTPMethod{"GET", "POST"}
-	services       = []string{"", "pkg.Cart", "pkg.Cartage"}
-	procedures     = []string{"", "Get", "Put"}
+	grpcServices   = []string{"", "pkg.Cart", "pkg.Cartage"}
+	grpcMethods    = []string{"", "Get", "Put"}
 )
 
 // randomRouteSet is a Gateway with random routes.
 type randomRouteSet struct {
-	rnd    *rand.Rand
-	gw     *gwv1.Gateway
-	class  gwv1.GatewayController
-	routes []cluster.Object
+	rnd        *rand.Rand
+	gw         *gwv1.Gateway
+	controller gwv1.GatewayController
+	routes     []cluster.Object
 }
 
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 
-func randomRoutes(seed uint64) *randomRouteSet {
+func newRandomRouteSet(seed uint64) *randomRouteSet {
 	rnd := rand.New(rand.NewPCG(seed, 7))
-	w := &randomRouteSet{rnd: rnd, class: pick(rnd, []gwv1.GatewayController{"gateway.k8s.aws/alb", "gateway.fulcrum.dev/aws"})}
+	w := &randomRouteSet{rnd: rnd, controller: pick(rnd, []gwv1.GatewayController{"gateway.k8s.aws/alb", "gateway.fulcrum.dev/aws"})}
 	w.gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", UID: "1"}, Spec: gwv1.GatewaySpec{GatewayClassName: "c"}}
 	taken := map[string]bool{}
 	for i := range 1 + rnd.IntN(4) {
@@ -167,7 +167,7 @@ func (w *randomRouteSet) grpcRoute(meta metav1.ObjectMeta, common gwv1.CommonRou
 		r := gwv1.GRPCRouteRule{BackendRefs: []gwv1.GRPCBackendRef{{BackendRef: webBackend()}}}
 		for range w.rnd.IntN(3) {
 			var m gwv1.GRPCRouteMatch
-			service, procedure := pick(w.rnd, services), pick(w.rnd, procedures)
+			service, procedure := pick(w.rnd, grpcServices), pick(w.rnd, grpcMethods)
 			if service+procedure != "" {
 				m.Method = &gwv1.GRPCMethodMatch{Type: new(gwv1.GRPCMethodMatchExact)}
 				if service != "" {
@@ -193,7 +193,7 @@ func (w *randomRouteSet) newStore(t *testing.T) cluster.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objs := []cluster.Object{&gwv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: gwv1.GatewayClassSpec{ControllerName: w.class}}, w.gw}
+	objs := []cluster.Object{&gwv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: gwv1.GatewayClassSpec{ControllerName: w.controller}}, w.gw}
 	for _, ns := range []string{"a", "b"} {
 		objs = append(objs, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},

@@ -78,7 +78,7 @@ func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 // previousControllers returns the controller names under which this controller may have written statuses for a Gateway
 // before, but does not write them now.
 func (f *Frontend) previousControllers(v *cluster.View, id model.StackID, gw *gwv1.Gateway) []gwv1.GatewayController {
-	names := []gwv1.GatewayController{controllerOf(id.Kind), gatewayconfig.AnyController}
+	names := []gwv1.GatewayController{controllerOf(id.Kind), gatewayconfig.FulcrumController}
 	if !f.isServed(v, gw) {
 		return names
 	}

@@ -90,7 +90,7 @@ spec:
   rules: [{backendRefs: []}]
 `
 	for controller, refuses := range map[gwv1.GatewayController]string{
-		gatewayconfig.AnyController: "Programmed=True/Programmed", gatewayconfig.NLBController: "Programmed=False/Invalid",
+		gatewayconfig.FulcrumController: "Programmed=True/Programmed", gatewayconfig.NLBController: "Programmed=False/Invalid",
 	} {
 		s := newReportHarness(t, fmt.Sprintf(docs, controller))
 		s.frontend = New(model.NLBGateway, s.frontend.opt)

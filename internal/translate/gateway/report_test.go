@@ -29,13 +29,13 @@ type reportHarness struct {
 	frontend *Frontend
 	outcome  engine.Outcome
 	now      time.Time
-	// events has the reasons of the events, and the keys of the annotations, of the last report.
-	events []string
+	// eventsAndAnnotations has the reasons of the events, and the keys of the annotations, of the last report.
+	eventsAndAnnotations []string
 }
 
 const (
-	liveARN       = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/app/x/0123456789abcdef"
-	stageClassDoc = `
+	liveARN     = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/app/x/0123456789abcdef"
+	albClassDoc = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: alb}
@@ -44,18 +44,18 @@ spec: {controllerName: gateway.k8s.aws/alb}
 `
 )
 
-var liveStackID = model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "g"}
+var gatewayStackID = model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "g"}
 
 func newReportHarness(t *testing.T, yaml string) *reportHarness {
 	t.Helper()
-	src, err := cluster.MemoryFromYAML(nil, []byte(stageClassDoc+yaml))
+	src, err := cluster.MemoryFromYAML(nil, []byte(albClassDoc+yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &reportHarness{t: t, src: src, now: time.Unix(1000, 0), frontend: New(model.ALBGateway, Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})}
 	s.frontend.opt.ImportCertificates = true
 	s.outcome = engine.Outcome{
-		ID: liveStackID, Done: true, Changed: true, DNSNames: map[string]string{model.LoadBalancerID: "X.elb.amazonaws.com"},
+		ID: gatewayStackID, Done: true, Changed: true, DNSNames: map[string]string{model.LoadBalancerID: "X.elb.amazonaws.com"},
 		LiveLoadBalancers: map[string]engine.LiveLoadBalancer{model.LoadBalancerID: {ARN: liveARN, Active: true}}, Plan: plan.Plan{Ports: []int32{80, 443}},
 	}
 	s.outcome.Stack.Members = []model.Member{{Ref: finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}}}
@@ -66,14 +66,14 @@ func newReportHarness(t *testing.T, yaml string) *reportHarness {
 func (s *reportHarness) writeReport() int {
 	s.t.Helper()
 	s.now = s.now.Add(time.Minute)
-	s.events = nil
+	s.eventsAndAnnotations = nil
 	writes := 0
 	for _, p := range s.frontend.Report(cluster.NewView(s.src), s.outcome) {
 		switch p := p.(type) {
 		case cluster.Event:
-			s.events = append(s.events, p.Reason)
+			s.eventsAndAnnotations = append(s.eventsAndAnnotations, p.Reason)
 		case cluster.Annotation:
-			s.events = append(s.events, p.Key)
+			s.eventsAndAnnotations = append(s.eventsAndAnnotations, p.Key)
 		case cluster.StatusEdit:
 			obj, err := s.src.Get(p.Ref)
 			if err != nil || obj == nil {
@@ -197,18 +197,18 @@ func TestReportOfAServedGateway(t *testing.T) {
 		conditionsText(p[0].Conditions) != "ResolvedRefs=True/ResolvedRefs Accepted=True/Accepted" {
 		t.Errorf("parents %+v", p)
 	}
-	if !slices.Equal(s.events, []string{"SuccessfullyReconciled"}) {
-		t.Errorf("events %v", s.events)
+	if !slices.Equal(s.eventsAndAnnotations, []string{"SuccessfullyReconciled"}) {
+		t.Errorf("events %v", s.eventsAndAnnotations)
 	}
 	s.outcome.Changed = false
-	if n := s.writeReport(); n != 0 || len(s.events) != 0 {
-		t.Errorf("a pass without a change writes %d statuses and %v", n, s.events)
+	if n := s.writeReport(); n != 0 || len(s.eventsAndAnnotations) != 0 {
+		t.Errorf("a pass without a change writes %d statuses and %v", n, s.eventsAndAnnotations)
 	}
 }
 
-// TestConditionsFollowTheirReason checks that the conditions of a route change with the findings, and that the transition
+// TestRouteConditionsChangeWithFindings checks that the conditions of a route change with the findings, and that the transition
 // time of a condition is the time of its last change.
-func TestConditionsFollowTheirReason(t *testing.T) {
+func TestRouteConditionsChangeWithFindings(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.writeReport()
 	before := s.getRoute("r").Status.Parents[0].Conditions
@@ -460,19 +460,19 @@ func TestProgrammedIsRetainedWhileAWSStateIsUnknown(t *testing.T) {
 func TestDryRunShowsOnlyThePlan(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.editObject(cluster.KindGateway, "a", "g", `{"metadata": {"annotations": {"gateway.k8s.aws/dry-run": "true"}}}`)
-	stack, _ := s.frontend.Translate(cluster.NewView(s.src), liveStackID, nil)
+	stack, _ := s.frontend.Translate(cluster.NewView(s.src), gatewayStackID, nil)
 	if !stack.DryRun || !stack.Describe {
 		t.Fatalf("dry run %t, describe %t", stack.DryRun, stack.Describe)
 	}
-	s.outcome = engine.Outcome{ID: liveStackID, Stack: stack, Done: true, Document: &document.Document{ID: "a/g"}}
-	if n := s.writeReport(); n != 1 || !slices.Equal(s.events, []string{cluster.GatewayPlanAnnotation}) || !strings.HasPrefix(conditionsText(s.getGateway().Status.Conditions), "Accepted=Unknown") {
-		t.Errorf("%d statuses, %v, conditions %v", n, s.events, s.getGateway().Status.Conditions)
+	s.outcome = engine.Outcome{ID: gatewayStackID, Stack: stack, Done: true, Document: &document.Document{ID: "a/g"}}
+	if n := s.writeReport(); n != 1 || !slices.Equal(s.eventsAndAnnotations, []string{cluster.GatewayPlanAnnotation}) || !strings.HasPrefix(conditionsText(s.getGateway().Status.Conditions), "Accepted=Unknown") {
+		t.Errorf("%d statuses, %v, conditions %v", n, s.eventsAndAnnotations, s.getGateway().Status.Conditions)
 	}
 	// The finalizer shows that a load balancer exists, so the dry-run annotation has no effect and the plan annotation
 	// is removed.
 	s.editObject(cluster.KindGateway, "a", "g", `{"metadata": {"finalizers": ["gateway.k8s.aws/alb"], "annotations": {"gateway.k8s.aws/dry-run-plan": "{}"}}}`)
-	s.outcome.Stack, _ = s.frontend.Translate(cluster.NewView(s.src), liveStackID, nil)
-	if s.writeReport(); s.outcome.Stack.DryRun || !slices.Contains(s.events, cluster.GatewayPlanAnnotation) {
-		t.Errorf("dry run %t, %v", s.outcome.Stack.DryRun, s.events)
+	s.outcome.Stack, _ = s.frontend.Translate(cluster.NewView(s.src), gatewayStackID, nil)
+	if s.writeReport(); s.outcome.Stack.DryRun || !slices.Contains(s.eventsAndAnnotations, cluster.GatewayPlanAnnotation) {
+		t.Errorf("dry run %t, %v", s.outcome.Stack.DryRun, s.eventsAndAnnotations)
 	}
 }

@@ -39,7 +39,7 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	if l := f.loadGateway(v, id); l.movedAway && !l.unprotected {
 		protected, unknown := plan.IsProtected(have)
 		if protected || l.deletionGuard != nil {
-			return withdrawEverything(ownership.RefOf(gw), have), nil
+			return withdrawEverything(ownership.FindingRefOf(gw), have), nil
 		}
 		if len(unknown) > 0 {
 			return model.Withdrawn{}, unknown
@@ -53,13 +53,13 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	// If the class does not exist, its controller name is not known. The hostname conditions of strictConformance are
 	// correct for all controller names.
 	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
-	t.strictConformance = !known || class.Spec.ControllerName == gatewayconfig.AnyController
+	t.strictConformance = !known || class.Spec.ControllerName == gatewayconfig.FulcrumController
 	r := &rightsChecker{
 		conditions: conditionBuilder{t},
-		view:       v, liveStack: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
+		view:       v, liveStack: have, gateway: ownership.FindingRefOf(gw), network: id.Kind == model.NLBGateway,
 		listenersKnown: ok && !f.lacksListenerSets(v, gw), grantsKnown: v.Installed(cluster.KindReferenceGrant),
-		attached: attach.Evaluate(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: incumbentBuilder{t}}),
-		owners:   map[string][]finding.Ref{},
+		attached:            attach.Evaluate(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: observedRoutes{t}}),
+		routesByTargetGroup: map[string][]finding.Ref{},
 		withdrawn: model.Withdrawn{
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
 			Protocols: map[string]model.WithdrawnProtocol{},
@@ -117,9 +117,9 @@ type rightsChecker struct {
 	listenersKnown, grantsKnown bool
 	attached                    attach.Result
 	conditions                  conditionBuilder
-	// owners has, by ARN of a target group, the routes for which it was created or may have been created.
-	owners    map[string][]finding.Ref
-	withdrawn model.Withdrawn
+	// routesByTargetGroup has, by ARN of a target group, the routes for which it was created or may have been created.
+	routesByTargetGroup map[string][]finding.Ref
+	withdrawn           model.Withdrawn
 	// questions are the questions about further facts in AWS that the check needs.
 	questions []model.Question
 }
@@ -190,9 +190,9 @@ func (r *rightsChecker) claimantsOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
 		obj := r.attached.Routes[n].Object
-		all = append(all, ownership.RefOf(obj))
+		all = append(all, ownership.FindingRefOf(obj))
 		if attach.MayClaimHost(obj, host) {
-			out = append(out, ownership.RefOf(obj))
+			out = append(out, ownership.FindingRefOf(obj))
 		}
 	}
 	if len(out) == 0 {
@@ -210,7 +210,7 @@ func hasNoForward(actions []model.Action) bool {
 // the Gateway.
 func (r *rightsChecker) objectToReport(owners []finding.Ref) finding.Ref {
 	for n := range r.attached.Routes {
-		if ref := ownership.RefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
+		if ref := ownership.FindingRefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
 			return ref
 		}
 	}
@@ -219,7 +219,7 @@ func (r *rightsChecker) objectToReport(owners []finding.Ref) finding.Ref {
 
 // ownersOf returns the routes for which the target groups of actions were created, or may have been created.
 func (r *rightsChecker) ownersOf(actions []model.Action) (out []finding.Ref) {
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		out = append(out, r.ownersOfTargetGroup(g.Group.ARN)...)
 	}
 	return out
@@ -228,13 +228,13 @@ func (r *rightsChecker) ownersOf(actions []model.Action) (out []finding.Ref) {
 // ownersOfTargetGroup returns the routes for which a target group may have been created, according to its id. If the id
 // matches routes of the Gateway, only these are returned, otherwise all routes that the id can name.
 func (r *rightsChecker) ownersOfTargetGroup(arn string) []finding.Ref {
-	if out, known := r.owners[arn]; known {
+	if out, known := r.routesByTargetGroup[arn]; known {
 		return out
 	}
 	var out []finding.Ref
 	id := r.targetGroup(arn).ResourceID
 	for n := range r.attached.Routes {
-		if ref := ownership.RefOf(r.attached.Routes[n].Object); naming.MayBeOfRoute(id, r.gateway, ref) {
+		if ref := ownership.FindingRefOf(r.attached.Routes[n].Object); naming.TargetGroupMayBeOfRoute(id, r.gateway, ref) {
 			out = append(out, ref)
 		}
 	}
@@ -242,7 +242,7 @@ func (r *rightsChecker) ownersOfTargetGroup(arn string) []finding.Ref {
 		parts, _ := naming.GatewayTargetGroupPartsOf(id)
 		out = parts.Routes
 	}
-	r.owners[arn] = out
+	r.routesByTargetGroup[arn] = out
 	return out
 }
 
@@ -260,7 +260,7 @@ func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 	if !r.grantsKnown {
 		return
 	}
-	for _, g := range model.ForwardedGroups(actions) {
+	for _, g := range model.ForwardedTargetGroups(actions) {
 		if _, known := r.withdrawn.TargetGroups[g.Group.ARN]; known {
 			continue
 		}
@@ -269,7 +269,7 @@ func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 			r.withdrawn.TargetGroups[g.Group.ARN] = model.Withdrawal{
 				Object: owner, Field: "spec.rules", Reason: finding.ReferenceNotPermitted,
 				Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", to.Namespace, to.Kind, to.Name),
-				Fix:     fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s", owner.Kind, owner.Namespace, to.Kind),
+				Fix:     fmt.Sprintf("create a ReferenceGrant in that namespace, from kind %s of namespace %s to kind %s", owner.Kind, owner.Namespace, to.Kind),
 			}
 		}
 	}
@@ -291,7 +291,7 @@ func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 		}
 		bound = true
 		to := finding.Ref{Kind: serviceBackend, Namespace: b.Namespace, Name: b.Service.Service}
-		if !r.permits(owners, "", to) {
+		if !r.permitsReference(owners, "", to) {
 			return to, false
 		}
 	}
@@ -306,7 +306,7 @@ func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 	var first finding.Ref
 	for _, to := range parts.Backends {
 		to.Kind = kind
-		if r.permits(owners, group, to) {
+		if r.permitsReference(owners, group, to) {
 			return finding.Ref{}, true
 		}
 		first = cmp.Or(first, to)
@@ -335,8 +335,8 @@ func (r *rightsChecker) gatewaysOfTarget(group string, of []finding.Ref) []findi
 	return out
 }
 
-// permits reports whether one of the owners, which are routes, may refer to an object. It is true if there are no owners.
-func (r *rightsChecker) permits(owners []finding.Ref, group string, to finding.Ref) bool {
+// permitsReference reports whether one of the owners, which are routes, may refer to an object. It is true if there are no owners.
+func (r *rightsChecker) permitsReference(owners []finding.Ref, group string, to finding.Ref) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
 		return r.attached.Grants.Permits(attach.Referrer{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
 			attach.Referent{Group: group, Kind: to.Kind, Namespace: to.Namespace, Name: to.Name})
@@ -357,7 +357,7 @@ func (r *rightsChecker) checkCertificates(l *observed.Listener) {
 		r.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: c.ARN}] = model.Withdrawal{
 			Object: r.gateway, Field: "spec.listeners", Reason: finding.ReferenceNotPermitted,
 			Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits the Secret whose certificate port %d presents", namespace, l.Port),
-			Fix:     "create a ReferenceGrant there, from kind Gateway to kind Secret",
+			Fix:     "create a ReferenceGrant in that namespace, from kind Gateway to kind Secret",
 		}
 	}
 }

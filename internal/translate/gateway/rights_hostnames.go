@@ -21,7 +21,7 @@ func (r *rightsChecker) checkHostnames(l *observed.Listener) {
 		}
 		for _, host := range hostsOf(rule) {
 			for _, h := range r.attached.MoreSpecificHosts(l.Port, host) {
-				if owner, ok := r.mayServeWithin(l.Port, rule.Actions, host, h); !ok {
+				if owner, ok := r.mayServeMatchedHost(l.Port, rule.Actions, host, h); !ok {
 					r.withdrawn.Hostnames = append(r.withdrawn.Hostnames, model.ForeignHostname{Rule: rule.ARN, Host: r.conditions.hostCondition(h), Withdrawal: model.Withdrawal{
 						Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
 						Message: fmt.Sprintf("hostname %q of port %d belongs to a listener that does not admit the route", h, l.Port),
@@ -41,9 +41,9 @@ func hostsOf(rule *observed.Rule) []string {
 	return []string{""}
 }
 
-// mayServeWithin is like mayServe for the hostname part, which is one of the hostnames that host, the hostname of the rule,
+// mayServeMatchedHost is like mayServe for the hostname part, which is one of the hostnames that host, the hostname of the rule,
 // matches.
-func (r *rightsChecker) mayServeWithin(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
+func (r *rightsChecker) mayServeMatchedHost(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
 	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
 	}

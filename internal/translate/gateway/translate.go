@@ -38,18 +38,18 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if l.class == nil {
 		t.Stack.Held.Everything = l.excluded
-		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
+		t.Stack.BackendGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.Stack.DryRun = isDryRun(l.gw, id)
 	t.Stack.Describe = t.Stack.DryRun
-	t.ref, t.OwnerUID = ownership.RefOf(l.gw), string(l.gw.UID)
+	t.ref, t.OwnerUID = ownership.FindingRefOf(l.gw), string(l.gw.UID)
 	t.loadConfiguration(l.class)
 	t.Stack.Attached = []string{l.gw.Namespace}
 	t.setAdoption()
 	t.build()
 	if t.Stack.DryRun && slices.ContainsFunc(t.Stack.Members, func(m model.Member) bool { return m.Claimed }) {
-		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id) // in a dry run, the finalizer does not prove that the Gateway has a load balancer
+		t.Stack.BackendGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id) // in a dry run, the finalizer does not prove that the Gateway has a load balancer
 	}
 	return t.Stack, t.Found.Sorted()
 }
@@ -113,7 +113,7 @@ func (t *translation) setPreserveHost() {
 func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
 	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
 	t.heldCertificates = map[*attach.Listener][]string{}
-	t.strictConformance = class.Spec.ControllerName == gatewayconfig.AnyController
+	t.strictConformance = class.Spec.ControllerName == gatewayconfig.FulcrumController
 	config, faults := gatewayconfig.Resolve(t.view, t.gw, class)
 	t.config, t.set = config, config.Settings(t.ref, t.ID.Kind)
 	if t.strictConformance && t.ID.Kind == model.ALBGateway {
@@ -167,8 +167,8 @@ func (t *translation) reportIgnoredFields() {
 func (t *translation) build() {
 	if !t.member.Blocked {
 		t.SetMemberTags(t.member)
-		t.attached = attach.Evaluate(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: incumbentBuilder{t}})
-		incumbentBuilder{t}.holdRulesOfDuplicates()
+		t.attached = attach.Evaluate(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: observedRoutes{t}})
+		observedRoutes{t}.holdRulesOfDuplicates()
 		t.setAttachedNamespaces()
 		t.buildLoadBalancer()
 	}

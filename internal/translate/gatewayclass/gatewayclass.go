@@ -84,7 +84,7 @@ func classPatches(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.T
 		nlb = false
 	case gatewayconfig.NLBController:
 		alb = false
-	case gatewayconfig.AnyController:
+	case gatewayconfig.FulcrumController:
 	default:
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
 )
 
-const docs = `
+const objectDocs = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: alb, generation: 2}
@@ -99,9 +99,9 @@ status:
 `
 
 var (
-	classRef = cluster.Ref{Kind: cluster.KindGatewayClass, Name: "alb"}
-	loginRef = cluster.Ref{Kind: cluster.KindListenerRuleConfiguration, Namespace: "shop", Name: "login"}
-	setRef   = cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}
+	classRef       = cluster.Ref{Kind: cluster.KindGatewayClass, Name: "alb"}
+	loginRef       = cluster.Ref{Kind: cluster.KindListenerRuleConfiguration, Namespace: "shop", Name: "login"}
+	listenerSetRef = cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}
 )
 
 func configRef(kind cluster.Kind, namespace, name string) cluster.Ref {
@@ -139,8 +139,8 @@ func TestPatches(t *testing.T) {
 			want: "add gateway.k8s.aws/gatewayclass; Accepted True Accepted, SupportedVersion False UnsupportedVersion; last-processed-config=3-4; last-processed-config-timestamp=1000"},
 		"with a version that is none": {ref: classRef, opt: func(o *gatewayclass.Options) { o.Versions = map[string]string{"a": "main"} },
 			want: "add gateway.k8s.aws/gatewayclass; Accepted True Accepted, SupportedVersion False UnsupportedVersion; last-processed-config=3-4; last-processed-config-timestamp=1000"},
-		"that is deleted while a Gateway uses it": {ref: classRef, replace: []string{"{name: alb, generation: 2}", deletedClass}},
-		"that is deleted and not used": {ref: classRef, replace: []string{"{name: alb, generation: 2}", deletedClass, "gatewayClassName: alb", "gatewayClassName: other"},
+		"that is deleted while a Gateway uses it": {ref: classRef, replace: []string{"{name: alb, generation: 2}", deletedClassMetadata}},
+		"that is deleted and not used": {ref: classRef, replace: []string{"{name: alb, generation: 2}", deletedClassMetadata, "gatewayClassName: alb", "gatewayClassName: other"},
 			want: "remove gateway.k8s.aws/gatewayclass"},
 		"that does not exist": {ref: cluster.Ref{Kind: cluster.KindGatewayClass, Name: "none"}},
 
@@ -181,17 +181,17 @@ func TestPatches(t *testing.T) {
 		"whose Secret has not": {ref: loginRef, opt: func(o *gatewayclass.Options) { o.SecretKey, o.SecretValue = "read", "it" },
 			want: `add gateway.k8s.aws/listenerruleconfigurations; not accepted: Secret "shop/client" does not have the label that --required-secrets-label requires; rules with this configuration do not change; set the label read=it`},
 
-		"a ListenerSet of ours":              {ref: setRef},
-		"that has left takes its status off": {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}"}, want: "ListenerSet Accepted Unknown Pending, Programmed Unknown Pending, Theirs True R; TCPRoute parents example.com/other"},
-		"that is gone leaves its routes":     {ref: setRef, replace: []string{"kind: ListenerSet\nmetadata: {namespace: shop, name: more}", "kind: ListenerSet\nmetadata: {namespace: shop, name: x}"}, want: "TCPRoute parents example.com/other"},
-		"of another kind of parent":          {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {kind: Service, name: gate}"}, want: "ListenerSet Accepted Unknown Pending, Programmed Unknown Pending, Theirs True R; TCPRoute parents example.com/other"},
-		"that another controller has judged": {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}", attach.SetAcceptedMessage, "fine"},
+		"a ListenerSet of ours":              {ref: listenerSetRef},
+		"that has left takes its status off": {ref: listenerSetRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}"}, want: "ListenerSet Accepted Unknown Pending, Programmed Unknown Pending, Theirs True R; TCPRoute parents example.com/other"},
+		"that is gone leaves its routes":     {ref: listenerSetRef, replace: []string{"kind: ListenerSet\nmetadata: {namespace: shop, name: more}", "kind: ListenerSet\nmetadata: {namespace: shop, name: x}"}, want: "TCPRoute parents example.com/other"},
+		"of another kind of parent":          {ref: listenerSetRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {kind: Service, name: gate}"}, want: "ListenerSet Accepted Unknown Pending, Programmed Unknown Pending, Theirs True R; TCPRoute parents example.com/other"},
+		"that another controller has judged": {ref: listenerSetRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}", attach.SetAcceptedMessage, "fine"},
 			want: "TCPRoute parents example.com/other"},
-		"while they are switched off": {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}"},
+		"while they are switched off": {ref: listenerSetRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}"},
 			opt: func(o *gatewayclass.Options) { o.ListenerSets = false }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := docs
+			text := objectDocs
 			for i := 0; i < len(x.replace); i += 2 {
 				if !strings.Contains(text, x.replace[i]) {
 					t.Fatalf("no %q in the documents", x.replace[i])
@@ -222,7 +222,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-const deletedClass = `{name: alb, generation: 2, finalizers: [gateway.k8s.aws/gatewayclass], deletionTimestamp: "2026-01-01T00:00:00Z"}`
+const deletedClassMetadata = `{name: alb, generation: 2, finalizers: [gateway.k8s.aws/gatewayclass], deletionTimestamp: "2026-01-01T00:00:00Z"}`
 
 func patchText(t *testing.T, store *cluster.Memory, p cluster.Patch) string {
 	t.Helper()
@@ -277,13 +277,13 @@ func patchText(t *testing.T, store *cluster.Memory, p cluster.Patch) string {
 // TestRouteChangesEnqueueListenerSets checks that a change of a route enqueues the ListenerSets about which this controller
 // has written entries in the status of the route, and that a change of an object of one of the Kinds enqueues that object.
 func TestRouteChangesEnqueueListenerSets(t *testing.T) {
-	store, err := cluster.MemoryFromYAML(nil, []byte(docs))
+	store, err := cluster.MemoryFromYAML(nil, []byte(objectDocs))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for ref, want := range map[cluster.Ref]string{
 		loginRef: "[" + loginRef.String() + "]",
-		configRef(cluster.KindTCPRoute, "shop", "other"): "[" + setRef.String() + "]",
+		configRef(cluster.KindTCPRoute, "shop", "other"): "[" + listenerSetRef.String() + "]",
 		configRef(cluster.KindHTTPRoute, "shop", "web"):  "[]",
 	} {
 		obj, err := store.Get(ref)

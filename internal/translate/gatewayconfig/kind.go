@@ -11,12 +11,12 @@ import (
 const (
 	ALBController gwv1.GatewayController = "gateway.k8s.aws/alb"
 	NLBController gwv1.GatewayController = "gateway.k8s.aws/nlb"
-	// AnyController chooses the kind of load balancer of each Gateway from the protocol of its first listener.
-	AnyController gwv1.GatewayController = "gateway.fulcrum.dev/aws"
+	// FulcrumController chooses the kind of load balancer of each Gateway from the protocol of its first listener.
+	FulcrumController gwv1.GatewayController = "gateway.fulcrum.dev/aws"
 )
 
 // Controllers are all values of spec.controllerName that this controller serves.
-var Controllers = []gwv1.GatewayController{ALBController, NLBController, AnyController}
+var Controllers = []gwv1.GatewayController{ALBController, NLBController, FulcrumController}
 
 // StackKindFor returns the kind of stack of a Gateway, which depends on the controllerName of its class; false if the class
 // belongs to another controller.
@@ -26,7 +26,7 @@ func StackKindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Ki
 		return model.ALBGateway, true
 	case NLBController:
 		return model.NLBGateway, true
-	case AnyController:
+	case FulcrumController:
 		return kindByProtocols(gw), true
 	}
 	return "", false

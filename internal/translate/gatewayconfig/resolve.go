@@ -93,7 +93,7 @@ func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLev
 	case targets.Spec.TargetReference != nil:
 		return out, &Problem{Field: where,
 			Message: fmt.Sprintf("TargetGroupConfiguration %q has a targetReference, so it cannot be a default", lb.Namespace+"/"+finding.TruncateValue(name)),
-			Fix:     "remove spec.targetReference, or name another one"}
+			Fix:     "remove spec.targetReference, or name another TargetGroupConfiguration"}
 	}
 	out.Targets = targets
 	return out, nil

@@ -54,7 +54,7 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	out.PrefixLists = uncheckedSetting(r, "securityGroupPrefixes", func(s *spec) *[]string { return s.SecurityGroupPrefixes })
 	r.readClients()
 	if s.EnableICMP != nil && *s.EnableICMP {
-		out.PathMTU = settings.NewOpt("on", r.origin(gw, "enableICMP", func(s *spec) bool { return s.EnableICMP != nil }))
+		out.PathMTUDiscovery = settings.NewOpt("on", r.origin(gw, "enableICMP", func(s *spec) bool { return s.EnableICMP != nil }))
 	}
 	if len(s.LoadBalancerAttributes) > 0 {
 		out.Attributes = settings.NewOpt(Attributes(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
@@ -238,9 +238,9 @@ func (r settingsReader) valuesOfAll(at finding.Origin, entries []gwconfig.Subnet
 	return out
 }
 
-// Listener returns the entry of listenerConfigurations for a protocol and port, and its origin. The entry is nil if there is
+// ListenerEntry returns the entry of listenerConfigurations for a protocol and port, and its origin. The entry is nil if there is
 // none.
-func (c Configuration) Listener(gw finding.Ref, protocol string, port int32) (entry *gwconfig.ListenerConfiguration, at finding.Origin) {
+func (c Configuration) ListenerEntry(gw finding.Ref, protocol string, port int32) (entry *gwconfig.ListenerConfiguration, at finding.Origin) {
 	if c.LoadBalancer.ListenerConfigurations == nil {
 		return nil, finding.Origin{}
 	}

@@ -53,7 +53,7 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 	}
 	action := m.set.Actions[b.Service.Name]
 	if f := action.Check(); f != nil {
-		t.Fault(m.Member, *f, finding.BlocksRule)
+		t.ReportFault(m.Member, *f, finding.BlocksRule)
 		return nil, nil, false
 	}
 	if !action.Set {
@@ -105,8 +105,8 @@ func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Or
 	}
 	t.Found.Add(finding.Finding{
 		Object: at.Object, Field: at.Field, Reason: finding.IngressTooLarge,
-		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is the maximum of a load balancer; this rule is held", m.Ref.Namespace, maxNamedTargetGroups),
-		Fix:     "name fewer, or split the Ingresses over several IngressGroups", Blocks: finding.BlocksRule,
+		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is the maximum of a load balancer; the rule is held", m.Ref.Namespace, maxNamedTargetGroups),
+		Fix:     "name fewer target groups, or split the Ingresses over several IngressGroups", Blocks: finding.BlocksRule,
 	})
 	return false
 }
@@ -114,11 +114,11 @@ func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Or
 // buildForward builds the forward action to all targets of an actions annotation, or to a single backend. service is the
 // target if there is only one and it is a Service; nil otherwise. ok is false if the action cannot be built.
 func (t *translation) buildForward(m *member, a settings.Action, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
-	if t.opt.NoWeights && len(a.Targets) > 1 {
+	if t.opt.NoWeightedTargetGroups && len(a.Targets) > 1 {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.FeatureDisabled,
 			Message: "forwarding to more than one target group is disabled",
-			Fix:     "forward to one, or ask the operator to enable feature gate WeightedTargetGroups", Blocks: finding.BlocksRule,
+			Fix:     "forward to one target group, or ask the operator to enable feature gate WeightedTargetGroups", Blocks: finding.BlocksRule,
 		})
 		return nil, nil, false
 	}

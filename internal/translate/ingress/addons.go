@@ -16,7 +16,7 @@ func (t *translation) reportProbableMistakes() {
 		of := m.Set.Class
 		advise := func(known settings.AttributeKeys, attributes map[string]string, field string) {
 			from := finding.Origin{Object: of.Origin.Object, Field: field}
-			t.Found.Add(known.Advice(attributes, m.Ref, members.FieldOn(m.Ref, from), finding.AnnotationInvalid)...)
+			t.Found.Add(known.Advice(attributes, m.Ref, members.FieldForObject(m.Ref, from), finding.AnnotationInvalid)...)
 		}
 		advise(settings.ALBAttributeKeys, of.Attributes, "spec.loadBalancerAttributes")
 		for _, port := range slices.Sorted(maps.Keys(of.ListenerAttributes)) {

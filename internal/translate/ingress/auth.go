@@ -28,7 +28,7 @@ func (t authBuilder) authActions(m *member, service *corev1.Service, at finding.
 	jwt := m.set.JWT
 	faults := append(s.Faults(), settings.NonNilFaults(jwt.Check())...)
 	for _, f := range faults {
-		t.Fault(m.Member, f, finding.BlocksRule)
+		t.ReportFault(m.Member, f, finding.BlocksRule)
 	}
 	if len(faults) > 0 {
 		return nil, false
@@ -36,7 +36,7 @@ func (t authBuilder) authActions(m *member, service *corev1.Service, at finding.
 	kind := s.Type.ValueOr(settings.AuthNone)
 	if jwt.Set && kind != settings.AuthNone {
 		t.Found.Add(finding.Finding{
-			Object: m.Ref, Field: members.FieldOn(m.Ref, jwt.Origin), Reason: finding.AnnotationInvalid,
+			Object: m.Ref, Field: members.FieldForObject(m.Ref, jwt.Origin), Reason: finding.AnnotationInvalid,
 			Message: fmt.Sprintf("%s has both jwt-validation and auth-type %s, and AWS allows only one of them", at.Field, kind),
 			Fix:     "remove one of them", Blocks: finding.BlocksRule,
 		})
@@ -82,7 +82,7 @@ func (t authBuilder) reportUnauthenticated() {
 		}
 		if authenticates && len(httpPorts) > 0 && !t.Redirect.Set {
 			t.Found.Add(finding.Finding{
-				Object: m.Ref, Field: members.FieldOn(m.Ref, by), Reason: finding.AnnotationInvalid,
+				Object: m.Ref, Field: members.FieldForObject(m.Ref, by), Reason: finding.AnnotationInvalid,
 				Message: fmt.Sprintf("requests over HTTP are served without authentication, because AWS authenticates only on HTTPS listeners (%s)", strings.Join(httpPorts[:min(len(httpPorts), 10)], ", ")),
 				Fix:     "add an HTTPS port to listen-ports, and set ssl-redirect to it or remove HTTP",
 			})
@@ -134,7 +134,7 @@ func (t authBuilder) readClientSecret(m *member, o settings.Opt[settings.OIDCIDP
 	fault := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{
 			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason,
-			Message: message + "; a live rule stays unchanged, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule,
+			Message: message + "; an existing rule stays unchanged, and requests for a new rule are answered with 503", Fix: fix, Blocks: finding.BlocksRule,
 		})
 	}
 	s, ok := t.opt.ReadSecret(m.Ref.Namespace, name, t.readSecret, fault)

@@ -46,7 +46,7 @@ func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 		return []settings.ListenPort{{Port: defaultHTTPSPort, TLS: true}}
 	}
 	if held := t.heldCertificates().HeldRequests(defaultHTTPSPort, m.Member); len(held) > 0 {
-		m.HoldCertificates(defaultHTTPSPort, held, members.FieldOn(m.Ref, m.set.CreateCertificate.Origin))
+		m.HoldCertificates(defaultHTTPSPort, held, members.FieldForObject(m.Ref, m.set.CreateCertificate.Origin))
 		m.ImportedNames = m.Hosts // so that no certificate is searched by host
 		return []settings.ListenPort{{Port: defaultHTTPSPort, TLS: true}}
 	}

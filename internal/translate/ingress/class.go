@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	controllerName    = cluster.IngressControllerName
-	classAnnotation   = cluster.ClassAnnotation
-	defaultAnnotation = "ingressclass.kubernetes.io/is-default-class"
-	defaultClass      = "alb"
-	paramsAPIGroup    = "elbv2.k8s.aws"
-	paramsKind        = "IngressClassParams"
-	classNameField    = "spec.ingressClassName"
-	defaultClassField = "spec.ingressClassName (default class)"
+	controllerName         = cluster.IngressControllerName
+	classAnnotation        = cluster.ClassAnnotation
+	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
+	albClass               = "alb"
+	paramsAPIGroup         = "elbv2.k8s.aws"
+	paramsKind             = "IngressClassParams"
+	classNameField         = "spec.ingressClassName"
+	defaultClassField      = "spec.ingressClassName (default class)"
 )
 
 // classification reports whether this controller serves an Ingress, and has the class parameters of the Ingress. If there is
@@ -40,7 +40,7 @@ type classification struct {
 // whether the Ingress is being deleted.
 func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classification {
 	if class, ok := ing.Annotations[classAnnotation]; ok {
-		return classification{managed: class == f.opt.Class || f.opt.Class == "" && class == defaultClass}
+		return classification{managed: class == f.opt.Class || f.opt.Class == "" && class == albClass}
 	}
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
@@ -73,7 +73,7 @@ func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress)
 	var defaults []*networkingv1.IngressClass
 	ours := false
 	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
-		if c.Annotations[defaultAnnotation] == "true" {
+		if c.Annotations[defaultClassAnnotation] == "true" {
 			defaults = append(defaults, c)
 			ours = ours || c.Spec.Controller == controllerName
 		}
@@ -142,7 +142,7 @@ func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, 
 
 func classificationFault(ing *networkingv1.Ingress, reason finding.Reason, field, message, fix string) classification {
 	return classification{fault: &finding.Finding{
-		Object: ownership.RefOf(ing), Field: field, Reason: reason, Severity: finding.Error,
+		Object: ownership.FindingRefOf(ing), Field: field, Reason: reason, Severity: finding.Error,
 		Message: message, Fix: fix, Blocks: finding.BlocksMember,
 	}}
 }

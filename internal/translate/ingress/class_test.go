@@ -13,12 +13,12 @@ func TestClassify(t *testing.T) {
 	class := func(name, controller string, isDefault bool) *networkingv1.IngressClass {
 		c := &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IngressClassSpec{Controller: controller}}
 		if isDefault {
-			c.Annotations = map[string]string{defaultAnnotation: "true"}
+			c.Annotations = map[string]string{defaultClassAnnotation: "true"}
 		}
 		return c
 	}
 	yes := class("x", controllerName, true)
-	yes.Annotations[defaultAnnotation] = "yes"
+	yes.Annotations[defaultClassAnnotation] = "yes"
 	const none = "-"
 	for name, c := range map[string]struct {
 		flag, annotation, class string
@@ -68,9 +68,9 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestAMissingClassDoesNotSubscribeToTheOthers checks that the classification of an Ingress whose class does not exist
+// TestMissingClassSubscribesOnlyToThatClass checks that the classification of an Ingress whose class does not exist
 // subscribes only to this class. Otherwise an event for any class would run the stacks of all such Ingresses.
-func TestAMissingClassDoesNotSubscribeToTheOthers(t *testing.T) {
+func TestMissingClassSubscribesOnlyToThatClass(t *testing.T) {
 	src, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-const statusObjects = `
+const stackObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: usual, annotations: {ingressclass.kubernetes.io/is-default-class: "true"}}
@@ -60,7 +60,7 @@ metadata: {name: shop}
 `
 
 func TestStacksOfEachKindOfObject(t *testing.T) {
-	src := enginetest.LoadObjects(t, statusObjects)
+	src := enginetest.LoadObjects(t, stackObjects)
 	f := ingress.New(ingress.Options{Class: "alb"})
 	id := func(ns, name string) model.StackID {
 		return model.StackID{Kind: model.Ingress, Namespace: ns, Name: name}
@@ -134,7 +134,7 @@ func TestReport(t *testing.T) {
 		"the run as a whole failed": {with(func(o *engine.Outcome) { o.Err, o.DNSNames, o.Changed = failedError{}, nil, false }), []cluster.Patch{faultEvent}},
 		"one step failed, and is tried again: the others are served": {with(func(o *engine.Outcome) {
 			o.Err, o.Done = failedError{}, false
-			o.FailedSteps = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateTargetGroup{}, Blames: []finding.Ref{bad}}}}
+			o.FailedSteps = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateTargetGroup{}, RequestedBy: []finding.Ref{bad}}}}
 			o.Findings = finding.List{{Object: bad, Field: "target-group", Reason: finding.CallFailed, Severity: finding.Error, Message: "m"}}
 		}), []cluster.Patch{asFault(event(bad, true, "FailedDeployModel", "CallFailed: target-group: m")), status("good", 80, 443), event(good, false, "SuccessfullyReconciled", "Successfully reconciled")}},
 		"finalizers that cannot be written have reasons of their own": {with(func(o *engine.Outcome) {
@@ -150,7 +150,7 @@ func TestReport(t *testing.T) {
 			[]cluster.Patch{faultEvent}},
 		"a listener that could not be made is not shown": {with(func(o *engine.Outcome) {
 			o.Done = false
-			step := plan.Step{ID: "listener 443", Do: plan.CreateListener{Settings: plan.ListenerSettings{Port: 443}}, Blames: []finding.Ref{good}}
+			step := plan.Step{ID: "listener 443", Do: plan.CreateListener{Settings: plan.ListenerSettings{Port: 443}}, RequestedBy: []finding.Ref{good}}
 			o.Plan.Steps, o.FailedSteps = []plan.Step{step}, []engine.FailedStep{{Step: step}}
 		}), []cluster.Patch{faultEvent, status("good", 80)}},
 		"waiting for targets is news only when something moved": {with(func(o *engine.Outcome) {
@@ -192,7 +192,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestReportKeepsTheStatusOfBlockedMembersTrue(t *testing.T) {
+func TestReportUpdatesTheStatusOfBlockedMembers(t *testing.T) {
 	src := enginetest.LoadObjects(t, `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -218,7 +218,7 @@ var _ engine.Frontend = (*ingress.Frontend)(nil)
 // TestStacksOfAPreviousDefaultClass checks that Stacks returns, for an IngressClass that is no longer the default class,
 // also the stacks of Ingresses without a class.
 func TestStacksOfAPreviousDefaultClass(t *testing.T) {
-	src := enginetest.LoadObjects(t, statusObjects)
+	src := enginetest.LoadObjects(t, stackObjects)
 	obj, err := src.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: "usual"})
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 	})
 }
 
-func BenchmarkTranslateGroupOfHundred(b *testing.B) {
+func BenchmarkTranslateIngressGroup(b *testing.B) {
 	src, err := cluster.NewMemory(nil)
 	if err != nil {
 		b.Fatal(err)

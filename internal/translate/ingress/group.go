@@ -28,7 +28,7 @@ type stackAssignment struct {
 
 const attributesAnnotation = settings.Prefix + "load-balancer-attributes"
 
-var groupNamePattern = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
+var ingressGroupNamePattern = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
 // findStack determines the stack of an Ingress that is not being deleted.
 func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAssignment {
@@ -36,15 +36,15 @@ func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAs
 	if p.fault == nil && !p.managed {
 		return p
 	}
-	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithClass(p.params)
+	p.set = settings.ParseIngress(ing.Annotations, ownership.FindingRefOf(ing)).WithClass(p.params)
 	if p.fault != nil && p.params == nil {
 		p.set = p.set.WithoutClassSettings()
 	}
 	if g := p.set.GroupName; p.fault == nil && g.Set {
 		p.id = ingressGroupStack(g.Value)
-		if len(g.Value) > 63 || !groupNamePattern.MatchString(g.Value) {
+		if len(g.Value) > 63 || !ingressGroupNamePattern.MatchString(g.Value) {
 			p.fault = &finding.Finding{
-				Object: ownership.RefOf(ing), Field: members.FieldOn(ownership.RefOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
+				Object: ownership.FindingRefOf(ing), Field: members.FieldForObject(ownership.FindingRefOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
 				Message: fmt.Sprintf("group name %q is not made of lower-case letters, digits, dots and hyphens, at most 63 of them", g.Value),
 				Fix:     "choose a valid group name", Blocks: finding.BlocksMember,
 			}
@@ -158,13 +158,15 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 	for _, p := range cluster.List[*v1beta1.IngressClassParams](v, cluster.Query{Kind: cluster.KindIngressClassParams, Index: cluster.ParamsByGroupName, Value: id.Name}) {
 		for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass, Index: cluster.ClassByParams, Value: p.Name}) {
 			all = append(all, by(cluster.IngressByClass, c.Name)...)
-			if c.Annotations[defaultAnnotation] == "true" {
+			if c.Annotations[defaultClassAnnotation] == "true" {
 				all = append(all, by(cluster.IngressByClass, "")...)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *networkingv1.Ingress) int { return ownership.RefOf(a).Compare(ownership.RefOf(b)) })
-	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return ownership.RefOf(a) == ownership.RefOf(b) })
+	slices.SortFunc(all, func(a, b *networkingv1.Ingress) int {
+		return ownership.FindingRefOf(a).Compare(ownership.FindingRefOf(b))
+	})
+	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return ownership.FindingRefOf(a) == ownership.FindingRefOf(b) })
 }
 
 // addCandidate adds an Ingress to the members, the previous members or the leaving members of g. It adds nothing if the
@@ -185,7 +187,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 		g.leaving = append(g.leaving, leave)
 		if p.fault == nil && p.managed && p.id == id {
 			g.unprotected = g.unprotected || members.DisablesProtection(ing.Annotations, attributesAnnotation)
-			if guard := members.DeletionGuard(ownership.RefOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
+			if guard := members.DeletionGuard(ownership.FindingRefOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
 				m := newMember(ing, p)
 				m.DeletionGuarded = true
 				g.deletionProtected, g.deletionGuard = append(g.deletionProtected, m), cmp.Or(g.deletionGuard, guard)
@@ -225,12 +227,12 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 // addMovedAway adds an Ingress whose class now belongs to another controller to movedAway, and to the leaving members. If
 // the Ingress sets deletion protection, it is added to movedAwayProtected instead of the leaving members.
 func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
-	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithoutClassSettings()
+	p.set = settings.ParseIngress(ing.Annotations, ownership.FindingRefOf(ing)).WithoutClassSettings()
 	m := newMember(ing, p)
 	m.Blocked, m.Undetermined, m.withdrawn, m.movedAway = true, true, true, true
 	g.movedAway = append(g.movedAway, m)
 	g.unprotected = g.unprotected || members.DisablesProtection(ing.Annotations, attributesAnnotation)
-	if members.DeletionGuard(ownership.RefOf(ing), ing.Annotations, attributesAnnotation) != nil {
+	if members.DeletionGuard(ownership.FindingRefOf(ing), ing.Annotations, attributesAnnotation) != nil {
 		g.movedAwayProtected = append(g.movedAwayProtected, m)
 		return
 	}
@@ -239,7 +241,7 @@ func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p 
 
 func newMember(ing *networkingv1.Ingress, p stackAssignment) *member {
 	m := &members.Member{
-		Ref: ownership.RefOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
+		Ref: ownership.FindingRefOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
 		StackNamedByClass: p.set.GroupName.Origin.Object.Kind == paramsKind,
 		Set:               p.set.Shared, OwnTags: p.set.Tags, Faults: p.set.MemberFaults(),
 	}

@@ -98,7 +98,7 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	var winner *member
 	for _, on := range p.Members {
 		m := t.ingressOf[on]
-		if m.ing.Spec.DefaultBackend == nil || !(hostBuilder{t}).mayUsePatterns(m, defaultBackendField, []string{anyHost}) {
+		if m.ing.Spec.DefaultBackend == nil || !(hostAssigner{t}).mayUsePatterns(m, defaultBackendField, []string{anyHost}) {
 			continue
 		}
 		if winner != nil {

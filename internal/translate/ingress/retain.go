@@ -63,7 +63,7 @@ func (t retainedBuilder) retainMember(m *member) {
 		alone.setMembers([]*member{m}, nil)
 		kept.Rules = retainedBuilder{alone}.responseRules(m)
 	}
-	kept.ForeignHosts = hostBuilder(t).foreignHosts(m.Ref.Namespace)
+	kept.ForeignHosts = hostAssigner(t).foreignHosts(m.Ref.Namespace)
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
@@ -87,10 +87,10 @@ func (t retainedBuilder) responseRules(m *member) []model.Rule {
 
 // forwardsToStack reports whether actions forward to a target group of the stack.
 func forwardsToStack(actions []model.Action) bool {
-	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ID != "" })
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ID != "" })
 }
 
 // retainLiveRule holds the existing rule for one path of a member, for which no new rule can be created.
 func (t retainedBuilder) retainLiveRule(m *member, r model.Rule) {
-	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostBuilder(t).foreignHosts(m.Ref.Namespace)})
+	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostAssigner(t).foreignHosts(m.Ref.Namespace)})
 }

@@ -58,7 +58,7 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 		out.Rules[arn] = w
 	}
 	check := func(arn string, actions []model.Action) {
-		for _, g := range model.ForwardedGroups(actions) {
+		for _, g := range model.ForwardedTargetGroups(actions) {
 			if ref, gone := owner[g.Group.ARN]; gone {
 				withdraw(arn, ref)
 			}
@@ -80,13 +80,13 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 		for i := range lb.Listeners {
 			l := &lb.Listeners[i]
 			check(l.ARN, l.Default)
-			if !t.mayBeDefaultOfAdmitted(l.Default) {
+			if !t.mayBeDefaultActionOfAdmitted(l.Default) {
 				withdraw(l.ARN, refused[0].Ref)
 			}
 			for j := range l.Rules {
 				r := &l.Rules[j]
 				check(r.ARN, r.Actions)
-				if !t.mayBeOfAdmitted(r) {
+				if !t.mayBelongToAdmitted(r) {
 					withdraw(r.ARN, ingressToReport(refused, r))
 				}
 			}
@@ -104,15 +104,15 @@ type untaggedRules struct {
 	admitted        []*member
 }
 
-// mayBeOfAdmitted reports whether an existing rule may belong to an admitted Ingress.
-func (t *untaggedRules) mayBeOfAdmitted(r *observed.Rule) bool {
-	return t.forwardsToOwn(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasActionFor(r) })
+// mayBelongToAdmitted reports whether an existing rule may belong to an admitted Ingress.
+func (t *untaggedRules) mayBelongToAdmitted(r *observed.Rule) bool {
+	return t.forwardsToOwnTargetGroup(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasActionFor(r) })
 }
 
-// mayBeDefaultOfAdmitted reports whether the existing default actions of a listener may belong to an admitted Ingress. An
+// mayBeDefaultActionOfAdmitted reports whether the existing default actions of a listener may belong to an admitted Ingress. An
 // action that refuses all requests, or that redirects them to HTTPS because of ssl-redirect, is the same for every Ingress.
-func (t *untaggedRules) mayBeDefaultOfAdmitted(actions []model.Action) bool {
-	if len(actions) == 0 || t.forwardsToOwn(actions) {
+func (t *untaggedRules) mayBeDefaultActionOfAdmitted(actions []model.Action) bool {
+	if len(actions) == 0 || t.forwardsToOwnTargetGroup(actions) {
 		return true
 	}
 	switch a := actions[0].(type) {
@@ -128,10 +128,10 @@ func (t *untaggedRules) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 	return slices.ContainsFunc(t.admitted, func(m *member) bool { return m.ing.Spec.DefaultBackend != nil })
 }
 
-// forwardsToOwn reports whether actions forward to a target group of the stack. The tags of such a target group show its
+// forwardsToOwnTargetGroup reports whether actions forward to a target group of the stack. The tags of such a target group show its
 // owner.
-func (t *untaggedRules) forwardsToOwn(actions []model.Action) bool {
-	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return t.ownTargetGroups[g.Group.ARN] })
+func (t *untaggedRules) forwardsToOwnTargetGroup(actions []model.Action) bool {
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool { return t.ownTargetGroups[g.Group.ARN] })
 }
 
 // hasActionFor reports whether an Ingress has a backend with port use-annotation for the host and path of an existing rule.

@@ -21,13 +21,13 @@ func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held 
 	}
 	conditions, ok := t.conditions(m, path)
 	r.Conditions = conditions
-	if !(hostBuilder{t}).mayUseHosts(m, path.field, conditions) {
+	if !(hostAssigner{t}).mayUseHosts(m, path.field, conditions) {
 		return model.Rule{}, false
 	}
 	if ok && !t.fitsConditionLimits(m, path, conditions) {
 		// An existing rule with these conditions is held. A new rule, with status 503, has only the host and path as
 		// conditions.
-		r.Held, r.PlaceholderConditions = model.HeldInvalid, t.ownConditions(m, path)
+		r.Held, r.PlaceholderConditions = model.HeldInvalid, t.hostAndPathConditions(m, path)
 		if why, _ := t.limits().ExceededLimit(r.PlaceholderConditions); why != "" {
 			retainedBuilder{t}.retainLiveRule(m, r)
 			return model.Rule{}, false
@@ -86,7 +86,7 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 	}
 	base := orderConditions(nil, host, path)
 	if f := extra.Check(); f != nil {
-		t.Fault(m.Member, *f, finding.BlocksRule)
+		t.ReportFault(m.Member, *f, finding.BlocksRule)
 		return base, false
 	}
 	var others []model.Condition
@@ -111,8 +111,8 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 	return orderConditions(others, host, path), ok
 }
 
-// ownConditions returns the conditions of a rule for its host and path, without those of its conditions annotation.
-func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
+// hostAndPathConditions returns the conditions of a rule for its host and path, without those of its conditions annotation.
+func (t *translation) hostAndPathConditions(m *member, p rulePath) []model.Condition {
 	alone := p
 	alone.path.Backend = networkingv1.IngressBackend{}
 	conditions, _ := t.conditions(m, alone)
@@ -160,7 +160,7 @@ func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, boo
 	case networkingv1.PathTypeImplementationSpecific:
 		regex := m.set.RegexPaths
 		if f := regex.Check(); f != nil {
-			t.Fault(m.Member, *f, finding.BlocksRule)
+			t.ReportFault(m.Member, *f, finding.BlocksRule)
 			return plain, false
 		}
 		if regex.Value {
@@ -178,7 +178,7 @@ func (t *translation) transforms(m *member, p rulePath) ([]model.Transform, bool
 	}
 	o := m.set.Transforms[svc.Name]
 	if f := o.Check(); f != nil {
-		t.Fault(m.Member, *f, finding.BlocksRule)
+		t.ReportFault(m.Member, *f, finding.BlocksRule)
 		return nil, false
 	}
 	return o.Value, true

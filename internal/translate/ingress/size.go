@@ -43,15 +43,15 @@ func (t *translation) limitSize(m *member) {
 	switch {
 	case len(m.Ports) > t.opt.MaxListeners:
 		f.Field = settings.Prefix + "listen-ports"
-		f.Message = fmt.Sprintf("%d ports exceed the limit of %d ports for one Ingress; its live rules stay unchanged", len(m.Ports), t.opt.MaxListeners)
+		f.Message = fmt.Sprintf("%d ports exceed the limit of %d ports for one Ingress; the existing rules of the Ingress stay unchanged", len(m.Ports), t.opt.MaxListeners)
 		f.Fix = "use fewer ports, or ask the operator to raise --max-listeners-per-ingress"
 	case clients > maxSecurityGroupRules:
 		f.Field = settings.Prefix + "inbound-cidrs"
-		f.Message = fmt.Sprintf("its client ranges on %d ports need %d rules, but a security group can have at most %d; its live rules stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
+		f.Message = fmt.Sprintf("the client ranges of the Ingress on %d ports need %d rules, but a security group can have at most %d; the existing listener rules of the Ingress stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
 		f.Fix = "use fewer ranges, or a prefix list"
 	default:
 		f.Field = "spec.rules"
-		f.Message = fmt.Sprintf("%d paths and %d hosts of spec.tls on %d ports need %d rules, but %d of the %d rules of namespace %s in one IngressGroup are left; its live rules stay unchanged",
+		f.Message = fmt.Sprintf("%d paths and %d hosts of spec.tls on %d ports need %d rules, but %d of the %d rules of namespace %s in one IngressGroup are left; the existing rules of the Ingress stay unchanged",
 			paths, hosts, len(m.Ports), rules, t.opt.MaxRules-t.ruleCounts[m.Ref.Namespace], t.opt.MaxRules, m.Ref.Namespace)
 		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
 	}

@@ -38,7 +38,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 	}
 	g.ID = naming.IngressTargetGroupID(m.Ref.Namespace, m.Ref.Name, svc.Name, port.String())
 	g.Name = naming.IngressTargetGroup{
-		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ownership.RefOf(svc), ServiceUID: string(svc.UID), ServicePort: port.String(),
+		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ownership.FindingRefOf(svc), ServiceUID: string(svc.UID), ServicePort: port.String(),
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
 	// m.Tags has the tags of the Ingress and of its class, of which those of the class have precedence. Tags of the Service
@@ -46,7 +46,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 	g.Tags = t.WithDefaultTags(assemble.MergeMaps(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
 	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.NewBinding(assemble.BindingRequest{
-		Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,
+		TargetGroup: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,
 		MultiCluster: s.MultiCluster.ValueOr(false), Peer: t.Peer, OpenAllPorts: t.opt.UnrestrictedRules,
 	})
 	return &g.TargetGroup
@@ -54,7 +54,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 
 // backendSettings returns the settings in the annotations of a Service. They are parsed once for each stack.
 func (t *translation) backendSettings(svc *corev1.Service) settings.Backend {
-	ref := ownership.RefOf(svc)
+	ref := ownership.FindingRefOf(svc)
 	if b, ok := t.backends[ref]; ok {
 		return b
 	}

@@ -33,9 +33,9 @@ const anyHost = "*"
 
 // hostClaim is a host pattern that a namespace uses.
 type hostClaim struct {
-	namespace, host string
-	oldestMember    *member // the oldest member of the namespace with the host
-	isLive          bool    // an existing rule of the namespace has the host
+	namespace, pattern string
+	oldestMember       *member // the oldest member of the namespace with the host
+	isLive             bool    // an existing rule of the namespace has the host
 }
 
 // hostOwners has the namespaces that own host patterns. A pattern without wildcards has at most one owner.
@@ -54,33 +54,33 @@ func hasWildcard(host string) bool { return strings.ContainsAny(host, "*?") }
 
 // grantPattern makes the namespace of a claim the owner of its host pattern.
 func (o *hostOwners) grantPattern(c *hostClaim) {
-	if hasWildcard(c.host) {
+	if hasWildcard(c.pattern) {
 		o.wildcards = append(o.wildcards, c)
 		return
 	}
-	o.exact[c.host], o.plain = c, append(o.plain, c)
+	o.exact[c.pattern], o.plain = c, append(o.plain, c)
 }
 
-// hostBuilder determines which namespace owns each host pattern, in isolated tenancy.
-type hostBuilder struct{ *translation }
+// hostAssigner determines which namespace owns each host pattern, in isolated tenancy.
+type hostAssigner struct{ *translation }
 
 // assignHosts sets the owners of the hosts in the rules of all members. The owner of a host is the namespace that has
 // existing rules for it, otherwise the namespace of the oldest Ingress with the host. A namespace cannot own a pattern that
 // overlaps a pattern of another namespace.
-func (t hostBuilder) assignHosts() {
+func (t hostAssigner) assignHosts() {
 	if !t.Isolated {
 		return
 	}
 	t.owners = &hostOwners{exact: map[string]*hostClaim{}, overLimit: map[[2]string]bool{}}
 	wild := map[string]int{}
 	for _, c := range t.hostClaims() {
-		if hasWildcard(c.host) {
+		if hasWildcard(c.pattern) {
 			if wild[c.namespace]++; wild[c.namespace] > maxWildcardHosts {
-				t.owners.overLimit[[2]string{c.namespace, c.host}] = true
+				t.owners.overLimit[[2]string{c.namespace, c.pattern}] = true
 				continue
 			}
 		}
-		if t.owners.conflictingClaim(c.namespace, c.host) != nil {
+		if t.owners.conflictingClaim(c.namespace, c.pattern) != nil {
 			t.Stack.Contested = true // existing rules may show that the host belongs to the other namespace
 			continue
 		}
@@ -89,7 +89,7 @@ func (t hostBuilder) assignHosts() {
 }
 
 // hostClaims returns the claims of namespaces to the hosts of their members, in the order in which they are granted.
-func (t hostBuilder) hostClaims() []*hostClaim {
+func (t hostAssigner) hostClaims() []*hostClaim {
 	live := t.liveHosts()
 	byKey := map[[2]string]*hostClaim{}
 	claimants := slices.Clone(t.ingresses)
@@ -106,7 +106,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 			}
 			c := byKey[key]
 			if c == nil {
-				c = &hostClaim{namespace: m.Ref.Namespace, host: h, oldestMember: m, isLive: live[key]}
+				c = &hostClaim{namespace: m.Ref.Namespace, pattern: h, oldestMember: m, isLive: live[key]}
 				byKey[key] = c
 			}
 			if members.CompareAge(m.Member, c.oldestMember.Member) < 0 {
@@ -121,13 +121,13 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 		case a.isLive != b.isLive:
 			return 1
 		}
-		return cmp.Or(members.CompareAge(a.oldestMember.Member, b.oldestMember.Member), cmp.Compare(a.host, b.host))
+		return cmp.Or(members.CompareAge(a.oldestMember.Member, b.oldestMember.Member), cmp.Compare(a.pattern, b.pattern))
 	})
 }
 
 // conflictingClaim returns a granted claim of another namespace that overlaps a host; nil if there is none.
 func (o *hostOwners) conflictingClaim(namespace, host string) *hostClaim {
-	conflicts := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsOverlap(c.host, host) }
+	conflicts := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsOverlap(c.pattern, host) }
 	others := o.wildcards
 	switch c := o.exact[host]; {
 	case hasWildcard(host):
@@ -144,7 +144,7 @@ func (o *hostOwners) conflictingClaim(namespace, host string) *hostClaim {
 }
 
 // hostsUsed returns the host patterns in the rules and the default backend of a member, sorted and without duplicates.
-func (t hostBuilder) hostsUsed(m *member) []string {
+func (t hostAssigner) hostsUsed(m *member) []string {
 	var out []string
 	if m.ing.Spec.DefaultBackend != nil {
 		out = append(out, anyHost)
@@ -191,7 +191,7 @@ func hostPatterns(host string, extra []model.Condition) []string {
 
 // liveHosts returns the hosts of existing rules. Each key has a namespace that may own the target groups of the rule, and a
 // host of the rule.
-func (t hostBuilder) liveHosts() map[[2]string]bool {
+func (t hostAssigner) liveHosts() map[[2]string]bool {
 	out := map[[2]string]bool{}
 	lb := t.LiveLoadBalancer()
 	if lb == nil {
@@ -214,12 +214,12 @@ func (t hostBuilder) liveHosts() map[[2]string]bool {
 
 // mayUseHosts reports whether a member may have a rule with the conditions. If it may not, because another namespace owns a
 // host or the namespace has too many wildcards, mayUseHosts adds a finding on the field.
-func (t hostBuilder) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
+func (t hostAssigner) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
 	return t.mayUsePatterns(m, field, hostPatterns("", conditions))
 }
 
 // mayUsePatterns is like mayUseHosts, for host patterns in place of conditions.
-func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) bool {
+func (t hostAssigner) mayUsePatterns(m *member, field string, hosts []string) bool {
 	if t.owners == nil {
 		return true
 	}
@@ -227,7 +227,7 @@ func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) boo
 		if t.owners.overLimit[[2]string{m.Ref.Namespace, h}] {
 			t.Found.Add(finding.Finding{
 				Object: m.Ref, Field: field, Reason: finding.HostNotOwned,
-				Message: fmt.Sprintf("host %q exceeds the limit of %d hosts with wildcards for namespace %q in the IngressGroup; this rule is held", h, maxWildcardHosts, m.Ref.Namespace),
+				Message: fmt.Sprintf("host %q exceeds the limit of %d hosts with wildcards for namespace %q in the IngressGroup; the rule is held", h, maxWildcardHosts, m.Ref.Namespace),
 				Fix:     "use fewer hosts with wildcards, or another IngressGroup", Blocks: finding.BlocksRule,
 			})
 			return false
@@ -236,13 +236,13 @@ func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) boo
 		if c == nil {
 			continue
 		}
-		what := fmt.Sprintf("host %q overlaps with host %q, which", h, c.host)
-		if h == c.host {
+		what := fmt.Sprintf("host %q overlaps with host %q, which", h, c.pattern)
+		if h == c.pattern {
 			what = fmt.Sprintf("host %q", h)
 		}
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: field, Reason: finding.HostNotOwned,
-			Message: fmt.Sprintf("%s belongs to namespace %q, whose %s used it first; this rule is held", what, c.namespace, c.oldestMember.Ref),
+			Message: fmt.Sprintf("%s belongs to namespace %q, whose %s used the host first; the rule is held", what, c.namespace, c.oldestMember.Ref),
 			Fix:     "use another host, or another IngressGroup", Blocks: finding.BlocksRule,
 		})
 		return false
@@ -251,14 +251,14 @@ func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) boo
 }
 
 // foreignHosts returns the host patterns that namespaces other than the given one own; nil in cooperative tenancy.
-func (t hostBuilder) foreignHosts(namespace string) []string {
+func (t hostAssigner) foreignHosts(namespace string) []string {
 	if t.owners == nil {
 		return nil
 	}
 	var out []string
 	for _, c := range append(slices.Clone(t.owners.plain), t.owners.wildcards...) {
 		if c.namespace != namespace {
-			out = append(out, c.host)
+			out = append(out, c.pattern)
 		}
 	}
 	return members.SortedUnique(out)

@@ -30,7 +30,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		retainedBuilder{t}.retainPrevious()
 		// The load balancer of a single Ingress is held while the class of the Ingress has a fault.
 		t.Stack.Held.Everything = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
-		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
+		t.Stack.BackendGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.Stack.Describe = f.opt.DescribePlan
@@ -93,10 +93,10 @@ func (t *translation) build() {
 		t.Stack.Held.Tags = t.Stack.Held.Tags || m.Undetermined || m.OwnTags.Fault != nil
 	}
 	t.MergePorts()
-	hostBuilder{t}.assignHosts()
+	hostAssigner{t}.assignHosts()
 	alb := t.BuildLoadBalancer()
 	t.Redirect = t.SSLRedirect()
-	t.MemberFaults()
+	t.ReportMemberFaults()
 	authBuilder{t}.reportUnauthenticated()
 	t.MergeAddOns(alb)
 	t.reportProbableMistakes()

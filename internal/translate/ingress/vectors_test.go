@@ -222,7 +222,7 @@ func translateWithoutConflict(t *testing.T, doc string) model.Stack {
 	return stack
 }
 
-func TestInvalidGroupNameGivesOwnStack(t *testing.T) {
+func TestInvalidIngressGroupNameGivesSeparateStack(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"a": true, "a.b-c": true, "1": true, strings.Repeat("a", 63): true, "a--b": true,
 		"": false, "-a": false, "a-": false, "A": false, "a_b": false, ".a": false, "a.": false, "é": false, "a\n": false, strings.Repeat("a", 64): false,

@@ -166,12 +166,12 @@ var errPortsUnknown = errors.New("it is not known on which ports the member list
 func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
 	why := "comes first in group order"
 	if isLive {
-		why = "has the live value"
+		why = "has the value that exists in AWS"
 	}
 	t.Found.Add(finding.Finding{
-		Object: m.Ref, Field: FieldOn(m.Ref, o), Reason: reason, Severity: finding.Error,
+		Object: m.Ref, Field: FieldForObject(m.Ref, o), Reason: reason, Severity: finding.Error,
 		Message: fmt.Sprintf("%s %s disagrees with %s, which %s; %s stays", what, quoted(value), by, why, quoted(kept)),
-		Fix:     "give both the same value, or remove it from one",
+		Fix:     "set the same value on both objects, or remove the setting from one of them",
 	})
 }
 

@@ -22,10 +22,10 @@ var (
 	createdAt  = time.Unix(1000000, 0)
 )
 
-// member returns an Ingress with a value for setting Name. If says begins with "class:", the class sets the value, otherwise
+// newTestMember returns an Ingress with a value for setting Name. If says begins with "class:", the class sets the value, otherwise
 // an annotation of the Ingress. If says is empty, there is no value; if says is "?", the value cannot be read. The last
 // character of name determines the creation time: "1" is older than "2".
-func member(name, says string) *Member {
+func newTestMember(name, says string) *Member {
 	namespace, _, _ := strings.Cut(name, "/")
 	m := &Member{
 		Ref:     finding.Ref{Kind: "Ingress", Namespace: namespace, Name: strings.TrimPrefix(name, namespace+"/")},
@@ -51,7 +51,7 @@ func member(name, says string) *Member {
 func parseMembers(list ...string) (out []*Member) {
 	for _, x := range list {
 		name, says, _ := strings.Cut(x, "=")
-		out = append(out, member(name, says))
+		out = append(out, newTestMember(name, says))
 	}
 	return out
 }
@@ -175,7 +175,7 @@ func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 // withPreviousMember adds a previous member whose class cannot be read.
 func withPreviousMember(name string) func(*Translation) {
 	return func(t *Translation) {
-		m := member(name, "")
+		m := newTestMember(name, "")
 		m.ClassMissing = true
 		t.Previous = append(t.Previous, m)
 	}
@@ -185,10 +185,10 @@ func setIsolated(t *Translation) { t.Isolated = true }
 
 func setOwner(t *Translation) { t.Owner = new("own") }
 
-// memberWithKeys returns a member with load balancer attributes. A pair "k=v" is an attribute of the member, and "class.k=v"
+// memberWithAttributes returns a member with load balancer attributes. A pair "k=v" is an attribute of the member, and "class.k=v"
 // an attribute of its class.
-func memberWithKeys(name string, pairs ...string) *Member {
-	m := member(name, "")
+func memberWithAttributes(name string, pairs ...string) *Member {
+	m := newTestMember(name, "")
 	own, ofClass := map[string]string{}, map[string]string{}
 	for _, p := range pairs {
 		k, v, _ := strings.Cut(p, "=")
@@ -215,20 +215,20 @@ func TestEachKeyOfAMapIsMergedSeparately(t *testing.T) {
 		want    map[string]string
 		found   string
 	}{
-		"keys are united":                              {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithKeys("b/2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}},
-		"the first decides on each":                    {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithKeys("b/2", "k=2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}, found: "2 AnnotationConflict"},
-		"what exists in AWS stays":                     {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithKeys("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
-		"the first class decides":                      {members: []*Member{memberWithKeys("a/1", "class.k=1", "k=3"), memberWithKeys("a/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "1"}},
-		"unless another has the live":                  {members: []*Member{memberWithKeys("a/1", "class.k=1"), memberWithKeys("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
-		"or a member of another class":                 {members: []*Member{memberWithKeys("a/1", "class.k=1"), memberWithKeys("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
-		"another class is not heard on what is new":    {members: []*Member{memberWithKeys("a/1"), memberWithKeys("b/2", "class.k=2")}, want: map[string]string{}},
-		"but on what is live":                          {members: []*Member{memberWithKeys("a/1"), memberWithKeys("b/2", "class.k=2"), memberWithKeys("c/3", "k=3")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "3 AnnotationConflict"},
-		"also where no member names the key":           {members: []*Member{memberWithKeys("a/1"), memberWithKeys("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}},
-		"for nothing that is not live":                 {members: []*Member{memberWithKeys("a/1"), memberWithKeys("b/2", "class.k=2")}, live: map[string]string{"k": "3"}, want: map[string]string{}},
-		"a class that is missing has the live value":   {members: []*Member{memberWithKeys("a/1", "class.k=1")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict", edit: withPreviousMember("old/9")},
-		"in isolated tenancy the class decides":        {members: []*Member{memberWithKeys("a/1", "class.k=1"), memberWithKeys("b/2", "k=2", "class.l=2")}, edit: setIsolated, want: map[string]string{"k": "1"}},
-		"a member that cannot be read may ask for all": {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithUnavailableKeys("b/2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
-		"but for nothing that is not live":             {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithUnavailableKeys("b/2")}, live: map[string]string{}, want: map[string]string{"k": "1"}},
+		"keys are united":                              {members: []*Member{memberWithAttributes("a/1", "k=1"), memberWithAttributes("b/2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}},
+		"the first decides on each":                    {members: []*Member{memberWithAttributes("a/1", "k=1"), memberWithAttributes("b/2", "k=2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}, found: "2 AnnotationConflict"},
+		"what exists in AWS stays":                     {members: []*Member{memberWithAttributes("a/1", "k=1"), memberWithAttributes("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"the first class decides":                      {members: []*Member{memberWithAttributes("a/1", "class.k=1", "k=3"), memberWithAttributes("a/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "1"}},
+		"unless another has the live":                  {members: []*Member{memberWithAttributes("a/1", "class.k=1"), memberWithAttributes("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"or a member of another class":                 {members: []*Member{memberWithAttributes("a/1", "class.k=1"), memberWithAttributes("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"another class is not heard on what is new":    {members: []*Member{memberWithAttributes("a/1"), memberWithAttributes("b/2", "class.k=2")}, want: map[string]string{}},
+		"but on what is live":                          {members: []*Member{memberWithAttributes("a/1"), memberWithAttributes("b/2", "class.k=2"), memberWithAttributes("c/3", "k=3")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "3 AnnotationConflict"},
+		"also where no member names the key":           {members: []*Member{memberWithAttributes("a/1"), memberWithAttributes("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}},
+		"for nothing that is not live":                 {members: []*Member{memberWithAttributes("a/1"), memberWithAttributes("b/2", "class.k=2")}, live: map[string]string{"k": "3"}, want: map[string]string{}},
+		"a class that is missing has the live value":   {members: []*Member{memberWithAttributes("a/1", "class.k=1")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict", edit: withPreviousMember("old/9")},
+		"in isolated tenancy the class decides":        {members: []*Member{memberWithAttributes("a/1", "class.k=1"), memberWithAttributes("b/2", "k=2", "class.l=2")}, edit: setIsolated, want: map[string]string{"k": "1"}},
+		"a member that cannot be read may ask for all": {members: []*Member{memberWithAttributes("a/1", "k=1"), memberWithUnavailableAttributes("b/2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"but for nothing that is not live":             {members: []*Member{memberWithAttributes("a/1", "k=1"), memberWithUnavailableAttributes("b/2")}, live: map[string]string{}, want: map[string]string{"k": "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &Translation{Members: x.members, ClassKind: "IngressClassParams"}
@@ -249,7 +249,7 @@ func TestEachKeyOfAMapIsMergedSeparately(t *testing.T) {
 			}
 		})
 	}
-	all := []*Member{memberWithKeys("a/1", "k=1", "class.k=1"), memberWithKeys("a/2", "class.k=1"), memberWithKeys("b/3", "k=3")}
+	all := []*Member{memberWithAttributes("a/1", "k=1", "class.k=1"), memberWithAttributes("a/2", "class.k=1"), memberWithAttributes("b/3", "k=3")}
 	var askers []string
 	for _, o := range OriginsOfKeys(all, func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes }, func(c settings.Class) map[string]string { return c.Attributes }) {
 		askers = append(askers, o.Object.Name)
@@ -259,8 +259,8 @@ func TestEachKeyOfAMapIsMergedSeparately(t *testing.T) {
 	}
 }
 
-func memberWithUnavailableKeys(name string) *Member {
-	m := member(name, "")
+func memberWithUnavailableAttributes(name string) *Member {
+	m := newTestMember(name, "")
 	m.Set.Attributes = settings.Opt[map[string]string]{Fault: errNoValue, Origin: finding.Origin{Object: m.Ref, Field: "attributes"}}
 	return m
 }
@@ -287,7 +287,7 @@ func TestProtocolsOfPorts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := &Translation{ID: model.StackID{Kind: model.Ingress}, Live: x.live}
 			for i, tls := range x.tls {
-				m := member(fmt.Sprintf("a/%d", i+1), "")
+				m := newTestMember(fmt.Sprintf("a/%d", i+1), "")
 				m.Ports = []settings.ListenPort{{Port: 80, TLS: tls}}
 				tr.Members = append(tr.Members, m)
 			}
@@ -372,7 +372,7 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 		})
 	}
 	var unknown Translation
-	if unknown.LiveLoadBalancer() != nil || unknown.LiveFrontendNLB() != nil || unknown.LiveBackendSecurityGroup() != "" || unknown.Serves(member("a/1", "")) {
+	if unknown.LiveLoadBalancer() != nil || unknown.LiveFrontendNLB() != nil || unknown.LiveBackendSecurityGroup() != "" || unknown.Serves(newTestMember("a/1", "")) {
 		t.Error("something is live of what is not known")
 	}
 	if tags := LiveTags(map[string]string{"team": "a", naming.ClusterTag: "c"}); len(tags) != 1 || tags["team"] != "a" || LiveTags(nil) != nil {
@@ -382,13 +382,13 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 
 // TestFaults checks on which member a fault is reported, and whether it holds the resources of the member.
 func TestFaults(t *testing.T) {
-	m := member("a/1", "")
-	other := member("a/2", "")
+	m := newTestMember("a/1", "")
+	other := newTestMember("a/2", "")
 	own := settings.Fault{Origin: finding.Origin{Object: other.Ref, Field: "x"}, Err: errNoValue}
 	ofClass := settings.Fault{Origin: m.Set.Class.Origin, Err: errNoValue}
 	tr := &Translation{Members: []*Member{m, other}}
 	m.Faults = []settings.Fault{ofClass}
-	tr.MemberFaults()
+	tr.ReportMemberFaults()
 	tr.HoldMember(other, nil, true)
 	tr.HoldMember(other, &own, false)
 	if other.Blocked {

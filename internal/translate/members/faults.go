@@ -5,20 +5,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MemberFaults reports the faults in Faults of each member. These faults hold all resources of the member.
-func (t *Translation) MemberFaults() {
+// ReportMemberFaults reports the faults in Faults of each member. These faults hold all resources of the member.
+func (t *Translation) ReportMemberFaults() {
 	for _, m := range t.Members {
 		for _, f := range m.Faults {
-			t.Fault(m, f, finding.BlocksMember)
+			t.ReportFault(m, f, finding.BlocksMember)
 		}
 	}
 }
 
-// Fault reports a setting of a member, or of its class, whose value is not valid. reach is what the fault holds.
-func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
+// ReportFault reports a setting of a member, or of its class, whose value is not valid. reach is what the fault holds.
+func (t *Translation) ReportFault(m *Member, f settings.Fault, reach finding.Reach) {
 	x := f.Finding(reach)
 	if m.IsFromClass(f.Origin) {
-		x.Object, x.Field = m.Ref, FieldOn(m.Ref, f.Origin)
+		x.Object, x.Field = m.Ref, FieldForObject(m.Ref, f.Origin)
 	}
 	t.Found.Add(x)
 }
@@ -30,7 +30,7 @@ func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	case f == nil:
 	case used:
 		m.Blocked = true
-		t.Fault(m, *f, finding.BlocksMember)
+		t.ReportFault(m, *f, finding.BlocksMember)
 	default:
 		x := f.Finding(finding.BlocksNothing)
 		x.Severity = finding.Warning
@@ -49,9 +49,9 @@ func (t *Translation) MemberOf(o finding.Origin) *Member {
 	return t.Members[0]
 }
 
-// FieldOn returns the field for a finding about object ref that is caused by the value at o. If o is in another object, such
+// FieldForObject returns the field for a finding about object ref that is caused by the value at o. If o is in another object, such
 // as class parameters, which get no events, the field also names that object.
-func FieldOn(ref finding.Ref, o finding.Origin) string {
+func FieldForObject(ref finding.Ref, o finding.Origin) string {
 	if o.Object == ref {
 		return o.Field
 	}

@@ -14,7 +14,7 @@ import (
 // annotation is the key of the annotation.
 func DisablesProtection(annotations map[string]string, annotation string) bool {
 	attributes, err := settings.ParseMap(annotations[annotation])
-	on, parseErr := strconv.ParseBool(attributes[plan.ProtectionAttribute])
+	on, parseErr := strconv.ParseBool(attributes[plan.DeletionProtectionAttribute])
 	return err == nil && parseErr == nil && !on
 }
 
@@ -23,11 +23,11 @@ func DisablesProtection(annotations map[string]string, annotation string) bool {
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]
 	attributes, err := settings.ParseMap(raw)
-	if err != nil && !strings.Contains(raw, plan.ProtectionAttribute) {
+	if err != nil && !strings.Contains(raw, plan.DeletionProtectionAttribute) {
 		return nil
 	}
 	if err == nil {
-		value, ok := attributes[plan.ProtectionAttribute]
+		value, ok := attributes[plan.DeletionProtectionAttribute]
 		if !ok {
 			return nil
 		}
@@ -39,6 +39,6 @@ func DeletionGuard(object finding.Ref, annotations map[string]string, annotation
 	return &finding.Finding{
 		Object: object, Field: annotation, Reason: finding.DeletionProtected, Severity: finding.Error,
 		Message: fmt.Sprintf("the %s is being deleted, but it enables deletion protection of its load balancer; both stay", object.Kind),
-		Fix:     "set " + plan.ProtectionAttribute + "=false first", Blocks: finding.BlocksStack,
+		Fix:     "set " + plan.DeletionProtectionAttribute + "=false first", Blocks: finding.BlocksStack,
 	}
 }

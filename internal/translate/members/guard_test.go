@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-func TestDeletionGuardNeedsEnabledProtection(t *testing.T) {
+func TestDeletionGuardIfProtectionIsEnabledOrUnreadable(t *testing.T) {
 	for raw, waits := range map[string]bool{
 		"": false, "idle_timeout.timeout_seconds=60": false, "deletion_protection.enabled=false": false, "deletion_protection.enabled=0": false,
 		"deletion_protection.enabled=true": true, "a=b, deletion_protection.enabled = T": true, `deletion\_protection.enabled=true`: true,
@@ -20,7 +20,7 @@ func TestDeletionGuardNeedsEnabledProtection(t *testing.T) {
 	}
 }
 
-func TestUnprotectedNeedsAnExplicitFalse(t *testing.T) {
+func TestDisablesProtectionOnlyWithAnExplicitFalse(t *testing.T) {
 	for raw, up := range map[string]bool{
 		"": false, "a=b": false, "deletion_protection.enabled=false": true, "a=b,deletion_protection.enabled=0": true,
 		"deletion_protection.enabled=true": false, "deletion_protection.enabled=": false, "deletion_protection.enabled=false,oops": false,

@@ -53,7 +53,7 @@ func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], un
 			out = append(out, a)
 		default:
 			t.Found.Add(finding.Finding{
-				Object: a.member.Ref, Field: FieldOn(a.member.Ref, a.setting.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
+				Object: a.member.Ref, Field: FieldForObject(a.member.Ref, a.setting.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
 				Message: fmt.Sprintf("%s %s has no effect, because Services of several namespaces share the load balancer, and its owner decides; the value in AWS stays unchanged", what, quoted(a.setting.Value)),
 				Fix:     "remove it, or ask the owner of the load balancer to set it",
 			})

@@ -31,7 +31,7 @@ func MergeKeys(t *Translation, members []*Member, what string, get func(*Member)
 			out[k] = t.ResolveClassKey(members, what, k, v, class, get, incumbent)
 			continue
 		}
-		byClass := t.membersByClass(by.firstOfClass, k, class, incumbent)
+		byClass := t.liveClassValues(by.firstOfClass, k, class, incumbent)
 		won := mergeMemberValues(t, by.membersFor(k, byClass), guests, what+": "+k, func(m *Member) settings.Opt[string] {
 			if v, ok := byClass[m]; ok {
 				return settings.NewOpt(v, m.Set.Class.Origin)
@@ -93,9 +93,9 @@ func (s membersByKey) membersFor(key string, byClass map[*Member]string) []*Memb
 	return slices.Compact(out)
 }
 
-// membersByClass returns, by member, the values of a key that the classes of the members set and that AWS has. It is used
+// liveClassValues returns, by member, the values of a key that the classes of the members set and that AWS has. It is used
 // for keys that the class of the first member does not set.
-func (t *Translation) membersByClass(members []*Member, key string, class func(settings.Class) map[string]string, current func() LiveValue[string]) map[*Member]string {
+func (t *Translation) liveClassValues(members []*Member, key string, class func(settings.Class) map[string]string, current func() LiveValue[string]) map[*Member]string {
 	var out map[*Member]string
 	for _, m := range members {
 		v, ok := class(m.Set.Class)[key]

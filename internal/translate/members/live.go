@@ -88,12 +88,12 @@ func (t *Translation) Serves(m *Member) bool {
 	if lb == nil {
 		return false
 	}
-	return slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return t.OwnsPart(m.Ref, &l) })
+	return slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return t.OwnsListenerPart(m.Ref, &l) })
 }
 
-// OwnsPart reports whether the default action or a rule of an existing listener belongs to an object: all its target groups
+// OwnsListenerPart reports whether the default action or a rule of an existing listener belongs to an object: all its target groups
 // have the tag of the object. l can be nil.
-func (t *Translation) OwnsPart(ref finding.Ref, l *observed.Listener) bool {
+func (t *Translation) OwnsListenerPart(ref finding.Ref, l *observed.Listener) bool {
 	owns := func(actions []model.Action) bool { return plan.AreActionsOwnedBy(*t.Live, ref, actions) }
 	return l != nil && (owns(l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return owns(r.Actions) }))
 }

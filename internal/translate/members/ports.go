@@ -79,12 +79,12 @@ func (t *Translation) chooseProtocol(p *Port) {
 	why, losers := "comes first in group order", p.ConflictingMembers
 	switch {
 	case known && !same && len(p.ConflictingMembers) == 0:
-		why, losers, p.TLS, p.Held = "has the live value", p.Members, !p.TLS, true
+		why, losers, p.TLS, p.Held = "has the protocol that exists in AWS", p.Members, !p.TLS, true
 	case known && !same:
-		why, p.TLS, p.Members, p.ConflictingMembers = "has the live value", !p.TLS, p.ConflictingMembers, p.Members
+		why, p.TLS, p.Members, p.ConflictingMembers = "has the protocol that exists in AWS", !p.TLS, p.ConflictingMembers, p.Members
 		losers = p.ConflictingMembers
 	case known:
-		why = "has the live value"
+		why = "has the protocol that exists in AWS"
 	}
 	winner := withoutClass
 	if !p.Held {
@@ -95,7 +95,7 @@ func (t *Translation) chooseProtocol(p *Port) {
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: naming.SettingField(t.ID.Kind, "listen-ports"), Reason: finding.ListenerConflict,
 			Message: fmt.Sprintf("port %d is %s for %s, which %s; the rules of this %s for %s are held", p.Number, p.ListenPort().Protocol(), winner.Ref, why, m.Ref.Kind, lp.Protocol()),
-			Fix:     "use the same protocol or another port", Blocks: finding.BlocksListener,
+			Fix:     "use the same protocol, or another port", Blocks: finding.BlocksListener,
 		})
 	}
 }

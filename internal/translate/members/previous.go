@@ -28,7 +28,7 @@ func (t *Translation) previousClassDecides(missing *Member) bool {
 func (t *Translation) previousMemberWithoutClass(number int32) *Member {
 	l := t.LiveLoadBalancer().ListenerOnPort(number)
 	for _, m := range t.Previous {
-		if m.ClassMissing && t.OwnsPart(m.Ref, l) {
+		if m.ClassMissing && t.OwnsListenerPart(m.Ref, l) {
 			return m
 		}
 	}

@@ -48,7 +48,7 @@ func filterByClass[T any](t *Translation, what string, asks []memberValue[T], li
 		default:
 			t.Stack.Contested = t.Stack.Contested || !byClass
 			t.Found.Add(finding.Finding{
-				Object: a.member.Ref, Field: FieldOn(a.member.Ref, a.setting.Origin), Reason: finding.SettingOfClass, Severity: finding.Warning,
+				Object: a.member.Ref, Field: FieldForObject(a.member.Ref, a.setting.Origin), Reason: finding.SettingOfClass, Severity: finding.Warning,
 				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy a single class sets the load-balancer-wide settings", what, quoted(a.setting.Value)),
 				Fix:     "remove it, or ask the owner of the " + t.ClassKind + " to set it there",
 			})

@@ -70,7 +70,7 @@ func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patc
 // hasFault reports whether there is a finding of severity Error about the object, or whether a step for the object failed.
 func hasFault(o engine.Outcome, ref finding.Ref) bool {
 	return slices.ContainsFunc(o.Findings.About(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.FailedSteps, func(f engine.FailedStep) bool {
-		return slices.Contains(f.Step.Blames, ref)
+		return slices.Contains(f.Step.RequestedBy, ref)
 	})
 }
 

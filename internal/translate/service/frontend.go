@@ -39,11 +39,11 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 // HasObjects reports whether a stack has Services, including Services that are leaving it.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	g := f.loadServices(v, id)
-	return len(g.members)+len(g.leaving) > 0 || g.excluded
+	return len(g.members)+len(g.leaving) > 0 || g.hasExcludedService
 }
 
-// ownStack returns the stack of a Service that does not share a load balancer.
-func ownStack(svc *corev1.Service) model.StackID {
+// singleServiceStack returns the stack of a Service that does not share a load balancer.
+func singleServiceStack(svc *corev1.Service) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}
 }
 
@@ -77,7 +77,7 @@ func changedControllerByEdit(svc *corev1.Service) bool {
 // exclude.
 func excludedServiceFinding(svc *corev1.Service) finding.Finding {
 	return finding.Finding{
-		Object: ownership.RefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
+		Object: ownership.FindingRefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
 		Message: "the flags of the controller exclude this Service, but the Service was not edited; its load balancer is not changed",
 		Fix:     "restore --load-balancer-class or feature gate ServiceTypeLoadBalancerOnly; to delete the load balancer, edit or delete the Service, or start the controller with --allow-mass-removal",
 		Blocks:  finding.BlocksMember,

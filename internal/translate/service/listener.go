@@ -65,11 +65,11 @@ func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
 		return model.Forward{}, false
 	}
 	own, ok := t.targetGroup(target{port: p, svc: p.owner.svc, servicePort: p.first, protocol: p.targetProtocol, at: p.at})
-	out := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: own}, Weight: action.Value.OwnWeight}}}
+	out := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: own}, Weight: action.Value.BaseServiceWeight}}}
 	if action.Value.Sticky != nil {
 		out.Stickiness = &model.GroupStickiness{Enabled: action.Value.Sticky}
 	}
-	if len(action.Value.Targets) > 0 && t.opt.NoWeights {
+	if len(action.Value.Targets) > 0 && t.opt.NoWeightedTargetGroups {
 		t.holdListener(p, action.Origin.Field, finding.FeatureDisabled, "several target groups in one action are disabled", "ask the operator to enable feature gate WeightedTargetGroups, or remove the other target groups from the action")
 		return out, false
 	}
@@ -173,7 +173,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	g.Attributes, preserved = targetGroupAttributes(set, a.servicePort.Port, g.Type)
 	g.ID = naming.ServiceTargetGroupID(a.svc.Namespace, a.svc.Name, a.servicePort.Port)
 	name := naming.ServiceTargetGroup{
-		Cluster: t.opt.Cluster, Backend: ownership.RefOf(a.svc), BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.servicePort.Port, Type: g.Type, Protocol: g.Protocol,
+		Cluster: t.opt.Cluster, Backend: ownership.FindingRefOf(a.svc), BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.servicePort.Port, Type: g.Type, Protocol: g.Protocol,
 		HealthProtocol: g.HealthCheck.Protocol, HealthInterval: g.HealthCheck.IntervalSeconds,
 	}
 	if a.svc != m.svc {
@@ -191,7 +191,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	g.Tags = t.WithDefaultTags(m.Tags)
 	g.Members = []finding.Ref{m.Ref}
 	r := assemble.BindingRequest{
-		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: number, NodeLabels: set.NodeLabels.Value,
+		TargetGroup: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: number, NodeLabels: set.NodeLabels.Value,
 		MultiCluster: set.MultiCluster.ValueOr(false), Peer: t.Peer, OpenAllPorts: t.opt.UnrestrictedRules,
 	}
 	if t.RulesByAddress {

@@ -38,8 +38,8 @@ type stackServices struct {
 	// unprotected reports whether a leaving Service explicitly disables deletion protection.
 	unprotected bool
 	found       finding.List
-	// excluded reports whether there is a Service that has a load balancer and that the flags of the controller exclude.
-	excluded bool
+	// hasExcludedService reports whether there is a Service that has a load balancer and that the flags of the controller exclude.
+	hasExcludedService bool
 }
 
 func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices {
@@ -76,11 +76,11 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 	switch {
 	case !claimed:
 	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !changedControllerByEdit(svc):
-		g.excluded = true
+		g.hasExcludedService = true
 		g.found.Add(excludedServiceFinding(svc))
 	default:
 		g.leaving = append(g.leaving, ownership.NewMember(v, svc, id))
-		guard := members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)
+		guard := members.DeletionGuard(ownership.FindingRefOf(svc), svc.Annotations, attributesAnnotation)
 		if guard != nil && svc.DeletionTimestamp == nil {
 			guard.Message = "the Service releases its load balancer, but it enables deletion protection; the load balancer stays"
 		}
@@ -93,7 +93,7 @@ const sourceRangesField = "spec.loadBalancerSourceRanges"
 
 // newMember returns a Service as a member, with its settings.
 func (f *Frontend) newMember(svc *corev1.Service) *member {
-	ref := ownership.RefOf(svc)
+	ref := ownership.FindingRefOf(svc)
 	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
 	if of := svc.Spec.LoadBalancerSourceRanges; len(of) > 0 {
 		at := finding.Origin{Object: ref, Field: sourceRangesField}

@@ -24,7 +24,7 @@ import (
 func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
 	name, shares := svc.Annotations[cluster.LoadBalancerGroupAnnotation]
 	if !shares {
-		return ownStack(svc), nil
+		return singleServiceStack(svc), nil
 	}
 	namespace, name, _ := strings.Cut(cluster.QualifiedLoadBalancerName(svc.Namespace, name), "/")
 	fault := naming.SharedNameFault(namespace, name)
@@ -34,12 +34,12 @@ func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID,
 	if fault == "" {
 		return naming.SharedStack(namespace, name), nil
 	}
-	stays := ownStack(svc)
+	stays := singleServiceStack(svc)
 	if claims := ownership.ClaimedStacks(v, svc); len(claims) > 0 {
 		stays = claims[0]
 	}
 	return stays, &settings.Fault{
-		Origin: finding.Origin{Object: ownership.RefOf(svc), Field: cluster.LoadBalancerGroupAnnotation},
+		Origin: finding.Origin{Object: ownership.FindingRefOf(svc), Field: cluster.LoadBalancerGroupAnnotation},
 		Err:    fmt.Errorf("load balancer group %q is not valid: %s", finding.TruncateValue(svc.Annotations[cluster.LoadBalancerGroupAnnotation]), fault),
 	}
 }
@@ -59,7 +59,7 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 			out = append(out, svc)
 		}
 	}
-	slices.SortFunc(out, func(a, b *corev1.Service) int { return ownership.RefOf(a).Compare(ownership.RefOf(b)) })
+	slices.SortFunc(out, func(a, b *corev1.Service) int { return ownership.FindingRefOf(a).Compare(ownership.FindingRefOf(b)) })
 	return slices.CompactFunc(out, func(a, b *corev1.Service) bool {
 		return a.UID == b.UID && a.Name == b.Name && a.Namespace == b.Namespace
 	})
@@ -90,13 +90,13 @@ func (g *stackServices) sortMembers() {
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 }
 
-// sharedBuilder resolves conflicts between Services that share a load balancer, and finds Services that move to or from
+// sharingResolver resolves conflicts between Services that share a load balancer, and finds Services that move to or from
 // the load balancer.
-type sharedBuilder struct{ *translation }
+type sharingResolver struct{ *translation }
 
 // assignPorts assigns each port number to one Service: the Service that the existing listener serves, otherwise the oldest
 // Service without a fault, otherwise the oldest Service. It returns the ports whose number is assigned to their Service.
-func (t sharedBuilder) assignPorts(ports []*port) []*port {
+func (t sharingResolver) assignPorts(ports []*port) []*port {
 	byNumber := map[int32][]*port{}
 	for _, p := range ports {
 		byNumber[p.Number] = append(byNumber[p.Number], p)
@@ -123,7 +123,7 @@ func (t sharedBuilder) assignPorts(ports []*port) []*port {
 }
 
 // isServed reports whether the existing listener of a port forwards to the target group of the Service of the port.
-func (t sharedBuilder) isServed(p *port) bool {
+func (t sharingResolver) isServed(p *port) bool {
 	return t.Live != nil && servesPort(t.Live, p.owner.svc, p.Number)
 }
 
@@ -142,12 +142,12 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 
 // removeLostPort removes port p from its Service and reports the conflict. The number of p is assigned to another Service,
 // which has port to.
-func (t sharedBuilder) removeLostPort(p, to *port) {
+func (t sharingResolver) removeLostPort(p, to *port) {
 	p.assignedElsewhere, p.owner.hasLostPort = true, true
 	p.owner.ports = slices.DeleteFunc(slices.Clone(p.owner.ports), func(o *port) bool { return o == p })
 	why := "is older"
 	if t.isServed(to) {
-		why = "has it already"
+		why = "already has the listener"
 	}
 	t.Found.Add(finding.Finding{
 		Object: p.owner.Ref, Field: p.at.Field, Reason: finding.ListenerConflict, Severity: finding.Error,
@@ -159,7 +159,7 @@ func (t sharedBuilder) removeLostPort(p, to *port) {
 // setOwner sets Owner if Services of other namespaces share the load balancer. The owner is the namespace in the name of the
 // stack. If this namespace has no Service, the namespace of the oldest Service is the owner. But if the load balancer exists
 // and its Services belong to several namespaces, no namespace decides its settings.
-func (t sharedBuilder) setOwner() {
+func (t sharingResolver) setOwner() {
 	isForeign := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
 	if !t.shared || !slices.ContainsFunc(t.services, isForeign) {
 		return
@@ -177,7 +177,7 @@ func (t sharedBuilder) setOwner() {
 
 // retainScheme sets the scheme of the existing load balancer on members without a scheme, if another member sets a different
 // scheme. Otherwise a single new member could change an internal load balancer of other members to internet-facing.
-func (t sharedBuilder) retainScheme() {
+func (t sharingResolver) retainScheme() {
 	live := t.LiveLoadBalancer()
 	if !t.shared || live == nil || live.Scheme == "" {
 		return
@@ -195,7 +195,7 @@ func (t sharedBuilder) retainScheme() {
 // retainPreviousScheme sets the scheme of members without a scheme that move to this stack from another one, if the load
 // balancer of this stack does not exist yet. They get the scheme of the load balancer that serves them now, because the same
 // clients must reach the new one. When the load balancer exists, retainScheme keeps its scheme.
-func (t sharedBuilder) retainPreviousScheme() {
+func (t sharingResolver) retainPreviousScheme() {
 	if t.LiveLoadBalancer() != nil {
 		return
 	}
@@ -216,7 +216,7 @@ func (t sharedBuilder) retainPreviousScheme() {
 
 // previousScheme returns the scheme of the load balancer in the status of a member, if that load balancer belongs to another
 // stack; "" if it does not, or if the scheme is not known yet.
-func (t sharedBuilder) previousScheme(m *member) model.Scheme {
+func (t sharingResolver) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.ClaimedStacks(t.view, m.svc) {
 		shown := m.statusLoadBalancer()
 		if id == t.ID || shown == "" {
@@ -245,7 +245,7 @@ func (m *member) statusLoadBalancer() string {
 
 // addMoves adds to the stack the MoveIn of each member that moves to it, and the MoveOut of each member that moves to
 // another stack.
-func (t sharedBuilder) addMoves() {
+func (t sharingResolver) addMoves() {
 	for _, m := range t.services {
 		shown := m.statusLoadBalancer()
 		hasOtherStack := slices.ContainsFunc(ownership.ClaimedStacks(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
@@ -271,7 +271,7 @@ func (t sharedBuilder) addMoves() {
 }
 
 // isStackDNSName reports whether name is the DNS name of a load balancer of the stack.
-func (t sharedBuilder) isStackDNSName(name string) bool {
+func (t sharingResolver) isStackDNSName(name string) bool {
 	for _, lb := range t.Live.LoadBalancers {
 		if name != "" && strings.EqualFold(name, lb.DNSName) {
 			return true

@@ -20,10 +20,10 @@ import (
 
 // sharingService describes a Service that shares a load balancer.
 type sharingService struct {
-	name    string
-	day     int
-	ports   []int32
-	invalid bool
+	name        string
+	creationDay int
+	ports       []int32
+	invalid     bool
 }
 
 func (s sharingService) yaml() string {
@@ -40,7 +40,7 @@ apiVersion: v1
 kind: Service
 metadata: {namespace: shop, name: %s, uid: uid-%s, creationTimestamp: "2024-01-%02dT00:00:00Z", annotations: {%s}}
 spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [%s]}
-`, s.name, s.name, s.day, annotations, strings.Join(ports, ", "))
+`, s.name, s.name, s.creationDay, annotations, strings.Join(ports, ", "))
 }
 
 // TestSharedPortHasTheSameServiceInAnyOrder checks, for random Services, that each port number has one listener. The
@@ -52,7 +52,7 @@ func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var all []sharingService
 		for i := range 2 + r.IntN(5) {
-			s := sharingService{name: fmt.Sprintf("s%d", i), day: 1 + r.IntN(5), invalid: r.IntN(5) == 0}
+			s := sharingService{name: fmt.Sprintf("s%d", i), creationDay: 1 + r.IntN(5), invalid: r.IntN(5) == 0}
 			for _, p := range r.Perm(5)[:1+r.IntN(3)] {
 				s.ports = append(s.ports, int32(80+p))
 			}
@@ -62,7 +62,7 @@ func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 		for _, s := range all {
 			for _, p := range s.ports {
 				w, taken := winner[p]
-				if !taken || w.invalid && !s.invalid || w.invalid == s.invalid && (s.day < w.day || s.day == w.day && s.name < w.name) {
+				if !taken || w.invalid && !s.invalid || w.invalid == s.invalid && (s.creationDay < w.creationDay || s.creationDay == w.creationDay && s.name < w.name) {
 					winner[p] = s
 				}
 			}

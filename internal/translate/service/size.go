@@ -24,7 +24,7 @@ func (t *translation) limitSize(m *member) {
 	ports := len(m.svc.Spec.Ports)
 	clients := ports * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
 	f := finding.Finding{Object: m.Ref, Reason: finding.ServiceTooLarge, Blocks: finding.BlocksMember}
-	const now = "; the live load balancer is not changed"
+	const now = "; the existing load balancer is not changed"
 	switch attributes := m.set.Target.Attributes; {
 	case ports > t.opt.MaxListeners:
 		f.Field = "spec.ports"

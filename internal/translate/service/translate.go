@@ -34,8 +34,8 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.Contested = hasForeignMembers // the observed load balancer shows whether these members are served
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if len(g.members) == 0 {
-		t.Stack.Held.Everything = g.excluded
-		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
+		t.Stack.Held.Everything = g.hasExcludedService
+		t.Stack.BackendGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.services = g.members
@@ -73,15 +73,15 @@ func (t *translation) build() {
 		ports = append(ports, m.ports...)
 	}
 	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
-	ports = sharedBuilder{t}.assignPorts(ports)
+	ports = sharingResolver{t}.assignPorts(ports)
 	for _, p := range ports {
 		t.Ports = append(t.Ports, p.Port)
 	}
-	sharedBuilder{t}.setOwner()
-	sharedBuilder{t}.retainScheme()
-	sharedBuilder{t}.retainPreviousScheme()
+	sharingResolver{t}.setOwner()
+	sharingResolver{t}.retainScheme()
+	sharingResolver{t}.retainPreviousScheme()
 	lb := t.BuildLoadBalancer()
-	t.MemberFaults()
+	t.ReportMemberFaults()
 	t.reportUnreachableRanges(lb)
 	t.Stack.LoadBalancer = lb
 	for _, p := range ports {
@@ -89,7 +89,7 @@ func (t *translation) build() {
 	}
 	t.targetGroups.AddToStack(&t.Stack)
 	t.removeUnusedTargetGroups()
-	sharedBuilder{t}.addMoves()
+	sharingResolver{t}.addMoves()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
@@ -100,7 +100,7 @@ func (t *translation) build() {
 func (t *translation) removeUnusedTargetGroups() {
 	used := map[string]bool{}
 	for _, l := range t.Stack.LoadBalancer.Listeners {
-		for _, g := range model.ForwardedGroups(l.Default) {
+		for _, g := range model.ForwardedTargetGroups(l.Default) {
 			used[g.Group.ID] = true
 		}
 	}

@@ -59,10 +59,10 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 		advise(key, "there is no such annotation"+meant+"; it has no effect", "correct its name or remove it")
 	}
 	for _, key := range keys(a.hasMistypedPrefix) {
-		advise(key, fmt.Sprintf("the prefix is not %q; it has no effect", a.Prefix), "correct the prefix or remove it")
+		advise(key, fmt.Sprintf("the prefix is not %q, so the annotation has no effect", a.Prefix), "correct the prefix or remove it")
 	}
 	for _, key := range keys(a.isIgnored) {
-		advise(key, "only the in-tree controller of Kubernetes reads this annotation; it has no effect", "remove it")
+		advise(key, "only the in-tree controller of Kubernetes reads this annotation, so it has no effect", "remove it")
 	}
 	for _, f := range a.unknownFields(annotations) {
 		advise(f.Annotation, fmt.Sprintf("there is no field %q%s; it has no effect", f.Field, f.Suggestion), "correct its name or remove it")

@@ -33,9 +33,9 @@ func paramsWithAllFields() *v1beta1.IngressClassParams {
 	return p
 }
 
-// annotationOfClassParameter has the annotations that class parameters can replace, by key without prefix. The values differ
+// replaceableAnnotations has the annotations that class parameters can replace, by key without prefix. The values differ
 // from those in paramsWithAllFields.
-var annotationOfClassParameter = map[string]string{
+var replaceableAnnotations = map[string]string{
 	"group.name": "mine", "load-balancer-name": "mine", "certificate-arn": "arn:mine", "scheme": "internal", "inbound-cidrs": "0.0.0.0/0",
 	"ssl-policy": "mine", "ssl-redirect": "443", "subnets": "subnet-2", "ip-address-type": "ipv4", "tags": "k=mine", "target-type": "instance",
 	"load-balancer-attributes": "k=mine", "listener-attributes.HTTPS-443": "k=mine", "minimum-load-balancer-capacity": "CapacityUnits=1",
@@ -51,7 +51,7 @@ func parseAnnotations(values map[string]string) Ingress {
 }
 
 func TestClassParametersReplaceAnnotations(t *testing.T) {
-	in := parseAnnotations(annotationOfClassParameter).WithClass(paramsWithAllFields())
+	in := parseAnnotations(replaceableAnnotations).WithClass(paramsWithAllFields())
 	of := func(field string) finding.Origin {
 		return finding.Origin{Object: finding.Ref{Kind: "IngressClassParams", Name: "all"}, Field: "spec." + field}
 	}
@@ -86,28 +86,28 @@ func TestEmptyClassParametersReplaceNothing(t *testing.T) {
 	empty := &v1beta1.IngressClassParams{}
 	// Older clients write empty lists instead of omitting the fields.
 	empty.Spec.CertificateArn, empty.Spec.InboundCIDRs, empty.Spec.PrefixListsIDs = []string{}, []string{}, []string{}
-	got, want := parseAnnotations(annotationOfClassParameter).WithClass(empty), parseAnnotations(annotationOfClassParameter)
+	got, want := parseAnnotations(replaceableAnnotations).WithClass(empty), parseAnnotations(replaceableAnnotations)
 	got.Class, want.Class = Class{}, Class{}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Error(d)
 	}
 }
 
-func TestTheOlderSpellingOfPrefixListsCountsAlone(t *testing.T) {
+func TestLegacyPrefixListsAreUsedIfNewFieldIsEmpty(t *testing.T) {
 	p := &v1beta1.IngressClassParams{}
 	p.Spec.PrefixListsIDsLegacy = []string{"pl-old"}
-	if got := parseAnnotations(annotationOfClassParameter).WithClass(p).PrefixLists; !got.Set || got.Value[0] != "pl-old" {
+	if got := parseAnnotations(replaceableAnnotations).WithClass(p).PrefixLists; !got.Set || got.Value[0] != "pl-old" {
 		t.Errorf("got %+v", got)
 	}
 	p.Spec.PrefixListsIDs = []string{"pl-new"}
-	if got := parseAnnotations(annotationOfClassParameter).WithClass(p).PrefixLists; got.Value[0] != "pl-new" {
+	if got := parseAnnotations(replaceableAnnotations).WithClass(p).PrefixLists; got.Value[0] != "pl-new" {
 		t.Errorf("both: got %+v", got)
 	}
 }
 
-// TestAllClassParametersAreKnown checks that paramsWithAllFields has a value in every field of the class parameters,
+// TestParamsWithAllFieldsHasAllFields checks that paramsWithAllFields has a value in every field of the class parameters,
 // including new fields, except those that other tests cover.
-func TestAllClassParametersAreKnown(t *testing.T) {
+func TestParamsWithAllFieldsHasAllFields(t *testing.T) {
 	spec := reflect.ValueOf(paramsWithAllFields().Spec)
 	elsewhere := []string{"NamespaceSelector", "PrefixListsIDsLegacy", "WAFv2ACLArn"}
 	for i := range spec.NumField() {
@@ -121,7 +121,7 @@ func TestAllClassParametersAreKnown(t *testing.T) {
 // TestWithoutClassRemovesAllClassSettings checks that WithoutClassSettings removes every annotation that class parameters
 // can replace, and keeps other annotations.
 func TestWithoutClassRemovesAllClassSettings(t *testing.T) {
-	left := parseAnnotations(annotationOfClassParameter).WithoutClassSettings()
+	left := parseAnnotations(replaceableAnnotations).WithoutClassSettings()
 	if d := cmp.Diff(Ingress{}, left, cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

@@ -67,8 +67,8 @@ type Network struct {
 	PrivateLinkRules Opt[string]
 	// NoSecurityGroups requests a load balancer without security groups.
 	NoSecurityGroups Opt[bool]
-	// PathMTU is "on" if the managed security group must admit the ICMP messages of path MTU discovery, otherwise "off".
-	PathMTU Opt[string]
+	// PathMTUDiscovery is "on" if the managed security group must admit the ICMP messages of path MTU discovery, otherwise "off".
+	PathMTUDiscovery Opt[string]
 }
 
 // Listeners has the settings of the ports on which a member listens.

@@ -69,7 +69,7 @@ func jsonError(raw string, err error) error {
 		}
 		return fmt.Errorf("%s must be %s, not %s%s", at, jsonKind(wrong.Type), what, textBefore(raw, wrong.Offset))
 	case errors.Is(err, io.EOF):
-		return errors.New("it is empty")
+		return errors.New("the value is empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("the JSON ends too early%s", textBefore(raw, int64(len(raw))))
 	case strings.IndexAny(strings.TrimSpace(raw), "{[") != 0:

@@ -88,7 +88,7 @@ func TestJSONErrorsAreReadable(t *testing.T) {
 	}{
 		{action, `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200",}}`, "not the expected JSON: unexpected character '}' after `...ig\":{\"statusCode\":\"200\",`; write it like "},
 		{action, `type: fixed-response`, `not the expected JSON: the JSON does not begin with { or [; write it like {"type":`},
-		{action, ``, "not the expected JSON: it is empty; "},
+		{action, ``, "not the expected JSON: the value is empty; "},
 		{action, `{"type":"forward"`, "not the expected JSON: the JSON ends too early after `{\"type\":\"forward\"`; "},
 		{action, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"http","weight":"10"}]}}`, "forwardConfig.targetGroups[0].weight must be a whole number without quotes, not a string after "},
 		{action, `{"type":"fixed-response","fixedResponseConfig":{"statusCode":200}}`, "fixedResponseConfig.statusCode must be a string in quotes, not a number"},

@@ -12,9 +12,9 @@ import (
 // NetworkForward is the parsed value of an actions annotation of a Service: a forward to the target group of the
 // Service itself, and to Targets.
 type NetworkForward struct {
-	// OwnWeight is the weight of the target group of the Service itself. It is nil only if there are no Targets.
-	OwnWeight *int32
-	Targets   []NetworkTarget
+	// BaseServiceWeight is the weight of the target group of the Service itself. It is nil only if there are no Targets.
+	BaseServiceWeight *int32
+	Targets           []NetworkTarget
 	// Sticky switches stickiness on or off; nil if the annotation does not set it.
 	Sticky *bool
 }
@@ -69,7 +69,7 @@ func parseNetworkAction(raw string) (NetworkForward, error) {
 	case len(c.TargetGroups) >= maxForwardTargetGroups:
 		return NetworkForward{}, fmt.Errorf("forwardConfig has %d targetGroups, but AWS accepts at most %d in addition to the target group of the Service itself", len(c.TargetGroups), maxForwardTargetGroups-1)
 	}
-	out := NetworkForward{OwnWeight: c.BaseServiceWeight}
+	out := NetworkForward{BaseServiceWeight: c.BaseServiceWeight}
 	for i, t := range c.TargetGroups {
 		target, err := parseNetworkTarget(t)
 		if err != nil {
@@ -77,7 +77,7 @@ func parseNetworkAction(raw string) (NetworkForward, error) {
 		}
 		out.Targets = append(out.Targets, target)
 	}
-	if err := out.checkOwnWeight(); err != nil {
+	if err := out.checkBaseServiceWeight(); err != nil {
 		return NetworkForward{}, err
 	}
 	if s := c.TargetGroupStickinessConfig; s != nil {
@@ -86,11 +86,11 @@ func parseNetworkAction(raw string) (NetworkForward, error) {
 	return out, nil
 }
 
-func (f NetworkForward) checkOwnWeight() error {
-	if len(f.Targets) > 0 && f.OwnWeight == nil {
+func (f NetworkForward) checkBaseServiceWeight() error {
+	if len(f.Targets) > 0 && f.BaseServiceWeight == nil {
 		return errors.New("forwardConfig has targetGroups and therefore needs a baseServiceWeight, the weight of the Service itself")
 	}
-	if err := checkWeight(f.OwnWeight); err != nil {
+	if err := checkWeight(f.BaseServiceWeight); err != nil {
 		return fmt.Errorf("baseServiceWeight %w", err)
 	}
 	return nil

@@ -56,8 +56,8 @@ func checkOverlay[S any](t *testing.T, over func(top, base S) S) {
 	checkOrigins(t, "unreadable on top", over(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
 }
 
-// TestEachSettingIsOverlaid checks that WithDefaults handles each setting, including settings that are added later.
-func TestEachSettingIsOverlaid(t *testing.T) {
+// TestWithDefaultsHandlesEachSetting checks that WithDefaults handles each setting, including settings that are added later.
+func TestWithDefaultsHandlesEachSetting(t *testing.T) {
 	checkOverlay(t, TargetGroup.WithDefaults)
 	checkOverlay(t, Auth.WithDefaults)
 }

@@ -34,7 +34,7 @@ func serviceLoadBalancerRows() []row[LoadBalancerService] {
 		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-name", Type: "string", Default: "generated", Merge: mergeOne,
 			Doc: "Name of a new load balancer, at most 32 characters. An existing load balancer keeps its name."},
 			read: valueReader(maxBytesParser(32), func(in *LoadBalancerService) *Opt[string] { return &in.Name })},
-		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-scheme", Type: "internal, internet-facing", Default: "scheme of the live load balancer, or --default-load-balancer-scheme", Merge: mergeOne,
+		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-scheme", Type: "internal, internet-facing", Default: "scheme of the existing load balancer, or --default-load-balancer-scheme", Merge: mergeOne,
 			Doc: "Whether the load balancer has public addresses. A change of the scheme replaces the load balancer, see replacement.md."},
 			read: valueReader(EnumParser(model.Internal, model.InternetFacing), func(in *LoadBalancerService) *Opt[model.Scheme] { return &in.Scheme })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-internal", Type: "bool", Merge: mergeOne,
@@ -70,7 +70,7 @@ func serviceLoadBalancerRows() []row[LoadBalancerService] {
 func serviceNetworkRows() []row[LoadBalancerService] {
 	const group = "Subnets and addresses"
 	return []row[LoadBalancerService]{
-		{Row: Row{Group: group, Key: "aws-load-balancer-subnets", Type: "list", Default: "subnets of the live load balancer, or discovery", Merge: mergeOne,
+		{Row: Row{Group: group, Key: "aws-load-balancer-subnets", Type: "list", Default: "subnets of the existing load balancer, or discovery", Merge: mergeOne,
 			Doc: "Subnets, by ID or Name tag, one in each availability zone. Lists of Elastic IP addresses and source NAT prefixes have the same order."},
 			read: valueReader(ParseList, func(in *LoadBalancerService) *Opt[[]string] { return &in.Subnets })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-eip-allocations", Type: "list", Merge: mergeOne,
@@ -114,7 +114,7 @@ func serviceSecurityRows() []row[LoadBalancerService] {
 			read: valueReader(parseOnOff, func(in *LoadBalancerService) *Opt[string] { return &in.PrivateLinkRules })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-enable-icmp-for-path-mtu-discovery", Type: "on, off", Default: "off", Merge: mergeOne,
 			Doc: "Admits the ICMP messages of path MTU discovery from the address ranges of the clients. Invalid values mean off."},
-			read: valueReader(parseOnOff, func(in *LoadBalancerService) *Opt[string] { return &in.PathMTU })},
+			read: valueReader(parseOnOff, func(in *LoadBalancerService) *Opt[string] { return &in.PathMTUDiscovery })},
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ServiceTypes are the values of annotation aws-load-balancer-type that select this controller for a Service. The first
+// LoadBalancerTypes are the values of annotation aws-load-balancer-type that select this controller for a Service. The first
 // value requires annotation aws-load-balancer-nlb-target-type too.
-var ServiceTypes = []string{typeExternal, typeNLBIP}
+var LoadBalancerTypes = []string{typeExternal, typeNLBIP}
 
 // ServiceSelection has the operator's settings that select the Services for which this controller creates a load balancer.
 type ServiceSelection struct {

@@ -56,7 +56,7 @@ func TestServiceValues(t *testing.T) {
 		{"source-nat-ipv6-prefixes", "2001:db8::/64", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.SourceNATPrefixes }), nil},
 		{"inbound-sg-rules-on-private-link-traffic", "off", settingReader(func(s LoadBalancerService) Opt[string] { return s.PrivateLinkRules }), "off"},
 		{"inbound-sg-rules-on-private-link-traffic", "", settingReader(func(s LoadBalancerService) Opt[string] { return s.PrivateLinkRules }), nil},
-		{"enable-icmp-for-path-mtu-discovery", "on", settingReader(func(s LoadBalancerService) Opt[string] { return s.PathMTU }), "on"},
+		{"enable-icmp-for-path-mtu-discovery", "on", settingReader(func(s LoadBalancerService) Opt[string] { return s.PathMTUDiscovery }), "on"},
 		{"disable-nlb-sg", "true", settingReader(func(s LoadBalancerService) Opt[bool] { return s.NoSecurityGroups }), true},
 		{"disable-nlb-sg", "yes", settingReader(func(s LoadBalancerService) Opt[bool] { return s.NoSecurityGroups }), nil},
 		{"alpn-policy", "HTTP2Optional", settingReader(func(s LoadBalancerService) Opt[string] { return s.ALPN }), "HTTP2Optional"},
@@ -151,9 +151,9 @@ func TestServiceFaultsThatHoldEverything(t *testing.T) {
 func TestParseNetworkAction(t *testing.T) {
 	for raw, want := range map[string]*NetworkForward{
 		`{"type":"forward","forwardConfig":{"baseServiceWeight":10,"targetGroups":[{"serviceName":"web-v2","servicePort":81,"weight":90}]}}`: {
-			OwnWeight: new(int32(10)), Targets: []NetworkTarget{{Service: "web-v2", Port: intstr.FromInt32(81), Weight: 90}}},
+			BaseServiceWeight: new(int32(10)), Targets: []NetworkTarget{{Service: "web-v2", Port: intstr.FromInt32(81), Weight: 90}}},
 		`{"TYPE":"forward","ForwardConfig":{"baseserviceweight":0,"targetGroups":[{"serviceName":"a","servicePort":"81","weight":999,"decrypt":true},{"targetGroupARN":"arn","weight":0}],"targetGroupStickinessConfig":{"enabled":true}},"more":1}`: {
-			OwnWeight: new(int32(0)), Sticky: new(true),
+			BaseServiceWeight: new(int32(0)), Sticky: new(true),
 			Targets: []NetworkTarget{{Service: "a", Port: intstr.FromString("81"), Weight: 999, Decrypt: new(true)}, {ARN: "arn"}}},
 		`{"type":"forward","forwardConfig":{}}`:                                 {},
 		`{"type":"forward","forwardConfig":{"targetGroups":null}}`:              {},
@@ -195,7 +195,7 @@ func TestServiceAdvice(t *testing.T) {
 	for key, want := range map[string]string{
 		p + "aws-load-balancer-schema":                       `there is no such annotation (did you mean "aws-load-balancer-scheme"?); it has no effect`,
 		p + "aws-load-balancer-listener-atributes.TCP-80":    `there is no such annotation (did you mean "aws-load-balancer-listener-attributes.TCP-80"?); it has no effect`,
-		p + "aws-load-balancer-connection-idle-timeout":      "only the in-tree controller of Kubernetes reads this annotation; it has no effect",
+		p + "aws-load-balancer-connection-idle-timeout":      "only the in-tree controller of Kubernetes reads this annotation, so it has no effect",
 		"service.beta.kubernets.io/aws-load-balancer-scheme": `the prefix is not "service.beta.kubernetes.io/"; it has no effect`,
 		"service.kubernetes.io/aws-load-balancer-scheme":     "",
 		p + "azure-load-balancer-internal":                   "",

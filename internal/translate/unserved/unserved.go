@@ -112,7 +112,7 @@ func isMistyped(value string, known ...string) bool {
 // mistypedText returns the beginning of a message about a mistyped value, with a suggestion of the known value that the user
 // probably intended.
 func mistypedText(value string, known ...string) string {
-	return fmt.Sprintf("%q is not one of this controller%s", finding.TruncateValue(value), finding.DidYouMean(value, known))
+	return fmt.Sprintf("%q is unknown to this controller%s", finding.TruncateValue(value), finding.DidYouMean(value, known))
 }
 
 func ingressClassFindings(v *cluster.View, c *networkingv1.IngressClass) finding.List {
@@ -154,7 +154,7 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 		}
 		return finding.List{classFinding(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+mistypedText(class.Spec.Controller, cluster.IngressControllerName))}
 	}
-	if opt.IngressClass == "" || !hasOwnAnnotations(ing) {
+	if opt.IngressClass == "" || !hasALBAnnotations(ing) {
 		return nil
 	}
 	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
@@ -177,8 +177,8 @@ func gatewayClasses(v *cluster.View) (out []string) {
 	return out
 }
 
-// hasOwnAnnotations reports whether an Ingress has annotations that only this controller reads.
-func hasOwnAnnotations(ing *networkingv1.Ingress) bool {
+// hasALBAnnotations reports whether an Ingress has annotations that only this controller reads.
+func hasALBAnnotations(ing *networkingv1.Ingress) bool {
 	for key := range ing.Annotations {
 		if strings.HasPrefix(key, albPrefix) {
 			return true
@@ -201,9 +201,9 @@ func serviceFindings(svc *corev1.Service, opt Options) finding.List {
 			fmt.Sprintf("delete the Service and create it again with %q, as spec.loadBalancerClass cannot be changed", opt.Services.Class))}
 	}
 	switch kind := svc.Annotations[typeAnnotation]; {
-	case isMistyped(kind, settings.ServiceTypes...):
-		return finding.List{notServedFinding(svc, typeAnnotation, mistypedText(kind, settings.ServiceTypes...)+nothing, "correct the annotation")}
-	case kind == settings.ServiceTypes[0] && svc.Annotations[targetTypeAnnotation] != "":
+	case isMistyped(kind, settings.LoadBalancerTypes...):
+		return finding.List{notServedFinding(svc, typeAnnotation, mistypedText(kind, settings.LoadBalancerTypes...)+nothing, "correct the annotation")}
+	case kind == settings.LoadBalancerTypes[0] && svc.Annotations[targetTypeAnnotation] != "":
 		known := []string{string(model.IPTargets), string(model.InstanceTargets)}
 		value := svc.Annotations[targetTypeAnnotation]
 		return finding.List{notServedFinding(svc, targetTypeAnnotation, fmt.Sprintf("%q is neither ip nor instance%s%s", finding.TruncateValue(value), finding.DidYouMean(value, known), nothing), "set the annotation to ip or instance")}

@@ -39,7 +39,7 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !r.hasEnded && c.used+n > c.total {
-		largest := c.largestRevocable(c.usageOf(r.address).used + n)
+		largest := c.nextToRevoke(c.usageOf(r.address).used + n)
 		if largest == nil {
 			if c.releaseSignal == nil {
 				c.releaseSignal = make(chan struct{})
@@ -82,9 +82,9 @@ func (c *capacity) release(r *reservation) {
 	}
 }
 
-// largestRevocable returns the oldest revocable reservation of the address with the highest usage; nil if no address uses
+// nextToRevoke returns the oldest revocable reservation of the address with the highest usage; nil if no address uses
 // more than n.
-func (c *capacity) largestRevocable(n int) *reservation {
+func (c *capacity) nextToRevoke(n int) *reservation {
 	var out *reservation
 	for address, usage := range c.usage {
 		if usage.used > n && len(usage.revocable) > 0 && (out == nil || cmp.Or(usage.used-c.usage[out.address].used, cmp.Compare(address, out.address)) > 0) {

@@ -20,7 +20,7 @@ const exemptionCondition = "not-by-the-controller"
 
 // currentUser returns the name under which the API server knows the user of this process.
 func (k *CertificateKeeper) currentUser(ctx context.Context) (string, error) {
-	out, err := k.Users.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	out, err := k.SelfSubjectReviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -30,7 +30,7 @@ func (k *CertificateKeeper) currentUser(ctx context.Context) (string, error) {
 // ExemptController writes the user of this process into the match conditions with the name exemptionCondition. Without
 // permission to write webhook configurations, it leaves the match conditions unchanged.
 func (k *CertificateKeeper) ExemptController(ctx context.Context) error {
-	if k.Secrets == nil || k.Users == nil {
+	if k.Secrets == nil || k.SelfSubjectReviews == nil {
 		return nil // outside a cluster the user is a person, not the controller
 	}
 	user, err := k.currentUser(ctx)

@@ -55,7 +55,7 @@ func TestExemptionNamesTheCurrentServiceAccount(t *testing.T) {
 			a.createExemption(c.before)
 			_, now := newTestClock()
 			k := a.newKeeper(now)
-			k.Users = fixedUser{user: c.user}
+			k.SelfSubjectReviews = fixedUser{user: c.user}
 			for range 2 {
 				a.mustSync(k)
 			}
@@ -94,7 +94,7 @@ func TestExemptionStaysIfTheUserIsUnknown(t *testing.T) {
 			a.forbiddenPath = c.rights
 			_, now := newTestClock()
 			k := a.newKeeper(now)
-			k.Users = fixedUser{user: "robot", err: c.err}
+			k.SelfSubjectReviews = fixedUser{user: "robot", err: c.err}
 			if err := k.Sync(t.Context()); (err != nil) != c.reported {
 				t.Errorf("got %v", err)
 			}

@@ -27,7 +27,7 @@ func TestAnExpiredCertificateIsReplacedByTheFirstSync(t *testing.T) {
 		}
 	}
 	if left := one.Certificate().Leaf.NotAfter.Sub(*at); left < durations.CertificateLifetime-time.Hour {
-		t.Errorf("it lives for %s", left)
+		t.Errorf("the new certificate is valid for only %s", left)
 	}
 	t.Logf("BENCH webhook certificate expired: replaced and trusted at the first look, which is at the start, and every %s while the process runs", durations.LongInterval)
 }

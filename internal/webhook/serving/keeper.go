@@ -40,10 +40,10 @@ type CertificateKeeper struct {
 	// Secret and Service are names in Namespace. Configuration is the name of both webhook configurations; the bundle is
 	// written only into their webhooks that use the Service.
 	Namespace, Secret, Service, Configuration string
-	// Users is the client that reads the name of the user of this process; nil leaves match conditions unchanged.
-	Users authenticationclient.SelfSubjectReviewInterface
-	Clock clock.PassiveClock
-	Log   logr.Logger
+	// SelfSubjectReviews is the client that reads the name of the user of this process; nil leaves match conditions unchanged.
+	SelfSubjectReviews authenticationclient.SelfSubjectReviewInterface
+	Clock              clock.PassiveClock
+	Log                logr.Logger
 
 	servedCertificate atomic.Pointer[tls.Certificate]
 	currentIdentity   servingIdentity
@@ -74,7 +74,7 @@ func (k *CertificateKeeper) syncSharedCertificate(ctx context.Context) error {
 	}
 	id, err := k.sharedIdentity(ctx)
 	if apierrors.IsForbidden(err) {
-		k.logOnce("secret", "the webhooks' certificate cannot be shared or trusted: no right to the Secret; give a certificate in --webhook-cert-dir, or the right", "secret", k.Secret)
+		k.logOnce("secret", "the webhooks' certificate cannot be shared or trusted: no right to the Secret; grant the right, or set --webhook-cert-dir to a certificate", "secret", k.Secret)
 		return k.serveUnsharedCertificate()
 	}
 	if err != nil {

@@ -83,7 +83,7 @@ func TestReplicasShareATrustedCertificate(t *testing.T) {
 	}
 	for _, path := range []string{mutatingPath, validatingPath} {
 		if !isTrusted(a.bundle(path, 0), one.Certificate(), startTime) {
-			t.Errorf("%s does not trust it", path)
+			t.Errorf("%s does not trust the certificate", path)
 		}
 		if len(a.bundle(path, 1)) > 0 {
 			t.Errorf("%s: the webhook of another service was touched", path)
@@ -156,9 +156,9 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	}
 }
 
-// TestTheSlowerReplicaUsesTheStoredCertificate checks that only one certificate is stored if two replicas create one at the
+// TestBothReplicasUseTheStoredCertificate checks that only one certificate is stored if two replicas create one at the
 // same time, and that both replicas use the stored one.
-func TestTheSlowerReplicaUsesTheStoredCertificate(t *testing.T) {
+func TestBothReplicasUseTheStoredCertificate(t *testing.T) {
 	a := newFakeAPIServer(t)
 	a.createConfigurations(nil)
 	_, now := newTestClock()
@@ -192,7 +192,7 @@ func TestACertificateIsServedWithoutRights(t *testing.T) {
 		*at = at.Add(durations.CertificateLifetime*2/3 + time.Hour)
 		a.mustSync(k)
 		if k.Certificate() == was {
-			t.Errorf("%s: it is never replaced", name)
+			t.Errorf("%s: the certificate is never replaced", name)
 		}
 	}
 	a := newFakeAPIServer(t)

@@ -105,7 +105,7 @@ func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 			_, _ = conn.Write(make([]byte, 200<<10)) // blocks when the server stops reading
 		}()
 	}
-	awaitCondition(t, "the attacker fills nothing", func() bool { return s.bytes.usedCapacity() > most/2 })
+	awaitCondition(t, "the attacker fills nothing", func() bool { return s.bodyCapacity.usedCapacity() > most/2 })
 	for version := 1; version <= 2; version++ {
 		for range 5 {
 			res, err := good.post(version, make([]byte, 300<<10))
@@ -114,7 +114,7 @@ func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 			}
 		}
 	}
-	if n := s.bytes.usedCapacity(); n > most {
+	if n := s.bodyCapacity.usedCapacity(); n > most {
 		t.Errorf("%d bytes are held", n)
 	}
 }
@@ -147,8 +147,8 @@ func TestASlowBodyIsCancelled(t *testing.T) {
 		t.Error("HTTP/2: a body that does not end is answered")
 	}
 	two.CloseIdleConnections()
-	awaitCondition(t, "bytes are held", func() bool { return s.bytes.usedCapacity() == 0 })
-	awaitCondition(t, "a connection is held", func() bool { return s.connections.usedCapacity() == 0 })
+	awaitCondition(t, "bytes are held", func() bool { return s.bodyCapacity.usedCapacity() == 0 })
+	awaitCondition(t, "a connection is held", func() bool { return s.connectionCapacity.usedCapacity() == 0 })
 	if res, err := good.post(2, nil); err != nil || res.StatusCode != http.StatusNoContent {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -162,16 +162,16 @@ func isConnectionClosed(err error) bool {
 	return !ok || !timeout.Timeout()
 }
 
-// TestConnectionsOfOneAddressBlockNoOther checks that a client address that opens too many connections loses only its own
+// TestConnectionsOfOneAddressDoNotBlockOthers checks that a client address that opens too many connections loses only its own
 // connections.
-func TestConnectionsOfOneAddressBlockNoOther(t *testing.T) {
+func TestConnectionsOfOneAddressDoNotBlockOthers(t *testing.T) {
 	s, good, bad := startLimitedServer(t, limits{connections: 8, bodyBytes: 1 << 20, readTimeout: time.Hour}, acceptBody)
 	for range 50 {
 		if conn, err := bad.dial(); err == nil {
 			defer conn.Close()
 		}
 	}
-	awaitCondition(t, "the attacker has no connections", func() bool { return s.connections.usedCapacity() == 8 })
+	awaitCondition(t, "the attacker has no connections", func() bool { return s.connectionCapacity.usedCapacity() == 8 })
 	for range 3 {
 		if res, err := good.post(2, nil); err != nil || res.StatusCode != http.StatusNoContent {
 			t.Fatalf("%+v, %v", res, err)
@@ -198,8 +198,8 @@ func TestLargeRequestsOfOneAddressAreAllAnswered(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if answered.Load() != 16 || s.bytes.usedCapacity() != 0 {
-		t.Errorf("%d of 16 answered, %d bytes held", answered.Load(), s.bytes.usedCapacity())
+	if answered.Load() != 16 || s.bodyCapacity.usedCapacity() != 0 {
+		t.Errorf("%d of 16 answered, %d bytes held", answered.Load(), s.bodyCapacity.usedCapacity())
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 )
 
-// TestWithoutVerb checks, for each verb in the webhook roles, that the log or an error reports the missing permission if the
+// TestMissingPermissionsAreReported checks, for each verb in the webhook roles, that the log or an error reports the missing permission if the
 // API server denies the verb, and that a certificate is still served.
-func TestWithoutVerb(t *testing.T) {
+func TestMissingPermissionsAreReported(t *testing.T) {
 	for _, role := range rights.KubernetesRoles {
 		if role.File != "webhook.yaml" || role.Name == "fulcrum-target-control" {
 			continue

@@ -52,8 +52,8 @@ type Server struct {
 	tls     *tls.Config
 	limits  limits
 
-	connections, bytes capacity
-	started            atomic.Bool
+	connectionCapacity, bodyCapacity capacity
+	started                          atomic.Bool
 }
 
 // NewServer returns a server. Its paths have to be registered before it is started.
@@ -93,7 +93,7 @@ func NewServer(o Options) (*Server, error) {
 	limits := cmp.Or(o.limits, defaultLimits)
 	return &Server{
 		Server: webhook.NewServer(webhook.Options{}), certs: certs, log: o.Log, address: net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), tls: config,
-		limits: limits, connections: capacity{total: limits.connections}, bytes: capacity{total: limits.bodyBytes},
+		limits: limits, connectionCapacity: capacity{total: limits.connections}, bodyCapacity: capacity{total: limits.bodyBytes},
 	}, nil
 }
 
@@ -118,7 +118,7 @@ func (s *Server) serve(ctx context.Context) error {
 		return err
 	}
 	server := &http.Server{
-		Handler:     &bodyLimiter{mux: s.WebhookMux(), capacity: &s.bytes, readTimeout: s.limits.readTimeout},
+		Handler:     &bodyLimiter{mux: s.WebhookMux(), capacity: &s.bodyCapacity, readTimeout: s.limits.readTimeout},
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ReadTimeout: s.limits.readTimeout, WriteTimeout: durations.RequestTimeout, IdleTimeout: durations.ListingTimeout, MaxHeaderBytes: maxHeaderSize,
 		HTTP2:    &http.HTTP2Config{MaxReceiveBufferPerConnection: receiveWindow, MaxReceiveBufferPerStream: receiveWindow},
@@ -136,7 +136,7 @@ func (s *Server) serve(ctx context.Context) error {
 	}()
 	s.log.Info("serving webhooks", "address", s.address)
 	s.started.Store(true)
-	if err := server.Serve(tls.NewListener(&limitedListener{tcpListener, &s.connections}, s.tls)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(tls.NewListener(&limitedListener{tcpListener, &s.connectionCapacity}, s.tls)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	<-drained

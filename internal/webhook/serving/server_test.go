@@ -82,7 +82,7 @@ func certPool(pem []byte) *x509.CertPool {
 	return p
 }
 
-func TestServesItsOwnCertificate(t *testing.T) {
+func TestServerServesCertificateOfKeeper(t *testing.T) {
 	a := newFakeAPIServer(t)
 	a.createConfigurations(nil)
 	address := startServer(t, Options{CertDir: t.TempDir(), Keeper: a.newKeeper(clock.RealClock{})})

@@ -48,7 +48,7 @@ func run(ctx context.Context) int {
 	flags.StringVar(&o.Dir, "dir", filepath.Join(bin, "acceptance"), "directory for states, reports and recordings")
 	flags.StringVar(&o.Controller, "controller", filepath.Join(bin, "fulcrum"), "path of the controller")
 	flags.StringVar(&o.Image, "image", "", "image of the pods, the echo server of Gateway API or a copy (default: registry.k8s.io/gateway-api/echo-basic)")
-	flags.StringVar(&o.Resolver, "resolver", "", "HOST:PORT of the DNS server to ask for load balancers (default: the system's)")
+	flags.StringVar(&o.Resolver, "resolver", "", "HOST:PORT of the DNS server that resolves the names of load balancers (default: the system's)")
 	flags.BoolVar(&o.AssumeYes, "yes", false, "do not ask for confirmation before resources are created")
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -57,7 +57,7 @@ func run(ctx context.Context) int {
 		return exitUsage
 	}
 	if o.Context == "" || o.Region == "" || flags.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "fulcrum-acceptance: name the cluster and its region: --context NAME --region NAME; \"make acceptance CONTEXT=… REGION=…\" does so")
+		fmt.Fprintln(os.Stderr, "fulcrum-acceptance: --context NAME and --region NAME are required; \"make acceptance CONTEXT=… REGION=…\" sets both")
 		return exitUsage
 	}
 	if parts != "" {

@@ -31,7 +31,7 @@ func (d *demo) applyAccelerator(ctx context.Context) error {
 	if d.secondRegion, err = secondregion.Start(ctx, d.world, otherRegion, otherApp); err != nil {
 		return err
 	}
-	d.report("%s has a load balancer of its own: %s", otherRegion, d.secondRegion.DNSName)
+	d.report("region %s has a separate load balancer: %s", otherRegion, d.secondRegion.DNSName)
 	objects, err := manifest.Load(filepath.Join(filepath.Dir(d.examplesDir), "accelerator"))
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (d acceleratorDemo) awaitAnswer(ctx context.Context, what, url string, chec
 			return err
 		}
 		if err := check(r); err != nil {
-			return fmt.Errorf("GET %s over the accelerator gave %s: %w", url, r, err)
+			return fmt.Errorf("GET %s through the accelerator returned %s: %w", url, r, err)
 		}
 		d.report("%-17s GET %-40s %s after %.1f s", what, url, r, time.Since(began).Seconds())
 		return nil
@@ -121,7 +121,7 @@ func (d acceleratorDemo) failOver(ctx context.Context) error {
 	if err := scale(func(int) int { return 0 }); err != nil {
 		return err
 	}
-	d.report("no pod is left behind the Gateway")
+	d.report("the applications behind the Gateway have no pods")
 	if err := d.awaitAnswer(ctx, "other region", url, checkAnsweredByApp(otherApp)); err != nil {
 		return err
 	}

@@ -41,8 +41,8 @@ type demo struct {
 	objects          []*unstructured.Unstructured
 	applier          *manifest.Applier
 	initialInventory inspect.Inventory
-	hostname         string
-	client           *http.Client
+	shopHostname     string
+	shopClient       *http.Client
 
 	secondRegion *secondregion.Region
 }
@@ -90,7 +90,7 @@ func (d *demo) startWorld(ctx context.Context) error {
 		Binary:     d.localBinary,
 		KeepState:  d.keepWorld,
 		GatewayAPI: "standard",
-		Progress:   func(s world.Step) { d.report("%s (%.1f s)", s.Name, s.Duration.Seconds()) },
+		Progress:   func(s world.Step) { d.report("%s (%.1f s)", s.Name, s.SinceStart.Seconds()) },
 	})
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (d *demo) startWorld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.report("%s shows all of it on a page while this runs", page)
+	d.report("%s shows these objects in a browser while the demo runs", page)
 	return nil
 }
 
@@ -131,16 +131,16 @@ func (d *demo) applyShop(ctx context.Context) error {
 		return err
 	}
 	for _, o := range d.objects {
-		d.report("%s", manifest.Name(o))
+		d.report("%s", manifest.KindAndName(o))
 	}
 	began := time.Now()
 	err = await.Success(ctx, limitConverge, func(ctx context.Context) error {
 		hosts := map[string]bool{}
 		for _, ingress := range []string{"shop", "api"} {
-			if d.hostname, err = d.scenario.Hostname(ctx, shopNamespace, ingress); err != nil {
+			if d.shopHostname, err = d.scenario.Hostname(ctx, shopNamespace, ingress); err != nil {
 				return err
 			}
-			hosts[d.hostname] = true
+			hosts[d.shopHostname] = true
 		}
 		if len(hosts) != 1 {
 			return fmt.Errorf("the two Ingresses have %d load balancers", len(hosts))
@@ -150,8 +150,8 @@ func (d *demo) applyShop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.client = d.world.HTTPClient(d.hostname)
-	d.report("both Ingresses show %s after %.1f s", d.hostname, time.Since(began).Seconds())
+	d.shopClient = d.world.HTTPClient(d.shopHostname)
+	d.report("both Ingresses show %s after %.1f s", d.shopHostname, time.Since(began).Seconds())
 	// The targets of api are instances: all nodes.
 	for service, want := range map[string]int{"shop": 2, "api": len(d.world.Layout().Nodes)} {
 		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
@@ -196,7 +196,7 @@ func (d *demo) scaleShop(ctx context.Context) error {
 		return err
 	}
 	return await.Success(ctx, limitConverge, func(ctx context.Context) error {
-		r, err := scenario.Get(ctx, d.client, "https://shop.example.com/", nil)
+		r, err := scenario.Get(ctx, d.shopClient, "https://shop.example.com/", nil)
 		switch {
 		case err != nil:
 			return err
@@ -219,7 +219,7 @@ func (d *demo) cleanUp(ctx context.Context) error {
 		for _, o := range d.objects {
 			switch _, err := d.applier.Get(ctx, o); {
 			case err == nil:
-				return fmt.Errorf("%s is still there", manifest.Name(o))
+				return fmt.Errorf("%s still exists", manifest.KindAndName(o))
 			case !apierrors.IsNotFound(err):
 				return err
 			}
@@ -228,7 +228,7 @@ func (d *demo) cleanUp(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	d.report("all objects are gone from Kubernetes after %.1f s", time.Since(began).Seconds())
+	d.report("all objects are deleted from Kubernetes after %.1f s", time.Since(began).Seconds())
 	if err := d.secondRegion.Close(ctx); err != nil {
 		return err
 	}

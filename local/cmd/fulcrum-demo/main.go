@@ -37,11 +37,11 @@ func run(ctx context.Context) error {
 	flag.StringVar(&d.localBinary, "local", siblingPath("fulcrum-local"), "path of fulcrum-local")
 	flag.StringVar(&d.controller, "controller", siblingPath("fulcrum"), "path of the controller")
 	flag.StringVar(&d.examplesDir, "examples", "", "directory of the example (default: examples/shop of the source tree)")
-	flag.BoolVar(&d.keepWorld, "keep", false, "leave the state directory with its logs when done")
+	flag.BoolVar(&d.keepWorld, "keep", false, "keep the state directory with its logs at the end")
 	flag.Parse()
 	d.examplesDir = cmp.Or(d.examplesDir, findInParents(filepath.Dir(self), filepath.Join("examples", "shop")))
 	if d.examplesDir == "" {
-		return errors.New("examples/shop is not above this program; name it with --examples")
+		return errors.New("examples/shop is in no directory above this program; set --examples to its path")
 	}
 	d.out = os.Stdout
 	return d.run(ctx)

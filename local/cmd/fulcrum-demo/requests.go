@@ -51,7 +51,7 @@ func (d *demo) requestShop(ctx context.Context) error {
 		{"https://api.example.com/orders", "host route", checkAnsweredByApp("api")},
 		{"https://other.example.com/", "no rule", checkLoadBalancerStatus(404)},
 	} {
-		r, err := scenario.Get(ctx, d.client, e.url, nil)
+		r, err := scenario.Get(ctx, d.shopClient, e.url, nil)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (d *demo) requestBothPods(ctx context.Context) error {
 	count := map[string]int{}
 	err = await.Success(ctx, limitConverge, func(ctx context.Context) error {
 		for range 10 {
-			r, err := scenario.Get(ctx, d.client, "https://shop.example.com/", nil)
+			r, err := scenario.Get(ctx, d.shopClient, "https://shop.example.com/", nil)
 			if err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ func (d *demo) applyStreams(ctx context.Context) error {
 	if shown["queue"] != shown["names"] || shown["queue"] == shown["console"] {
 		return errors.New("the Services queue and names do not share one load balancer")
 	}
-	d.report("queue and names share one NLB, as their annotation fulcrum.dev/load-balancer-group says")
+	d.report("queue and names share one NLB, as their annotation fulcrum.dev/load-balancer-group requests")
 	for _, s := range d.streams() {
 		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
 			return d.scenario.CheckHealthyTargets(ctx, streamsNamespace, s.service, 2)
@@ -119,7 +119,7 @@ func (d *demo) requestTCP(ctx context.Context, hostname string) (string, error) 
 	}
 	back, err := bufio.NewReader(conn).ReadString('\n')
 	if err == nil && back != line {
-		err = fmt.Errorf("%q came back", back)
+		err = fmt.Errorf("received %q", back)
 	}
 	return fmt.Sprintf("%s:5672 sends %q back", hostname, line), err
 }

@@ -43,7 +43,7 @@ func main() {
 func writeModel(from, to, name string, operations []string) error {
 	file := modelFileNames[name]
 	if file == "" {
-		return fmt.Errorf("unknown service: add its file to sources")
+		return fmt.Errorf("unknown service: add its file to modelFileNames")
 	}
 	out := filepath.Join(to, file+".json")
 	var m model

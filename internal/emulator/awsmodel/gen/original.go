@@ -14,7 +14,7 @@ type originalModel struct {
 		HTTP   struct{ Method, RequestURI string }
 		Input  struct{ Shape, LocationName string }
 		Output struct{ Shape, ResultWrapper string }
-		Errors []reference
+		Errors []errorShapeName
 	}
 	Shapes map[string]struct {
 		Type       string
@@ -31,17 +31,17 @@ type originalModel struct {
 
 type originalMember struct{ Shape, LocationName, QueryName, Location string }
 
-// reference is the name of an error shape. In AWS's models it is a string, or an object with the member "shape".
-type reference string
+// errorShapeName is the name of an error shape. In AWS's models it is a string, or an object with the member "shape".
+type errorShapeName string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (r *reference) UnmarshalJSON(text []byte) error {
+func (r *errorShapeName) UnmarshalJSON(text []byte) error {
 	if text[0] == '"' {
 		return json.Unmarshal(text, (*string)(r))
 	}
 	var o struct{ Shape string }
 	err := json.Unmarshal(text, &o)
-	*r = reference(o.Shape)
+	*r = errorShapeName(o.Shape)
 	return err
 }
 

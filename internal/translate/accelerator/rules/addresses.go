@@ -18,12 +18,12 @@ func invalidAddresses(s Subject) (out []Violation) {
 		if a, err := netip.ParseAddr(text); err != nil || !a.Is4() {
 			wrong = "is not an IPv4 address"
 		} else if slices.Contains(s.Spec.IPAddresses[:k], text) {
-			wrong = "is there twice"
+			wrong = "occurs twice"
 		}
 		if wrong != "" {
 			out = append(out, Violation{
 				Check: IPAddresses, Field: fmt.Sprintf("spec.ipAddresses[%d]", k), Value: text, identity: text,
-				Message: fmt.Sprintf("%q %s", finding.TruncateValue(text), wrong), Fix: "give addresses of ranges that were brought to AWS, such as 198.51.100.10",
+				Message: fmt.Sprintf("%q %s", finding.TruncateValue(text), wrong), Fix: "set addresses of ranges that were brought to AWS (BYOIP), such as 198.51.100.10",
 			})
 		}
 		if k == maxAddresses {
@@ -85,9 +85,9 @@ func wrongEndpointRegions(s Subject) (out []Violation) {
 				continue
 			}
 			out = append(out, Violation{
-				Check: EndpointRegions, Field: fmt.Sprintf("%s.endpoints[%d].endpointID", groupPath(i, j), k), Value: e.EndpointID, identity: want + " " + e.EndpointID,
-				Message: fmt.Sprintf("%q is in region %q, and the endpoint group is for region %q", finding.Truncate(e.EndpointID, maxARNLength), finding.TruncateValue(have), finding.TruncateValue(want)),
-				Fix:     "move it to an endpoint group of its region",
+				Check: EndpointRegions, Field: fmt.Sprintf("%s.endpoints[%d].endpointID", endpointGroupPath(i, j), k), Value: e.EndpointID, identity: want + " " + e.EndpointID,
+				Message: fmt.Sprintf("%q is in region %q, but the endpoint group is for region %q", finding.Truncate(e.EndpointID, maxARNLength), finding.TruncateValue(have), finding.TruncateValue(want)),
+				Fix:     "move the endpoint to an endpoint group of its region",
 			})
 		}
 	})

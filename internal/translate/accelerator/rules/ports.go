@@ -96,7 +96,7 @@ func overlappingPortRanges(s Subject) (out []Violation) {
 			out = append(out, Violation{
 				Check: OverlappingPortRanges, Field: r.field(), Value: r.String(), identity: string(protocol) + " " + r.String(),
 				Message: fmt.Sprintf("%s ports %q overlap %s ports %q of %s", protocol, r, protocol, other, other.field()),
-				Fix:     "a port of a protocol can be in one range only; change one of them",
+				Fix:     "a port of a protocol can be in only one range; change one of the ranges",
 			})
 		}
 	}
@@ -112,7 +112,9 @@ func eachOverride(s Subject, visit func(i, j, k int, o aga.PortOverride)) {
 	})
 }
 
-func overridePath(i, j, k int) string { return fmt.Sprintf("%s.portOverrides[%d]", groupPath(i, j), k) }
+func overridePath(i, j, k int) string {
+	return fmt.Sprintf("%s.portOverrides[%d]", endpointGroupPath(i, j), k)
+}
 
 // duplicateOverrides returns a violation for each port that an earlier override of the same endpoint group already has.
 func duplicateOverrides(s Subject) (out []Violation) {
@@ -126,7 +128,7 @@ func duplicateOverrides(s Subject) (out []Violation) {
 			}
 			out = append(out, Violation{
 				Check: DuplicateOverrides, Field: overridePath(i, j, k) + "." + name, Value: fmt.Sprint(port), identity: fmt.Sprintf("%s %d", name, port),
-				Message: fmt.Sprintf("%s %q is already used by portOverrides[%d]", name, fmt.Sprint(port), at), Fix: "remove one of them",
+				Message: fmt.Sprintf("%s %q is already used by portOverrides[%d]", name, fmt.Sprint(port), at), Fix: "remove one of the overrides",
 			})
 		}
 		for k, o := range group.PortOverrides {
@@ -153,16 +155,16 @@ func invalidPortOverrides(s Subject) (out []Violation) {
 	eachOverride(s, func(i, j, k int, o aga.PortOverride) {
 		ranges := s.Spec.Listeners[i].PortRanges
 		if len(ranges) > 0 && !slices.ContainsFunc(ranges[:min(len(ranges), MaxPortRanges)], func(r aga.PortRange) bool { return r.FromPort <= o.ListenerPort && o.ListenerPort <= r.ToPort }) {
-			add(i, j, k, "listenerPort", o.ListenerPort, "is not in the port ranges of its listener", "give a port of the listener")
+			add(i, j, k, "listenerPort", o.ListenerPort, "is not in the port ranges of its listener", "set a port of the listener")
 		}
 		if r, in := all.spanContaining(o.EndpointPort); in {
-			add(i, j, k, "endpointPort", o.EndpointPort, "is in "+r.field()+", and no listener of the accelerator may have it", "give another port")
+			add(i, j, k, "endpointPort", o.EndpointPort, "is in "+r.field()+", and no listener of the accelerator may have this port", "use another port")
 		}
 		first, again := used[o.EndpointPort]
 		if !again {
 			used[o.EndpointPort] = use{i, j, k}
 		} else if first.listener != i {
-			add(i, j, k, "endpointPort", o.EndpointPort, "is used by "+overridePath(first.listener, first.group, first.index)+" of another listener", "give another port")
+			add(i, j, k, "endpointPort", o.EndpointPort, "is used by "+overridePath(first.listener, first.group, first.index)+" of another listener", "use another port")
 		}
 	})
 	return out

@@ -97,7 +97,9 @@ func NewViolations(was, now []Violation) []Violation {
 
 func listenerPath(i int) string { return fmt.Sprintf("spec.listeners[%d]", i) }
 
-func groupPath(i, j int) string { return fmt.Sprintf("%s.endpointGroups[%d]", listenerPath(i), j) }
+func endpointGroupPath(i, j int) string {
+	return fmt.Sprintf("%s.endpointGroups[%d]", listenerPath(i), j)
+}
 
 // eachEndpointGroup calls visit for each endpoint group, with the indexes of its listener and of the endpoint group.
 func eachEndpointGroup(s Subject, visit func(i, j int, group *aga.EndpointGroup)) {
@@ -128,9 +130,9 @@ func duplicateEndpoints(s Subject) (out []Violation) {
 				continue
 			}
 			out = append(out, Violation{
-				Check: DuplicateEndpoints, Field: fmt.Sprintf("%s.endpoints[%d]", groupPath(i, j), k), Value: key, identity: key,
+				Check: DuplicateEndpoints, Field: fmt.Sprintf("%s.endpoints[%d]", endpointGroupPath(i, j), k), Value: key, identity: key,
 				Message: fmt.Sprintf("endpoint %q of listener %d, endpoint group %d is the same as endpoints[%d]", finding.TruncateValue(key), i, j, at),
-				Fix:     "remove one of them",
+				Fix:     "remove one of the endpoints",
 			})
 		}
 	})
@@ -152,9 +154,9 @@ func duplicateRegions(s Subject) (out []Violation) {
 				name = "the region of the cluster"
 			}
 			out = append(out, Violation{
-				Check: DuplicateRegions, Field: groupPath(i, j) + ".region", Value: region, identity: region,
+				Check: DuplicateRegions, Field: endpointGroupPath(i, j) + ".region", Value: region, identity: region,
 				Message: fmt.Sprintf("%s already has an endpoint group of the listener, endpointGroups[%d]", name, at),
-				Fix:     "move the endpoints there, or give another region",
+				Fix:     "move the endpoints to this endpoint group, or set another region",
 			})
 		}
 	}
@@ -166,11 +168,11 @@ func exceededQuotas(s Subject) (out []Violation) {
 		if have > most {
 			out = append(out, Violation{
 				Check: Quotas, Field: field, Value: fmt.Sprint(have), IsAdvice: true, identity: what,
-				Message: fmt.Sprintf("%d %s, and AWS allows %d%s", have, what, most, raised), Fix: "resources beyond the quota are held; remove some, or request a higher quota if AWS can raise it",
+				Message: fmt.Sprintf("%d %s, and AWS allows %d%s", have, what, most, raised), Fix: "resources beyond the quota are not created; remove some of them, or request a higher quota if AWS can raise it",
 			})
 		}
 	}
-	const usually = " unless it has raised that quota"
+	const usually = " unless it has raised the quota"
 	over("spec.listeners", "listeners", len(s.Spec.Listeners), MaxListeners, usually)
 	groups := 0
 	for i, l := range s.Spec.Listeners {
@@ -179,8 +181,8 @@ func exceededQuotas(s Subject) (out []Violation) {
 	}
 	over("spec.listeners", "endpoint groups in all listeners", groups, MaxEndpointGroups, "")
 	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
-		over(groupPath(i, j)+".endpoints", "endpoints", len(group.Endpoints), MaxEndpoints, usually)
-		over(groupPath(i, j)+".portOverrides", "port overrides", len(group.PortOverrides), MaxOverrides, usually)
+		over(endpointGroupPath(i, j)+".endpoints", "endpoints", len(group.Endpoints), MaxEndpoints, usually)
+		over(endpointGroupPath(i, j)+".portOverrides", "port overrides", len(group.PortOverrides), MaxOverrides, usually)
 	})
 	return out
 }

@@ -145,9 +145,9 @@ func TestUnknownRegionsAreNotReported(t *testing.T) {
 	}
 }
 
-// TestNewViolationsReturnsOnlyNewOnes checks that NewViolations does not return a violation that the old object already
+// TestNewViolationsOmitsOldViolations checks that NewViolations does not return a violation that the old object already
 // had, even if its position has changed.
-func TestNewViolationsReturnsOnlyNewOnes(t *testing.T) {
+func TestNewViolationsOmitsOldViolations(t *testing.T) {
 	twice := func(names ...string) string {
 		var all []string
 		for _, n := range names {
@@ -283,9 +283,9 @@ func TestAddressesOfAnAcceleratorCannotChange(t *testing.T) {
 	}
 }
 
-// BenchmarkFindInTheLargestObject measures the checks of a very large object. They must take far less time than the
+// BenchmarkFindViolationsInLargeObject measures the checks of a very large object. They must take far less time than the
 // timeout of the API server for a webhook.
-func BenchmarkFindInTheLargestObject(b *testing.B) {
+func BenchmarkFindViolationsInLargeObject(b *testing.B) {
 	spec := &aga.GlobalAcceleratorSpec{}
 	for i := range 4000 {
 		l := aga.Listener{Protocol: aga.ProtocolTCP}

@@ -60,7 +60,7 @@ func (r *Status) acceptedCondition() metav1.Condition {
 	}
 	if i := slices.IndexFunc(r.Gateway.Spec.Addresses, func(a gwv1.GatewaySpecAddress) bool { return a.Value != "" }); i >= 0 {
 		return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonUnsupportedAddress, fmt.Sprintf(
-			"spec.addresses names %q, and AWS assigns the addresses of load balancers; the Gateway is served at those; remove the address, or set loadBalancerSubnets in a LoadBalancerConfiguration",
+			"spec.addresses names %q, and AWS assigns the addresses of load balancers; the Gateway is served at the assigned addresses; remove the address, or set loadBalancerSubnets in a LoadBalancerConfiguration",
 			finding.TruncateValue(r.Gateway.Spec.Addresses[i].Value)), generation)
 	}
 	advice := ""
@@ -81,7 +81,7 @@ func (r *Status) acceptedCondition() metav1.Condition {
 		if text := v.problem(); text != "" && wrong == "" && r.Attached.Listeners[i].Parent == r.ref() {
 			wrong = fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, text)
 		} else if text != "" && wrong == "" {
-			wrong = "a listener of a ListenerSet is not valid; the others are served; see the status of the ListenerSets"
+			wrong = "a listener of a ListenerSet is not valid; the other listeners are served; see the status of the ListenerSets"
 		}
 	}
 	switch {
@@ -120,7 +120,7 @@ func (r *Status) programmedCondition() (metav1.Condition, bool) {
 		}
 	}
 	if r.Outcome.Stack.DryRun {
-		return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the Gateway is only planned; remove annotation "+naming.DryRunAnnotation+" to have it served", r.Gateway.Generation), true
+		return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "dry run: the Gateway is planned, but not served; remove annotation "+naming.DryRunAnnotation+" to serve it", r.Gateway.Generation), true
 	}
 	return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not created yet", r.Gateway.Generation), true
 }
@@ -145,7 +145,7 @@ func (r *Status) countAttachedSets() *int32 {
 	}
 	n := int32(0)
 	for _, s := range r.Attached.Sets {
-		if valid, _ := r.countListeners(ownership.RefOf(s.Object)); s.Accepted && valid > 0 {
+		if valid, _ := r.countListeners(ownership.FindingRefOf(s.Object)); s.Accepted && valid > 0 {
 			n++
 		}
 	}

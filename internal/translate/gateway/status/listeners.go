@@ -18,9 +18,9 @@ import (
 // listenerResult has the problem of a listener for each of its conditions. The zero Problem means that there is no problem.
 type listenerResult struct {
 	accepted, resolved, programmed attach.Problem
-	// stopProblem is the reason from a finding why the listener is not served although it is accepted and its references are
+	// blockingProblem is the reason from a finding why the listener is not served although it is accepted and its references are
 	// valid.
-	stopProblem attach.Problem
+	blockingProblem attach.Problem
 	// valid reports whether the listener is served, even if some of its references cannot be used.
 	valid bool
 	// attached is the number of routes that are attached and accepted.
@@ -29,7 +29,7 @@ type listenerResult struct {
 
 // problem returns the message of the first problem of a listener; "" if there is none.
 func (v listenerResult) problem() string {
-	return firstProblem(v.accepted, v.resolved, v.stopProblem).Message
+	return firstProblem(v.accepted, v.resolved, v.blockingProblem).Message
 }
 
 // evaluateListeners sets the result of each listener.
@@ -83,7 +83,7 @@ func (r listenerReport) applyFindings(l *attach.Listener, v *listenerResult) (st
 		}
 		if x.Blocks >= finding.BlocksListener {
 			stops = true
-			v.stopProblem = firstProblem(v.stopProblem, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
+			v.blockingProblem = firstProblem(v.blockingProblem, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
 			v.programmed = firstProblem(v.programmed, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
 		}
 	}
@@ -108,7 +108,7 @@ func (r listenerReport) hasNoCertificate(l *attach.Listener) bool {
 // hasConfiguredCertificate reports whether the configuration has certificates for a listener, so that its Secrets are not
 // needed.
 func (r listenerReport) hasConfiguredCertificate(l *attach.Listener) bool {
-	entry, _ := r.Config.Listener(r.ref(), string(l.Spec.Protocol), int32(l.Spec.Port))
+	entry, _ := r.Config.ListenerEntry(r.ref(), string(l.Spec.Protocol), int32(l.Spec.Port))
 	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
 }
 
@@ -118,7 +118,7 @@ func (r listenerReport) hasConfiguredCertificate(l *attach.Listener) bool {
 // as not programmed.
 func (r listenerReport) refusesConnections(port int32) bool {
 	lb := r.Outcome.Stack.LoadBalancer
-	return r.Controller == gatewayconfig.AnyController && r.Outcome.ID.Kind == model.NLBGateway && lb != nil &&
+	return r.Controller == gatewayconfig.FulcrumController && r.Outcome.ID.Kind == model.NLBGateway && lb != nil &&
 		!slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port }) && !slices.Contains(r.ports, port)
 }
 
@@ -148,7 +148,7 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResul
 func (r listenerReport) firstError(port int32) string {
 	refs := []finding.Ref{r.ref()}
 	for _, a := range r.Attached.RoutesOnPort(gwv1.PortNumber(port)) {
-		refs = append(refs, ownership.RefOf(r.Attached.Routes[a.Route].Object))
+		refs = append(refs, ownership.FindingRefOf(r.Attached.Routes[a.Route].Object))
 	}
 	for _, ref := range refs {
 		for _, x := range r.found[ref] {
@@ -173,7 +173,7 @@ func (r listenerReport) nothingServedReason() attach.Problem {
 	for i, v := range r.listeners {
 		// According to the Gateway API, a Gateway is programmed even if references of its listeners cannot be used. The
 		// conditions of the listeners report these references.
-		lacksReferenceOnly := r.Controller == gatewayconfig.AnyController && v.resolved.Reason != ""
+		lacksReferenceOnly := r.Controller == gatewayconfig.FulcrumController && v.resolved.Reason != ""
 		if v.programmed.Reason != "" && !lacksReferenceOnly {
 			return attach.Problem{Reason: string(gwv1.GatewayReasonInvalid), Message: fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, v.programmed.Message)}
 		}
@@ -200,7 +200,7 @@ func (r listenerReport) listenerEntries(parent finding.Ref) []gwv1.ListenerStatu
 	for i, l := range r.Attached.Listeners {
 		if l.Parent == parent {
 			out = append(out, gwv1.ListenerStatus{
-				Name: l.Spec.Name, SupportedKinds: l.Kinds, AttachedRoutes: r.listeners[i].attached,
+				Name: l.Spec.Name, SupportedKinds: l.RouteKinds, AttachedRoutes: r.listeners[i].attached,
 				Conditions: r.listenerConditions(l, r.listeners[i]),
 			})
 		}
@@ -241,7 +241,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerResult) 
 // generationOf returns the generation that was read of a ListenerSet; for other parents, that of the Gateway.
 func (r *Status) generationOf(parent finding.Ref) int64 {
 	for _, s := range r.Attached.Sets {
-		if parent == ownership.RefOf(s.Object) {
+		if parent == ownership.FindingRefOf(s.Object) {
 			return s.Object.Generation
 		}
 	}

@@ -55,7 +55,7 @@ func (r *Status) RouteAndSetEdits() []cluster.Patch {
 	return append(r.routeEdits(), r.listenerSetEdits()...)
 }
 
-func (r *Status) ref() finding.Ref { return ownership.RefOf(r.Gateway) }
+func (r *Status) ref() finding.Ref { return ownership.FindingRefOf(r.Gateway) }
 
 // liveLoadBalancer returns the load balancer of the Gateway in AWS; false if there is none, or if it is not known.
 func (r *Status) liveLoadBalancer() (engine.LiveLoadBalancer, bool) {
@@ -83,7 +83,7 @@ func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) 
 	if gw == nil {
 		return nil
 	}
-	ref := ownership.RefOf(gw)
+	ref := ownership.FindingRefOf(gw)
 	var out []cluster.Patch
 	faulty := false
 	for _, x := range o.Findings.Sorted() {

@@ -33,7 +33,7 @@ type routeResult struct {
 // exists only on some of the ports is treated as advice if the route is served on another port.
 func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 	route := r.Attached.Routes[i].Object
-	found := r.found[ownership.RefOf(route)]
+	found := r.found[ownership.FindingRefOf(route)]
 	served := slices.ContainsFunc(ports, func(port int32) bool {
 		return !slices.ContainsFunc(found, func(x finding.Finding) bool { return x.Port == port && conditionRowOf(x).effect == setsAcceptedFalse })
 	})
@@ -51,7 +51,7 @@ func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 		}
 	}
 	out := routeResultOf(all)
-	if r.Controller == gatewayconfig.AnyController {
+	if r.Controller == gatewayconfig.FulcrumController {
 		out.acceptPartially(all, ruleCount(route))
 	}
 	out.advice = cmp.Or(adviceOfPorts, out.advice)

@@ -18,7 +18,7 @@ func (r *Status) listenerSetEdits() []cluster.Patch {
 		conditions := r.listenerSetConditions(s)
 		entries := []gwv1.ListenerStatus{}
 		if s.Accepted {
-			entries = listenerReport{r}.listenerEntries(ownership.RefOf(s.Object))
+			entries = listenerReport{r}.listenerEntries(ownership.FindingRefOf(s.Object))
 		}
 		out = append(out, listenerSetEdit(s.Object, conditions, entries))
 	}
@@ -63,7 +63,7 @@ func (r *Status) listenerSetConditions(s attach.ListenerSet) []metav1.Condition 
 		return both(metav1.ConditionFalse, gwv1.ListenerSetReasonNotAllowed, attach.SetNotAllowedMessage)
 	}
 	out := both(metav1.ConditionTrue, gwv1.ListenerSetReasonAccepted, attach.SetAcceptedMessage)
-	valid, all := r.countListeners(ownership.RefOf(s.Object))
+	valid, all := r.countListeners(ownership.FindingRefOf(s.Object))
 	lb, live := r.liveLoadBalancer()
 	ready := live && lb.Active || !live && r.isProgrammed() && r.Outcome.Err != nil
 	switch {

@@ -26,9 +26,9 @@ var gatewayOnlyReasons = []finding.Reason{
 	finding.DriftFound, finding.DriftRepaired, finding.ChangeNotKept, finding.ChangedTooOften,
 }
 
-// unchangedReasons are reasons of findings that become reasons of conditions unchanged, because the Gateway API has no
+// reasonsCopiedToConditions are reasons of findings that become reasons of conditions unchanged, because the Gateway API has no
 // reason for them.
-var unchangedReasons = []finding.Reason{
+var reasonsCopiedToConditions = []finding.Reason{
 	finding.GatewayTooLarge, finding.QuotaReached, finding.AccessDenied, finding.CallFailed, finding.NameTaken,
 	finding.CertificateNotFound, finding.CertificateMissing,
 }
@@ -74,14 +74,14 @@ func TestEveryReasonHasARow(t *testing.T) {
 					return true
 				}
 				reason, ok := known[sel.Sel.Name]
-				if _, row := conditionTable[reason]; ok && !row && !slices.Contains(gatewayOnlyReasons, reason) && !slices.Contains(unchangedReasons, reason) {
+				if _, row := conditionTable[reason]; ok && !row && !slices.Contains(gatewayOnlyReasons, reason) && !slices.Contains(reasonsCopiedToConditions, reason) {
 					t.Errorf("%s: reason %s has no row in conditionTable", path, reason)
 				}
 				return true
 			})
 		}
 	}
-	for _, r := range slices.Concat(gatewayOnlyReasons, unchangedReasons) {
+	for _, r := range slices.Concat(gatewayOnlyReasons, reasonsCopiedToConditions) {
 		if _, row := conditionTable[r]; row {
 			t.Errorf("reason %s has a row", r)
 		}

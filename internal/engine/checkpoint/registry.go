@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Book has the checkpoint of each stack, which is a digest of the desired state that was applied completely. It also has a
+// Registry has the checkpoint of each stack, which is a digest of the desired state that was applied completely. It also has a
 // hash of each client secret that was written to AWS. It is safe for concurrent use.
-type Book struct {
-	mu      sync.Mutex
-	marks   map[model.StackID]string            // the digests of the desired states
-	secrets map[model.StackID]map[string]string // the hashes of client secrets, by the digest of the ARN of the listener or rule
-	// hasUnsavedMarks reports whether the checkpoints and hashes differ from the text that was stored last.
-	hasUnsavedMarks bool
+type Registry struct {
+	mu           sync.Mutex
+	stackDigests map[model.StackID]string            // the digests of the desired states
+	secretHashes map[model.StackID]map[string]string // the hashes of client secrets, by the digest of the ARN of the listener or rule
+	// hasUnsavedChanges reports whether the checkpoints and hashes differ from the text that was stored last.
+	hasUnsavedChanges bool
 	// storedStacks are the stacks that may have a checkpoint in the store: those of the last successful write, and those of
 	// later writes that failed. It is nil before Begin, because nothing may be written then.
 	storedStacks map[model.StackID]bool
@@ -36,76 +36,76 @@ type Book struct {
 }
 
 // New returns an empty Book. Before Begin is called, Unchanged returns false for every stack.
-func New() *Book {
-	b := &Book{writeRequests: make(chan struct{}, 1), nextWriteEnded: make(chan struct{}), writeLock: make(chan struct{}, 1)}
-	b.marks, b.secrets, _ = parseMarks("")
+func New() *Registry {
+	b := &Registry{writeRequests: make(chan struct{}, 1), nextWriteEnded: make(chan struct{}), writeLock: make(chan struct{}, 1)}
+	b.stackDigests, b.secretHashes, _ = parseText("")
 	return b
 }
 
 // Begin loads the text that the previous leader stored. It returns the number of stacks in the text, and the number of lines
 // that it could not parse.
-func (b *Book) Begin(stored string) (stacks, leftOut int) {
+func (b *Registry) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.begin(stored)
 }
 
 // BeginUnavailable is called instead of Begin if the text that the previous leader stored could not be read.
-func (b *Book) BeginUnavailable() {
+func (b *Registry) BeginUnavailable() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begin("")
 	b.storeUnavailable = true
 }
 
-func (b *Book) begin(stored string) (stacks, leftOut int) {
-	b.hasUnsavedMarks = false
-	b.marks, b.secrets, leftOut = parseMarks(stored)
+func (b *Registry) begin(stored string) (stacks, leftOut int) {
+	b.hasUnsavedChanges = false
+	b.stackDigests, b.secretHashes, leftOut = parseText(stored)
 	b.storedStacks, b.storeUnavailable = map[model.StackID]bool{}, leftOut > 0
 	b.noteStored()
-	return len(b.marks), leftOut
+	return len(b.stackDigests), leftOut
 }
 
 // noteStored adds all stacks that have a checkpoint to storedStacks.
-func (b *Book) noteStored() {
-	for id := range b.marks {
+func (b *Registry) noteStored() {
+	for id := range b.stackDigests {
 		b.storedStacks[id] = true
 	}
 }
 
 // Unchanged reports whether the desired state with this digest was applied completely to the stack.
-func (b *Book) Unchanged(id model.StackID, digest string) bool {
+func (b *Registry) Unchanged(id model.StackID, digest string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return digest != "" && b.marks[id] == digest
+	return digest != "" && b.stackDigests[id] == digest
 }
 
 // Note records the digest of a desired state that was applied completely to a stack. An empty digest removes the checkpoint
 // of the stack.
-func (b *Book) Note(id model.StackID, digest string) {
+func (b *Registry) Note(id model.StackID, digest string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.marks[id] == digest {
+	if b.stackDigests[id] == digest {
 		return
 	}
-	b.hasUnsavedMarks = true
+	b.hasUnsavedChanges = true
 	if digest == "" {
-		delete(b.marks, id)
+		delete(b.stackDigests, id)
 		return
 	}
-	b.marks[id] = digest
+	b.stackDigests[id] = digest
 }
 
 // Forget removes the checkpoint of a stack that is about to be changed in AWS, and requests a write that removes it from the
 // store. Otherwise the following could happen: this process ends during the change, a user restores the previous desired
 // state, and the next process regards the stack as unchanged. The channel is closed when the write has ended. It is nil if
 // there is nothing to wait for, because the store has no checkpoint of the stack or the last write failed.
-func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
+func (b *Registry) Forget(id model.StackID) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.marks[id] != "" || b.storeUnavailable {
-		b.hasUnsavedMarks = true
-		delete(b.marks, id)
+	if b.stackDigests[id] != "" || b.storeUnavailable {
+		b.hasUnsavedChanges = true
+		delete(b.stackDigests, id)
 	}
 	if !b.storedStacks[id] && !b.storeUnavailable {
 		return nil
@@ -115,7 +115,7 @@ func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
 
 // requestAwaitedWrite requests a write, and returns a channel that is closed when the write has ended. Before Begin and
 // after a failed write it returns nil, because runs do not wait then.
-func (b *Book) requestAwaitedWrite() <-chan struct{} {
+func (b *Registry) requestAwaitedWrite() <-chan struct{} {
 	if b.storedStacks == nil || b.lastWriteFailed {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (b *Book) requestAwaitedWrite() <-chan struct{} {
 }
 
 // RequestWrite sends a value on the channel WriteRequests, unless the channel already contains one.
-func (b *Book) RequestWrite() {
+func (b *Registry) RequestWrite() {
 	select {
 	case b.writeRequests <- struct{}{}:
 	default: // the requested write includes all changes until then
@@ -132,95 +132,95 @@ func (b *Book) RequestWrite() {
 }
 
 // WriteRequests returns a channel that contains a value when a write is requested. The receiver must call Save soon after.
-func (b *Book) WriteRequests() <-chan struct{} { return b.writeRequests }
+func (b *Registry) WriteRequests() <-chan struct{} { return b.writeRequests }
 
-// SecretMark returns the hash of the client secret that the listener or rule with this ARN has in AWS; "" if none is known.
-func (b *Book) SecretMark(id model.StackID, arn string) string {
+// SecretHash returns the hash of the client secret that the listener or rule with this ARN has in AWS; "" if none is known.
+func (b *Registry) SecretHash(id model.StackID, arn string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if mark := b.secrets[id][Digest(arn)]; mark != "" {
+	if mark := b.secretHashes[id][Digest(arn)]; mark != "" {
 		return mark
 	}
-	return b.secrets[id][newSecretsKey]
+	return b.secretHashes[id][newSecretsKey]
 }
 
-// NoteSecretMark records the hash of the client secret that the listener or rule with this ARN has in AWS.
-func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
+// NoteSecretHash records the hash of the client secret that the listener or rule with this ARN has in AWS.
+func (b *Registry) NoteSecretHash(id model.StackID, arn, mark string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.noteSecretMark(id, Digest(arn), mark)
+	b.noteSecretHash(id, Digest(arn), mark)
 }
 
-func (b *Book) noteSecretMark(id model.StackID, key, mark string) {
-	if b.secrets[id] == nil {
-		b.secrets[id] = map[string]string{}
+func (b *Registry) noteSecretHash(id model.StackID, key, mark string) {
+	if b.secretHashes[id] == nil {
+		b.secretHashes[id] = map[string]string{}
 	}
-	b.hasUnsavedMarks = b.hasUnsavedMarks || b.secrets[id][key] != mark
-	b.secrets[id][key] = mark
+	b.hasUnsavedChanges = b.hasUnsavedChanges || b.secretHashes[id][key] != mark
+	b.secretHashes[id][key] = mark
 }
 
-// unknownSecretMark is recorded instead of a hash if the client secret in AWS is not known. It is not the hash of any
+// unknownSecretHash is recorded instead of a hash if the client secret in AWS is not known. It is not the hash of any
 // secret.
-const unknownSecretMark = "-"
+const unknownSecretHash = "-"
 
 // newSecretsKey is the key of the hash that applies to all listeners and rules of a stack without a recorded hash, because
-// they have just been created. Without this entry, they are assumed to have the desired client secret. RetainSecretMarks
+// they have just been created. Without this entry, they are assumed to have the desired client secret. RetainSecretHashes
 // removes the entry.
 var newSecretsKey = Digest("")
 
-// ForgetSecretMark records, before another client secret is written to a listener or rule, that its secret in AWS is
+// ForgetSecretHash records, before another client secret is written to a listener or rule, that its secret in AWS is
 // unknown, and requests a write of this. Otherwise the following could happen: this process ends during the call, a user
 // restores the previous secret, and the next process assumes that AWS has it. An empty ARN stands for all listeners and
 // rules that are about to be created, because this process may end after it has created one of them. The channel is like
 // that of Forget.
-func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{}) {
+func (b *Registry) ForgetSecretHash(id model.StackID, arn string) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := Digest(arn)
-	if mark := b.secrets[id][key]; mark == unknownSecretMark || mark == "" && key != newSecretsKey {
+	if mark := b.secretHashes[id][key]; mark == unknownSecretHash || mark == "" && key != newSecretsKey {
 		return nil
 	}
-	b.noteSecretMark(id, key, unknownSecretMark)
+	b.noteSecretHash(id, key, unknownSecretHash)
 	return b.requestAwaitedWrite()
 }
 
-// RetainSecretMarks removes the hashes of all client secrets of a stack, except those of the listeners and rules with these
+// RetainSecretHashes removes the hashes of all client secrets of a stack, except those of the listeners and rules with these
 // ARNs.
-func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
+func (b *Registry) RetainSecretHashes(id model.StackID, arns []string) {
 	keys := make([]string, len(arns))
 	for i, arn := range arns {
 		keys[i] = Digest(arn)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for key := range b.secrets[id] {
+	for key := range b.secretHashes[id] {
 		if !slices.Contains(keys, key) {
-			delete(b.secrets[id], key)
-			b.hasUnsavedMarks = true
+			delete(b.secretHashes[id], key)
+			b.hasUnsavedChanges = true
 		}
 	}
-	if len(b.secrets[id]) == 0 {
-		delete(b.secrets, id)
+	if len(b.secretHashes[id]) == 0 {
+		delete(b.secretHashes, id)
 	}
 }
 
 // Text returns the text to store, and whether it differs from the text that was stored last. If the text is too long for one
 // Secret, it leaves out the checkpoints of all stacks. If it is still too long, it is empty.
-func (b *Book) Text() (text string, changed bool) {
+func (b *Registry) Text() (text string, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.text(), b.hasUnsavedMarks
+	return b.text(), b.hasUnsavedChanges
 }
 
 // text returns the text to store. The caller holds the lock.
-func (b *Book) text() string {
+func (b *Registry) text() string {
 	var stacks, secrets strings.Builder
-	for _, id := range slices.SortedFunc(maps.Keys(b.marks), model.StackID.Compare) {
-		fmt.Fprintf(&stacks, "%s %s %s\n", id.Kind, id, b.marks[id])
+	for _, id := range slices.SortedFunc(maps.Keys(b.stackDigests), model.StackID.Compare) {
+		fmt.Fprintf(&stacks, "%s %s %s\n", id.Kind, id, b.stackDigests[id])
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(b.secrets), model.StackID.Compare) {
-		for _, key := range slices.Sorted(maps.Keys(b.secrets[id])) {
-			fmt.Fprintf(&secrets, "%s %s %s %s\n", id.Kind, id, key, b.secrets[id][key])
+	for _, id := range slices.SortedFunc(maps.Keys(b.secretHashes), model.StackID.Compare) {
+		for _, key := range slices.Sorted(maps.Keys(b.secretHashes[id])) {
+			fmt.Fprintf(&secrets, "%s %s %s %s\n", id.Kind, id, key, b.secretHashes[id][key])
 		}
 	}
 	for _, s := range []string{stacks.String() + secrets.String(), secrets.String()} {
@@ -233,11 +233,11 @@ func (b *Book) text() string {
 
 // Save calls write with the text to store if the text differs from the one that was stored last. Only one call of write runs
 // at a time.
-func (b *Book) Save(write func(text string) error) error {
+func (b *Registry) Save(write func(text string) error) error {
 	b.writeLock <- struct{}{}
 	defer func() { <-b.writeLock }()
 	b.mu.Lock()
-	ended, changed := b.nextWriteEnded, b.hasUnsavedMarks
+	ended, changed := b.nextWriteEnded, b.hasUnsavedChanges
 	b.nextWriteEnded = make(chan struct{})
 	defer close(ended)
 	if !changed {
@@ -253,8 +253,8 @@ func (b *Book) Save(write func(text string) error) error {
 	if b.lastWriteFailed = err != nil; b.lastWriteFailed {
 		return err
 	}
-	b.hasUnsavedMarks = b.text() != text
-	marks, _, _ := parseMarks(text)
+	b.hasUnsavedChanges = b.text() != text
+	marks, _, _ := parseText(text)
 	b.storeUnavailable = false
 	b.storedStacks = make(map[model.StackID]bool, len(marks))
 	for id := range marks {
@@ -266,9 +266,9 @@ func (b *Book) Save(write func(text string) error) error {
 // maxText is the maximum length of the text in bytes. Kubernetes permits 1 MiB for one Secret.
 const maxText = 900 << 10
 
-// parseMarks returns the digests of stacks and the hashes of client secrets in a text, and the number of lines that it could
+// parseText returns the digests of stacks and the hashes of client secrets in a text, and the number of lines that it could
 // not parse.
-func parseMarks(text string) (marks map[model.StackID]string, secrets map[model.StackID]map[string]string, leftOut int) {
+func parseText(text string) (marks map[model.StackID]string, secrets map[model.StackID]map[string]string, leftOut int) {
 	marks, secrets = map[model.StackID]string{}, map[model.StackID]map[string]string{}
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
 		f := strings.Fields(lines.Text())
