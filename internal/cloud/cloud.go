@@ -68,7 +68,7 @@ func buildCloud(at *sdk.Client) *Cloud {
 		client: at, inv: inv, reader: r, certificates: certs, targets: t, eniReader: ends,
 		facts:    facts.New(at, inv, r, ends, certs, a, t),
 		writer:   apply.New(at, inv, r, certs, a, t),
-		verifier: observe.NewVerifier(r), accelerators: accelerators.New(at, inv, r),
+		verifier: observe.NewVerifier(r), accelerators: accelerators.New(at, inv),
 	}
 	c.Forget()
 	return c

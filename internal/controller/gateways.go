@@ -204,7 +204,7 @@ type kindsWatch struct {
 	source           kindReader
 	log              logr.Logger
 
-	loggedState string // the argument state of the last call of logOnChange that logged
+	loggedStates map[string]string // the states that logOnChange has logged last, by subject
 }
 
 func (w *kindsWatch) wanted() []cluster.Kind { return wantedKinds(w.gates, w.withAccelerators) }
@@ -278,7 +278,9 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 			return nil
 		}
 		if err != nil {
-			w.logOnChange("error "+err.Error(), func() { w.log.Error(err, "failed to find optional kinds") })
+			w.logOnChange("error", err.Error(), func() { w.log.Error(err, "failed to find optional kinds") })
+		} else {
+			w.logOnChange("error", "", func() {})
 		}
 		interval := durations.ShortInterval
 		if done {
@@ -303,13 +305,17 @@ func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) 
 			off = append(off, fmt.Sprintf("%s: %v", f.gate, fault))
 		}
 	}
-	w.logOnChange(strings.Join(on, ",")+"|"+strings.Join(off, ","), func() { w.log.Info("found optional kinds", "served", on, "notServed", off) })
+	w.logOnChange("features", strings.Join(on, ",")+"|"+strings.Join(off, ","), func() { w.log.Info("found optional kinds", "served", on, "notServed", off) })
 }
 
-// logOnChange calls log if state differs from the state that was logged last.
-func (w *kindsWatch) logOnChange(state string, log func()) {
-	if state != w.loggedState {
-		w.loggedState = state
-		log()
+// logOnChange calls log if the state of a subject differs from the state that was logged last.
+func (w *kindsWatch) logOnChange(subject, state string, log func()) {
+	if w.loggedStates[subject] == state {
+		return
 	}
+	if w.loggedStates == nil {
+		w.loggedStates = map[string]string{}
+	}
+	w.loggedStates[subject] = state
+	log()
 }

@@ -2,10 +2,14 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
@@ -66,4 +70,42 @@ func TestRemovedKindsAreWatchedAfterReinstallation(t *testing.T) {
 	look(false, false)
 	found.ServedKinds[cluster.KindTCPRoute] = true
 	look(true, true)
+}
+
+// failingKindReader is a kindReader whose StartKinds fails.
+type failingKindReader struct{ fakeKindReader }
+
+func (failingKindReader) StartKinds(context.Context, []cluster.Kind, []cluster.Kind) error {
+	return errors.New("the API server does not respond")
+}
+
+// TestFailureToStartKindsIsLoggedOnce checks that a failure that is repeated in each round is logged once, and so are the
+// features that are served.
+func TestFailureToStartKindsIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gates := config.Default().Gates
+		found := kube.Installation{ServedKinds: map[cluster.Kind]bool{}, DeniedKinds: map[cluster.Kind]error{}}
+		for _, k := range wantedKinds(gates, false) {
+			found.ServedKinds[k] = true
+		}
+		lines := map[string]int{}
+		w := &kindsWatch{
+			gates: gates, source: failingKindReader{fakeKindReader{map[cluster.Kind]bool{}, map[cluster.Kind]bool{}}},
+			findKinds: func(context.Context, []cluster.Kind) (kube.Installation, error) { return found, nil },
+			log:       funcr.New(func(_, args string) { lines[args]++ }, funcr.Options{}),
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		if err := w.run(ctx, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if len(lines) != 2 {
+			t.Errorf("want two log lines, got %v", lines)
+		}
+		for line, n := range lines {
+			if n != 1 {
+				t.Errorf("%d times: %s", n, line)
+			}
+		}
+	})
 }

@@ -40,7 +40,7 @@ func TestGatewayFeaturesNeedTheirKinds(t *testing.T) {
 		"NLB set":                   {gates: "NLBGatewayAPI=true", served: without(cluster.KindUDPRoute), fails: "NLBGatewayAPI is set to true: not installed: UDPRoute"},
 		"ListenerSets set":          {gates: "GatewayListenerSet=true", served: without(cluster.KindListenerSet), fails: "GatewayListenerSet is set to true"},
 		"not permitted":             {served: without(cluster.KindGRPCRoute), denied: cluster.KindGRPCRoute, want: without(cluster.KindHTTPRoute, cluster.KindGRPCRoute)},
-		"set and not permitted":     {gates: "ALBGatewayAPI=true", served: without(cluster.KindGRPCRoute), denied: cluster.KindGRPCRoute, fails: "may not be listed"},
+		"set and not permitted":     {gates: "ALBGatewayAPI=true", served: without(cluster.KindGRPCRoute), denied: cluster.KindGRPCRoute, fails: "no permission to list kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var gates config.Gates

@@ -73,8 +73,11 @@ func Run(ctx context.Context, s Setup) error {
 	s.REST.QPS = -1
 	s.Config.Kubernetes.ServiceAccount = serviceAccount(s.REST)
 	probes := &Probes{LogLevel: s.LogLevel}
-	for address, h := range map[string]http.Handler{s.Config.Serving.Probes: probes.Handler(), s.Config.Serving.Profiling: profileHandler()} {
-		stop, err := serve(address, h)
+	for _, e := range []struct {
+		address string
+		handler http.Handler
+	}{{s.Config.Serving.Probes, probes.Handler()}, {s.Config.Serving.Profiling, profileHandler()}} {
+		stop, err := serve(e.address, e.handler)
 		if err != nil {
 			return err
 		}

@@ -123,6 +123,7 @@ func (l shadowBindingReconciler) Reconcile(ctx context.Context, k bindings.Key) 
 		return queue.NextRun{}, s.noteFailure(ctx, key, err)
 	case !ok:
 		s.forget(key)
+		s.metrics.findings.set(k, nil)
 		l.triggers.Forget(k)
 		return queue.NextRun{}, nil
 	}

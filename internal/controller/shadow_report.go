@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,7 +109,7 @@ func shadowText(s string) string { return finding.Truncate(finding.Printable(s),
 
 // equal reports whether two plans have the same steps, findings and error.
 func (i ShadowItem) equal(o ShadowItem) bool {
-	return i.Kind == o.Kind && i.ID == o.ID && i.Findings == o.Findings && i.Failed == o.Failed && i.Count == o.Count &&
+	return i.Kind == o.Kind && i.ID == o.ID && i.Findings == o.Findings && i.Failed == o.Failed && i.Count == o.Count && maps.Equal(i.kinds, o.kinds) &&
 		slices.EqualFunc(i.Steps, o.Steps, func(a, b ShadowStep) bool {
 			return a.ID == b.ID && a.Kind == b.Kind && a.Impact == b.Impact && a.Why == b.Why && a.Waits == b.Waits && slices.Equal(a.Changes, b.Changes)
 		})

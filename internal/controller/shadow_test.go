@@ -57,3 +57,18 @@ func TestShadowReportIsBounded(t *testing.T) {
 		t.Errorf("%v, %v", files, err)
 	}
 }
+
+// TestPlansThatDifferAfterTheReportedStepsAreDifferent checks that a plan replaces an earlier one whose reported steps are
+// equal, if the kinds of the other steps differ.
+func TestPlansThatDifferAfterTheReportedStepsAreDifferent(t *testing.T) {
+	newItem := func(lastKind string) (i ShadowItem) {
+		for range maxShadowSteps {
+			i.addStep(ShadowStep{ID: "a", Kind: "rule"})
+		}
+		i.addStep(ShadowStep{ID: "a", Kind: lastKind})
+		return i
+	}
+	if !newItem("rule").equal(newItem("rule")) || newItem("rule").equal(newItem("listener")) {
+		t.Error("want equality only of plans with the same kinds of steps")
+	}
+}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -23,8 +22,7 @@ import (
 // concurrent use.
 type Accelerators struct {
 	*sdk.Client
-	inv    *inventory.Inventory // load balancers, and changes that the controller did not make
-	reader *observe.Reader
+	inv *inventory.Inventory // load balancers, and changes that the controller did not make
 
 	cache.Guard
 	listedAt   time.Time
@@ -45,8 +43,8 @@ type cachedAccelerator struct {
 }
 
 // New returns an Accelerators with an empty cache.
-func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader) *Accelerators {
-	c := &Accelerators{Client: at, inv: inv, reader: r}
+func New(at *sdk.Client, inv *inventory.Inventory) *Accelerators {
+	c := &Accelerators{Client: at, inv: inv}
 	c.Reset()
 	return c
 }

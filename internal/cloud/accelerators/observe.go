@@ -81,7 +81,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 func (c *Accelerators) hasAccelerator(id model.StackID) (ok bool) {
 	c.WithLock(func() {
 		for _, e := range c.entries {
-			ok = ok || c.belongsToStack(id, e.seen.Tags) && c.Config.Clock.Now().Sub(e.changedAt) > 0
+			ok = ok || c.belongsToStack(id, e.seen.Tags)
 		}
 	})
 	return ok

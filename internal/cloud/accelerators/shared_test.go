@@ -41,7 +41,7 @@ func TestEndpointGroupsBelongToOwnerOrGuest(t *testing.T) {
 		"none of both":                         {nil, own, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := New(&sdk.Client{Config: sdk.Config{Cluster: "rig", Region: own}}, nil, nil)
+			all := New(&sdk.Client{Config: sdk.Config{Cluster: "rig", Region: own}}, nil)
 			all.entries["arn"] = &cachedAccelerator{seen: observed.Accelerator{ARN: "arn", Tags: c.tags}}
 			err := writer{Accelerators: all, id: id}.checkRegionOwner("arn/listener/1/endpoint-group/2", c.region)
 			if (err == nil) != c.has {

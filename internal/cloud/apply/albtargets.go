@@ -64,7 +64,7 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 	})
 	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.IsYounger(made, durations.JustCreatedAge)) {
 		// AWS refuses a load balancer in state provisioning.
-		return sdk.Wrap(failure.NotReady, what, err)
+		return sdk.Wrap(failure.NotReady, "the load balancer is being created", err)
 	}
 	return err
 }

@@ -133,13 +133,17 @@ func differingDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
 // joinFlagValues returns arguments in which each flag and its value are one word: --NAME=VALUE. It omits other arguments.
 func joinFlagValues(args []string) []string {
 	var out []string
+	takesValue := false // the next argument may be the value of the last flag
 	for _, a := range args {
-		last := len(out) - 1
-		if !strings.HasPrefix(a, "-") && last >= 0 && !strings.Contains(out[last], "=") {
-			out[last] += "=" + a
-		} else if strings.HasPrefix(a, "--") {
+		switch {
+		case strings.HasPrefix(a, "--"):
 			out = append(out, a)
+			takesValue = !strings.Contains(a, "=")
+			continue
+		case !strings.HasPrefix(a, "-") && takesValue:
+			out[len(out)-1] += "=" + a
 		}
+		takesValue = false
 	}
 	return out
 }

@@ -71,6 +71,7 @@ func TestInheritFlags(t *testing.T) {
 		"of the environment": {nil, []string{"--cluster-name=$(CLUSTER)"}, InheritedFlags{UnavailableFlags: []string{"--cluster-name"}}, ""},
 		"of the process":     {nil, []string{"--aws-api-endpoints=EC2=http://elsewhere", "--kubeconfig", "/x", "--log-level=debug"}, InheritedFlags{}, ""},
 		"gates":              {[]string{"--feature-gates=ALBSingleSubnet=true"}, []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}, InheritedFlags{DifferingFlags: []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}}, "--feature-gates=ALBSingleSubnet=true,NLBGatewayAPI=false"},
+		"after one dash":     {nil, []string{"--strict-groups", "-v", "2"}, InheritedFlags{Flags: []string{"--strict-groups=true"}}, "--strict-groups=true"},
 		"no flags":           {nil, []string{"controller", "-v", "2"}, InheritedFlags{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 		{
 			name:   "another binding fills the group",
 			change: func(w *harness) { w.putObjects(older) },
-			want:   "False TargetGroupShared: target group arn/a already has the targets of TargetGroupBinding ns/b; delete one of the two",
+			want:   "False TargetGroupShared: target group arn/a already has the targets of TargetGroupBinding ns/b; delete one of the two bindings",
 			mended: func(w *harness) { w.deleteObject(cluster.KindBinding, "b") },
 		},
 		{

@@ -333,11 +333,11 @@ func TestPreviewText(t *testing.T) {
 	d := PreviewOf(f, first, Make(f), []Step{{CompleteSpec{f.StoredBinding.Spec}, ""}, {RemoveFinalizer{}, ""}, {DropRecord{}, ""}}, rules, RulesResult{AllRulesExist: true})
 	for _, want := range []string{
 		"+ claim finalizer/TargetGroupBinding ns/b   # first\n",
-		"+ authorize rule/" + portRule(80).String() + " in sg-1   # bindings ask for it\n",
+		"+ authorize rule/" + portRule(80).String() + " in sg-1   # bindings request it\n",
 		"- revoke rule/" + portRule(81).String() + " in sg-1   # no binding requests it\n",
 		"~ set record/TargetGroupBinding ns/b: 3 targets   # before they are registered\n",
 		"+ register target/10.0.0.2:8080 in arn/a   # the endpoint has no target\n",
-		"- deregister target/10.0.0.3:8080 in arn/a: unhealthy   # no endpoint any more\n",
+		"- deregister target/10.0.0.3:8080 in arn/a: unhealthy   # the target is not an endpoint any more\n",
 		"~ set spec/TargetGroupBinding ns/b: arn/a ip HTTP ipv4 vpc-1\n",
 		"- release finalizer/TargetGroupBinding ns/b\n",
 		"- clear record/TargetGroupBinding ns/b\n",

@@ -213,7 +213,7 @@ func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 		"an outage":        {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Fault: &observed.Fault{Message: "no answer"}}, steps: []string{issue + "30s"}, says: []string{"no answer"}},
 		"the pace is kept": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "30s"}},
 		"a zone was deleted": {records: []observed.DNSRecord{a, b}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: []string{"create validation-record/_x.a", issue + "30s"},
-			says: []string{"no public hosted zone: _z.b. CNAME _w.aws.;", "create the zone"}},
+			says: []string{"no public hosted zone: _z.b. CNAME _w.aws.;", "create the hosted zone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := withManagedCertificate(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), "a", "b")
@@ -263,9 +263,9 @@ func TestCertificateRequestNeedsHostedZone(t *testing.T) {
 		"no zone, private authority": {zones: none, ca: "arn:ca", steps: []string{request, issue + "ACM to issue it, 5s"}},
 		"zones":                      {zones: testHostedZones, steps: []string{request, issue + "ACM to issue it, 5s"}},
 		"denied":                     {zones: &observed.HostedZones{Fault: denied}, steps: []string{request, issue + "ACM to issue it, 5s"}},
-		"an outage": {zones: &observed.HostedZones{Fault: &observed.Fault{Message: "no answer"}}, steps: []string{issue + "an answer of Route 53, 30s"},
+		"an outage": {zones: &observed.HostedZones{Fault: &observed.Fault{Message: "no answer"}}, steps: []string{issue + "an answer from Route 53, 30s"},
 			reason: finding.ServiceUnavailable},
-		"the pace is kept": {zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "an answer of Route 53, 30s"}},
+		"the pace is kept": {zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "an answer from Route 53, 30s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := withManagedCertificate(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), "a", "b")
@@ -314,7 +314,7 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 		"a zone went":                           {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: deletes("_name.a")},
 		"denied":                                {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
 		"records denied":                        {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones, WriteFault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
-		"an outage":                             {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{"delete certificate/1 waits for an answer of Route 53, 30s"}},
+		"an outage":                             {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{"delete certificate/1 waits for an answer from Route 53, 30s"}},
 		"of a private authority":                {own: []observed.OwnCertificate{own("1", false, "a")}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: deletes()},
 		"of a certificate that ACM has deleted": {own: []observed.OwnCertificate{own("1", true)}, steps: deletes()},
 	} {
@@ -366,7 +366,7 @@ func TestFailedDNSRecordDoesNotBlockOtherSteps(t *testing.T) {
 			t.Errorf("%s needs %q", s.ID, makes)
 		}
 	}
-	if !strings.Contains(p.Text(), "+ create validation-record/_name.a   # ACM validates a by it\n    zone: a\n    CNAME: _value.a.\n") {
+	if !strings.Contains(p.Text(), "+ create validation-record/_name.a   # ACM validates a with this record\n    zone: a\n    CNAME: _value.a.\n") {
 		t.Errorf("text:\n%s", p.Text())
 	}
 }

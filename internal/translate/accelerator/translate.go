@@ -166,6 +166,7 @@ const reservedTagCount = 4
 func (t *translation) tags(guests int) map[string]string {
 	user := map[string]string{}
 	room := max(0, naming.MaxTags-reservedTagCount-guests-len(t.opt.DefaultTags))
+	reported := 0
 	keys := slices.Sorted(maps.Keys(t.ga.Spec.Tags))
 	for _, k := range keys {
 		value := t.ga.Spec.Tags[k]
@@ -177,7 +178,7 @@ func (t *translation) tags(guests int) map[string]string {
 			user[k] = value
 			continue
 		}
-		if len(t.found) > maxTagFindings {
+		if reported++; reported > maxTagFindings {
 			continue
 		}
 		t.reportFault("spec.tags", reason, severity, fmt.Sprintf("tag %q %s and is left out", finding.Truncate(k, 40), why), "remove the tag")
@@ -185,5 +186,5 @@ func (t *translation) tags(guests int) map[string]string {
 	return assemble.MergeTags(user, t.opt.DefaultTags, t.opt.DefaultTagsLowPriority)
 }
 
-// maxTagFindings is the number of findings about an object, of any kind, after which no more tags are reported.
+// maxTagFindings is the maximum number of tags of an object that are reported.
 const maxTagFindings = 10

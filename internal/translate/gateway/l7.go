@@ -24,9 +24,7 @@ func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 		l.TLS.MutualAuth = t.mutualAuth(p)
 	}
 	for _, u := range t.ruleInputs(p) {
-		if r, ok := t.buildRule(p, u); ok {
-			l.Rules = append(l.Rules, r)
-		}
+		l.Rules = append(l.Rules, t.buildRule(p, u))
 	}
 	return l, true
 }

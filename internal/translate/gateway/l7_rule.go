@@ -20,12 +20,12 @@ func fixedResponse(status string) []model.Action {
 const unusableRuleStatus = "500"
 
 // buildRule builds the listener rule for an input on a port. If a value of the route cannot be translated, the rule is held.
-func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
+func (t *translation) buildRule(p *port, u *ruleInput) model.Rule {
 	if u.isolation != nil {
 		return model.Rule{
 			Conditions: []model.Condition{conditionBuilder{t}.hostCondition(u.host)}, Actions: fixedResponse("404"),
 			Origin: u.isolation.at, Member: u.isolation.at.Object, Tags: t.WithDefaultTags(nil),
-		}, true
+		}
 	}
 	b := &ruleBuilder{translation: t, port: p, input: u, filters: u.rule.sortFilters(), at: finding.Origin{Object: u.route, Field: u.rule.field()}}
 	r := model.Rule{Origin: u.origin(), Member: u.route}
@@ -47,7 +47,7 @@ func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 		// AWS would refuse a rule with these conditions, and a rule with fewer conditions would match other requests.
 		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; a new rule is not created, and an existing rule stays unchanged", Fix: c.fix, Blocks: finding.BlocksRule})
 		r.Held = model.HeldRefused
-		return r, true
+		return r
 	}
 	if c.inexactValue != "" {
 		t.Found.Add(finding.Finding{
@@ -58,7 +58,7 @@ func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 	}
 	actions, rewrite, held := b.actions()
 	r.Actions, r.Transforms, r.Held = actions, rewrite, r.Held|held
-	return r, true
+	return r
 }
 
 // origin returns the match of the route, with the hostname. It identifies the rule on a port.

@@ -11,16 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// maxMessage is the maximum length of the message of a condition, in bytes. The API server accepts at most 32768.
+// maxMessage is the maximum length of the message of a condition, in characters. The API server accepts at most 32768.
 const maxMessage = 32700
 
 // newCondition returns a condition. It escapes characters in the message that are not printable, because they may come from
 // values of users, and cuts a message that is too long.
 func newCondition[T, R ~string](of T, status metav1.ConditionStatus, reason R, message string, generation int64) metav1.Condition {
-	message = finding.Printable(message)
-	if len(message) > maxMessage {
-		message = message[:maxMessage] + "..."
-	}
+	message = finding.Truncate(finding.Printable(message), maxMessage)
 	return metav1.Condition{Type: string(of), Status: status, Reason: string(reason), Message: message, ObservedGeneration: generation}
 }
 
