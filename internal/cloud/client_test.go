@@ -143,8 +143,8 @@ func TestRegionAndVPCAreReadFromInstanceMetadata(t *testing.T) {
 	}
 }
 
-// TestStackConvergesIfListIsReadBeforeWriteIsAnswered checks that a stack converges if a list is read after a write took effect, but before
-// the answer to the write arrived. The list then has a resource that the inventory does not have yet.
+// TestStackConvergesIfListIsReadBeforeWriteIsAnswered checks that a stack converges if a list is read after a write took
+// effect, but before the answer to the write arrived. The list then has a resource that the inventory does not have yet.
 func TestStackConvergesIfListIsReadBeforeWriteIsAnswered(t *testing.T) {
 	for _, op := range []string{"CreateLoadBalancer", "CreateTargetGroup", "CreateSecurityGroup", "CreateListener", "CreateRule"} {
 		t.Run(op, func(t *testing.T) {

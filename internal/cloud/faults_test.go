@@ -90,8 +90,8 @@ func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	}
 }
 
-// TestPostponedReadIsNotReportedAsFault checks that an observation fails with a time to retry, and reports no fault, if the rate
-// limiter of the controller postpones a read.
+// TestPostponedReadIsNotReportedAsFault checks that an observation fails with a time to retry, and reports no fault, if the
+// rate limiter of the controller postpones a read.
 func TestPostponedReadIsNotReportedAsFault(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
 		paces, err := ratelimit.ParseTokenBuckets("ACM:.*=0.001:1")

@@ -41,8 +41,9 @@ func (r *harness) takeMutatingCalls() string {
 	return strings.Join(out, " ")
 }
 
-// TestNewResourcesMissingInTaggingServiceAreKnown checks that a resource that was just created is neither created again nor treated as
-// deleted while the Resource Groups Tagging API does not show it yet. This also holds after a restart of the controller.
+// TestNewResourcesMissingInTaggingServiceAreKnown checks that a resource that was just created is neither created again nor
+// treated as deleted while the Resource Groups Tagging API does not show it yet. This also holds after a restart of the
+// controller.
 func TestNewResourcesMissingInTaggingServiceAreKnown(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, taggingDelay + time.Second, time.Hour} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -79,8 +80,8 @@ func TestNewResourcesMissingInTaggingServiceAreKnown(t *testing.T) {
 	}
 }
 
-// TestDeletedResourcesInTaggingServiceAreIgnored checks that the controller makes no mutating call for a deleted resource that the
-// Resource Groups Tagging API still returns. It still finds the resources of an existing stack.
+// TestDeletedResourcesInTaggingServiceAreIgnored checks that the controller makes no mutating call for a deleted resource
+// that the Resource Groups Tagging API still returns. It still finds the resources of an existing stack.
 func TestDeletedResourcesInTaggingServiceAreIgnored(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	if err := r.converge(fullStack()); err != nil {
@@ -161,8 +162,8 @@ func TestTagsChangedOutsideAreRestored(t *testing.T) {
 	}
 }
 
-// TestResourcesOfOtherVPCInTaggingServiceAreIgnored checks that the controller does not change the resources of a cluster with the same name
-// in another VPC, because that is another cluster.
+// TestResourcesOfOtherVPCInTaggingServiceAreIgnored checks that the controller does not change the resources of a cluster
+// with the same name in another VPC, because that is another cluster.
 func TestResourcesOfOtherVPCInTaggingServiceAreIgnored(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId

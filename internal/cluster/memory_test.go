@@ -269,7 +269,7 @@ func TestLastListMatchesList(t *testing.T) {
 			}
 		}
 		v := NewView(m)
-		if got, want := last.Read(v, q), List[*corev1.Node](v, q); !slices.Equal(got, want) || v.Err() != nil || len(v.Queries()) != 1 {
+		if got, want := last.Read(v, q), List[*corev1.Node](NewView(m), q); !slices.Equal(got, want) || v.Err() != nil || len(v.Queries()) != 1 {
 			t.Fatalf("step %d: got %v, want %v; %v", step, got, want, v.Err())
 		}
 	}

@@ -30,8 +30,8 @@ type Annotation struct {
 	// OldValue, if not empty, is the value that the annotation must have before the write. If it has another value, nothing
 	// is written.
 	OldValue string
-	// TooLarge is the event that is recorded if the value is too large for the annotations of the object. Then the annotation is
-	// removed.
+	// TooLarge is the event that is recorded if the value is too large for the annotations of the object. Then the
+	// annotation is removed.
 	TooLarge Event
 }
 

@@ -232,7 +232,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// copyWithoutSharedStrings copies an object so that the copy shares no strings with other objects, as if it came from an API server.
+// copyWithoutSharedStrings copies an object so that the copy shares no strings with other objects, as if it came from an API
+// server.
 func copyWithoutSharedStrings(b *testing.B, obj Object) Object {
 	kind, _ := KindOf(obj)
 	typ, _ := TypeOf(kind)

@@ -5,8 +5,8 @@ import "iter"
 // setsByKey maps each key to a set of members. A key without members has no entry.
 type setsByKey[Q, K comparable] map[Q]set[K]
 
-// set is a set with at least one member. Most sets have one member, because for example each pod has one binding that reads it.
-// Storing the first member outside of a map saves a quarter of the memory in a large cluster.
+// set is a set with at least one member. Most sets have one member, because for example each pod has one binding that reads
+// it. Storing the first member outside of a map saves a quarter of the memory in a large cluster.
 type set[K comparable] struct {
 	first  K
 	others map[K]struct{}

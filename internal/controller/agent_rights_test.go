@@ -47,7 +47,7 @@ func TestAgentConfigurationWithoutRight(t *testing.T) {
 				t.Fatal(err)
 			}
 			out, err := agentConfigs{live}.AgentConfig(t.Context(), "shop")
-			if out != nil && err == nil || apierrors.IsForbidden(err) != (verb != "") {
+			if out != nil && err == nil || (err != nil) != (verb != "") || apierrors.IsForbidden(err) != (verb != "") {
 				t.Errorf("got %v, %v", out, err)
 			}
 		})

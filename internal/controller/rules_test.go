@@ -100,7 +100,8 @@ func TestRuleSyncStartsAfterAMinute(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := syncRulesPeriodically(ended, afterStartup(func(context.Context) error { return nil }), sync, logr.Discard()); err != nil {
+		unexpected := func(context.Context) error { t.Error("rules are synced after the end"); return nil }
+		if err := syncRulesPeriodically(ended, afterStartup(func(context.Context) error { return nil }), unexpected, logr.Discard()); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -142,8 +142,8 @@ type stackReconciler struct {
 	enqueuer *queue.Enqueuer[model.StackID]
 }
 
-// StackController returns the controller of stacks. It replaces the recorder in cfg, and adds a check of the cluster name to the
-// cloud in cfg.
+// StackController returns the controller of stacks. It replaces the recorder in cfg, and adds a check of the cluster name to
+// the cloud in cfg.
 func StackController(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Controller[model.StackID] {
 	s := &stackReconciler{cluster: cl, metrics: m, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl, cfg.Frontends, cl.Members)

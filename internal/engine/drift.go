@@ -25,7 +25,8 @@ const (
 
 // driftMemory is what the engine remembers about the drift of a stack.
 type driftMemory struct {
-	// unrestoredStepKeys has the texts (stepChangesKey) of the steps that would correct drift that was reported but not corrected.
+	// unrestoredStepKeys has the texts (stepChangesKey) of the steps that would correct drift that was reported but not
+	// corrected.
 	unrestoredStepKeys map[string]bool
 	// comparedAt is the time of the last observation from which a plan was made. That plan covers the outside changes that
 	// were read until then.

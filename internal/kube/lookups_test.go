@@ -176,8 +176,8 @@ func TestAbsentServiceIsRequestedRarely(t *testing.T) {
 	}
 }
 
-// TestLookupsOfServiceNamesAreBounded checks that invalid names of Services cause neither an error nor a request, that no request
-// is sent beyond the rate limit, and that the memory for names and namespaces is limited.
+// TestLookupsOfServiceNamesAreBounded checks that invalid names of Services cause neither an error nor a request, that no
+// request is sent beyond the rate limit, and that the memory for names and namespaces is limited.
 func TestLookupsOfServiceNamesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{}}

@@ -165,8 +165,8 @@ func TestForbiddenSecretIsNil(t *testing.T) {
 	}
 }
 
-// TestSecretIsMissingWhileThePermissionIsWithdrawn checks that a watched Secret is not returned while the permission to read it is
-// withdrawn. When the permission is granted again, watchers are notified and the Secret is returned.
+// TestSecretIsMissingWhileThePermissionIsWithdrawn checks that a watched Secret is not returned while the permission to read
+// it is withdrawn. When the permission is granted again, watchers are notified and the Secret is returned.
 func TestSecretIsMissingWhileThePermissionIsWithdrawn(t *testing.T) {
 	server := &secretServer{allowed: true, present: true, changes: make(chan string)}
 	s, logged, events := newSecrets(t, server), make(chan string, 10), make(chan Event, 10)

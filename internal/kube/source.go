@@ -170,8 +170,8 @@ func (s *Source) Confirm(obj cluster.Object) error {
 	return s.Lookups.confirmUnchanged(s.ctx, obj)
 }
 
-// CacheOnly implements cluster.LookupSource. It returns a source that reads only from informers, for callers that must not wait
-// for the API server.
+// CacheOnly implements cluster.LookupSource. It returns a source that reads only from informers, for callers that must not
+// wait for the API server.
 func (s *Source) CacheOnly() cluster.Source { return cacheOnlySource{s} }
 
 var _ cluster.LookupSource = (*Source)(nil)

@@ -140,8 +140,8 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 // unchangedFields returns its argument. It is a normalize function for statusHasFields.
 func unchangedFields(fields any) (any, error) { return fields, nil }
 
-// statusHasFields reports whether the status of an object already has the given fields. normalize is applied to the status of the
-// object before the comparison, but not to fields.
+// statusHasFields reports whether the status of an object already has the given fields. normalize is applied to the status
+// of the object before the comparison, but not to fields.
 func statusHasFields(obj cluster.Object, fields any, normalize func(any) (any, error)) (bool, error) {
 	status, err := normalize(cluster.StatusOf(obj))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// TestRecordedIngressCases translates all recorded Ingress cases, and compares the notes about each translation, and its differences from
-// the Ingresses, with testdata/cases.txt.
+// TestRecordedIngressCases translates all recorded Ingress cases, and compares the notes about each translation, and its
+// differences from the Ingresses, with testdata/cases.txt.
 func TestRecordedIngressCases(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(recorded.Files, "ingress-*.yaml")

@@ -156,8 +156,8 @@ func (g nlbGatewayBuilder) albTargetGroupProps(t *model.TargetGroup) gwconfig.Ta
 	return gwconfig.TargetGroupProps{HealthCheckConfig: healthCheckConfiguration(t.HealthCheck, &t.HealthCheck.Port), Tags: g.tagsOf(t.Tags, g.migratedFrom())}
 }
 
-// addTargetConfiguration adds a TargetGroupConfiguration for the Gateway with the ALB. It has the health checks and tags of the
-// target groups to which the TCPRoutes forward: one default configuration if all target groups have the same settings,
+// addTargetConfiguration adds a TargetGroupConfiguration for the Gateway with the ALB. It has the health checks and tags of
+// the target groups to which the TCPRoutes forward: one default configuration if all target groups have the same settings,
 // otherwise one configuration for each TCPRoute.
 func (g nlbGatewayBuilder) addTargetConfiguration(targets []frontendTarget, source string) {
 	if len(targets) == 0 {

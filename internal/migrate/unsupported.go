@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// annotationTranslations maps each annotation of Ingresses and Services that is translated to the kind and field to which it is
-// translated. The keys are those of the annotation reference, without settings.Prefix. A test checks that each annotation is
-// either in this map or in untranslatedPrefixes.
+// annotationTranslations maps each annotation of Ingresses and Services that is translated to the kind and field to which it
+// is translated. The keys are those of the annotation reference, without settings.Prefix. A test checks that each annotation
+// is either in this map or in untranslatedPrefixes.
 var annotationTranslations = map[string]string{
 	"group.name": "Gateway", "group.order": "order of the rules",
 	"load-balancer-name": configField + "loadBalancerName", "scheme": configField + "scheme", "ip-address-type": configField + "ipAddressType",

@@ -191,7 +191,8 @@ func ForwardedTargetGroups(actions []Action) []WeightedGroup {
 	return nil
 }
 
-// WithReplacedTargetGroups returns a copy of the actions in which each reference ref to a target group is replaced by replace(ref).
+// WithReplacedTargetGroups returns a copy of the actions in which each reference ref to a target group is replaced by
+// replace(ref).
 func WithReplacedTargetGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {
 	out := slices.Clone(actions)
 	for i, a := range out {

@@ -85,8 +85,8 @@ func IsAcceleratorOfStack(cluster, region string, id model.StackID, tags map[str
 	return HasAllTags(tags, AcceleratorTrackingTags(cluster, region, id))
 }
 
-// IsAcceleratorOfCluster reports whether tags are those of an accelerator of a GlobalAccelerator in the cluster. The tag with the
-// region may be missing, because it is not set if the region is unknown.
+// IsAcceleratorOfCluster reports whether tags are those of an accelerator of a GlobalAccelerator in the cluster. The tag
+// with the region may be missing, because it is not set if the region is unknown.
 func IsAcceleratorOfCluster(cluster, region string, tags map[string]string) bool {
 	of, ok := tags[ClusterRegionTag]
 	return BelongsToCluster(cluster, tags) && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID && (!ok || of == region)

@@ -103,7 +103,8 @@ func possibleObjects(kind, joined string) (out []finding.Ref) {
 	return out
 }
 
-// TargetGroupMayBeOfRoute reports whether id, which may be shortened, may be the id of a target group for a route of a Gateway.
+// TargetGroupMayBeOfRoute reports whether id, which may be shortened, may be the id of a target group for a route of a
+// Gateway.
 func TargetGroupMayBeOfRoute(id string, gateway, route finding.Ref) bool {
 	begin := gateway.Namespace + "/" + gateway.Name + ":" + route.Namespace + "-" + route.Name + ":" + route.Kind + "-"
 	const kept = MaxTagValue - 11 // length of the beginning that shorten does not change

@@ -15,8 +15,8 @@ func stackName(id model.StackID, hashed ...string) string {
 	return namespacedName(id.Namespace, id.Name, hashed...)
 }
 
-// IngressLoadBalancerName returns the generated name of the load balancer of an Ingress stack. The name depends on the scheme, so
-// that a load balancer with another scheme can exist beside the current one.
+// IngressLoadBalancerName returns the generated name of the load balancer of an Ingress stack. The name depends on the
+// scheme, so that a load balancer with another scheme can exist beside the current one.
 func IngressLoadBalancerName(cluster string, id model.StackID, scheme model.Scheme) string {
 	return stackName(id, cluster, id.String(), string(scheme))
 }

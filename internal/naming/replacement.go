@@ -20,8 +20,8 @@ const AlternativeCount = 9
 // nameLimit is the maximum length of names of load balancers and target groups in AWS, in characters.
 const nameLimit = 32
 
-// AlternativeName returns the n-th alternative of a generated name, with n from 1 to AlternativeCount. The first alternative is
-// the name itself.
+// AlternativeName returns the n-th alternative of a generated name, with n from 1 to AlternativeCount. The first alternative
+// is the name itself.
 func AlternativeName(name string, n int) string {
 	if n <= 1 {
 		return name
@@ -30,8 +30,8 @@ func AlternativeName(name string, n int) string {
 	return name[:min(len(name), nameLimit-len(suffix))] + suffix
 }
 
-// IsAlternativeName reports whether name is one of the alternatives of a generated name. of is the generated name, which is the
-// first alternative.
+// IsAlternativeName reports whether name is one of the alternatives of a generated name. of is the generated name, which is
+// the first alternative.
 func IsAlternativeName(name, of string) bool {
 	for n := 1; n <= AlternativeCount; n++ {
 		if AlternativeName(of, n) == name {

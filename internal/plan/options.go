@@ -20,8 +20,8 @@ type Options struct {
 	ReplaceForHealthChecks bool
 	// StrictGroups is set if a member with an error causes the whole stack to be held.
 	StrictGroups bool
-	// AllowedCAs are the ARNs of the private CAs whose certificates certificate discovery may choose. If it is empty, discovery
-	// may choose the certificates of all CAs.
+	// AllowedCAs are the ARNs of the private CAs whose certificates certificate discovery may choose. If it is empty,
+	// discovery may choose the certificates of all CAs.
 	AllowedCAs []string
 	// SkipManagedCertificates excludes certificates that a controller has requested from certificate discovery. Tracking tags
 	// identify these certificates. Imported certificates are always excluded.
@@ -34,19 +34,19 @@ type Options struct {
 	ImportCertificates bool
 	// ImportedCertificateQuota is the account's quota of imported certificates; 0: DefaultImportedCertificateQuota.
 	ImportedCertificateQuota int
-	// Propagation is the time that all nodes of a load balancer need to apply a change of listeners and rules. Until then, some
-	// nodes still send requests to the previous target groups. These target groups keep their targets during this time.
+	// Propagation is the time that all nodes of a load balancer need to apply a change of listeners and rules. Until then,
+	// some nodes still send requests to the previous target groups. These target groups keep their targets during this time.
 	Propagation time.Duration
-	// CreateFirst creates the replacement of a load balancer before the previous load balancer is deleted. The deletion happens
-	// DeletionDelay after the status begins to show the new load balancer. Without CreateFirst, the previous load balancer is
-	// deleted first.
+	// CreateFirst creates the replacement of a load balancer before the previous load balancer is deleted. The deletion
+	// happens DeletionDelay after the status begins to show the new load balancer. Without CreateFirst, the previous load
+	// balancer is deleted first.
 	CreateFirst   bool
 	DeletionDelay time.Duration
 	// Accelerators is set if load balancers may be endpoints of accelerators. Then a load balancer is deleted only when no
 	// accelerator has it as an endpoint, or when the wait for this reaches its deadline.
 	Accelerators bool
-	// Stabilization is the interval at which the state of a load balancer is read while AWS provisions it and its capacity must
-	// be set; 0: the usual poll interval.
+	// Stabilization is the interval at which the state of a load balancer is read while AWS provisions it and its capacity
+	// must be set; 0: the usual poll interval.
 	Stabilization time.Duration
 }
 
@@ -56,7 +56,8 @@ type Memory struct {
 	// PausedImports has, by the model ID of a certificate, the pause before the certificate may be imported again, because it
 	// was imported too often.
 	PausedImports map[string]ImportPause
-	// RemainingPropagation is the time during which some nodes of the load balancer may still not have applied earlier changes.
+	// RemainingPropagation is the time during which some nodes of the load balancer may still not have applied earlier
+	// changes.
 	RemainingPropagation time.Duration
 	// WaitedTimes has, by the key of a wait (Plan.WaitKeys), the time since the first plan of the stack that contained the
 	// wait.

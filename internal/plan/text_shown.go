@@ -22,8 +22,9 @@ func (c Change) DifferenceText() string {
 	return clip(c.Path) + ": desired " + value(c.To) + ", AWS returns " + value(c.From)
 }
 
-// DifferencesAfterCreation returns the differences between the rule or target group that an action has created and the resource with
-// this ARN in the observed state. It returns none if AWS does not return the resource yet, or for other actions.
+// DifferencesAfterCreation returns the differences between the rule or target group that an action has created and the
+// resource with this ARN in the observed state. It returns none if AWS does not return the resource yet, or for other
+// actions.
 func DifferencesAfterCreation(do Action, arn string, have observed.Stack) (out []Change) {
 	differ := func(path, asked, shown string) {
 		if asked != shown {

@@ -144,8 +144,8 @@ func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	}
 }
 
-// TestLargeIngressValidationUsesLittleMemory checks that the validation of a very large Ingress allocates at most 100 MiB of memory,
-// and that the warnings about it are few and printable.
+// TestLargeIngressValidationUsesLittleMemory checks that the validation of a very large Ingress allocates at most 100 MiB of
+// memory, and that the warnings about it are few and printable.
 func TestLargeIngressValidationUsesLittleMemory(t *testing.T) {
 	var ports []string
 	var paths []any

@@ -33,9 +33,9 @@ func stackFromTags(tags map[string]string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// FindEndpointLoadBalancers returns the load balancers that q selects as possible endpoints: by ARN, by the allocation ID of an Elastic
-// IP address, by DNS name, or by stack. It finds them in the inventory, which contains all load balancers of the region. If
-// q asks for ports that are not in the inventory, it reads them from AWS.
+// FindEndpointLoadBalancers returns the load balancers that q selects as possible endpoints: by ARN, by the allocation ID of
+// an Elastic IP address, by DNS name, or by stack. It finds them in the inventory, which contains all load balancers of the
+// region. If q asks for ports that are not in the inventory, it reads them from AWS.
 func (c *Accelerators) FindEndpointLoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
 	var out []observed.EndpointLoadBalancer
 	c.inv.WithReadLock(func() {

@@ -25,8 +25,9 @@ type addOnWriter struct {
 	addOns *facts.AddOns
 }
 
-// changeAssociation calls write to change the association of a load balancer with an add-on service, and caches the association that
-// write returns. After a failure it removes the association from the cache, so that the next run reads it again.
+// changeAssociation calls write to change the association of a load balancer with an add-on service, and caches the
+// association that write returns. After a failure it removes the association from the cache, so that the next run reads it
+// again.
 func (w *addOnWriter) changeAssociation(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {

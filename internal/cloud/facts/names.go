@@ -164,8 +164,8 @@ func (n *nameFacts) forEachSecurityGroup(ctx context.Context, f []ec2types.Filte
 	return nil
 }
 
-// namespaceOfTargetGroup returns the namespace of the object for which the controller created a target group. known is false if the
-// inventory does not contain the target group, or the cluster does not own it.
+// namespaceOfTargetGroup returns the namespace of the object for which the controller created a target group. known is false
+// if the inventory does not contain the target group, or the cluster does not own it.
 func namespaceOfTargetGroup(v *inventory.Inventory, arn string) (namespace string, known bool) {
 	v.WithReadLock(func() {
 		e := v.TargetGroups.Get(arn)

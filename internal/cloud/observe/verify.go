@@ -147,8 +147,8 @@ func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn
 	return v.verifyDetail(ctx, lb)
 }
 
-// resourcesWithTagChecks returns the ARNs of the resources whose tags are verified, in no particular order. The caller holds the
-// lock of the inventory.
+// resourcesWithTagChecks returns the ARNs of the resources whose tags are verified, in no particular order. The caller holds
+// the lock of the inventory.
 func (v *Verifier) resourcesWithTagChecks() (out []string) {
 	for arn, e := range v.Inv.LoadBalancers.All() {
 		if e.TagsAt.IsZero() || !inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
@@ -202,8 +202,8 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 	return nil
 }
 
-// enterListenerAndRuleTags stores the tags of listeners and rules, by ARN, and records outside changes. It returns the ARNs of load
-// balancers with listeners or rules that do not exist any more.
+// enterListenerAndRuleTags stores the tags of listeners and rules, by ARN, and records outside changes. It returns the ARNs
+// of load balancers with listeners or rules that do not exist any more.
 func (v *Verifier) enterListenerAndRuleTags(read map[string]map[string]string, arns []string, start time.Time) (changed []string) {
 	v.Inv.WithWriteLock(func() {
 		for _, arn := range arns {

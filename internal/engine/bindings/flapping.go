@@ -13,9 +13,9 @@ import (
 // delayed: a new pod gets an address that was not registered during the last StreakTimeout.
 type flappingTargets map[string]repeat.Streak
 
-// reregistrationBackOff defines the delays for targets that are registered again. Each target may be registered again three times
-// without a delay. The longest delay is shorter than the longest postponement of a deregistration of a running pod. Within
-// StreakTimeout, the VPC does not assign the address of a target to another pod.
+// reregistrationBackOff defines the delays for targets that are registered again. Each target may be registered again three
+// times without a delay. The longest delay is shorter than the longest postponement of a deregistration of a running pod.
+// Within StreakTimeout, the VPC does not assign the address of a target to another pod.
 var reregistrationBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.FirstBackOff, LongestDelay: durations.FollowUpTime, StreakTimeout: durations.Requeue}
 
 // currentStreaks returns the streaks that have not ended. A streak that causes a delay is kept for five minutes, because

@@ -191,8 +191,9 @@ func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	checkEqual(t, "targets after a node is gone", "i-1:30080", w.aws.targetsOf("arn/a"))
 }
 
-// TestTargetsOfOtherClientsStayIfABindingCannotRegister checks that a binding that cannot register targets does not deregister the
-// targets of other clients. In this test the binding has instances of another account, which are not nodes of this cluster.
+// TestTargetsOfOtherClientsStayIfABindingCannotRegister checks that a binding that cannot register targets does not
+// deregister the targets of other clients. In this test the binding has instances of another account, which are not nodes of
+// this cluster.
 func TestTargetsOfOtherClientsStayIfABindingCannotRegister(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), withSpecLines(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
 	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}

@@ -54,8 +54,8 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 	}
 }
 
-// TestRulesOfAllBindingsAreComputedOnce checks for how many instances the ENIs are read. Only the first run after a start reads the
-// ENIs for the pods of other bindings.
+// TestRulesOfAllBindingsAreComputedOnce checks for how many instances the ENIs are read. Only the first run after a start
+// reads the ENIs for the pods of other bindings.
 func TestRulesOfAllBindingsAreComputedOnce(t *testing.T) {
 	w := rulesHarness(t)
 	pods := func(name string, k int, numbers ...int) {

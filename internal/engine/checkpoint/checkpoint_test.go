@@ -239,8 +239,8 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	}
 }
 
-// TestForgetWaitsWhileStoredCheckpointsAreUnavailable checks that each Forget waits for a write while the store may have checkpoints that
-// were not read.
+// TestForgetWaitsWhileStoredCheckpointsAreUnavailable checks that each Forget waits for a write while the store may have
+// checkpoints that were not read.
 func TestForgetWaitsWhileStoredCheckpointsAreUnavailable(t *testing.T) {
 	ids := stackIDs(3)
 	for name, begin := range map[string]func(b *Registry){

@@ -38,7 +38,8 @@ const (
 	// ListingTimeout is the deadline of the first listings of kinds. It is also how long connections to the webhook and to
 	// the console may be idle. Go clients close idle connections after 90 seconds.
 	ListingTimeout = 2 * time.Minute
-	// SlowChangeAge is how long a change of an accelerator may take before fulcrum doctor reports it. It usually takes minutes.
+	// SlowChangeAge is how long a change of an accelerator may take before fulcrum doctor reports it. It usually takes
+	// minutes.
 	SlowChangeAge = 20 * time.Minute
 )
 

@@ -18,8 +18,8 @@ type Side struct {
 	model.Stack
 	// Port returns the number of the Service port of a binding.
 	Port func(b *model.Binding) string
-	// FrontendStack is the desired state of the Gateway whose network load balancer replaces the frontend NLB; nil for the side
-	// of the Ingresses, or if no Gateway replaces it.
+	// FrontendStack is the desired state of the Gateway whose network load balancer replaces the frontend NLB; nil for the
+	// side of the Ingresses, or if no Gateway replaces it.
 	FrontendStack *model.Stack
 	// ALBARN is the ARN of the ALBARN of this side. Target groups of Frontend name the ALBARN by it.
 	ALBARN string

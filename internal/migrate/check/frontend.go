@@ -11,8 +11,8 @@ import (
 )
 
 // FrontendNLB returns the frontend NLB of a stack; nil if there is none. The result includes the security groups that the
-// frontend NLB shares with the ALBARN. If a user has set the name of the ALBARN, Origins of the result has an origin for the name
-// too.
+// frontend NLB shares with the ALBARN. If a user has set the name of the ALBARN, Origins of the result has an origin for the
+// name too.
 func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil {
 		return nil

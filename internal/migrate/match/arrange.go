@@ -206,8 +206,8 @@ const maxExpressionLength = 128
 
 // lowerPrecedence gives the rule then a lower precedence than the rule first, whose path is a regular expression for the same
 // host. It returns false if this is not possible. Regular expressions have the lowest precedence of all paths, and longer
-// ones precede shorter ones. Therefore lowerPrecedence lengthens the expression of first with parentheses, or replaces the path
-// of then by the shortest expression if then matches any path.
+// ones precede shorter ones. Therefore lowerPrecedence lengthens the expression of first with parentheses, or replaces the
+// path of then by the shortest expression if then matches any path.
 func (a *arranger) lowerPrecedence(first, then *rankedRule) bool {
 	changed, path := first, first.Path
 	switch {

@@ -281,8 +281,8 @@ func checkUsable(leaf *x509.Certificate) *Fault {
 	return nil
 }
 
-// dnsNamesOf returns the DNS names of a certificate in lower case. If there are none, it returns the common name, provided that
-// this is a DNS name.
+// dnsNamesOf returns the DNS names of a certificate in lower case. If there are none, it returns the common name, provided
+// that this is a DNS name.
 func dnsNamesOf(leaf *x509.Certificate) []string {
 	var out []string
 	for _, n := range leaf.DNSNames {

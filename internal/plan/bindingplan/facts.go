@@ -200,7 +200,8 @@ type ForwardingAnswer struct {
 // isUnused reports whether AWS has answered that no load balancer forwards to the target group.
 func (f *ForwardingAnswer) isUnused() bool { return f != nil && f.Failure == nil && !f.Found }
 
-// TargetsWithoutBackend is the answer to AskGone. It has those of the targets in the question that belong to no pod and no node.
+// TargetsWithoutBackend is the answer to AskGone. It has those of the targets in the question that belong to no pod and no
+// node.
 type TargetsWithoutBackend struct{ Targets []*observed.Target }
 
 // RegistrationAttempt is the result of registering targets.

@@ -22,8 +22,8 @@ func setInstanceType(f *Facts) {
 	f.StoredBinding.Spec.TargetType, f.LiveTargetGroup.TargetGroup.Type = &kind, model.InstanceTargets
 }
 
-// TestRemovalDeregistersTargetsWithoutBackend checks which targets MakeRemoval deregisters, and that MakeForPreviousTargetGroup does
-// not deregister targets that are already draining.
+// TestRemovalDeregistersTargetsWithoutBackend checks which targets MakeRemoval deregisters, and that
+// MakeForPreviousTargetGroup does not deregister targets that are already draining.
 func TestRemovalDeregistersTargetsWithoutBackend(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)

@@ -53,8 +53,8 @@ func (o RulesResult) WithPendingENIFindings() RulesResult {
 
 // Report has the changes in Kubernetes at the end of a run, and the time until the next run.
 type Report struct {
-	// Steps are carried out in order. If a SetGate step fails, the other steps are still carried out. Any other step that fails
-	// ends the report.
+	// Steps are carried out in order. If a SetGate step fails, the other steps are still carried out. Any other step that
+	// fails ends the report.
 	Steps    []Step
 	Findings finding.List
 	// RetryAfter is the time until the next run, and Why is its reason. If RetryAfter is zero, the next run is triggered by a

@@ -46,8 +46,8 @@ func (t *certificateClaims) admitCertificate(member finding.Ref, arn string, hos
 	case slices.Contains(t.listener.TLS.Refused, arn):
 		return false
 	case len(t.listener.TLS.NoRoom) > 0:
-		// AWS may not have refused this certificate yet. It is a claim as well, so that it replaces a certificate that the same
-		// namespace requested before.
+		// AWS may not have refused this certificate yet. It is a claim as well, so that it replaces a certificate that the
+		// same namespace requested before.
 		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refusedByQuota: slices.Contains(t.listener.TLS.NoRoom, arn)})
 	}
 	return true

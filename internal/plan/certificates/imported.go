@@ -178,8 +178,8 @@ func (m *Managed) maxImportedCertificates() int {
 	return cmp.Or(m.Opt.ImportedCertificateQuota, plan.DefaultImportedCertificateQuota)
 }
 
-// importedCertificates returns the imported certificates of a Secret in ACM. Certificates that are attached to listeners come first,
-// and then those that expire last.
+// importedCertificates returns the imported certificates of a Secret in ACM. Certificates that are attached to listeners
+// come first, and then those that expire last.
 func (m *Managed) importedCertificates(w model.ManagedCertificate) []observed.OwnCertificate {
 	var out []observed.OwnCertificate
 	for _, c := range m.Have.Facts.OwnCertificates {

@@ -55,8 +55,8 @@ func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	return out
 }
 
-// AnyFinalizerSteps returns the steps after which at least one member that is not leaving has the finalizer. It returns none if a
-// member already has the finalizer.
+// AnyFinalizerSteps returns the steps after which at least one member that is not leaving has the finalizer. It returns none
+// if a member already has the finalizer.
 func (f *Finalizers) AnyFinalizerSteps() []plan.StepID {
 	var refs []finding.Ref
 	for _, m := range f.members {

@@ -47,18 +47,18 @@ const (
 
 // Deadlines after which the controller acts.
 const (
-	// ShortWait is the time for which a new listener waits for an import. Edits or refusals with a longer interval between them
-	// are not treated as a burst.
+	// ShortWait is the time for which a new listener waits for an import. Edits or refusals with a longer interval between
+	// them are not treated as a burst.
 	ShortWait = 10 * time.Second
-	// EndedTargetDeadline is the longest time for which the deregistration of targets whose pods have ended is postponed. It is
-	// shorter than the half minute after which a VPC may assign the address to another pod.
+	// EndedTargetDeadline is the longest time for which the deregistration of targets whose pods have ended is postponed. It
+	// is shorter than the half minute after which a VPC may assign the address to another pod.
 	EndedTargetDeadline = 25 * time.Second
 	// FollowUpTime is the longest time for which the controller waits for the consequences of a change in Kubernetes, which
 	// usually take seconds: EndpointSlices and ENIs for pods, the deregistration of targets by bindings, a Service for the
 	// binding that needs it. After this time, a missing consequence is reported or not awaited any longer.
 	FollowUpTime = 30 * time.Second
-	// RunningTargetDeadline is the longest time for which the deregistration of targets whose pods still run is postponed. When
-	// one of these pods ends, EndedTargetDeadline applies.
+	// RunningTargetDeadline is the longest time for which the deregistration of targets whose pods still run is postponed.
+	// When one of these pods ends, EndedTargetDeadline applies.
 	RunningTargetDeadline = 45 * time.Second
 	// SettleWindow is the settle window: the time until the answers of AWS show a change. It is also the maximum age of facts
 	// that many runs share after the controller starts, and the time after the start in which only changed stacks are
@@ -90,8 +90,8 @@ const (
 	// ImportInterval is the time after which a certificate may be imported once more, if it has used up its initial number of
 	// imports.
 	ImportInterval = 2 * time.Hour
-	// RepeatWindow is the time within which the same change is treated as a repetition. If another user or controller reverts a
-	// change several times in this time, this is reported.
+	// RepeatWindow is the time within which the same change is treated as a repetition. If another user or controller
+	// reverts a change several times in this time, this is reported.
 	RepeatWindow = 6 * time.Hour
 	// Year is the period in which ACM counts imports for its quota.
 	Year = 365 * 24 * time.Hour

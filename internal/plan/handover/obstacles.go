@@ -61,8 +61,8 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 			add("correct the errors that its events report", "%s cannot be built", m.Ref)
 		case m.Adopter == want.ID || m.Ref.Namespace == want.ID.Namespace:
 		case from.Isolated:
-			// In such an IngressGroup, each host belongs to one namespace. On a Gateway, hosts do not belong to namespaces. A user
-			// who attaches a route does not consent to this difference.
+			// In such an IngressGroup, each host belongs to one namespace. On a Gateway, hosts do not belong to namespaces.
+			// A user who attaches a route does not consent to this difference.
 			add(fmt.Sprintf("have its owner annotate it with %s: %s", naming.AdoptedByAnnotation, want.ID), "%s does not consent", m.Ref)
 		case !slices.Contains(want.Attached, m.Ref.Namespace):
 			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or have the owner of %s annotate it with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),

@@ -25,8 +25,8 @@ const (
 	TakeOverNotAllowed
 	// TakesOver means that this stack takes over the resources of the other stack.
 	TakesOver
-	// HandedOver means that the other stack has taken over the resources of this stack. This stack only removes finalizers from
-	// objects that leave it.
+	// HandedOver means that the other stack has taken over the resources of this stack. This stack only removes finalizers
+	// from objects that leave it.
 	HandedOver
 	// Withheld is like HandedOver, but the other stack does not request the load balancer any more. It retains the load
 	// balancer, because this stack may not take it back.
@@ -201,8 +201,8 @@ func withoutDuplicateBindings(all []observed.Binding) []observed.Binding {
 // relation.
 func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	if stack.DryRun && rel.Kind != Returned && hasFinalizer(stack) {
-		// The stack has a load balancer that no other stack takes back. In dry run, resources that members may not use any more
-		// would not be removed.
+		// The stack has a load balancer that no other stack takes back. In dry run, resources that members may not use any
+		// more would not be removed.
 		stack.DryRun = false
 	}
 	report := func(reason finding.Reason, message, fix string) (out finding.List) {

@@ -29,7 +29,8 @@ func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
 			Why:     "no object requests the default action any more", After: after, RequestedBy: p.Members(),
 		}))
 	}
-	// The last rule is deleted first. Otherwise another foreign rule would get the requests of a rule that was already deleted.
+	// The last rule is deleted first. Otherwise another foreign rule would get the requests of a rule that was already
+	// deleted.
 	var last plan.StepID
 	for _, r := range slices.Backward(p.listener.ForeignRules) {
 		a := plan.RuleAddress(r.ARN)
@@ -126,8 +127,8 @@ func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, g
 	}
 	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
-	// The default action changes after new rules are created, because it may stop answering requests that these rules match. It
-	// changes before existing rules are deleted, because it may have to answer their requests.
+	// The default action changes after new rules are created, because it may stop answering requests that these rules match.
+	// It changes before existing rules are deleted, because it may have to answer their requests.
 	changeDefault := func(after []plan.StepID) []plan.StepID {
 		if hidesDefault {
 			return []plan.StepID{p.Add(plan.Step{

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ClusterTagPrefix is the prefix of the tag key that assigns a subnet or a security group to a cluster. The name of the cluster
-// follows the prefix.
+// ClusterTagPrefix is the prefix of the tag key that assigns a subnet or a security group to a cluster. The name of the
+// cluster follows the prefix.
 const ClusterTagPrefix = "kubernetes.io/cluster/"
 
 // OtherClusterNames returns the cluster names in the tags of subnets, sorted; nil if name is among them. The result helps to

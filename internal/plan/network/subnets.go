@@ -33,8 +33,8 @@ type SubnetRequest struct {
 	EventObject finding.Ref
 }
 
-// ChosenSubnets has the IDs of the chosen subnets, and the reasons why other candidates were refused. IDs are in the order of the
-// references if the members name the subnets, and ascending otherwise.
+// ChosenSubnets has the IDs of the chosen subnets, and the reasons why other candidates were refused. IDs are in the order
+// of the references if the members name the subnets, and ascending otherwise.
 type ChosenSubnets struct {
 	IDs      []string
 	Refusals []Refusal

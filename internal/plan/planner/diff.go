@@ -19,8 +19,8 @@ type stepPlanner struct {
 	*resolution
 	loadBalancers *loadbalancers.Planner
 	replacements  *replacement.Planner
-	// listenersAwaitingDeregistration has the surplus ALB listeners that can be deleted only after they are deregistered from target
-	// groups.
+	// listenersAwaitingDeregistration has the surplus ALB listeners that can be deleted only after they are deregistered
+	// from target groups.
 	listenersAwaitingDeregistration []observed.Listener
 }
 

@@ -77,8 +77,8 @@ func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener,
 	})
 }
 
-// deleteDeregisteredListeners plans to delete those listenersAwaitingDeregistration that no target group has as a target after the steps of this
-// plan.
+// deleteDeregisteredListeners plans to delete those listenersAwaitingDeregistration that no target group has as a target
+// after the steps of this plan.
 func (d *stepPlanner) deleteDeregisteredListeners() {
 	for _, l := range d.listenersAwaitingDeregistration {
 		var after []plan.StepID

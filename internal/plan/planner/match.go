@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// matchLiveResources decides which existing load balancers and target groups are kept for the desired ones, and which load balancers
-// are replaced or deleted.
+// matchLiveResources decides which existing load balancers and target groups are kept for the desired ones, and which load
+// balancers are replaced or deleted.
 func (r *resolution) matchLiveResources() {
 	for i := range r.Have.LoadBalancers {
 		lb := &r.Have.LoadBalancers[i]

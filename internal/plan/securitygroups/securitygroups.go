@@ -227,8 +227,8 @@ func (sg *Planner) opensRetainedListener(r model.IngressRule) bool {
 	})
 }
 
-// admitsListenerProtocol reports whether a security group rule for the protocol rule admits clients of a listener with the protocol
-// listener.
+// admitsListenerProtocol reports whether a security group rule for the protocol rule admits clients of a listener with the
+// protocol listener.
 func admitsListenerProtocol(listener, rule string) bool {
 	switch listener {
 	case "UDP", "QUIC":

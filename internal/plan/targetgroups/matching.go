@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// hasDesiredImmutableHealthCheck reports whether an existing target group of a network load balancer has the desired values of the
-// health check settings that AWS could not change in the past.
+// hasDesiredImmutableHealthCheck reports whether an existing target group of a network load balancer has the desired values
+// of the health check settings that AWS could not change in the past.
 func hasDesiredImmutableHealthCheck(w model.TargetGroup, h observed.TargetGroup) bool {
 	switch w.Protocol {
 	case "HTTP", "HTTPS":

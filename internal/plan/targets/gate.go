@@ -74,8 +74,8 @@ func ContainersReadySince(p *corev1.Pod) (time.Time, bool) {
 	return since, c.Status == corev1.ConditionTrue
 }
 
-// AnyReadinessGateClosed reports whether a pod of the endpoints has the condition of a gate with a status other than true. A gate
-// without a condition is ignored, because the endpoint may have been registered before the pod had the gate.
+// AnyReadinessGateClosed reports whether a pod of the endpoints has the condition of a gate with a status other than true. A
+// gate without a condition is ignored, because the endpoint may have been registered before the pod had the gate.
 func AnyReadinessGateClosed(endpoints []Endpoint, gate corev1.PodConditionType) bool {
 	for _, e := range endpoints {
 		if e.Pod == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TestConditionNamesEveryLeftOutEndpoint checks that the message of condition EndpointsLoaded names every endpoint that is left
-// out, even if the reasons do not all fit into the message.
+// TestConditionNamesEveryLeftOutEndpoint checks that the message of condition EndpointsLoaded names every endpoint that is
+// left out, even if the reasons do not all fit into the message.
 func TestConditionNamesEveryLeftOutEndpoint(t *testing.T) {
 	var n desiredStatus
 	for g := range 2 {

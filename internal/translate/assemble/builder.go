@@ -37,8 +37,8 @@ type Options struct {
 	// NoSecurityGroups creates network load balancers without security groups.
 	NoSecurityGroups bool
 
-	// NoIPTargets disables target type "ip", NoCapacityReservations capacity reservations, and NoWeightedTargetGroups several weighted target
-	// groups in one action.
+	// NoIPTargets disables target type "ip", NoCapacityReservations capacity reservations, and NoWeightedTargetGroups
+	// several weighted target groups in one action.
 	NoIPTargets            bool
 	NoCapacityReservations bool
 	NoWeightedTargetGroups bool

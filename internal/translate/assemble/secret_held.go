@@ -89,9 +89,9 @@ func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
 	return h.b.OwnsListenerPart(m.Ref, h.b.LiveLoadBalancer().ListenerOnPort(port))
 }
 
-// eachStackCertificate calls found for each certificate on the existing listener of a port that was imported or requested for the
-// stack. It leaves out certificates for which skip returns true. It returns the ARNs of certificates whose tags cannot
-// be read, and the reason.
+// eachStackCertificate calls found for each certificate on the existing listener of a port that was imported or requested
+// for the stack. It leaves out certificates for which skip returns true. It returns the ARNs of certificates whose tags
+// cannot be read, and the reason.
 func (h HeldCertificates) eachStackCertificate(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
 	b := h.b
 	b.Stack.Contested = true // the result depends on the existing listener

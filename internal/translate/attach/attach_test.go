@@ -200,8 +200,8 @@ func TestCertificateRefs(t *testing.T) {
 	}
 }
 
-// TestNumberOfServedListenersIsLimited checks that at most 1024 listeners are served if a namespace creates very many ListenerSets and
-// routes. The listener of the Gateway must be one of them.
+// TestNumberOfServedListenersIsLimited checks that at most 1024 listeners are served if a namespace creates very many
+// ListenerSets and routes. The listener of the Gateway must be one of them.
 func TestNumberOfServedListenersIsLimited(t *testing.T) {
 	gw := gateway(listener("http", "HTTP", 80, ""))
 	gw.Spec.Listeners[0].AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: ptr(gatewayv1.NamespacesFromAll)}}

@@ -69,8 +69,8 @@ func (t certificateBuilder) hasListenerCertificates(l *attach.Listener) bool {
 	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 || len(t.heldCertificates[l]) > 0
 }
 
-// isCoveredByListenerCertificates reports whether host, a hostname of a route, matches a listener of the port that has its certificates
-// from certificateRefs or from an earlier import.
+// isCoveredByListenerCertificates reports whether host, a hostname of a route, matches a listener of the port that has its
+// certificates from certificateRefs or from an earlier import.
 func (t certificateBuilder) isCoveredByListenerCertificates(p *port, host string) bool {
 	return slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool {
 		h := l.Hostname()

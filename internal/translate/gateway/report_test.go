@@ -206,8 +206,8 @@ func TestReportOfAServedGateway(t *testing.T) {
 	}
 }
 
-// TestRouteConditionsChangeWithFindings checks that the conditions of a route change with the findings, and that the transition
-// time of a condition is the time of its last change.
+// TestRouteConditionsChangeWithFindings checks that the conditions of a route change with the findings, and that the
+// transition time of a condition is the time of its last change.
 func TestRouteConditionsChangeWithFindings(t *testing.T) {
 	s := newReportHarness(t, oneGatewayDocs)
 	s.writeReport()

@@ -335,7 +335,8 @@ func (r *rightsChecker) gatewaysOfTarget(group string, of []finding.Ref) []findi
 	return out
 }
 
-// permitsReference reports whether one of the owners, which are routes, may refer to an object. It is true if there are no owners.
+// permitsReference reports whether one of the owners, which are routes, may refer to an object. It is true if there are no
+// owners.
 func (r *rightsChecker) permitsReference(owners []finding.Ref, group string, to finding.Ref) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
 		return r.attached.Grants.Permits(attach.Referrer{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},

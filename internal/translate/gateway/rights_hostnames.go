@@ -41,8 +41,8 @@ func hostsOf(rule *observed.Rule) []string {
 	return []string{""}
 }
 
-// mayServeMatchedHost is like mayServe for the hostname part, which is one of the hostnames that host, the hostname of the rule,
-// matches.
+// mayServeMatchedHost is like mayServe for the hostname part, which is one of the hostnames that host, the hostname of the
+// rule, matches.
 func (r *rightsChecker) mayServeMatchedHost(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
 	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true

@@ -238,8 +238,8 @@ func (r settingsReader) valuesOfAll(at finding.Origin, entries []gwconfig.Subnet
 	return out
 }
 
-// ListenerEntry returns the entry of listenerConfigurations for a protocol and port, and its origin. The entry is nil if there is
-// none.
+// ListenerEntry returns the entry of listenerConfigurations for a protocol and port, and its origin. The entry is nil if
+// there is none.
 func (c Configuration) ListenerEntry(gw finding.Ref, protocol string, port int32) (entry *gwconfig.ListenerConfiguration, at finding.Origin) {
 	if c.LoadBalancer.ListenerConfigurations == nil {
 		return nil, finding.Origin{}

@@ -109,8 +109,9 @@ func (t *untaggedRules) mayBelongToAdmitted(r *observed.Rule) bool {
 	return t.forwardsToOwnTargetGroup(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasActionFor(r) })
 }
 
-// mayBeDefaultActionOfAdmitted reports whether the existing default actions of a listener may belong to an admitted Ingress. An
-// action that refuses all requests, or that redirects them to HTTPS because of ssl-redirect, is the same for every Ingress.
+// mayBeDefaultActionOfAdmitted reports whether the existing default actions of a listener may belong to an admitted Ingress.
+// An action that refuses all requests, or that redirects them to HTTPS because of ssl-redirect, is the same for every
+// Ingress.
 func (t *untaggedRules) mayBeDefaultActionOfAdmitted(actions []model.Action) bool {
 	if len(actions) == 0 || t.forwardsToOwnTargetGroup(actions) {
 		return true
@@ -128,8 +129,8 @@ func (t *untaggedRules) mayBeDefaultActionOfAdmitted(actions []model.Action) boo
 	return slices.ContainsFunc(t.admitted, func(m *member) bool { return m.ing.Spec.DefaultBackend != nil })
 }
 
-// forwardsToOwnTargetGroup reports whether actions forward to a target group of the stack. The tags of such a target group show its
-// owner.
+// forwardsToOwnTargetGroup reports whether actions forward to a target group of the stack. The tags of such a target group
+// show its owner.
 func (t *untaggedRules) forwardsToOwnTargetGroup(actions []model.Action) bool {
 	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool { return t.ownTargetGroups[g.Group.ARN] })
 }

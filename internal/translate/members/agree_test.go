@@ -22,9 +22,9 @@ var (
 	createdAt  = time.Unix(1000000, 0)
 )
 
-// newTestMember returns an Ingress with a value for setting Name. If says begins with "class:", the class sets the value, otherwise
-// an annotation of the Ingress. If says is empty, there is no value; if says is "?", the value cannot be read. The last
-// character of name determines the creation time: "1" is older than "2".
+// newTestMember returns an Ingress with a value for setting Name. If says begins with "class:", the class sets the value,
+// otherwise an annotation of the Ingress. If says is empty, there is no value; if says is "?", the value cannot be read. The
+// last character of name determines the creation time: "1" is older than "2".
 func newTestMember(name, says string) *Member {
 	namespace, _, _ := strings.Cut(name, "/")
 	m := &Member{
@@ -185,8 +185,8 @@ func setIsolated(t *Translation) { t.Isolated = true }
 
 func setOwner(t *Translation) { t.Owner = new("own") }
 
-// memberWithAttributes returns a member with load balancer attributes. A pair "k=v" is an attribute of the member, and "class.k=v"
-// an attribute of its class.
+// memberWithAttributes returns a member with load balancer attributes. A pair "k=v" is an attribute of the member, and
+// "class.k=v" an attribute of its class.
 func memberWithAttributes(name string, pairs ...string) *Member {
 	m := newTestMember(name, "")
 	own, ofClass := map[string]string{}, map[string]string{}

@@ -49,8 +49,8 @@ func (t *Translation) MemberOf(o finding.Origin) *Member {
 	return t.Members[0]
 }
 
-// FieldForObject returns the field for a finding about object ref that is caused by the value at o. If o is in another object, such
-// as class parameters, which get no events, the field also names that object.
+// FieldForObject returns the field for a finding about object ref that is caused by the value at o. If o is in another
+// object, such as class parameters, which get no events, the field also names that object.
 func FieldForObject(ref finding.Ref, o finding.Origin) string {
 	if o.Object == ref {
 		return o.Field

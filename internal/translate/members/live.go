@@ -91,8 +91,8 @@ func (t *Translation) Serves(m *Member) bool {
 	return slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return t.OwnsListenerPart(m.Ref, &l) })
 }
 
-// OwnsListenerPart reports whether the default action or a rule of an existing listener belongs to an object: all its target groups
-// have the tag of the object. l can be nil.
+// OwnsListenerPart reports whether the default action or a rule of an existing listener belongs to an object: all its target
+// groups have the tag of the object. l can be nil.
 func (t *Translation) OwnsListenerPart(ref finding.Ref, l *observed.Listener) bool {
 	owns := func(actions []model.Action) bool { return plan.AreActionsOwnedBy(*t.Live, ref, actions) }
 	return l != nil && (owns(l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return owns(r.Actions) }))

@@ -38,7 +38,8 @@ type stackServices struct {
 	// unprotected reports whether a leaving Service explicitly disables deletion protection.
 	unprotected bool
 	found       finding.List
-	// hasExcludedService reports whether there is a Service that has a load balancer and that the flags of the controller exclude.
+	// hasExcludedService reports whether there is a Service that has a load balancer and that the flags of the controller
+	// exclude.
 	hasExcludedService bool
 }
 

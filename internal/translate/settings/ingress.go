@@ -67,7 +67,8 @@ type Network struct {
 	PrivateLinkRules Opt[string]
 	// NoSecurityGroups requests a load balancer without security groups.
 	NoSecurityGroups Opt[bool]
-	// PathMTUDiscovery is "on" if the managed security group must admit the ICMP messages of path MTU discovery, otherwise "off".
+	// PathMTUDiscovery is "on" if the managed security group must admit the ICMP messages of path MTU discovery, otherwise
+	// "off".
 	PathMTUDiscovery Opt[string]
 }
 

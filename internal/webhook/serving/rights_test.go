@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 )
 
-// TestMissingPermissionsAreReported checks, for each verb in the webhook roles, that the log or an error reports the missing permission if the
-// API server denies the verb, and that a certificate is still served.
+// TestMissingPermissionsAreReported checks, for each verb in the webhook roles, that the log or an error reports the missing
+// permission if the API server denies the verb, and that a certificate is still served.
 func TestMissingPermissionsAreReported(t *testing.T) {
 	for _, role := range rights.KubernetesRoles {
 		if role.File != "webhook.yaml" || role.Name == "fulcrum-target-control" {

@@ -18,8 +18,8 @@ import (
 // listenerResult has the problem of a listener for each of its conditions. The zero Problem means that there is no problem.
 type listenerResult struct {
 	accepted, resolved, programmed attach.Problem
-	// blockingProblem is the reason from a finding why the listener is not served although it is accepted and its references are
-	// valid.
+	// blockingProblem is the reason from a finding why the listener is not served although it is accepted and its references
+	// are valid.
 	blockingProblem attach.Problem
 	// valid reports whether the listener is served, even if some of its references cannot be used.
 	valid bool

@@ -26,8 +26,8 @@ var gatewayOnlyReasons = []finding.Reason{
 	finding.DriftFound, finding.DriftRepaired, finding.ChangeNotKept, finding.ChangedTooOften,
 }
 
-// reasonsCopiedToConditions are reasons of findings that become reasons of conditions unchanged, because the Gateway API has no
-// reason for them.
+// reasonsCopiedToConditions are reasons of findings that become reasons of conditions unchanged, because the Gateway API has
+// no reason for them.
 var reasonsCopiedToConditions = []finding.Reason{
 	finding.GatewayTooLarge, finding.QuotaReached, finding.AccessDenied, finding.CallFailed, finding.NameTaken,
 	finding.CertificateNotFound, finding.CertificateMissing,
