@@ -81,8 +81,7 @@ type Step struct {
 	After []StepID
 	// Wait is the reason why the step is not carried out in this run; zero if the step is carried out.
 	Wait Wait
-	// RequestedBy are the objects that requested the change. If AWS refuses the step, the refusal is reported on these
-	// objects.
+	// RequestedBy are the objects that requested the change. If AWS refuses the step, these objects report the refusal.
 	RequestedBy []finding.Ref
 	// Rule identifies the desired rule that the step creates or changes; zero if the step neither creates nor changes a
 	// rule.
@@ -93,8 +92,7 @@ type Step struct {
 	// NeedsExtraQuota is set if the step needs additional quota, such as one more rule or target group, to avoid an
 	// interruption. If the quota is exhausted, the change can be made in place (Rule.InPlace, Listener.DefaultInPlace).
 	NeedsExtraQuota bool
-	// ReplacedLoadBalancer is the name of the load balancer whose replacement the step is part of; empty if it is part of
-	// none.
+	// ReplacedLoadBalancer is the name of the load balancer whose replacement needs the step; empty if none does.
 	ReplacedLoadBalancer string
 	// IsRevocation is set if the step removes a resource or setting that its member may not use any more. Such a step never
 	// waits.
@@ -125,8 +123,7 @@ type Plan struct {
 	// Ports are the ports on which the load balancer of the stack listens when the plan is completed, in ascending order. If
 	// the status shows another load balancer instead, they are the ports of that load balancer.
 	Ports []int32
-	// MembersWithKeptStatus are members whose status is not written, because it still shows the load balancer of another
-	// stack.
+	// MembersWithKeptStatus are members whose status is not written: it still shows the load balancer of another stack.
 	MembersWithKeptStatus []finding.Ref
 	// AssumedSecretHashes has, by the ARN of a listener or rule without a recorded hash, the hash of the client secret that
 	// it is assumed to have.

@@ -86,8 +86,7 @@ type Options struct {
 	Drift bool
 	// DriftMode is the reaction to drift. Default: the default of the controller.
 	DriftMode engine.DriftMode
-	// Workers, if not 0, is the number of worker goroutines for each queue of the controller. Default: no workers;
-	// Settle runs one item after the other.
+	// Workers, if not 0, is the number of workers for each queue. Default: none; Settle runs one item after the other.
 	Workers int
 	// StacksOnly makes Settle ignore TargetGroupBindings.
 	StacksOnly bool
@@ -126,7 +125,8 @@ type Harness struct {
 	api     roleBoundAPI // API server that enforces the roles of the controller
 	process *process
 	stop    func()
-	// recoveryTimes has, for each settleAndRecordRecovery that restarted the controller, how long the last process made changes.
+	// recoveryTimes has, for each settleAndRecordRecovery that restarted the controller, how long the last process made
+	// changes.
 	recoveryTimes []time.Duration
 }
 
