@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -129,12 +130,18 @@ func TestOldKubernetesGetsOnlyKnownObjects(t *testing.T) {
 }
 
 // TestMetricsAddressIsRendered checks that the address "0" removes the container port, the pod annotations and the
-// ServiceMonitor of metrics. For other addresses, the chart renders the port of the address.
+// ServiceMonitor of metrics, and their port in the NetworkPolicy. For other addresses, the chart renders the port of the address.
 func TestMetricsAddressIsRendered(t *testing.T) {
 	off := renderValues(t, `{metricsBindAddr: "0", serviceMonitor: {enabled: true}, networkPolicy: {enabled: true}}`, renderOptions{})
 	d := convertTo[appsv1.Deployment](t, findObject(t, off, "Deployment", ""))
 	if len(d.Spec.Template.Spec.Containers[0].Ports) != 1 || len(d.Spec.Template.Annotations) > 0 || hasKind(off, "ServiceMonitor") {
 		t.Errorf("without metrics there are ports %v and annotations %v", d.Spec.Template.Spec.Containers[0].Ports, d.Spec.Template.Annotations)
+	}
+	if ports := policyPorts(t, off); strings.Contains(ports, "8080") || !strings.Contains(ports, "9443") {
+		t.Errorf("without metrics the NetworkPolicy allows the ports %s", ports)
+	}
+	if ports := policyPorts(t, renderValues(t, "{networkPolicy: {enabled: true}}", renderOptions{})); !strings.Contains(ports, "8080") {
+		t.Errorf("with metrics the NetworkPolicy allows the ports %s", ports)
 	}
 	for address, port := range map[string]string{":8081": "8081", "[::1]:9": "9", "10.0.0.1:80": "80", "": "8080"} {
 		d := convertTo[appsv1.Deployment](t, findObject(t, renderValues(t, fmt.Sprintf("{metricsBindAddr: %q}", address), renderOptions{}), "Deployment", ""))
@@ -142,6 +149,18 @@ func TestMetricsAddressIsRendered(t *testing.T) {
 			t.Errorf("%q: the port is %s", address, got)
 		}
 	}
+}
+
+// policyPorts returns the ports that the rendered NetworkPolicy allows for incoming connections.
+func policyPorts(t *testing.T, all []*unstructured.Unstructured) string {
+	t.Helper()
+	var out []string
+	for _, in := range convertTo[networkingv1.NetworkPolicy](t, findObject(t, all, "NetworkPolicy", "")).Spec.Ingress {
+		for _, p := range in.Ports {
+			out = append(out, p.Port.String())
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // TestDisruptionBudgetNeedsTwoReplicas checks that a PodDisruptionBudget is rendered only if there are always at least two
@@ -266,7 +285,8 @@ func TestWebhookCertificateSource(t *testing.T) {
 			if c.trusted != (d.Spec.Template.Annotations["checksum/webhook-tls"] != "") {
 				t.Error("the pods must have the annotation checksum/webhook-tls if the chart knows the certificate, and not otherwise")
 			}
-			if hasKind(all, "Certificate") != (name == "by cert-manager") || v.Annotations["cert-manager.io/inject-ca-from"] != m.Annotations["cert-manager.io/inject-ca-from"] {
+			if hasKind(all, "Certificate") != (name == "by cert-manager") || (v.Annotations["cert-manager.io/inject-ca-from"] != "") != (name == "by cert-manager") ||
+				v.Annotations["cert-manager.io/inject-ca-from"] != m.Annotations["cert-manager.io/inject-ca-from"] {
 				t.Error("the Certificate or the annotation cert-manager.io/inject-ca-from is wrong")
 			}
 			if strings.Contains(text, "secret-key") {
@@ -328,22 +348,22 @@ func TestWebhooksMatchConfig(t *testing.T) {
 	}
 }
 
-// TestRightsMatchConfig checks that the chart grants each permission of config/rbac, and no other. It does not distinguish
-// Roles from ClusterRoles.
+// TestRightsMatchConfig checks that the chart grants each permission of config/rbac, and no other. Permissions of Roles are
+// granted in Roles, so that none of them is granted in all namespaces.
 func TestRightsMatchConfig(t *testing.T) {
 	all := renderValues(t, "{}", renderOptions{})
 	var granted, needed []string
 	for _, u := range all {
 		switch u.GetKind() {
 		case "ClusterRole", "Role":
-			granted = append(granted, permissionLines(convertTo[rbacv1.ClusterRole](t, u).Rules)...)
+			granted = append(granted, permissionLines(u.GetKind(), convertTo[rbacv1.ClusterRole](t, u).Rules)...)
 		}
 	}
 	for _, r := range shippedRoles(t) {
 		// The chart has no role for the ConfigMap of QUIC server IDs: its rules for shared target groups cover the
 		// ConfigMap.
 		if r.Metadata.Name != "fulcrum-server-ids" {
-			needed = append(needed, permissionLines(r.Rules)...)
+			needed = append(needed, permissionLines(r.Kind, r.Rules)...)
 		}
 	}
 	slices.Sort(granted)
@@ -353,7 +373,7 @@ func TestRightsMatchConfig(t *testing.T) {
 	}
 	secrets := func(values string) bool {
 		role := convertTo[rbacv1.ClusterRole](t, findObject(t, renderValues(t, values, renderOptions{}), "ClusterRole", ""))
-		return slices.Contains(permissionLines(role.Rules), "list secrets  []")
+		return slices.Contains(permissionLines("ClusterRole", role.Rules), "ClusterRole list secrets  []")
 	}
 	if secrets("{}") || !secrets("{clusterSecretsPermissions: {allowAllSecrets: true}}") {
 		t.Error("the ClusterRole allows list on Secrets by default, or not with allowAllSecrets")
@@ -364,14 +384,15 @@ func TestRightsMatchConfig(t *testing.T) {
 	}
 }
 
-// permissionLines returns one line for each combination of verb, resource and API group, with the resource names of the rule.
-func permissionLines(rules []rbacv1.PolicyRule) []string {
+// permissionLines returns one line for each combination of verb, resource and API group, with the kind of the role and the
+// resource names of the rule.
+func permissionLines(kind string, rules []rbacv1.PolicyRule) []string {
 	var out []string
 	for _, r := range rules {
 		for _, g := range r.APIGroups {
 			for _, resource := range r.Resources {
 				for _, v := range r.Verbs {
-					out = append(out, fmt.Sprint(v, " ", resource, " ", g, " ", r.ResourceNames))
+					out = append(out, fmt.Sprint(kind, " ", v, " ", resource, " ", g, " ", r.ResourceNames))
 				}
 			}
 		}

@@ -187,7 +187,7 @@ var flagsWithoutChartValue = map[string]string{
 }
 
 // TestEveryFlagHasAValue checks that each flag of the controller has a value in the chart, and that the flag is among the
-// arguments if the value is set. It compares the content of the flag only for maps.
+// arguments with the value that was set.
 func TestEveryFlagHasAValue(t *testing.T) {
 	samples := map[string]string{
 		"default-target-type": "ip", "default-load-balancer-scheme": "internet-facing", "ingress-group-tenancy": "isolated",
@@ -259,6 +259,21 @@ func TestEveryFlagHasAValue(t *testing.T) {
 		}
 		if !got.Lookup(f.Name).Changed {
 			t.Errorf("%s: %v does not set --%s: %v", value, given, f.Name, args)
+		}
+		if f.Value.Type() != "stringToString" { // the order of the pairs is random
+			text := fmt.Sprint(sample(f))
+			if list, ok := sample(f).([]any); ok {
+				text = strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
+			}
+			def := config.Default()
+			want := pflag.NewFlagSet("fulcrum", pflag.ContinueOnError)
+			def.AddFlags(want)
+			if err := want.Set(f.Name, text); err != nil {
+				t.Errorf("--%s=%s: %v", f.Name, text, err)
+			}
+			if g, w := got.Lookup(f.Name).Value.String(), want.Lookup(f.Name).Value.String(); g != w {
+				t.Errorf("%s sets --%s to %s, want %s", value, f.Name, g, w)
+			}
 		}
 		if f.Value.Type() == "stringToString" {
 			m, err := got.GetStringToString(f.Name)

@@ -121,12 +121,13 @@ func TestDashboardIsValid(t *testing.T) {
 		}
 		ids[p.ID] = true
 		for x := range p.GridPos.W {
-			cell := [2]int{p.GridPos.X + x, p.GridPos.Y}
-			if other, taken := cells[cell]; taken || cell[0] >= 24 {
-				t.Errorf("%s overlaps panel %q or exceeds the width of the dashboard", p.Title, other)
-				break
+			for y := range p.GridPos.H {
+				cell := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if other, taken := cells[cell]; taken || cell[0] >= 24 {
+					t.Errorf("%s overlaps panel %q or exceeds the width of the dashboard", p.Title, other)
+				}
+				cells[cell] = p.Title
 			}
-			cells[cell] = p.Title
 		}
 		for _, target := range p.Targets {
 			checkMetrics(t, p.Title, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m"))

@@ -29,7 +29,8 @@ var TargetsPolicy []byte
 //go:embed accelerators.json
 var AcceleratorsPolicy []byte
 
-// PolicyForPartition returns the policy that every installation in an AWS partition needs, or an error for an unknown partition.
+// PolicyForPartition returns the policy that every installation in an AWS partition needs, or an error for an unknown
+// partition.
 func PolicyForPartition(partition string) ([]byte, error) {
 	if partition == "aws" {
 		return Policy, nil

@@ -43,8 +43,8 @@ type Action struct {
 	Scenario Scenario
 }
 
-// ExampleConditionValues returns values with which all conditions of the statement are true, by condition key. The tag of the cluster has
-// the given cluster name. A key that must be missing has no value.
+// ExampleConditionValues returns values with which all conditions of the statement are true, by condition key. The tag of
+// the cluster has the given cluster name. A key that must be missing has no value.
 func (s Statement) ExampleConditionValues(cluster string) map[string]string {
 	out := map[string]string{}
 	for _, c := range s.Conditions {
@@ -80,9 +80,3 @@ func (s Statement) ExampleResources(partition, region, account string) []string 
 // Scenario is the name of a part of a test that runs the controller with only the permissions of the tables. See
 // internal/test/harness/permissions_test.go.
 type Scenario string
-
-// TestName returns the package and the name of the test that fails without an action of the statement. It is wrong for
-// AcceleratorStatements, whose test is ScenarioAccelerators.
-func (s Statement) TestName(a Action) string {
-	return "internal/test/harness TestWithoutPermission/" + s.Sid + "/" + a.Name
-}

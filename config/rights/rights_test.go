@@ -60,12 +60,12 @@ func TestFilesAreUpToDate(t *testing.T) {
 	}
 }
 
-// TestPoliciesFitSizeLimit checks that the policies of the partitions and of accelerators fit the limit of a managed policy:
-// 6,144 characters without white space.
+// TestPoliciesFitSizeLimit checks that each policy fits the limit of a managed policy: 6,144 characters without white space.
 func TestPoliciesFitSizeLimit(t *testing.T) {
-	all := map[string][]byte{"accelerators": rights.AcceleratorPolicy("", "")}
+	all := map[string][]byte{"accelerators": rights.AcceleratorPolicy("", ""), "optional permissions": rights.OptionalPolicy()}
 	for _, p := range rights.Partitions {
 		all[p] = rights.Policy(p)
+		all["targets only, "+p] = rights.TargetsPolicy(p)
 	}
 	for p, policy := range all {
 		var small bytes.Buffer

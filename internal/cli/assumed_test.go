@@ -85,7 +85,7 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 	}{
 		"plain": {serviceYAML + "---\n" + ingressYAML, nil, 0, []string{"+ create load-balancer/LoadBalancer", "subnets: subnet-assumed-a, subnet-assumed-b, subnet-assumed-c", "elbv2.k8s.aws/cluster=offline"},
 			[]string{`the cluster has the name "offline"`, "AWS has no load balancers yet, so everything is created\n", "region us-east-1\n", "VPC vpc-assumed\n", "subnets for load balancers are subnet-assumed-a",
-				`IngressClass "alb" exists, is of this controller`, `Namespace "shop" exists and has no labels`}, []string{"ACM has", "security groups"}},
+				`IngressClass "alb" exists, belongs to this controller`, `Namespace "shop" exists and has no labels`}, []string{"ACM has", "security groups"}},
 		"flags": {serviceYAML + "---\n" + ingressYAML, []string{"--cluster-name=prod", "--aws-region=eu-west-1", "--aws-vpc-id=vpc-7"}, 0, []string{"elbv2.k8s.aws/cluster=prod"}, nil, []string{"region", "VPC", "the cluster has"}},
 		"class": {classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML, nil, 0, nil, nil, []string{"IngressClass"}},
 		"everything": {serviceYAML + "---\n" + everything, nil, 0, []string{"listener/443", "subnets: subnet-1, subnet-assumed-front", "security groups: sg-1, sg-assumed-named", "verify arn:aws:elasticloadbalancing:us-east-1:123456789012:truststore/trusted/assumed",
@@ -95,7 +95,7 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 			[]string{`GatewayClass "l7" exists, has controllerName "gateway.k8s.aws/alb"`, `GatewayClass "l4" exists, has controllerName "gateway.k8s.aws/nlb"`}, nil},
 		"a warning":    {ingressYAML, nil, 0, []string{"# warning BackendNotFound"}, nil, nil},
 		"an error":     {serviceYAML + "---\n" + held, nil, output.ExitObjectErrors, []string{"# error AnnotationInvalid"}, nil, nil},
-		"nothing":      {"", nil, output.ExitFailed, nil, []string{"--filename - has no object of a kind that is read"}, nil},
+		"nothing":      {"", nil, output.ExitFailed, nil, []string{"--filename - has no object of a kind that this command reads"}, nil},
 		"with AWS":     {ingressYAML, []string{"--observed=x"}, output.ExitFailed, nil, []string{"[observed offline]"}, nil},
 		"no such flag": {ingressYAML, []string{"--offlin"}, output.ExitFailed, nil, []string{`did you mean "--offline"`}, nil},
 	} {

@@ -39,7 +39,7 @@ func TestEveryCommandShowsUnattachedObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	objects := strings.Join([]string{serviceYAML, replaceNames(serviceYAML, "bank", "pay"), unattachedYAML}, "---\n")
 	_, config := serveCluster(t, objects)
-	const route, listener = "error NotAllowedByListeners GRPCRoute bank/grpc spec.parentRefs[0]: listener \"http\" has protocol", "error UnsupportedProtocol Gateway infra/edge spec.listeners[1]: this load balancer has no protocol \"TCP\""
+	const route, listener = "error NotAllowedByListeners GRPCRoute bank/grpc spec.parentRefs[0]: listener \"http\" has protocol", "error UnsupportedProtocol Gateway infra/edge spec.listeners[1]: the load balancer does not support protocol \"TCP\""
 	for args, shown := range map[string][2]bool{
 		"plan": {true, true}, "tree": {true, true}, "plan -n bank": {true, true}, "plan -n infra": {true, true}, "plan -n shop": {false, true}, "tree -n shop": {false, true},
 		"explain httproute/web -n shop": {false, true}, "explain grpcroute/grpc -n bank": {true, true}, "tree gateway/edge -n infra": {true, true}, "tree service/web -n shop": {false, true},

@@ -39,12 +39,12 @@ func TestExitCodes(t *testing.T) {
 		"no such command":        {[]string{"what", "ever"}, 1, `unknown command "what"; the controller is not started; run "fulcrum --help"`},
 		"boolean with a space":   {[]string{"--cluster-name=c", "--enable-waf", "false"}, 1, "write a boolean flag as --flag=false"},
 		"argument of a command":  {[]string{"orphans", "web.yaml"}, 1, `"fulcrum orphans" takes no argument, not "web.yaml"`},
-		"no object":              {[]string{"plan", "web.yaml"}, 1, `"web.yaml" is no object; write KIND/NAME, for example ingress/web`},
+		"no object":              {[]string{"plan", "web.yaml"}, 1, `"web.yaml" does not name an object; write KIND/NAME, for example ingress/web`},
 		"mistyped kind":          {[]string{"tree", "ingres/web"}, 1, `kind "ingres" is not known (did you mean "ingress"?)`},
 		"two scopes":             {[]string{"plan", "-A", "-n", "shop"}, 1, "[all-namespaces namespace]"},
 		"help of a mistake":      {[]string{"help", "paln"}, 1, `unknown command "paln"; did you mean "plan"?`},
 		"help of a command":      {[]string{"help", "plan"}, 0, ""},
-		"unknown output":         {[]string{"plan", "-o", "xml"}, 1, `--output "xml" is none of text, json and yaml; run "fulcrum plan --help"`},
+		"unknown output":         {[]string{"plan", "-o", "xml"}, 1, `--output "xml" is not supported; use text, json or yaml; run "fulcrum plan --help"`},
 		"bad throttle table":     {[]string{"--cluster-name=c", "--aws-api-throttle=x"}, 1, "--aws-api-throttle"},
 		"no cluster to reach":    {[]string{"--cluster-name=c"}, 1, "no cluster"},
 		"no such kubeconfig":     {[]string{"--cluster-name=c", "--kubeconfig=/nonexistent"}, 1, "/nonexistent"},
@@ -109,7 +109,7 @@ func TestExplainAcceptsSharedReasons(t *testing.T) {
 }
 
 // TestClusterNameIsReadFromEnvironment checks that the command plan reads the cluster name from FULCRUM_CLUSTER_NAME if
-// --cluster-name is not set.
+// --cluster-name is not set. The controller does not read the variable.
 func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
@@ -123,8 +123,8 @@ func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 	if want := "--cluster-name must be given; use the name that the controller has in its flags, or set FULCRUM_CLUSTER_NAME"; code != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	if code, _, _ = runWithInput(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 {
-		t.Errorf("the controller: exit %d", code)
+	if code, _, stderr = runWithInput(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 || !strings.Contains(stderr, "--cluster-name must be given") {
+		t.Errorf("the controller: exit %d: %s", code, stderr)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -170,7 +171,7 @@ func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 			t.Errorf("status of files: %d: %s", code, body)
 		}
 		// If a command fails, the answer has its error message.
-		if _, _, body := p.sendRequest("/api/command/orphans", nil); !strings.Contains(body, "leave them out to compare the cluster with AWS") {
+		if _, _, body := p.sendRequest("/api/command/orphans", nil); !strings.Contains(body, "omit these flags to compare the cluster with AWS") {
 			t.Errorf("orphans of files: %s", body)
 		}
 		return nil
@@ -263,7 +264,13 @@ func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
+	dir, err := os.MkdirTemp("", "record") // no upper-case letters, because the console converts kinds to lower case
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
 	for _, q := range []url.Values{
+		{"kind": {"--record=" + dir}, "name": {"x"}}, // a valid flag of explain
 		{"kind": {"--help"}, "name": {"web"}},
 		{"kind": {"ingress"}, "name": {"--kubeconfig=/etc/passwd"}},
 		{"kind": {"ingress"}, "name": {"web"}, "namespace": {"shop --record=/tmp/x"}},
@@ -284,6 +291,9 @@ func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 		if unquoted := regexp.MustCompile(`'[^']*'|\\'`).ReplaceAllString(a.Command, ""); strings.ContainsAny(unquoted, ";&|$`<>'\"") {
 			t.Errorf("%v: the command for a shell is %s", q, a.Command)
 		}
+	}
+	if written, err := os.ReadDir(dir); err != nil || len(written) > 0 {
+		t.Errorf("files were written: %v, %v", written, err)
 	}
 }
 

@@ -100,8 +100,8 @@ func TestDoctorChecksAccelerators(t *testing.T) {
 	}, []string{"of-other"})
 }
 
-// TestDoctorListsAcceleratorsWithEndpointIDs checks that doctor lists GlobalAccelerators that name endpoints by ARN or ID, and the flag
-// that limits these endpoints.
+// TestDoctorListsAcceleratorsWithEndpointIDs checks that doctor lists GlobalAccelerators that name endpoints by ARN or ID,
+// and the flag that limits these endpoints.
 func TestDoctorListsAcceleratorsWithEndpointIDs(t *testing.T) {
 	em, flags := startEmulator(t)
 	const object = `
@@ -159,7 +159,7 @@ func TestDoctorChecksPermissionsForAccelerators(t *testing.T) {
 }
 
 // TestDoctorReportsPartitionsWithoutAccelerators checks that doctor warns about the feature gate in a partition without AWS
-// Global Accelerator, and reports no permission for accelerators there.
+// Global Accelerator. It calls no operation of AWS Global Accelerator there, and reports no permission for accelerators.
 func TestDoctorReportsPartitionsWithoutAccelerators(t *testing.T) {
 	for partition, region := range map[string]string{"aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"} {
 		em := emulator.New(emulator.Options{Partition: partition})
@@ -176,5 +176,8 @@ func TestDoctorReportsPartitionsWithoutAccelerators(t *testing.T) {
 		checkDoctorOutput(t, em, append(flags, acceleratorGate), nil, []string{
 			fmt.Sprintf("warning accelerators AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served; remove the feature gate", partition, region),
 		}, []string{"globalaccelerator:"})
+		if n := em.Calls().Count("ListAccelerators"); n > 0 {
+			t.Errorf("%s: %d calls of AWS Global Accelerator", partition, n)
+		}
 	}
 }

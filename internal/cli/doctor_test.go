@@ -180,8 +180,8 @@ func TestDoctorReportsFaults(t *testing.T) {
 	}
 }
 
-// TestDoctorReportsMissingPermissionOnce checks that doctor reports each missing permission once with its fix. Other checks that
-// need the same permission only refer to that area.
+// TestDoctorReportsMissingPermissionOnce checks that doctor reports each missing permission once with its fix. Other checks
+// that need the same permission only refer to that area.
 func TestDoctorReportsMissingPermissionOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)

@@ -25,7 +25,7 @@ func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 		blocks []string // the first two lines of each
 		line   string
 	}{
-		"shop.example.com": {[]string{"\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com\n"}, "\n13 load balancers take any host on this port, among them Service shop/lb-0, Service shop/lb-1, Service shop/lb-10, and 10 more; for the answer"},
+		"shop.example.com": {[]string{"\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com\n"}, "\n13 load balancers take any host on this port, among them Service shop/lb-0, Service shop/lb-1, Service shop/lb-10, and 10 more; to see the answer of one load balancer"},
 		"mail.example.com": {[]string{"\nService shop/lb-12: network load balancer"}, "\n12 load balancers take any host on this port, among them "},
 		"none.example.com": {nil, "\n13 load balancers take any host on this port, among them "},
 	} {

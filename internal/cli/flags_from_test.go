@@ -63,13 +63,13 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 			want: instance, reported: "# with the flags of Deployment ingress/lb: " + cluster + "\n"},
 		"no Lease": {server: []string{deploymentYAML("kube-system", "aws-load-balancer-controller", cluster, "--default-target-type=ip")}, want: ip, reported: "# with the flags of Deployment kube-system/aws-load-balancer-controller: "},
 		"several": {server: []string{deploymentYAML("a", "lb", "--default-target-type=ip"), deploymentYAML("b", "lb")}, args: []string{cluster}, want: instance,
-			reported: "# the flags of the controller are not known: there are several controllers: a/deployment/lb, b/deployment/lb; defaults and the flags given here are used."},
+			reported: "# the flags of the controller are not known: found several controllers: a/deployment/lb, b/deployment/lb; defaults and the flags given here are used."},
 		"several, one named":  {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip"), deploymentYAML("b", "lb")}, args: []string{"--flags-from=a/deployment/lb"}, want: ip, reported: "# with the flags of Deployment a/lb: "},
 		"named, anywhere":     {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip")}, args: []string{"--flags-from=deploy/lb"}, want: ip, reported: "# with the flags of Deployment a/lb: "},
 		"named, and not":      {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=a/deployment/bl"}, fails: `Error: --flags-from "a/deployment/bl": Deployment a/bl does not exist; set --flags-from=none and give the flags of the controller on the command line`},
 		"named, no right":     {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=a/deployment/lb"}, fails: `you may not read Deployment a/lb; set --flags-from=none and give the flags of the controller on the command line`},
-		"anywhere, no right":  {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=deployment/lb"}, fails: `you may not read Deployments of all namespaces; name that of the Deployment, as in NAMESPACE/deployment/lb, or give --flags-from=none`},
-		"named, and nowhere":  {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=deployment/bl"}, fails: `Error: --flags-from "deployment/bl": no Deployment "bl" exists in any namespace; correct the name, or give --flags-from=none`},
+		"anywhere, no right":  {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=deployment/lb"}, fails: `you may not read Deployments of all namespaces; give the namespace of the Deployment, as in NAMESPACE/deployment/lb, or set --flags-from=none and give the flags`},
+		"named, and nowhere":  {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=deployment/bl"}, fails: `Error: --flags-from "deployment/bl": no Deployment "bl" exists in any namespace; correct the name, or set --flags-from=none and give the flags`},
 		"no right to objects": {denied: []string{"ingresses"}, args: []string{"--flags-from=none", cluster}, fails: "a plan reads objects of all namespaces, because they can share load balancers: bind the rules of config/rbac"},
 		"named, and no name":  {args: []string{"--flags-from=lb"}, fails: `Error: --flags-from "lb": write deployment/NAME or NAMESPACE/deployment/NAME, or none`},
 		"nothing":             {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{cluster}, want: instance, reported: `not known: no controller holds a Lease "aws-load-balancer-controller-leader", and you may not read Deployments; defaults`},
@@ -107,7 +107,7 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 	}
 }
 
-// TestEveryCommandUsesFlagsOfController checks that plan, tree, orphans, doctor and explain read the cluster name, the
+// TestEveryCommandUsesFlagsOfController checks that each command that reads a cluster and AWS reads the cluster name, the
 // region and the VPC from the flags of the controller.
 func TestEveryCommandUsesFlagsOfController(t *testing.T) {
 	_, flags := startEmulator(t)
@@ -125,7 +125,7 @@ func TestEveryCommandUsesFlagsOfController(t *testing.T) {
 	}
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
 	server.addManifest(t, leaseYAML(`{"holder":"fulcrum-0","flags":`+string(list)+`}`))
-	for _, command := range [][]string{{"plan"}, {"tree"}, {"orphans"}, {"doctor"}, {"explain", "ingress/web", "-n=shop"}, {"explain", "request", "http://x.example"}} {
+	for _, command := range [][]string{{"plan"}, {"tree"}, {"get"}, {"migrate", "status"}, {"orphans"}, {"doctor"}, {"explain", "ingress/web", "-n=shop"}, {"explain", "request", "http://x.example"}} {
 		_, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, append(slices.Concat(command, mine), "-o=json")...)
 		if !strings.Contains(out, `"cluster": "`+harness.ClusterName+`"`) || !strings.HasPrefix(stderr, "# with the flags of the controller that holds Lease ingress/") {
 			t.Errorf("%s: %s%s", command, stderr, out)

@@ -36,21 +36,28 @@ func TestMigrateTranslatesAFrontendNLB(t *testing.T) {
 	}
 	const gateway, frontend = "shop/edge-grp-gw-ec5836f6e2", "shop/edge-grp-nlb-0bedd35c66"
 	migrated(0, []string{
-		"# IngressGroup edge (shop/web) -> Gateway " + gateway + ", behind Gateway " + frontend + "\n", "4 of 4 annotations have a counterpart", "the settings are the same",
-		"Gateway " + frontend + ": it takes the place of the frontend NLB",
+		"# IngressGroup edge (shop/web) -> Gateway " + gateway + ", behind Gateway " + frontend + "\n", "4 of 4 annotations have a counterpart", "all answers and settings are the same",
+		"Gateway " + frontend + ": this Gateway replaces the frontend NLB of the ALB of Gateway " + gateway,
 	}, "--check")
-	manifests := migrated(0, nil, "--output-dir=-")
+	manifests, gateways := migrated(0, nil, "--output-dir=-"), 0
 	for _, part := range strings.Split(manifests, "---\n") {
-		if strings.Contains(part, "\nkind: Gateway\n") && !strings.Contains(part, `gateway.k8s.aws/dry-run: "true"`) {
+		if !strings.Contains(part, "\nkind: Gateway\n") {
+			continue
+		}
+		gateways++
+		if !strings.Contains(part, `gateway.k8s.aws/dry-run: "true"`) {
 			t.Errorf("a Gateway is not only planned:\n%s", part)
 		}
+	}
+	if gateways != 2 {
+		t.Errorf("the manifests have %d Gateways", gateways)
 	}
 	migrated(0, []string{"| Ingress shop/web | alb.ingress.kubernetes.io/frontend-nlb-scheme | LoadBalancerConfiguration of class aws-nlb spec.scheme |"}, "--check", "-o", "markdown")
 	var doc migrate.Document
 	if err := json.Unmarshal([]byte(migrated(0, nil, "--check", "-o", "json")), &doc); err != nil || len(doc.IngressGroups) != 1 || doc.IngressGroups[0].FrontendGateway != frontend {
 		t.Errorf("%v %+v", err, doc)
 	}
-	migrated(3, []string{"feature gate NLBGatewayAPI is off", "frontend NLB: Ingress true, Gateway none", "2 of 4 annotations have a counterpart"},
+	migrated(3, []string{"feature gate NLBGatewayAPI is disabled", "frontend NLB: Ingress exists, Gateway none", "2 of 4 annotations have a counterpart"},
 		"--feature-gates=NLBGatewayAPI=false", "--output-dir="+t.TempDir())
 	migrated(3, []string{"a Gateway does not take over a frontend NLB; remove the frontend NLB first, or translate without --in-place"}, "--in-place", "--output-dir="+t.TempDir())
 }

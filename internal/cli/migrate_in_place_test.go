@@ -34,7 +34,7 @@ func TestMigrateInPlaceAdoptsLoadBalancer(t *testing.T) {
 		"not a shadow":         {plain, []string{"--dry-run=false"}, 0, []string{"fulcrum.dev/adopt: ingress-group/edge"}, []string{"dry-run"}},
 		"two namespaces":       {twoTLSIngressesYAML, []string{"--import-tls-secrets=ingress,gateway"}, 0, []string{"fulcrum.dev/adopt: ingress-group/edge"}, []string{"not taken over"}},
 		"frontend NLB": {annotated(`alb.ingress.kubernetes.io/enable-frontend-nlb: "true"`), nil, 3,
-			[]string{"the load balancer of IngressGroup edge is not taken over: it has a frontend NLB, which a Gateway cannot take over; remove the frontend NLB"}, nil},
+			[]string{"the load balancer of IngressGroup edge is not taken over: it has a frontend NLB, which a Gateway cannot take over; change the DNS records to the ALB, and then remove the frontend NLB"}, nil},
 		"requested certificate": {annotated("alb.ingress.kubernetes.io/create-acm-cert: \"true\"\n    alb.ingress.kubernetes.io/listen-ports: '[{\"HTTPS\":443}]'"), []string{"--feature-gates=EnableCertificateManagement=true"}, 3,
 			[]string{"was requested for it and would be deleted with it"}, nil},
 		"lost, and not compared": {annotated("alb.ingress.kubernetes.io/wafv2-acl-name: shop"), nil, 3, nil, []string{"the Gateway would answer some requests differently or have different settings"}},
@@ -42,7 +42,7 @@ func TestMigrateInPlaceAdoptsLoadBalancer(t *testing.T) {
 			[]string{"the Gateway would answer some requests differently or have different settings", "annotate each Ingress with fulcrum.dev/adopted-by: shop/edge-grp-gw-ec5836f6e2"}, nil},
 		"it answers otherwise, and that is accepted": {annotated(`alb.ingress.kubernetes.io/conditions.web: '[{"field":"query-string","queryStringConfig":{"values":[{"value":"preview"}]}}]'` + consented), nil, 3,
 			nil, []string{"the Gateway would answer"}},
-		"nothing is translated": {strings.Replace(plain, "group.name: edge", "group.name: EDGE_", 1), nil, 1, []string{"--in-place: nothing is translated"}, []string{"kind: Gateway"}},
+		"nothing is translated": {strings.Replace(plain, "group.name: edge", "group.name: EDGE_", 1), nil, 1, []string{"--in-place: no Ingress is translated"}, []string{"kind: Gateway"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,8 +34,9 @@ metadata: {name: mail, namespace: shop}
 spec: {parentRefs: [{name: mail}], rules: [{backendRefs: [{name: mail, port: 25}]}]}
 `
 
-// TestMigrateStatusShowsLoadBalancerOfService checks that "migrate status" shows the state of the load balancer of a Service that a Gateway
-// adopts. The command for the next step changes the type of the Service but does not delete it, because routes need it.
+// TestMigrateStatusShowsLoadBalancerOfService checks that "migrate status" shows the state of the load balancer of a Service
+// that a Gateway adopts. The command for the next step changes the type of the Service but does not delete it, because
+// routes need it.
 func TestMigrateStatusShowsLoadBalancerOfService(t *testing.T) {
 	service := strings.Replace(sharedServiceYAML("mail", "", 25, 1), "aws-load-balancer-nlb-target-type: ip", "aws-load-balancer-nlb-target-type: ip, fulcrum.dev/adopted-by: mail", 1)
 	for name, tc := range map[string]struct {
@@ -85,22 +86,22 @@ func TestMigrateStatusShowsOnlySelectedObjects(t *testing.T) {
 	_, config := serveCluster(t, w.objects)
 	flags := emulatorFlags(t, w.em, w.vpc)
 	for args, want := range map[string]struct {
-		rows int
-		text string
+		code, rows int
+		text       string
 	}{
-		"":                                       {2, "Ingress bank/pay    -"},
-		"-n bank":                                {1, "Ingress bank/pay   -"},
-		"-n shop":                                {1, "IngressGroup edge   shop/edge-grp-gw-"},
-		"ingress/web":                            {1, "IngressGroup edge   shop/edge-grp-gw-"},
-		"-n empty":                               {-1, ""},
-		"gateway/edge-grp-gw-ec5836f6e2 -n shop": {1, "IngressGroup edge   shop/edge-grp-gw-"},
+		"":                                       {2, 2, "Ingress bank/pay    -"},
+		"-n bank":                                {0, 1, "Ingress bank/pay   -"},
+		"-n shop":                                {2, 1, "IngressGroup edge   shop/edge-grp-gw-"},
+		"ingress/web":                            {2, 1, "IngressGroup edge   shop/edge-grp-gw-"},
+		"-n empty":                               {1, 0, `namespace "empty" has no object`},
+		"gateway/edge-grp-gw-ec5836f6e2 -n shop": {2, 1, "IngressGroup edge   shop/edge-grp-gw-"},
 	} {
 		if args == "ingress/web" {
 			args += " -n shop"
 		}
-		_, text, notes := run(t, slices.Concat([]string{"migrate", "status", "--kubeconfig=" + config, "--flags-from=none"}, flags, strings.Fields(args))...)
-		if n := strings.Count(text, "\nnext: "); !strings.Contains(text, want.text) || n != max(want.rows, 0) {
-			t.Errorf("%s: %d\n%s%s", args, n, text, notes)
+		code, text, notes := run(t, slices.Concat([]string{"migrate", "status", "--kubeconfig=" + config, "--flags-from=none"}, flags, strings.Fields(args))...)
+		if n := strings.Count(text, "\nnext: "); code != want.code || !strings.Contains(text+notes, want.text) || n != want.rows {
+			t.Errorf("%s: exit code %d, %d\n%s%s", args, code, n, text, notes)
 		}
 	}
 }

@@ -174,7 +174,7 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 			r.Apply(strings.Replace(gateways, "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: ", "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: not-", 1))
 			editGatewayAnnotations(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
-		}, state: handover.StateAdopted, code: 2, shows: []string{`LoadBalancerConfiguration "shop/not-`, "before anything is deleted", "is not given back either"}},
+		}, state: handover.StateAdopted, code: 2, shows: []string{`LoadBalancerConfiguration "shop/not-`, "before you delete anything", "is not given back either"}},
 		"the gate is off": {through: adopt, state: handover.StateIndeterminate, code: 1, flags: []string{"--feature-gates=ALBGatewayAPI=false"},
 			shows: []string{"feature gate ALBGatewayAPI is off"}},
 		"an outage": {through: adopt, state: handover.StateIndeterminate, code: 1,
@@ -224,7 +224,7 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 // TestMigrateStatusRefusesFiles checks that "migrate status" refuses --filename, because it needs the cluster and AWS.
 func TestMigrateStatusRefusesFiles(t *testing.T) {
 	t.Parallel()
-	if code, _, stderr := run(t, "migrate", "status", "-f", "a.yaml"); code != 1 || !strings.Contains(stderr, "--filename is not read by status") {
+	if code, _, stderr := run(t, "migrate", "status", "-f", "a.yaml"); code != 1 || !strings.Contains(stderr, "status does not support --filename") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -58,7 +58,7 @@ func TestMigrateFiles(t *testing.T) {
 	migrated(3, "would have no web ACL", "-f", in, "--output-dir", out)
 	migrated(2, "would have no web ACL", "-f", in, "--check")
 	write(strings.ReplaceAll(storefrontYAML, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", ""))
-	text := migrated(0, "all are answered alike", "-f", in, "--output-dir", out)
+	text := migrated(0, "all answers and settings are the same", "-f", in, "--output-dir", out)
 	for _, says := range []string{"IngressGroup edge (shop/web)", "Ingress shop/nginx is served by another controller", `IngressClass "alb" is not among the manifests`, "gateway-resources.yaml: 5 objects"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("the report lacks %q:\n%s", says, text)
@@ -117,12 +117,20 @@ metadata: {namespace: blog, name: blog}
 spec: {ports: [{port: 80}]}
 `
 
-// TestMigrateNamesTLSSecrets checks that the listeners of the translated Gateway name the TLS Secrets of the Ingresses. A
-// ReferenceGrant allows the Gateway to use a Secret in another namespace.
+// tlsSecretYAML is a TLS Secret of twoTLSIngressesYAML. Its key is "-----BEGIN PRIVATE KEY-----" and a line break.
+const tlsSecretYAML = `apiVersion: v1
+kind: Secret
+metadata: {namespace: shop, name: web-tls}
+type: kubernetes.io/tls
+data: {tls.crt: eA==, tls.key: LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCg==}
+`
+
+// TestMigrateNamesTLSSecrets checks that the listeners of the translated Gateway name the TLS Secrets of the Ingresses, and
+// that migrate does not print their keys. A ReferenceGrant allows the Gateway to use a Secret in another namespace.
 func TestMigrateNamesTLSSecrets(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")
-	if err := os.WriteFile(in, []byte(twoTLSIngressesYAML), 0o644); err != nil {
+	if err := os.WriteFile(in, []byte(twoTLSIngressesYAML+"---\n"+tlsSecretYAML), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, made, report := run(t, "migrate", "-f", in, "--output-dir=-", "--import-tls-secrets=ingress,gateway")
@@ -131,7 +139,7 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 			t.Errorf("the manifests lack %q", want)
 		}
 	}
-	if code != 0 || strings.Contains(made, "PRIVATE KEY") {
+	if code != 0 || strings.Contains(made+report, "PRIVATE KEY") || strings.Contains(made+report, "LS0tLS1CRUdJTi") {
 		t.Errorf("exit code %d\n%s%s", code, report, made)
 	}
 	odd := strings.Replace(twoTLSIngressesYAML, "hosts: [blog.example.com]", "hosts: [blög.example.com]", 1) // not a certificate host
@@ -162,7 +170,7 @@ func TestMigrateRefusesFlags(t *testing.T) {
 		{"--from-cluster -A --ingress-name=a", "exclude each other"},
 		{"--from-cluster --namespaces=a,b --ingress-name=a", "needs the one namespace"},
 		{"-f a.yaml --output-format=xml", "neither yaml nor json"},
-		{"-f a.yaml --split=kind", "is not namespace"},
+		{"-f a.yaml --split=kind", "--split \"kind\" is not supported; use --split=namespace"},
 	} {
 		code, stdout, stderr := run(t, append([]string{"migrate"}, strings.Fields(tt.args)...)...)
 		if code != 1 || !strings.Contains(stderr, tt.says) || stdout != "" {

@@ -16,8 +16,8 @@ func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 		return runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
 	}
 	reported := []string{
-		`# only objects of namespace "bank" were read, as you may not list these kinds in all namespaces:`, "may be shown as deleted, which the controller does not do",
-		"# not read, as you may not list them:", "IngressClass", `# assumed: IngressClass "alb" exists, is of this controller and has no parameters`,
+		`# only objects of namespace "bank" were read, as you may not list these kinds in all namespaces:`, "may be shown as deleted, although the controller does not delete them",
+		"# not read, as you may not list them:", "IngressClass", `# assumed: IngressClass "alb" exists, belongs to this controller and has no parameters`,
 	}
 	for args, want := range map[string]string{
 		"plan -n bank":                 "create load-balancer/LoadBalancer",
@@ -59,7 +59,7 @@ func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	grouped := strings.Replace(replaceNames(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
 	for name, tt := range map[string]struct{ ingress, want string }{
 		"alone":      {replaceNames(ingressYAML, "bank", "pay"), "you may not list IngressClass, IngressClassParams, Namespace, so the settings in these objects are missing here"},
-		"in a group": {grouped, `you may list the Ingresses of namespace "bank" alone, and the IngressGroup may have members in others`},
+		"in a group": {grouped, `you may list Ingresses only in namespace "bank", and the IngressGroup may have members in other namespaces`},
 	} {
 		server, config := serveCluster(t, strings.Join([]string{classYAML, replaceNames(serviceYAML, "bank", "pay"), tt.ingress}, "---\n"))
 		server.onlyNamespace = "bank"
@@ -70,8 +70,8 @@ func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	}
 }
 
-// TestErrorsDistinguishUnreadableFromMissingObjects checks the error about a named object. It distinguishes objects that do not
-// exist, objects that the user may not read, and objects in namespaces that the controller does not watch.
+// TestErrorsDistinguishUnreadableFromMissingObjects checks the error about a named object. It distinguishes objects that do
+// not exist, objects that the user may not read, and objects in namespaces that the controller does not watch.
 func TestErrorsDistinguishUnreadableFromMissingObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML, "bank", "pay")}, "---\n"))
@@ -96,8 +96,8 @@ func TestErrorsDistinguishUnreadableFromMissingObjects(t *testing.T) {
 	}
 }
 
-// TestCommandsShowOnlyWatchedNamespace checks that, with --watch-namespace, commands show only objects in that namespace, from a
-// cluster and from files. They refuse another namespace.
+// TestCommandsShowOnlyWatchedNamespace checks that, with --watch-namespace, commands show only objects in that namespace,
+// from a cluster and from files. They refuse another namespace.
 func TestCommandsShowOnlyWatchedNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = append(flags, "--flags-from=none", "--watch-namespace=bank")

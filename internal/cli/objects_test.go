@@ -278,7 +278,7 @@ func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 		"mistyped kind": {"apiVersion: networking.k8s.io/v1\nkind: Ingres\nmetadata: {name: x}\n", 1, `# -: networking.k8s.io/v1 Ingres x is not used (did you mean "Ingress"?)`},
 		"old version":   {"apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: x}\n", 1, `# -: extensions/v1beta1 Ingress x is not used; kind Ingress is read with apiVersion "networking.k8s.io/v1"`},
 		"other kind":    {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n", 1, "# -: apps/v1 Deployment x is not used\n"},
-		"nothing":       {"# a comment\n", 1, "# - holds no object\n"},
+		"nothing":       {"# a comment\n", 1, "# - contains no object\n"},
 		"no object":     {"module example.com/x\n", 1, "Error: -: document 1: not a Kubernetes object; it needs apiVersion, kind and metadata\n"},
 		"bare name":     {"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: off}\n", 1, "Error: -: document 1: metadata.name is of type bool, which is not allowed there; write it in quotes if it should be a string\n"},
 		"no YAML":       {"text\n`quoted`: {\n", 1, "Error: -: document 1: not valid YAML: line 2: "},
@@ -294,7 +294,7 @@ func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
 	for _, command := range []string{"plan", "tree"} {
 		code, out, stderr := runWithInput(t, "# nothing\n", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{command, "--flags-from=none", "-f", "-"}, flags)...)
-		if code != output.ExitFailed || strings.Contains(out, "shop/web") || !strings.HasPrefix(stderr, "Error: --filename - has no object of a kind that is read; nothing is shown; give files with one of ingress, service") {
+		if code != output.ExitFailed || strings.Contains(out, "shop/web") || !strings.HasPrefix(stderr, "Error: --filename - has no object of a kind that this command reads; give files with one of ingress, service") {
 			t.Errorf("%s: exit %d: %s%s", command, code, out, stderr)
 		}
 	}
@@ -307,7 +307,7 @@ func TestMissingRegionOrVPCIsReported(t *testing.T) {
 	metadata := httptest.NewServer(http.NotFoundHandler())
 	defer metadata.Close()
 	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata.URL)
-	for flag, want := range map[string]string{"--aws-region": "Error: AWS region not set; set --aws-region,", "--aws-vpc-id": "Error: VPC not set; set --aws-vpc-id"} {
+	for flag, want := range map[string]string{"--aws-region": "Error: AWS region not set, and not found in the instance metadata; set --aws-region,", "--aws-vpc-id": "Error: VPC not set, and not found in the instance metadata; set --aws-vpc-id"} {
 		rest := slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, flag) })
 		env := map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.URL}
 		code, _, stderr := runWithInput(t, classYAML, env, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, rest)...)

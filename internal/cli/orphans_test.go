@@ -20,7 +20,7 @@ func TestOrphansRefusesFiles(t *testing.T) {
 	for _, more := range []string{"--filename=/nonexistent", "--observed=/nonexistent"} {
 		var out, errs strings.Builder
 		code := Run(t.Context(), output.Environment{Args: append([]string{"orphans", more}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
-		if code == 0 || !strings.Contains(errs.String(), "would seem to be orphans") || out.Len() > 0 {
+		if code == 0 || !strings.Contains(errs.String(), "would look like orphans") || out.Len() > 0 {
 			t.Errorf("%s: exit %d, %q, %q", more, code, out.String(), errs.String())
 		}
 	}

@@ -79,8 +79,8 @@ func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 		})
 	}
 	for object, want := range map[string]string{
-		"ingress/theirs": `IngressClass nginx has the controller "k8s.io/ingress-nginx", which is another one`,
-		"ingress/moved":  `IngressClass taken has the controller "example.com/other", which is another one`,
+		"ingress/theirs": `IngressClass nginx has the controller "k8s.io/ingress-nginx", which is not this controller`,
+		"ingress/moved":  `IngressClass taken has the controller "example.com/other", which is not this controller`,
 	} {
 		code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
 		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "bank") {

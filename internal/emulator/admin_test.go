@@ -11,8 +11,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
@@ -131,8 +133,8 @@ func TestAdminClockConfigAndLimits(t *testing.T) {
 	if status, out := sendAdmin(t, "PUT", url+"/_fulcrum/limits", `{"name": "documented-2025", "factor": 2}`); status != 200 {
 		t.Error(out)
 	}
-	if l := em.Faults().Limits(); l.Name != "documented-2025" || len(l.Buckets) == 0 {
-		t.Errorf("limits: %+v", l)
+	if d := cmp.Diff(fault.DocumentedLimits2025(2), em.Faults().Limits()); d != "" {
+		t.Errorf("limits (-want +got):\n%s", d)
 	}
 	if _, out := sendAdmin(t, "GET", url+"/_fulcrum/check", ""); out["ok"] != true {
 		t.Error(out)
@@ -140,5 +142,36 @@ func TestAdminClockConfigAndLimits(t *testing.T) {
 	_, realURL, _ := startHTTPServer(t, emulator.Options{})
 	if status, _ := sendAdmin(t, "POST", realURL+"/_fulcrum/clock", `{"advance": "90s"}`); status != 400 {
 		t.Error("real time was moved")
+	}
+}
+
+func TestAdminAccountsPermissionsAndIMDS(t *testing.T) {
+	em, url, _ := startHTTPServer(t, emulator.Options{})
+	body := `{"accessKeys": {"AKIALIMITED": "444455556666"}, "policies": {"AKIALIMITED": [
+		{"Version": "2012-10-17", "Statement": [{"Sid": "Read", "Effect": "Allow", "Action": "ec2:DescribeVpcs", "Resource": "*"}]}]}}`
+	if status, out := sendAdmin(t, "POST", url+"/_fulcrum/accounts", body); status != 200 {
+		t.Fatal(out)
+	}
+	c := ec2.NewFromConfig(clientConfig(em, "AKIALIMITED"))
+	vpcs, err := c.DescribeVpcs(t.Context(), nil)
+	if err != nil || *vpcs.Vpcs[0].OwnerId != "444455556666" {
+		t.Errorf("%+v, %v", vpcs, err)
+	}
+	if _, err := createVPC(t, c); code(err) != "UnauthorizedOperation" {
+		t.Errorf("a call that no policy allows: %v", err)
+	}
+	_, out := sendAdmin(t, "GET", url+"/_fulcrum/permissions", "")
+	allowed := []any{map[string]any{"Action": "ec2:DescribeVpcs", "Sid": "Read", "Count": 1.0}}
+	if d := cmp.Diff(allowed, out["Allowed"]); d != "" {
+		t.Errorf("allowed (-want +got):\n%s", d)
+	}
+	if denied, ok := out["Denied"].(map[string]any); !ok || len(denied) != 1 {
+		t.Errorf("denied: %v", out["Denied"])
+	}
+	if status, out := sendAdmin(t, "PUT", url+"/_fulcrum/imds", `{"Disabled": true}`); status != 200 || out["Disabled"] != true {
+		t.Errorf("%d %v", status, out)
+	}
+	if _, out := sendAdmin(t, "GET", url+"/_fulcrum/imds", ""); out["Disabled"] != true {
+		t.Errorf("the change was not stored: %v", out)
 	}
 }

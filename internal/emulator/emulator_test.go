@@ -349,8 +349,8 @@ func TestGenerationFollowsChanges(t *testing.T) {
 }
 
 func TestIdentifiersOfASeedDoNotDependOnReads(t *testing.T) {
-	names := func(reads int) string {
-		em := emulator.New(emulator.Options{Seed: 7})
+	names := func(seed uint64, reads int) string {
+		em := emulator.New(emulator.Options{Seed: seed})
 		c := ec2.NewFromConfig(clientConfig(em, testAccessKey))
 		for range reads {
 			if _, err := c.DescribeVpcs(t.Context(), nil); err != nil {
@@ -363,7 +363,11 @@ func TestIdentifiersOfASeedDoNotDependOnReads(t *testing.T) {
 		}
 		return id
 	}
-	if a, b := names(1), names(5); a != b {
+	a := names(7, 1)
+	if b := names(7, 5); a != b {
 		t.Errorf("identifiers differ with the number of reads: %s and %s", a, b)
+	}
+	if b := names(8, 1); a == b {
+		t.Errorf("another seed gives the same identifier %s", b)
 	}
 }

@@ -11,8 +11,7 @@ import (
 )
 
 // forceRequest is the body of adminForce. It names a load balancer, a target or an endpoint of an accelerator, and the state
-// to force. For a load balancer or an endpoint, an empty State ends the override, so that the emulator determines the state
-// again.
+// to force. An empty State ends the override, so that the emulator determines the state again.
 type forceRequest struct {
 	LoadBalancer string // ARN
 	TargetGroup  string // ARN
@@ -44,9 +43,12 @@ func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
 		return okResponse, nil
 	}
 	if in.TargetGroup != "" {
-		em.store.ReportHealth(store.HealthReport{TargetGroup: in.TargetGroup, Target: in.Target, Port: in.Port, Verdict: store.TargetHealthResult{
+		r := store.HealthReport{TargetGroup: in.TargetGroup, Target: in.Target, Port: in.Port, Verdict: store.TargetHealthResult{
 			State: elbtypes.TargetHealthStateEnum(in.State), Reason: elbtypes.TargetHealthReasonEnum(in.Reason), Description: in.Description,
-		}})
+		}}
+		if !em.store.ForceTargetHealth(r) {
+			return nil, fmt.Errorf("no target %q with port %d in target group %q", in.Target, in.Port, in.TargetGroup)
+		}
 		return okResponse, nil
 	}
 	em.store.Lock()

@@ -24,7 +24,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/shield"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
+	"github.com/aws/smithy-go/document"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
@@ -160,6 +163,75 @@ func TestRestoredStateIsExportedUnchanged(t *testing.T) {
 	})
 }
 
+// TestRestoredStateGivesTheSameAnswers checks that reads return the same after the state was restored into another emulator.
+func TestRestoredStateGivesTheSameAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		em, other := emulator.New(emulator.Options{Seed: 3}), emulator.New(emulator.Options{Seed: 4})
+		s := buildStack(t, em)
+		time.Sleep(time.Minute) // the load balancer is active
+		em.Store().Lock()
+		em.Store().Config.Shuffle = false
+		state, err := em.Store().Export()
+		em.Store().Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		other.Store().Lock()
+		other.Store().Config.Shuffle = false
+		err = other.Store().Restore(state)
+		other.Store().Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := func(em *emulator.Emulator) []any {
+			cfg, ctx := clientConfig(em, testAccessKey), t.Context()
+			network, balancing, certificates := ec2.NewFromConfig(cfg), elb.NewFromConfig(cfg), acm.NewFromConfig(cfg)
+			var out []any
+			add := func(answer any, err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, answer)
+			}
+			vpcs, err := network.DescribeVpcs(ctx, nil)
+			add(vpcs, err)
+			subnets, err := network.DescribeSubnets(ctx, nil)
+			add(subnets, err)
+			groups, err := network.DescribeSecurityGroups(ctx, nil)
+			add(groups, err)
+			enis, err := network.DescribeNetworkInterfaces(ctx, nil)
+			add(enis, err)
+			tables, err := network.DescribeRouteTables(ctx, nil)
+			add(tables, err)
+			lbs, err := balancing.DescribeLoadBalancers(ctx, nil)
+			add(lbs, err)
+			attributes, err := balancing.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: &s.loadBalancer})
+			add(attributes, err)
+			listeners, err := balancing.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: &s.loadBalancer})
+			add(listeners, err)
+			rules, err := balancing.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: &s.listener})
+			add(rules, err)
+			targetGroups, err := balancing.DescribeTargetGroups(ctx, nil)
+			add(targetGroups, err)
+			health, err := balancing.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: &s.targetGroup})
+			add(health, err)
+			tags, err := balancing.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: []string{s.loadBalancer, s.targetGroup}})
+			add(tags, err)
+			certificate, err := certificates.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: &s.certificate})
+			add(certificate, err)
+			body, err := certificates.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: &s.certificate})
+			add(body, err)
+			return out
+		}
+		// Each call has another request ID, and the SDK stores it in the metadata.
+		ignored := cmp.Options{cmpopts.IgnoreTypes(middleware.Metadata{}, document.NoSerde{}), cmpopts.EquateEmpty()}
+		if diff := cmp.Diff(answers(em), answers(other), ignored); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestSecurityGroupOfLoadBalancerCannotBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
@@ -208,8 +280,8 @@ func TestGetResourcesFindsLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestSDKRepeatsCallWhoseResponseIsLost checks that the SDK repeats a call of CreateTargetGroup whose response is lost, and that only
-// one target group is created.
+// TestSDKRepeatsCallWhoseResponseIsLost checks that the SDK repeats a call of CreateTargetGroup whose response is lost, and
+// that only one target group is created.
 func TestSDKRepeatsCallWhoseResponseIsLost(t *testing.T) {
 	steps := func(t *testing.T, em *emulator.Emulator) {
 		cfg := clientConfig(em, testAccessKey)
@@ -267,5 +339,31 @@ func TestAdminCanForceStates(t *testing.T) {
 	health, err := c.DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &s.targetGroup})
 	if err != nil || health.TargetHealthDescriptions[0].TargetHealth.State != elbtypes.TargetHealthStateEnumUnhealthy {
 		t.Errorf("%+v, %v", health, err)
+	}
+	em.Store().ReportHealth(store.HealthReport{TargetGroup: s.targetGroup, Target: "10.0.0.77", Port: 8080, Verdict: store.TargetHealthResult{
+		State: elbtypes.TargetHealthStateEnumHealthy,
+	}})
+	health, err = c.DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &s.targetGroup})
+	if err != nil || health.TargetHealthDescriptions[0].TargetHealth.State != elbtypes.TargetHealthStateEnumUnhealthy {
+		t.Errorf("a report ended the override: %+v, %v", health, err)
+	}
+	force(fmt.Sprintf(`{"TargetGroup": %q, "Target": "10.0.0.77", "Port": 8080}`, s.targetGroup))
+	health, err = c.DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &s.targetGroup})
+	if err != nil || health.TargetHealthDescriptions[0].TargetHealth.State != elbtypes.TargetHealthStateEnumHealthy {
+		t.Errorf("an empty state does not end the override: %+v, %v", health, err)
+	}
+	force(fmt.Sprintf(`{"LoadBalancer": %q}`, s.loadBalancer))
+	lbs, err = c.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{s.loadBalancer}})
+	if err != nil || lbs.LoadBalancers[0].State.Code != elbtypes.LoadBalancerStateEnumActive {
+		t.Errorf("an empty state does not end the override: %+v, %v", lbs, err)
+	}
+	for _, body := range []string{
+		fmt.Sprintf(`{"TargetGroup": %q, "Target": "10.0.0.78", "Port": 8080, "State": "unhealthy"}`, s.targetGroup),
+		fmt.Sprintf(`{"TargetGroup": %q, "Target": "10.0.0.77", "Port": 8080, "State": "unhealthy"}`, s.targetGroup+"0"),
+		`{"TargetGroup": "web", "Target": "10.0.0.77", "Port": 8080, "State": "unhealthy"}`,
+	} {
+		if status, out := sendAdmin(t, "POST", url+"/_fulcrum/force", body); status != 400 {
+			t.Errorf("%s: %d %v", body, status, out)
+		}
 	}
 }

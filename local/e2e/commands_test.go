@@ -239,8 +239,8 @@ func (s *scriptCluster) deleteFiles(ts *testscript.TestScript, files []string) e
 	return s.applier.Delete(s.ctx, o)
 }
 
-// annotateMatchingPod sets an annotation of a pod; pair is KEY=VALUE. pod is NS/NAME, or NS/LABEL=VALUE for the first matching pod that
-// is not being deleted.
+// annotateMatchingPod sets an annotation of a pod; pair is KEY=VALUE. pod is NS/NAME, or NS/LABEL=VALUE for the first
+// matching pod that is not being deleted.
 func (s *scriptCluster) annotateMatchingPod(ts *testscript.TestScript, pod, pair string) error {
 	ns, name := splitReference(ts, pod)
 	pods := s.World.KubeClient().CoreV1().Pods(ns)

@@ -50,8 +50,8 @@ const (
 	troubleLinks = `[...document.querySelectorAll("#trouble article a")]`
 )
 
-// TestConsolePageLinksSelectRowOfObject checks that the link to an object selects the row of the object, although objects in other
-// namespaces have the same name. It checks this also for a page that is opened with the link.
+// TestConsolePageLinksSelectRowOfObject checks that the link to an object selects the row of the object, although
+// objects in other namespaces have the same name. It checks this also for a page that is opened with the link.
 func TestConsolePageLinksSelectRowOfObject(t *testing.T) {
 	bank := plainStack("bank", "web")
 	bank["findings"] = []document{findingAbout("warning", "Ingress", "bank", "web", "", "odd"), findingAbout("warning", "Service", "bank", "app", "", "odd too")}
@@ -98,7 +98,7 @@ func TestConsolePageLinksSelectRowOfObject(t *testing.T) {
 // matches, and that a search finds orphans.
 func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	orphans := document{"orphans": []document{{"kind": "Ingress", "id": "old/gone", "resources": []string{"arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-old-gone/0123456789abcdef"}}}}
-	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for it of Ingress old/gone", "fix": "delete it"}, {"result": "ok", "area": "discovery", "message": "region"}}}
+	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object needs targetgroup/k8s-old-gone of Ingress old/gone", "fix": "delete it"}, {"result": "ok", "area": "discovery", "message": "region"}}}
 	tab, program, show := openFakeConsole(t, []document{plainStack("bank", "web"), plainStack("shop", "web"), sharedStack()}, map[string]document{"orphans": orphans, "doctor": checks})
 	search := func(text string) { show("#/topology?query=" + url.QueryEscape(text)) }
 	for _, of := range [][2]string{{"shop/", "Ingress shop/web"}, {"bank/web", "Ingress bank/web"}, {"Shop/WEB", "Ingress shop/web"}, {"shop/back", "path /c"}, {"ingress bank/web", "Ingress bank/web"}} {
@@ -150,7 +150,7 @@ func TestConsolePageBadgesMatchLists(t *testing.T) {
 	empty["loadBalancers"], empty["targetGroups"] = []document{}, []document{}
 	empty["findings"] = []document{findingAbout("error", "Ingress", "bank", "empty", "", "it has none")}
 	orphans := document{"orphans": []document{{"kind": "Ingress", "id": "old/gone", "resources": []string{"sg-1"}}}}
-	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for sg-1 of Ingress old/gone"}, {"result": "error", "area": "permissions", "message": "denied"}, {"result": "ok", "area": "discovery", "message": "region"}}}
+	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object needs sg-1 of Ingress old/gone"}, {"result": "error", "area": "permissions", "message": "denied"}, {"result": "ok", "area": "discovery", "message": "region"}}}
 	tab, _, show := openFakeConsole(t, []document{empty, plainStack("shop", "api"), replacedStack(4)}, map[string]document{"orphans": orphans, "doctor": checks})
 	const badge = `document.querySelector("#count-%s").innerText`
 	if got := browser.Eval[string](tab, fmt.Sprintf(badge, "stacks")); got != "3" {
@@ -255,8 +255,8 @@ func TestConsolePageScrollsToCommandOutput(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageListsServiceWithoutEndpointsOnce checks that a Service without ready endpoints is one entry, which contains its target
-// groups. Its link selects the load balancer that forwards to the Service.
+// TestConsolePageListsServiceWithoutEndpointsOnce checks that a Service without ready endpoints is one entry, which
+// contains its target groups. Its link selects the load balancer that forwards to the Service.
 func TestConsolePageListsServiceWithoutEndpointsOnce(t *testing.T) {
 	dead := func(namespace string) document {
 		s := plainStack(namespace, "web")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -258,8 +259,8 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestConsoleRejectsRequestsOfOtherSites checks that requests to the console fail if a page of another site in the same browser sends
-// them, and that such a page cannot read the console in a frame.
+// TestConsoleRejectsRequestsOfOtherSites checks that requests to the console fail if a page of another site in the same
+// browser sends them, and that such a page cannot read the console in a frame.
 func TestConsoleRejectsRequestsOfOtherSites(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
@@ -268,6 +269,17 @@ func TestConsoleRejectsRequestsOfOtherSites(t *testing.T) {
 	tab := browser.Open(t)
 	w := worldPool.AcquireForTest(t, world.Options{})
 	page := strings.TrimSuffix(startConsole(t, w), "/")
+	// The console responds, so requests of the hostile page can only fail because the console or the browser refuses them.
+	for _, path := range []string{"/", "/app.js", "/icon.svg"} {
+		res, err := http.Get(page + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("GET %s: status %d, want 200", path, res.StatusCode)
+		}
+	}
 	tab.Do(chromedp.Navigate("data:text/html,<h1>hostile</h1>"))
 	for name, try := range map[string]string{
 		"a simple request":                    `fetch("%s/api/command/orphans")`,

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -168,8 +169,15 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 		if !used[i] {
 			t.Errorf("%s has no command that begins with %q; remove the entry from commandsTestedElsewhere", e.page, e.begins)
 		}
-		if m := testReferencePattern.FindStringSubmatch(e.why); m != nil && !hasTest(t, m[2], m[1]) {
-			t.Errorf("commandsTestedElsewhere refers to %s, which does not exist", m[0])
+		for _, m := range testReferencePattern.FindAllStringSubmatch(e.why, -1) {
+			if !hasTest(t, cmp.Or(m[2], "local/e2e"), m[1]) {
+				t.Errorf("commandsTestedElsewhere refers to %s, which does not exist", m[0])
+			}
+		}
+		if script := scriptReferencePattern.FindString(e.why); script != "" {
+			if _, err := os.Stat(script); err != nil {
+				t.Errorf("commandsTestedElsewhere refers to a script that does not exist: %v", err)
+			}
 		}
 	}
 	for _, p := range otherCommands {
@@ -184,7 +192,10 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 	}
 }
 
-var testReferencePattern = regexp.MustCompile(`(Test\w+) in ([\w/-]+)`)
+// testReferencePattern matches the name of a test, with its directory unless it is in this package.
+var testReferencePattern = regexp.MustCompile(`\b(Test[A-Z]\w*)(?: in ([\w/-]+))?`)
+
+var scriptReferencePattern = regexp.MustCompile(`testdata/\S+\.txtar`)
 
 // hasTest reports whether a directory of the source tree contains the test function with this name.
 func hasTest(t *testing.T, dir, test string) bool {
@@ -241,8 +252,9 @@ func otherCommandsOf(page string) (out []string) {
 	return out
 }
 
-// adaptToLocalWorld replaces names in a command of the documentation with those of the local world with the recorded cases: the
-// cluster name, the namespace "shop", the platform, and the directories of programs. It ends a watch after two seconds.
+// adaptToLocalWorld replaces names in a command of the documentation with those of the local world with the recorded
+// cases: the cluster name, the namespace "shop", the platform, and the directories of programs. It ends a watch after
+// two seconds.
 func (s *shell) adaptToLocalWorld(command string) string {
 	command = regexp.MustCompile(`(cluster-?[nN]ame=)(shop|prod|NAME)`).ReplaceAllString(command, "${1}"+harness.ClusterName)
 	command = strings.ReplaceAll(command, "-n shop", "-n ingress-minimal")

@@ -102,6 +102,9 @@ func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
 	api := route53.NewFromConfig(s.World.AWSConfig())
 	made, err := api.CreateHostedZone(s.ctx, &route53.CreateHostedZoneInput{Name: &args[0], CallerReference: aws.String(time.Now().String())})
 	checkOutcome(ts, neg, err)
+	if err != nil {
+		return
+	}
 	ts.Defer(func() {
 		_, err := api.DeleteHostedZone(context.WithoutCancel(s.ctx), &route53.DeleteHostedZoneInput{Id: made.HostedZone.Id})
 		if err != nil {
@@ -110,7 +113,8 @@ func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// aliasRecordTarget returns the target of the alias record for a DNS name, in any hosted zone. It returns an error if there is none.
+// aliasRecordTarget returns the target of the alias record for a DNS name, in any hosted zone. It returns an error if
+// there is none.
 func aliasRecordTarget(ctx context.Context, w *world.World, name string) (string, error) {
 	api := route53.NewFromConfig(w.AWSConfig())
 	zones, err := api.ListHostedZones(ctx, &route53.ListHostedZonesInput{})
@@ -195,7 +199,11 @@ var rolloutsResource = schema.GroupVersionResource{Group: "argoproj.io", Version
 // hash of its stable pods in the variable STABLE.
 func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptClusterOf(ts)
-	checkArgumentCount(ts, args, 2, "argo promote|abort|stable NS/ROLLOUT")
+	const usage = "argo promote|abort|stable NS/ROLLOUT"
+	checkArgumentCount(ts, args, 2, usage)
+	if !slices.Contains([]string{"promote", "abort", "stable"}, args[0]) {
+		ts.Fatalf("usage: %s", usage)
+	}
 	ns, name := splitReference(ts, args[1])
 	client, err := dynamic.NewForConfig(s.World.RESTConfig())
 	ts.Check(err)

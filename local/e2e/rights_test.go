@@ -61,9 +61,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: fulcrum-oidc}
 subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 `
 
-// TestRBACRolesAreSufficient checks that the roles in config/rbac are sufficient for the lease, the checkpoints and an Ingress. It also
-// checks that a Role for a single Secret takes effect while the controller runs, and that the controller releases its lease
-// when it stops.
+// TestRBACRolesAreSufficient checks that the roles in config/rbac are sufficient for the lease, the checkpoints and an
+// Ingress. It also checks that a Role for a single Secret takes effect while the controller runs, and that the
+// controller releases its lease when it stops.
 func TestRBACRolesAreSufficient(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

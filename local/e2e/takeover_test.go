@@ -29,8 +29,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// highRateLimitsFlag is a controller flag that raises the rate limits of AWS calls. With the default limits, reading 33 load balancers
-// would be the longest part of the test.
+// highRateLimitsFlag is a controller flag that raises the rate limits of AWS calls. With the default limits, reading 33
+// load balancers would be the longest part of the test.
 const highRateLimitsFlag = "--aws-api-throttle=Elastic Load Balancing v2:.*=500:500,EC2:.*=500:500"
 
 // TestTakeOverRehearsal runs the commands of docs/install.md in a local world. Then it creates the state that another
@@ -161,8 +161,8 @@ func startControllerAsDeployed(t *testing.T, s *scriptCluster) {
 	startControllerProgram(t, s, worldtest.ControllerPath(t))
 }
 
-// startControllerProgram starts a controller with the arguments of the container in Deployment aws-load-balancer-controller. It waits
-// until the controller is ready and its lease exists.
+// startControllerProgram starts a controller with the arguments of the container in Deployment
+// aws-load-balancer-controller. It waits until the controller is ready and its lease exists.
 func startControllerProgram(t *testing.T, s *scriptCluster, program string) {
 	t.Helper()
 	d, err := s.World.KubeClient().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})
@@ -197,8 +197,9 @@ func deleteFulcrumState(t *testing.T, s *scriptCluster) {
 	}
 }
 
-// awsAndObjectState returns the sorted inventory of AWS, and the objects with load balancers by manifest.KindAndName: their UID,
-// finalizers, labels, annotations, spec and status. It omits the annotations with which Fulcrum stores checkpoints.
+// awsAndObjectState returns the sorted inventory of AWS, and the objects with load balancers by manifest.KindAndName:
+// their UID, finalizers, labels, annotations, spec and status. It omits the annotations with which Fulcrum stores
+// checkpoints.
 func awsAndObjectState(t *testing.T, s *scriptCluster) ([]string, map[string]any) {
 	t.Helper()
 	inventory, err := s.Inspector.Inventory(t.Context())

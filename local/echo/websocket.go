@@ -22,6 +22,11 @@ func (s *Server) answerWebSocket(w http.ResponseWriter, r *http.Request, a Answe
 	}
 	raw := c.NetConn()
 	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		c.Close()
+		return
+	}
 	s.rawConns[raw] = struct{}{}
 	s.mu.Unlock()
 	defer func() {

@@ -54,8 +54,8 @@ func Start(image string, cfg Config) (*Program, error) {
 	return p, nil
 }
 
-// programStarter returns the function that starts the program of an image, or nil if there is none. Only the last element of the
-// name of the image, without tag and digest, determines the program.
+// programStarter returns the function that starts the program of an image, or nil if there is none. Only the last
+// element of the name of the image, without tag and digest, determines the program.
 func programStarter(image string) func(*Program, Config) error {
 	name, _, _ := strings.Cut(path.Base(image), "@")
 	name, _, _ = strings.Cut(name, ":")

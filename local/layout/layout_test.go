@@ -37,15 +37,18 @@ func TestPlanHasAddressesForAllNodes(t *testing.T) {
 				t.Errorf("subnet %s covers the control plane's addresses", s.Name)
 			}
 		}
+		free("the range of the second region", l.SecondRegionRange(), l.CIDR)
+		free("the range of accelerators", l.AcceleratorRange(), l.CIDR)
 		taken = nil
 		for _, n := range l.Nodes {
 			free("pods of "+n.Name, n.PodRange, l.PrivateSubnets[n.Subnet].CIDR)
 			if n.Zone != l.PrivateSubnets[n.Subnet].Zone {
 				t.Errorf("%s is in %s, its subnet in %s", n.Name, n.Zone, l.PrivateSubnets[n.Subnet].Zone)
 			}
-			if n.PodRange.Contains(n.Address) {
-				t.Errorf("the pod range of %s contains the address of the node, %s", n.Name, n.Address)
-			}
+		}
+		// The addresses of nodes are unique and outside of the pod ranges of all nodes.
+		for _, n := range l.Nodes {
+			free("the address of "+n.Name, netip.PrefixFrom(n.Address, 32), l.PrivateSubnets[n.Subnet].CIDR)
 		}
 	}
 }

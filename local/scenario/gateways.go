@@ -57,12 +57,17 @@ func gatewayResource(name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Resource: name}
 }
 
+// checkCondition returns an error if an object, or one of the parents of a route, does not have the condition state, such as
+// "Accepted=True" or "Accepted=False REASON", for the current generation of the object.
 func checkCondition(u *unstructured.Unstructured, state string) error {
 	lists := [][]any{}
 	if own, ok, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); ok {
 		lists = append(lists, own)
 	}
 	parents, _, _ := unstructured.NestedSlice(u.Object, "status", "parents")
+	if refs, _, _ := unstructured.NestedSlice(u.Object, "spec", "parentRefs"); len(parents) < len(refs) {
+		return fmt.Errorf("%s %s/%s has %d parents in its status, want %d", u.GetKind(), u.GetNamespace(), u.GetName(), len(parents), len(refs))
+	}
 	for _, p := range parents {
 		m, _ := p.(map[string]any)
 		of, _, _ := unstructured.NestedSlice(m, "conditions")

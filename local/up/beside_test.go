@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// checkClustersUseTheirRegions checks that `fulcrum doctor`, in the environment that up prints for each cluster, uses the region of that
-// cluster.
+// checkClustersUseTheirRegions checks that `fulcrum doctor`, in the environment that up prints for each cluster, uses
+// the region of that cluster.
 func checkClustersUseTheirRegions(t *testing.T, first, second *upProcess, fulcrum string) {
 	t.Helper()
 	for r, want := range map[*upProcess]string{first: "us-west-2", second: "eu-west-1"} {
@@ -20,8 +20,8 @@ func checkClustersUseTheirRegions(t *testing.T, first, second *upProcess, fulcru
 	}
 }
 
-// checkWrongArgumentsAreRejected checks that `fulcrum-local up` rejects wrong variants of line, which has the arguments for a second cluster
-// that first has printed.
+// checkWrongArgumentsAreRejected checks that `fulcrum-local up` rejects wrong variants of line, which has the arguments
+// for a second cluster that first has printed.
 func checkWrongArgumentsAreRejected(t *testing.T, first *upProcess, line string) {
 	t.Helper()
 	for _, refused := range []struct{ args, want string }{

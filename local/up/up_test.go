@@ -102,8 +102,8 @@ func (r *upProcess) crash(t *testing.T) {
 	}
 }
 
-// processIDs returns the IDs of the processes whose working directory is the state directory. It finds no process after the
-// directory is removed, because the kernel then appends " (deleted)" to the path.
+// processIDs returns the IDs of the processes whose working directory is the state directory, also if this directory is
+// removed: the kernel then appends " (deleted)" to the path.
 func (r *upProcess) processIDs(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -112,7 +112,7 @@ func (r *upProcess) processIDs(t *testing.T) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		if cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")); err == nil && cwd == r.stateDir {
+		if cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")); err == nil && r.stateDir != "" && strings.TrimSuffix(cwd, " (deleted)") == r.stateDir {
 			out = append(out, e.Name())
 		}
 	}
@@ -269,6 +269,9 @@ func testPrintedCommands(t *testing.T, r *upProcess, fulcrum string) {
 	})
 	t.Run("fulcrum plan", func(t *testing.T) {
 		plan := strings.Replace(regexp.MustCompile(`(?m)^.* plan .*$`).FindString(r.String()), beside, fulcrum, 1)
+		if plan == "" {
+			t.Fatal("up does not print a command with \"plan\"")
+		}
 		var ended *exec.ExitError
 		out, err := r.shellCommand(plan).CombinedOutput()
 		if errors.As(err, &ended) && ended.ExitCode() == 2 {

@@ -81,8 +81,8 @@ func (w *World) SetPropagationDelay(ctx context.Context, d time.Duration) error 
 	return w.StartRole(ctx, RoleAWS)
 }
 
-// restrictControllerPermissions gives the controller's access key exactly the permissions of three policies in config/iam: the policy
-// for the partition of the region, OptionalPolicy and AcceleratorsPolicy.
+// restrictControllerPermissions gives the controller's access key exactly the permissions of three policies in
+// config/iam: the policy for the partition of the region, OptionalPolicy and AcceleratorsPolicy.
 func (w *World) restrictControllerPermissions(ctx context.Context) error {
 	policy, err := iam.PolicyForPartition(store.AWSPartitionOfRegion(w.layout.Region).Name)
 	if err != nil {

@@ -23,9 +23,9 @@ type Options struct {
 	Cluster string
 	// Region is the region of the emulated AWS, and determines its partition. Default: "us-west-2".
 	Region string
-	// ProcessorsPerRole is the maximum number of processors that each role may use, except RoleAWS and RoleAgent, which serve the
-	// traffic. One is enough if several local worlds run at the same time, and reduces the CPU time of an idle API server.
-	// Default: all.
+	// ProcessorsPerRole is the maximum number of processors that each role may use, except RoleAWS and RoleAgent, which
+	// serve the traffic. One is enough if several local worlds run at the same time, and reduces the CPU time of an idle API
+	// server. Default: all.
 	ProcessorsPerRole int
 	// Nodes is the number of nodes, spread over three availability zones. Default: 3.
 	Nodes int

@@ -71,8 +71,8 @@ func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 	return l.World
 }
 
-// Acquire returns a local world that is not in use and has the same options, or starts one. It compares only the options
-// that kind contains, and sets PropagationDelay. Release returns the local world to the pool; Close ends it.
+// Acquire returns a local world that is not in use and has the same options, or starts one. It compares the options that kind
+// contains, and sets PropagationDelay. Release returns the local world to the pool; Close ends it.
 func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, error) {
 	opts.AdminController = opts.AdminController || TestsOtherController()
 	opts.GatewayAPI = cmp.Or(opts.GatewayAPI, "standard")
@@ -80,16 +80,14 @@ func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, e
 	delay := opts.PropagationDelay
 	opts.PropagationDelay = 0
 	kind := fmt.Sprintf("%+v", struct {
-		Cluster, Region, GatewayAPI string
-		Nodes                       int
-		Domains                     []string
-		ActiveImmediately, Admin    bool
-		WithoutTraffic              bool
-	}{opts.Cluster, opts.Region, opts.GatewayAPI, opts.Nodes, opts.Domains, opts.ActiveImmediately, opts.AdminController, opts.WithoutTraffic})
-	l, err := p.reserve(kind)
-	if err != nil {
-		return nil, err
-	}
+		Cluster, Region, GatewayAPI, AssetsDir string
+		Nodes, ProcessorsPerRole, AWSOfWorld   int
+		Domains, Manifests                     []string
+		ActiveImmediately, Admin               bool
+		WithoutTraffic, WithoutAWS             bool
+	}{opts.Cluster, opts.Region, opts.GatewayAPI, opts.AssetsDir, opts.Nodes, opts.ProcessorsPerRole, opts.AWSOfWorld, opts.Domains, opts.Manifests,
+		opts.ActiveImmediately, opts.AdminController, opts.WithoutTraffic, opts.WithoutAWS})
+	l := p.reserve(kind)
 	if l.World == nil {
 		if err := l.start(ctx, opts); err != nil {
 			l.Close()
@@ -105,13 +103,13 @@ func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, e
 
 // reserve returns an unused local world with the options key kind, and sets inUse. If there is none, it adds a PooledWorld
 // without a World, which the caller must start.
-func (p *Pool) reserve(kind string) (*PooledWorld, error) {
+func (p *Pool) reserve(kind string) *PooledWorld {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.worlds[kind] {
 		if !l.inUse {
 			l.inUse = true
-			return l, nil
+			return l
 		}
 	}
 	if p.worlds == nil {
@@ -119,7 +117,7 @@ func (p *Pool) reserve(kind string) (*PooledWorld, error) {
 	}
 	l := &PooledWorld{pool: p, optionsKey: kind, inUse: true}
 	p.worlds[kind] = append(p.worlds[kind], l)
-	return l, nil
+	return l
 }
 
 func (l *PooledWorld) start(ctx context.Context, opts world.Options) error {

@@ -88,8 +88,8 @@ func SourceRoot(t testing.TB) string {
 	return strings.TrimSpace(string(root))
 }
 
-// buildProgram returns the path of the program ./cmd/name of a module. If BinVariable is set, the program is in that directory;
-// otherwise build builds it as `make build` does. module is the directory of the module in the source tree.
+// buildProgram returns the path of the program ./cmd/name of a module. If BinVariable is set, the program is in that
+// directory; otherwise build builds it as `make build` does. module is the directory of the module in the source tree.
 func buildProgram(t testing.TB, module, name string) string {
 	t.Helper()
 	if bin := os.Getenv(BinVariable); bin != "" {

@@ -399,7 +399,8 @@ func (a *answerCollector) redirectLocation(actions []model.Action) string {
 	return redirect.Location(a.Request, a.scheme, a.port)
 }
 
-// noRuleMatchesNote is a note for RequestDocument.Notes. It is omitted if RequestDocument.Unserved explains why no rule matches.
+// noRuleMatchesNote is a note for RequestDocument.Notes. It is omitted if RequestDocument.Unserved explains why no rule
+// matches.
 const noRuleMatchesNote = "no rule matches the request, so default actions answer"
 
 // buildDocument returns a document with the answers that a client may get. If the host is the DNS name of a load balancer,

@@ -45,8 +45,8 @@ func (a *answerCollector) hostNamedBy(answer requestAnswer, d engine.Draft, list
 	return otherRule
 }
 
-// matchingHostPattern returns the host pattern of a rule that matches the host of a request. It returns "" if the rule has no condition
-// on the host, or if no pattern matches.
+// matchingHostPattern returns the host pattern of a rule that matches the host of a request. It returns "" if the rule has
+// no condition on the host, or if no pattern matches.
 func matchingHostPattern(r model.Rule, req model.Request) string {
 	for _, c := range r.Conditions {
 		h, ok := c.(model.HostHeader)

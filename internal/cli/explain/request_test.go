@@ -24,8 +24,8 @@ func TestPortInHostHeaderIsNoted(t *testing.T) {
 	}
 }
 
-// TestMatchingHostExpressionIsShown checks that matchingHostPattern returns the host, host pattern or regular expression of a rule that
-// matches the host of a request, and "" if none matches.
+// TestMatchingHostExpressionIsShown checks that matchingHostPattern returns the host, host pattern or regular expression of
+// a rule that matches the host of a request, and "" if none matches.
 func TestMatchingHostExpressionIsShown(t *testing.T) {
 	rule := model.Rule{Conditions: []model.Condition{model.HostHeader{
 		Values: []string{"a.example.com", "*.example.org"},
@@ -41,8 +41,8 @@ func TestMatchingHostExpressionIsShown(t *testing.T) {
 	}
 }
 
-// TestDefaultActionOfMissingNLBListenerIsNotShown checks that the default action of a listener that is not created is shown for
-// an ALB, but not for an NLB.
+// TestDefaultActionOfMissingNLBListenerIsNotShown checks that the default action of a listener that is not created is shown
+// for an ALB, but not for an NLB.
 func TestDefaultActionOfMissingNLBListenerIsNotShown(t *testing.T) {
 	for protocol, want := range map[string]bool{"TCP": false, "TLS": false, "HTTP": true} {
 		var out strings.Builder

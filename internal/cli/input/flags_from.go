@@ -170,8 +170,12 @@ func flagsOfNamedDeployment(ctx context.Context, api appsv1client.AppsV1Interfac
 	if err != nil {
 		return controllerFlags{}, fmt.Errorf("%w of all namespaces; give the namespace of the Deployment, as in NAMESPACE/deployment/%s, or %s", readError(err, "Deployments"), name, giveFlagsFix)
 	}
-	return flagsOfSingleDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name }),
-		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, giveFlagsFix))
+	items := slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name })
+	found, err := flagsOfSingleDeployment(items, fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, giveFlagsFix))
+	if len(items) > 1 {
+		err = fmt.Errorf("%w; give one of these names", err)
+	}
+	return found, err
 }
 
 // flagsOfSingleDeployment returns the flags of the only Deployment of a list, or an error if the list has several. If the
@@ -187,7 +191,7 @@ func flagsOfSingleDeployment(list []appsv1.Deployment, reason error) (controller
 	for _, x := range list {
 		names = append(names, x.Namespace+"/deployment/"+x.Name)
 	}
-	return controllerFlags{}, fmt.Errorf("found several controllers: %s; select one with --flags-from", output.JoinFirst(names))
+	return controllerFlags{}, fmt.Errorf("found several controllers: %s", output.JoinFirst(names))
 }
 
 // flagsOfDeployment returns the command and arguments of the container with the name of the controller, or of the first

@@ -102,7 +102,7 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, erro
 				fmt.Fprintf(notes, "# %s: %s is not used%s\n", name, s, similarKindHint(s))
 			}
 			if len(l.Objects)+len(l.Skipped) == 0 {
-				fmt.Fprintf(notes, "# %s holds no object\n", name)
+				fmt.Fprintf(notes, "# %s contains no object\n", name)
 			}
 			for _, o := range l.Objects {
 				out = append(out, fileObject{o, name})
@@ -116,8 +116,8 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, erro
 	return out, nil
 }
 
-// similarKindHint returns the end of a message about a document that is not used: the apiVersion that its kind needs, or a kind
-// with a similar name. skipped has the form "apiVersion Kind name".
+// similarKindHint returns the end of a message about a document that is not used: the apiVersion that its kind needs, or a
+// kind with a similar name. skipped has the form "apiVersion Kind name".
 func similarKindHint(skipped string) string {
 	var kinds []string
 	version, rest, _ := strings.Cut(skipped, " ")

@@ -165,8 +165,8 @@ func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func
 	return "name a class of this controller: " + output.JoinFirst(names)
 }
 
-// similarNameHint returns the end of a message about an object that does not exist: a question with the most similar name of an
-// object of the kind, or "" if no name is similar.
+// similarNameHint returns the end of a message about an object that does not exist: a question with the most similar name of
+// an object of the kind, or "" if no name is similar.
 func (u unservedReasons) similarNameHint(kind cluster.Kind, namespace, name string) string {
 	var names []string
 	for _, o := range u.store.All(kind) {

@@ -13,8 +13,9 @@ import (
 	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
-// ShowUnservedFileObjects prints the objects of files that no load balancer of this controller serves, with the reasons. It does so
-// only with --offline: a controller writes these reasons to the status of the objects, but it has not seen these files.
+// ShowUnservedFileObjects prints the objects of files that no load balancer of this controller serves, with the reasons. It
+// does so only with --offline: a controller writes these reasons to the status of the objects, but it has not seen these
+// files.
 func ShowUnservedFileObjects(w io.Writer, d *Source, store *cluster.Memory) {
 	if !d.Offline || len(d.Named) > 0 && len(d.selected.stacks) == 0 { // ReportUnservedNamedObjects has printed the named objects
 		return

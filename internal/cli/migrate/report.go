@@ -157,8 +157,8 @@ func (d *Document) addUnavailableKinds(unavailable []cluster.Kind) {
 	}
 }
 
-// hasLossesOrDifferences reports whether an IngressGroup is not translated, a setting is lost, a setting or an answer to a request
-// differs, or not all requests were compared.
+// hasLossesOrDifferences reports whether an IngressGroup is not translated, a setting is lost, a setting or an answer to a
+// request differs, or not all requests were compared.
 func (d Document) hasLossesOrDifferences() bool {
 	return slices.ContainsFunc(d.IngressGroups, func(g IngressGroup) bool {
 		return g.Gateway == "" || len(g.Differences)+len(g.Partial) > 0 || slices.ContainsFunc(g.Notes, func(n Note) bool { return n.Severity == migrate.Lost.String() })
@@ -246,7 +246,11 @@ func (g IngressGroup) summary() string {
 	case len(g.Differences) == 0:
 		out += fmt.Sprintf("%s compared; all answers and settings are the same", output.CountWithNoun(g.Requests, "request"))
 	default:
-		out += fmt.Sprintf("%s compared, of which %d are answered differently; %s differ", output.CountWithNoun(g.Requests, "request"), answers, output.CountWithNoun(settings, "setting"))
+		verb := "differ"
+		if settings == 1 {
+			verb = "differs"
+		}
+		out += fmt.Sprintf("%s compared, of which %d are answered differently; %s %s", output.CountWithNoun(g.Requests, "request"), answers, output.CountWithNoun(settings, "setting"), verb)
 	}
 	for _, p := range g.Partial {
 		out += fmt.Sprintf("; port %d has more different requests than were compared", p)

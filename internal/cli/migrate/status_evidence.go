@@ -48,9 +48,9 @@ func gateOffError(kind model.Kind) error {
 	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)
 }
 
-// contradictingStatusReason returns a message about a member whose status names a load balancer that AWS does not show with the
-// tags of the stack, or "" if there is none. In that case the flags or credentials may differ from those of the controller,
-// so that the observed state may be that of another cluster.
+// contradictingStatusReason returns a message about a member whose status names a load balancer that AWS does not show with
+// the tags of the stack, or "" if there is none. In that case the flags or credentials may differ from those of the
+// controller, so that the observed state may be that of another cluster.
 func (s *statusCommand) contradictingStatusReason(m move, members []model.Member, stacks ...observed.Stack) string {
 	var names []string
 	for _, have := range stacks {

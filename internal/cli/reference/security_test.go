@@ -24,9 +24,9 @@ var (
 // testLink matches a link whose text is the name of a test.
 var testLink = regexp.MustCompile(`\[((?:Test|Fuzz)\w+)\]\(([^)]*)\)`)
 
-// securityPageFaults returns the faults of the page docs/security-model.md: tests that are not in the file that their link names,
-// and entries of the matrix that are missing, empty, or name neither a test nor a reason why the threat cannot arise. read
-// returns the content of a linked file.
+// securityPageFaults returns the faults of the page docs/security-model.md: tests that are not in the file that their link
+// names, and entries of the matrix that are missing, empty, or name neither a test nor a reason why the threat cannot arise.
+// read returns the content of a linked file.
 func securityPageFaults(page string, read func(path string) (string, error)) []string {
 	var out []string
 	for _, l := range testLink.FindAllStringSubmatch(page, -1) {

@@ -142,8 +142,8 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 	return out
 }
 
-// forwardedTargetGroups returns the ARNs of the target groups to which the listeners and rules of a load balancer forward in AWS.
-// A stack may have other target groups, because two load balancers have different target groups while one replaces the
+// forwardedTargetGroups returns the ARNs of the target groups to which the listeners and rules of a load balancer forward in
+// AWS. A stack may have other target groups, because two load balancers have different target groups while one replaces the
 // other.
 func forwardedTargetGroups(lb observed.LoadBalancer) map[string]bool {
 	out := map[string]bool{}

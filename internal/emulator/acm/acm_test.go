@@ -1,7 +1,6 @@
 package acm_test
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -10,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -413,9 +413,39 @@ func TestReimportReplacesCertificate(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if c.want == "" {
-			// The import has replaced the certificate, so the next case gets a certificate of its own.
-			arn = must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: encodePKCS8(t, key)}))(t).CertificateArn
+	}
+}
+
+// TestPagesByCreationTime checks that a page begins after the last certificate of the previous page, if this certificate was
+// deleted meanwhile.
+func TestPagesByCreationTime(t *testing.T) {
+	for _, order := range []types.SortOrder{"ASCENDING", "DESCENDING"} {
+		r := newHarness(t)
+		var arns []string
+		for i := range 6 {
+			out := must(r.client.RequestCertificate(t.Context(), &acm.RequestCertificateInput{
+				DomainName: aws.String(fmt.Sprintf("%d.example.com", i)), ValidationMethod: types.ValidationMethodDns,
+			}))(t)
+			arns = append(arns, *out.CertificateArn)
+			r.clock.Advance(time.Minute)
+		}
+		if order == "DESCENDING" {
+			slices.Reverse(arns)
+		}
+		var got []string
+		in := &acm.ListCertificatesInput{MaxItems: aws.Int32(1), SortBy: types.SortByCreatedAt, SortOrder: order}
+		for {
+			out := must(r.client.ListCertificates(t.Context(), in))(t)
+			for _, c := range out.CertificateSummaryList {
+				got = append(got, *c.CertificateArn)
+				must(r.client.DeleteCertificate(t.Context(), &acm.DeleteCertificateInput{CertificateArn: c.CertificateArn}))(t)
+			}
+			if in.NextToken = out.NextToken; in.NextToken == nil {
+				break
+			}
+		}
+		if d := cmp.Diff(arns, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", order, d)
 		}
 	}
 }
@@ -440,11 +470,19 @@ func TestImportQuotaCountsImportsOfLastYear(t *testing.T) {
 func TestImportSizeLimits(t *testing.T) {
 	r := newHarness(t)
 	cert, key := r.selfSignedCertificate("a.example.com")
+	// padded returns PEM data with the given length. A PEM parser skips the line of padding.
+	padded := func(text []byte, length int) []byte {
+		return append([]byte(strings.Repeat("x", length-len(text)-1)+"\n"), text...)
+	}
 	for _, in := range []*acm.ImportCertificateInput{
-		{Certificate: append(bytes.Repeat([]byte("x"), 33000), cert...), PrivateKey: key},
-		{Certificate: cert, PrivateKey: append(bytes.Repeat([]byte("x"), 5200), key...)},
+		{Certificate: padded(cert, 32769), PrivateKey: key},
+		{Certificate: cert, PrivateKey: padded(key, 5121)},
 	} {
 		_, err := r.client.ImportCertificate(t.Context(), in)
 		checkError(t, err, "ValidationException")
+		if !strings.Contains(err.Error(), "Member must have length less than or equal to") {
+			t.Error(err)
+		}
 	}
+	must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: padded(cert, 32768), PrivateKey: padded(key, 5120)}))(t)
 }

@@ -39,15 +39,18 @@ func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput)
 			all = append(all, cert)
 		}
 	}
+	order := func(a, b *store.Certificate) int { return cmp.Compare(a.ARN, b.ARN) }
 	if in.SortBy == types.SortByCreatedAt {
-		slices.SortStableFunc(all, func(a, b *store.Certificate) int {
+		order = func(a, b *store.Certificate) int {
+			byTime := cmp.Compare(a.Created.UnixNano(), b.Created.UnixNano())
 			if in.SortOrder == types.SortOrderDescending {
-				a, b = b, a
+				byTime = -byTime
 			}
-			return cmp.Compare(a.Created.UnixNano(), b.Created.UnixNano())
-		})
+			return cmp.Or(byTime, cmp.Compare(a.ARN, b.ARN))
+		}
 	}
-	all, next, err := s.nextPage(all, in.NextToken, in.MaxItems)
+	slices.SortFunc(all, order)
+	all, next, err := s.nextPage(all, order, in.NextToken, in.MaxItems)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,13 @@ package acm
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/acm/types"
 
@@ -99,30 +102,31 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 }
 
 // nextPage returns the page of all that follows a page token, and the token of the next page, nil after the last page. size
-// is the maximum number of certificates in the page; nil means the default. all is ordered by ARN or by creation time. A
-// token is the encoded ARN of the last certificate of a page.
-func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32) ([]*store.Certificate, *string, error) {
+// is the maximum number of certificates in the page; nil means the default. all is sorted by order, which compares ARNs and
+// creation times. A token contains both of the last certificate of a page, so that the certificate may be deleted meanwhile.
+func (s *Service) nextPage(all []*store.Certificate, order func(a, b *store.Certificate) int, token *string, size *int32) ([]*store.Certificate, *string, error) {
 	if size != nil && (*size < 1 || *size > 1000) {
 		return nil, nil, validationError(store.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
 	}
 	if token != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*token)
-		at := slices.IndexFunc(all, func(c *store.Certificate) bool { return c.ARN == string(raw) })
-		if err != nil || !arnPattern.Match(raw) {
+		created, arn, _ := strings.Cut(string(raw), " ")
+		nanoseconds, parseErr := strconv.ParseInt(created, 10, 64)
+		if err != nil || parseErr != nil || !arnPattern.MatchString(arn) {
 			return nil, nil, store.Errorf(store.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
 		}
-		if at < 0 { // the certificate was deleted after the previous page
-			at = slices.IndexFunc(all, func(c *store.Certificate) bool { return c.ARN > string(raw) }) - 1
-			if at < -1 {
-				at = len(all) - 1
-			}
+		last := &store.Certificate{ARN: arn, Created: time.Unix(0, nanoseconds)}
+		i := slices.IndexFunc(all, func(c *store.Certificate) bool { return order(c, last) > 0 })
+		if i < 0 {
+			i = len(all)
 		}
-		all = all[at+1:]
+		all = all[i:]
 	}
 	limit := s.store.PageLimit(int(store.Value(size)), 1000)
 	if len(all) <= limit {
 		return all, nil, nil
 	}
 	all = all[:limit]
-	return all, new(base64.RawURLEncoding.EncodeToString([]byte(all[limit-1].ARN))), nil
+	last := all[limit-1]
+	return all, new(base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", last.Created.UnixNano(), last.ARN))), nil
 }

@@ -96,7 +96,8 @@ func (c call) serviceLinkedRolePermission(service, role string) []iam.Request {
 	}}
 }
 
-// securityGroupAndPoolPermissions returns the permissions to read the security groups and the address pools that the call sets.
+// securityGroupAndPoolPermissions returns the permissions to read the security groups and the address pools that the call
+// sets.
 func (c call) securityGroupAndPoolPermissions() []iam.Request {
 	var out []iam.Request
 	if c.hasMember("SecurityGroups") {
@@ -111,8 +112,8 @@ func (c call) securityGroupAndPoolPermissions() []iam.Request {
 	return out
 }
 
-// certificateAndActionPermissions returns the permissions that the certificates and the default actions or actions of a listener or rule
-// need.
+// certificateAndActionPermissions returns the permissions that the certificates and the default actions or actions of a
+// listener or rule need.
 func (c call) certificateAndActionPermissions() []iam.Request {
 	var out []iam.Request
 	for _, x := range c.structureListMember("Certificates") {

@@ -82,7 +82,8 @@ func must[T any](v T, err error) func(*testing.T) T {
 }
 
 // replaceInExchange replaces from with to in one part of an exchange. side is "request" for the body of the request,
-// "answer" for the body of the response, or "path" for the query of the URL.
+// "answer" for the body of the response, or "path" for the query of the URL. It replaces the first occurrence, but all
+// occurrences if from is the end of a tag, such as "item>", because each element has two tags.
 func replaceInExchange(t *testing.T, x emulator.Exchange, side, from, to string) emulator.Exchange {
 	t.Helper()
 	part := &x.Request.Body
@@ -98,7 +99,11 @@ func replaceInExchange(t *testing.T, x emulator.Exchange, side, from, to string)
 		x.Request.Query = must(url.ParseQuery(next))(t)
 		return x
 	}
-	next := strings.Replace(string(*part), from, to, 1)
+	n := 1
+	if side == "answer" && strings.HasSuffix(from, ">") && !strings.HasPrefix(from, "<") {
+		n = -1
+	}
+	next := strings.Replace(string(*part), from, to, n)
 	if next == string(*part) {
 		t.Fatalf("%q is not in %s", from, next)
 	}
@@ -138,8 +143,8 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"CreateTargetGroup", "answer", "<HealthCheckIntervalSeconds>10<", "<HealthCheckIntervalSeconds>1<", `value "1": less than 5`},
 		{"CreateTargetGroup", "answer", "<HealthCheckPath>/a&lt;b<", "<HealthCheckPath>" + long + "<", `2000 characters, not 1 to 1024`},
 		{"CreateTargetGroup", "answer", "<Protocol>HTTP</Protocol>", "<Colour/>", `member "TargetGroups", value "Colour": not a member of TargetGroup`},
-		{"CreateTargetGroup", "answer", "<TargetGroups><member>", "<TargetGroups><item>", `ends as`},
-		{"CreateTargetGroup", "answer", "CreateTargetGroupResult>", "Result>", `ends as`},
+		{"CreateTargetGroup", "answer", "member>", "item>", `value "item": not a list item; the items are named member`},
+		{"CreateTargetGroup", "answer", "CreateTargetGroupResult>", "Result>", `the response does not consist of ResponseMetadata and "CreateTargetGroupResult"`},
 		{"DeleteRule", "answer", "RuleNotFound", "TargetGroupNotFound", `member "Code", value "TargetGroupNotFound"`},
 		// EC2 query protocol. Its model has almost no limits on strings, and lists no errors.
 		{"CreateSecurityGroup", "request", "ResourceType=security-group", "ResourceType=club", `member "TagSpecifications.ResourceType", value "club": not a value of ResourceType`},
@@ -150,7 +155,7 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"DescribeVpcs", "request", "MaxResults=5", "MaxResults=4", `member "MaxResults", value "4": less than 5`},
 		{"DescribeVpcs", "answer", "<state>available<", "<state>fine<", `member "Vpcs.State", value "fine": not a value of VpcState`},
 		{"DescribeVpcs", "answer", "<isDefault>true<", "<isDefault>yes<", `value "yes": not a boolean`},
-		{"DescribeVpcs", "answer", "<vpcSet><item>", "<vpcSet><member>", `ends as`},
+		{"DescribeVpcs", "answer", "item>", "member>", `value "member": not a list item; the items are named item`},
 		{"DescribeVpcs", "answer", "<requestId>", "<id></id><requestId>", `value "id": not a member`},
 		// JSON.
 		{"RequestCertificate", "request", `"DNS"`, `"FAX"`, `member "ValidationMethod", value "FAX": not a value of ValidationMethod`},
@@ -176,7 +181,7 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"ChangeResourceRecordSets", "answer", "<Status>PENDING</Status>", "", `member "ChangeInfo", value "Status": a required member of ChangeInfo is missing`},
 		{"ListHostedZones", "answer", "<CallerReference>r<", "<CallerReference>" + long + "<", `2000 characters, not 1 to 128`},
 		{"ListHostedZones", "answer", "<IsTruncated>", "<Colour/><IsTruncated>", `value "Colour": not a member of ListHostedZonesResponse`},
-		{"ListHostedZones", "answer", "<HostedZones><HostedZone>", "<HostedZones><Zone>", `ends as`},
+		{"ListHostedZones", "answer", "HostedZone>", "Zone>", `value "Zone": not a list item; the items are named HostedZone`},
 		{"CreateHostedZone", "answer", "<SubmittedAt>", "<SubmittedAt>~", `not a timestamp`},
 		{"DeleteHostedZone", "answer", "NoSuchHostedZone", "NoSuchChange", `value "NoSuchChange"`},
 	} {
@@ -217,8 +222,8 @@ func TestCallsWithoutModelAreDeviations(t *testing.T) {
 	}
 }
 
-// TestInvalidValuesInRefusedRequestsAreAccepted checks that an invalid value in a request that the emulator refuses is not a deviation,
-// because users can set such values. An unknown member is a deviation even then.
+// TestInvalidValuesInRefusedRequestsAreAccepted checks that an invalid value in a request that the emulator refuses is not a
+// deviation, because users can set such values. An unknown member is a deviation even then.
 func TestInvalidValuesInRefusedRequestsAreAccepted(t *testing.T) {
 	x := recordExchanges(t)["CreateTargetGroup"]
 	x = replaceInExchange(t, x, "request", "Protocol=HTTP", "Protocol=GOPHER&Colour=red")

@@ -216,18 +216,21 @@ func findElement(c *recording.Call, name string) *recording.Node {
 	return find(c.Answer)
 }
 
-// TestCallsThatCannotBeRepeatedAreSkipped checks that calls without a response and throttled calls are not compared, because
-// they do not depend on the emulator.
+// TestCallsThatCannotBeRepeatedAreSkipped checks that calls without a response, and calls that AWS failed, throttled or
+// denied, are not compared, because they do not depend on the emulator.
 func TestCallsThatCannotBeRepeatedAreSkipped(t *testing.T) {
 	t.Parallel()
 	r := recordRun(t)
+	failed, denied := len(r.Calls)-2, len(r.Calls)-3
 	r.Calls[0].Status = 0
+	r.Calls[failed].Status = 500
+	r.Calls[denied].Answer = &recording.Node{Name: "ErrorResponse", Children: []*recording.Node{{Name: "Error", Children: []*recording.Node{{Name: "Code", Text: "AccessDenied"}}}}}
 	r.Calls[len(r.Calls)-1].Answer = &recording.Node{Name: "ErrorResponse", Children: []*recording.Node{{Name: "Error", Children: []*recording.Node{{Name: "Code", Text: "Throttling"}}}}}
 	out, err := compare.Run(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(map[string]int{"the call got no response": 1, "AWS throttled the call": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
+	if d := cmp.Diff(map[string]int{"the call got no response": 1, "AWS throttled the call": 1, "AWS failed": 1, "AWS denied the call": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
 		t.Errorf("%s%v", d, out.Differences)
 	}
 }

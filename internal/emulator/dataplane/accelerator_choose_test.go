@@ -111,20 +111,24 @@ func TestFlowsAreDistributedByDialAndWeight(t *testing.T) {
 	}
 }
 
-// TestTrafficDialsOfTwoRegions checks that, if the endpoint groups of two regions have a traffic dial of 50, half of the
-// flows of each client range go to the nearest region and half to the other region.
+// TestTrafficDialsOfTwoRegions checks that, if the endpoint groups of two regions have a traffic dial of 30, 30 % of the
+// flows of each client range go to the nearest region and the others to the other region.
 func TestTrafficDialsOfTwoRegions(t *testing.T) {
 	d := Distances{Ranges: []ClientRange{
 		{netip.MustParsePrefix("198.51.100.0/24"), []string{"west"}}, {netip.MustParsePrefix("203.0.113.0/24"), []string{"east", "west"}},
 	}}
-	l := AcceleratorListener{EndpointGroups: []EndpointGroup{endpointGroupInRegion("east", 50, true), endpointGroupInRegion("west", 50, true)}}
-	for _, coast := range []string{"198.51.100", "203.0.113"} {
+	l := AcceleratorListener{EndpointGroups: []EndpointGroup{endpointGroupInRegion("east", 30, true), endpointGroupInRegion("west", 30, true)}}
+	for coast, nearest := range map[string]string{"198.51.100": "west", "203.0.113": "east"} {
 		var list []anycastFlow
 		for i := range 10_000 {
 			list = append(list, flowOf(fmt.Sprintf("%s.%d:%d", coast, i%250, 1024+i)))
 		}
 		for region, percent := range percentByEndpoint(t, l, d, list) {
-			if math.Abs(percent-50) > 3 {
+			want := 70.0
+			if region == nearest {
+				want = 30
+			}
+			if math.Abs(percent-want) > 3 {
 				t.Errorf("%.1f %% of %s go to %s", percent, coast, region)
 			}
 		}

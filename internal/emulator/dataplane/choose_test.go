@@ -76,9 +76,13 @@ func TestTargetGroupsAreChosenByWeight(t *testing.T) {
 func TestEmptyTargetGroupKeepsItsWeight(t *testing.T) {
 	b := startBackend(t, "b")
 	p := startPlane(t)
-	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{"empty", 1}, {"b", 0}}}}}, targetGroupOf("empty"), targetGroupOf("b", b)))
-	if got := getWithCookies(t, p); got.StatusCode != 503 {
-		t.Errorf("want 503, got %d", got.StatusCode)
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{"empty", 1}, {"b", 1}}}}}, targetGroupOf("empty"), targetGroupOf("b", b)))
+	counts := map[int]int{}
+	for range 100 {
+		counts[getWithCookies(t, p).StatusCode]++
+	}
+	if counts[200] < 20 || counts[503] < 20 || counts[200]+counts[503] != 100 {
+		t.Errorf("want the status 200 and 503 for about half of the requests each, got %v", counts)
 	}
 }
 

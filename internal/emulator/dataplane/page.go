@@ -38,7 +38,7 @@ func statusPage(status int) string {
 // UNAVAILABLE instead of the page.
 func (x *exchange) answer(status int) {
 	h := x.w.Header()
-	if x.isGRPC && status != 464 && status >= 500 {
+	if x.isGRPC && status >= 500 {
 		h.Set("Content-Type", "application/grpc")
 		h.Set("Grpc-Status", "14")
 		x.sendAnswer(status, "")

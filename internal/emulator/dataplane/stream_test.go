@@ -360,7 +360,7 @@ func TestTLSListener(t *testing.T) {
 	})
 	t.Run("version below the policy", func(t *testing.T) {
 		use("", streamTargetGroup("g", TCP, plain))
-		_, err := tls.Dial("tcp", firstListenerAddress(t, p), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11})
+		_, err := tls.Dial("tcp", firstListenerAddress(t, p), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 		if err == nil {
 			t.Error("TLS 1.1 was accepted")
 		}

@@ -229,7 +229,7 @@ func TestQUICIsRoutedByServerID(t *testing.T) {
 		t.Errorf("a flow without server ID went to %q, then %q", first, again)
 	}
 	other := map[string]int{"a": 1, "b": 0}[first]
-	if name, _, _ := c.sendAndReceive("\x40\x08"+raw(ids[other])+"nonce", conditionTimeout); name == first {
-		t.Errorf("the server ID was ignored")
+	if name, _, _ := c.sendAndReceive("\x40\x08"+raw(ids[other])+"nonce", conditionTimeout); name != []string{"a", "b"}[other] {
+		t.Errorf("a packet with the server ID of the other target went to %q", name)
 	}
 }

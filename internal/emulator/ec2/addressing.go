@@ -135,6 +135,9 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 			}
 			eni.IPv4Prefixes = append(eni.IPv4Prefixes, block)
 		case block.Addr().Is6() && block.Bits() == 80 && len(sub.IPv6) > 0 && sub.IPv6[0].Block.Contains(block.Addr()):
+			if p.IsIPv6InUse(sub.ID, block) {
+				return store.Errorf(store.Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", block)
+			}
 			eni.IPv6Prefixes = append(eni.IPv6Prefixes, block)
 		default:
 			return store.Errorf(store.Unproven, "InvalidParameterValue", "The prefix %s is not a /28 or /80 of the subnet", text)
@@ -144,7 +147,7 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 }
 
 // AssignPrivateIpAddresses adds secondary addresses and prefixes to an ENI: those in the request, or a number of free ones.
-// After an error the ENI is unchanged.
+// After an error all ENIs are unchanged.
 func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	p := c.Partition
 	eni, err := findResource(kindENI, p.NetworkInterfaces, in.NetworkInterfaceId)
@@ -173,11 +176,14 @@ func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivat
 	return out, nil
 }
 
-func (s *instances) assignPrivateAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) *store.Error {
+func (s *instances) assignPrivateAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) (err *store.Error) {
 	if aws.ToBool(in.AllowReassignment) {
-		for _, text := range in.PrivateIpAddresses {
-			removeFromOtherENIs(p, eni, text)
-		}
+		restore := removeFromOtherENIs(p, eni, in.PrivateIpAddresses)
+		defer func() {
+			if err != nil {
+				restore()
+			}
+		}()
 	}
 	if err := addPrivateAddresses(p, sub, eni, in.PrivateIpAddresses); err != nil {
 		return err
@@ -198,11 +204,21 @@ func (s *instances) assignPrivateAddresses(p *store.Partition, sub *store.Subnet
 	return nil
 }
 
-// removeFromOtherENIs removes a secondary address from all other ENIs in the subnet of the ENI keep.
-func removeFromOtherENIs(p *store.Partition, keep *store.NetworkInterface, text string) {
+// removeFromOtherENIs removes secondary addresses from all other ENIs in the subnet of the ENI keep. It returns a function
+// that restores the addresses.
+func removeFromOtherENIs(p *store.Partition, keep *store.NetworkInterface, texts []string) (restore func()) {
+	before := map[*store.NetworkInterface][]store.PrivateAddress{}
 	for _, eni := range p.NetworkInterfaces {
 		if eni != keep && eni.SubnetID == keep.SubnetID {
-			eni.Private = withoutMatching(eni.Private, func(a store.PrivateAddress) bool { return !a.Primary && a.Addr.String() == text })
+			before[eni] = eni.Private
+			eni.Private = withoutMatching(eni.Private, func(a store.PrivateAddress) bool {
+				return !a.Primary && slices.Contains(texts, a.Addr.String())
+			})
+		}
+	}
+	return func() {
+		for eni, addresses := range before {
+			eni.Private = addresses
 		}
 	}
 }

@@ -176,7 +176,8 @@ func detachENI(p *store.Partition, eni *store.NetworkInterface) {
 	eni.Attachment = nil
 }
 
-// ModifyNetworkInterfaceAttribute sets the security groups, the description or the source/destination check of an ENI.
+// ModifyNetworkInterfaceAttribute sets the security groups, the description or the source/destination check of an ENI. After
+// an error the ENI is unchanged.
 func (s *instances) ModifyNetworkInterfaceAttribute(c *store.Call, in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
 	eni, err := findResource(kindENI, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
@@ -186,9 +187,11 @@ func (s *instances) ModifyNetworkInterfaceAttribute(c *store.Call, in *ec2.Modif
 		return nil, managedByServiceError(eni)
 	}
 	if len(in.Groups) > 0 {
-		if eni.Groups, err = s.resolveSecurityGroups(c.Partition, eni.VPCID, in.Groups); err != nil {
+		groups, err := s.resolveSecurityGroups(c.Partition, eni.VPCID, in.Groups)
+		if err != nil {
 			return nil, err
 		}
+		eni.Groups = groups
 	}
 	if in.Description != nil {
 		eni.Description = aws.ToString(in.Description.Value)

@@ -41,6 +41,7 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 	if err != nil {
 		return nil, err
 	}
+	deleteENI := len(in.NetworkInterfaces) == 0 || aws.ToBool(cmp.Or(in.NetworkInterfaces[0].DeleteOnTermination, aws.Bool(true)))
 	reservation := s.store.NewID("r-")
 	var fresh []*store.Instance
 	for n := range high {
@@ -60,18 +61,19 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 			ID: s.store.NewID("i-"), ReservationID: reservation, Type: cmp.Or(string(in.InstanceType), "m1.small"),
 			ImageID: aws.ToString(in.ImageId), SubnetID: sub.ID, VPCID: sub.VPCID, Zone: sub.Zone,
 			KeyName: aws.ToString(in.KeyName), Launched: c.Now, LaunchIndex: int32(n),
-			HTTPTokens: "optional", HopLimit: 1, ClientToken: aws.ToString(in.ClientToken),
+			HTTPEndpoint: "enabled", HTTPTokens: "optional", HopLimit: 1, ClientToken: aws.ToString(in.ClientToken),
 		}
 		if len(eni.Private) > 0 {
 			i.PrivateDNS = p.PrivateDNS(eni.Private[0])
 		}
 		if m := in.MetadataOptions; m != nil {
+			i.HTTPEndpoint = cmp.Or(string(m.HttpEndpoint), i.HTTPEndpoint)
 			i.HTTPTokens = cmp.Or(string(m.HttpTokens), i.HTTPTokens)
 			i.HopLimit = cmp.Or(aws.ToInt32(m.HttpPutResponseHopLimit), i.HopLimit)
 		}
 		p.StartInstanceTransition(i, store.InstancePending, store.InstanceRunning)
 		p.Instances[i.ID] = i
-		s.attachENI(c, eni, i, 0, true)
+		s.attachENI(c, eni, i, 0, deleteENI)
 		p.AddTags(i.ID, tags)
 		p.AddTags(eni.ID, eniTags)
 		fresh = append(fresh, i)
@@ -169,7 +171,8 @@ func (s *instances) StopInstances(c *store.Call, in *ec2.StopInstancesInput) (*e
 	return &ec2.StopInstancesOutput{StoppingInstances: changes}, nil
 }
 
-// TerminateInstances terminates instances. It detaches their ENIs, and deletes those that were created with the instances.
+// TerminateInstances terminates instances. It detaches their ENIs, and deletes those that were created with the instances,
+// unless the launch request set DeleteOnTermination to false.
 func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
 	p := c.Partition
 	changes, err := s.startTransition(c, in.InstanceIds, "", store.InstanceShuttingDown, store.InstanceTerminated)

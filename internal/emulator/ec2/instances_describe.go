@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -113,7 +114,7 @@ func (s *instances) describeInstance(p *store.Partition, i *store.Instance) type
 func metadataOptions(i *store.Instance) *types.InstanceMetadataOptionsResponse {
 	return &types.InstanceMetadataOptionsResponse{
 		State: types.InstanceMetadataOptionsStateApplied, HttpTokens: types.HttpTokensState(i.HTTPTokens),
-		HttpPutResponseHopLimit: aws.Int32(i.HopLimit), HttpEndpoint: types.InstanceMetadataEndpointStateEnabled,
+		HttpPutResponseHopLimit: aws.Int32(i.HopLimit), HttpEndpoint: types.InstanceMetadataEndpointState(cmp.Or(i.HTTPEndpoint, "enabled")),
 	}
 }
 

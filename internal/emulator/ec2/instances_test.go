@@ -238,6 +238,11 @@ func TestENILifecycle(t *testing.T) {
 	if got := read(newFilter("group-id", other)); len(got) == 0 {
 		t.Error("security groups did not change")
 	}
+	_, err = c.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni, Groups: []string{"sg-0123456789abcdef0"}})
+	checkCode(t, "InvalidGroup.NotFound", err)
+	if got := read(newFilter("group-id", other)); len(got) == 0 {
+		t.Error("a rejected change removed the security groups")
+	}
 	_, err = c.DetachNetworkInterface(ctx, &ec2.DetachNetworkInterfaceInput{AttachmentId: attachment})
 	checkCode(t, "", err)
 	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &eni})
@@ -256,7 +261,110 @@ func TestSecurityGroupQuotaOfENI(t *testing.T) {
 	checkCode(t, "SecurityGroupsPerInterfaceLimitExceeded", err)
 }
 
-func TestUsersCannotDeleteENIsOfServices(t *testing.T) {
+func TestLaunchOptionsOfENIAndMetadata(t *testing.T) {
+	c, ctx := newHarness(t), t.Context()
+	subnet := c.createSubnet(c.createVPC("10.0.0.0/16"), "10.0.0.0/24", "us-west-2a")
+	for name, tc := range map[string]struct {
+		option   *bool
+		endpoint types.InstanceMetadataEndpointState
+		want     int // number of ENIs that remain after the termination
+	}{
+		"not set": {nil, "", 0}, "true": {aws.Bool(true), "enabled", 0}, "false": {aws.Bool(false), "disabled", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := c.RunInstances(ctx, &ec2.RunInstancesInput{
+				ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+				NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: aws.Int32(0), SubnetId: &subnet, DeleteOnTermination: tc.option}},
+				MetadataOptions:   &types.InstanceMetadataOptionsRequest{HttpEndpoint: tc.endpoint},
+			})
+			i := must(t, out, err).Instances[0]
+			if got, want := *i.NetworkInterfaces[0].Attachment.DeleteOnTermination, tc.want == 0; got != want {
+				t.Errorf("DeleteOnTermination %v, want %v", got, want)
+			}
+			if got := i.MetadataOptions.HttpEndpoint; (got == "disabled") != (tc.endpoint == "disabled") {
+				t.Errorf("metadata endpoint %q, want %q", got, tc.endpoint)
+			}
+			_, err = c.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{*i.InstanceId}})
+			checkCode(t, "", err)
+			left, err := c.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{newFilter("subnet-id", subnet)}})
+			if n := len(must(t, left, err).NetworkInterfaces); n != tc.want {
+				t.Errorf("%d ENIs remain, want %d", n, tc.want)
+			}
+			for _, e := range left.NetworkInterfaces {
+				_, err := c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: e.NetworkInterfaceId})
+				checkCode(t, "", err)
+			}
+		})
+	}
+}
+
+func TestReassignmentOfAddresses(t *testing.T) {
+	c, ctx := newHarness(t), t.Context()
+	subnet := c.createSubnet(c.createVPC("10.0.0.0/16"), "10.0.0.0/24", "us-west-2a")
+	create := func(secondary ...types.PrivateIpAddressSpecification) *string {
+		out, err := c.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, PrivateIpAddresses: secondary})
+		return must(t, out, err).NetworkInterface.NetworkInterfaceId
+	}
+	a, b := create(types.PrivateIpAddressSpecification{PrivateIpAddress: aws.String("10.0.0.20")}), create()
+	owner := func(address string) string {
+		out, err := c.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{newFilter("addresses.private-ip-address", address)}})
+		if len(must(t, out, err).NetworkInterfaces) != 1 {
+			t.Fatalf("%d ENIs have %s", len(out.NetworkInterfaces), address)
+		}
+		return *out.NetworkInterfaces[0].NetworkInterfaceId
+	}
+	assign := func(reassign bool, addresses ...string) error {
+		_, err := c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: b, PrivateIpAddresses: addresses, AllowReassignment: &reassign})
+		return err
+	}
+	checkCode(t, "InvalidParameterValue", assign(false, "10.0.0.20"))
+	checkCode(t, "InvalidParameterValue", assign(true, "10.0.0.20", "192.0.2.1"))
+	if owner("10.0.0.20") != *a {
+		t.Error("a rejected call moved an address")
+	}
+	checkCode(t, "", assign(true, "10.0.0.20"))
+	if owner("10.0.0.20") != *b {
+		t.Error("the address was not reassigned")
+	}
+}
+
+func TestIPv6Prefixes(t *testing.T) {
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	subnet := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a")
+	_, err := c.AssociateSubnetCidrBlock(ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &subnet, Ipv6CidrBlock: aws.String("2600:1f13:0:a00::/64")})
+	checkCode(t, "", err)
+	create := func(count int32, prefixes ...string) (*types.NetworkInterface, error) {
+		in := &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, Ipv6AddressCount: &count}
+		for _, p := range prefixes {
+			in.Ipv6Prefixes = append(in.Ipv6Prefixes, types.Ipv6PrefixSpecificationRequest{Ipv6Prefix: aws.String(p)})
+		}
+		out, err := c.CreateNetworkInterface(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return out.NetworkInterface, nil
+	}
+	_, err = create(0, "2600:1f13:0:a00::/80")
+	checkCode(t, "", err)
+	eni, err := create(1)
+	if got := *must(t, eni, err).Ipv6Addresses[0].Ipv6Address; got != "2600:1f13:0:a00:1::" {
+		t.Errorf("address %s, want the first one after the prefix of the other ENI", got)
+	}
+	for name, prefixes := range map[string][]string{
+		"prefix of another ENI":  {"2600:1f13:0:a00::/80"},
+		"address of another ENI": {"2600:1f13:0:a00:1::/80"},
+		"same prefix twice":      {"2600:1f13:0:a00:2::/80", "2600:1f13:0:a00:2::/80"},
+	} {
+		if _, err := create(0, prefixes...); errorCode(err) != "InvalidIPAddress.InUse" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err = create(0, "2600:1f13:0:a00:2::/80")
+	checkCode(t, "", err)
+}
+
+func TestUsersCannotChangeENIsOfServices(t *testing.T) {
 	c, ctx := newHarness(t), t.Context()
 	vpc := c.createVPC("10.0.0.0/16")
 	subnet, g := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a"), c.createSecurityGroup(vpc, "lb")
@@ -275,8 +383,19 @@ func TestUsersCannotDeleteENIsOfServices(t *testing.T) {
 	if *e.NetworkInterfaceId != id || *e.RequesterId != "amazon-elb" || *e.PrivateIpAddress != "10.0.0.4" || *e.Groups[0].GroupId != g {
 		t.Errorf("%+v", e)
 	}
-	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id})
-	checkCode(t, "AuthFailure", err)
+	var detach error
+	if e.Attachment != nil {
+		_, detach = c.DetachNetworkInterface(ctx, &ec2.DetachNetworkInterfaceInput{AttachmentId: e.Attachment.AttachmentId})
+	}
+	_, remove := c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id})
+	_, modify := c.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &id, Groups: []string{g}})
+	_, assign := c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &id, SecondaryPrivateIpAddressCount: aws.Int32(1)})
+	_, unassign := c.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &id, PrivateIpAddresses: []string{"10.0.0.4"}})
+	for name, err := range map[string]error{"detach": detach, "delete": remove, "modify": modify, "assign": assign, "unassign": unassign} {
+		if errorCode(err) != "AuthFailure" {
+			t.Errorf("%s: want AuthFailure, got %v", name, err)
+		}
+	}
 	c.withPartition(func(p *store.Partition) {
 		if broken := p.Store().Check(); len(broken) != 0 {
 			t.Error(broken)

@@ -2,6 +2,7 @@ package ec2_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -94,8 +95,16 @@ func TestVPCAndSubnets(t *testing.T) {
 	_, err = c.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: &vpc})
 	checkCode(t, "DependencyViolation", err)
 	empty := c.createVPC("10.9.0.0/16")
+	ipv6Block := func(id string) string {
+		out, err := c.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{id}})
+		return *must(t, out, err).Vpcs[0].Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
+	}
+	last := c.createVPC("10.10.0.0/16")
 	_, err = c.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: &empty})
 	checkCode(t, "", err)
+	if next := c.createVPC("10.11.0.0/16"); ipv6Block(next) == ipv6Block(last) {
+		t.Errorf("two VPCs have the IPv6 block %s", ipv6Block(next))
+	}
 	_, err = c.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: &id})
 	checkCode(t, "", err)
 }
@@ -254,9 +263,14 @@ func TestDescribeZonesAndRegions(t *testing.T) {
 			}
 		})
 	}
-	regions, err := c.DescribeRegions(ctx, &ec2.DescribeRegionsInput{RegionNames: []string{"us-west-2"}})
-	if r := must(t, regions, err).Regions; len(r) != 1 || *r[0].RegionName != "us-west-2" {
-		t.Errorf("%+v", r)
+	regions, err := c.DescribeRegions(ctx, nil, func(o *ec2.Options) { o.Region = "eu-west-3" })
+	var got []string
+	for _, r := range must(t, regions, err).Regions {
+		got = append(got, *r.RegionName)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"eu-west-3", "us-east-1", "us-west-2"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -279,6 +293,21 @@ func TestRouteTablesAndInternetGateways(t *testing.T) {
 	checkCode(t, "Resource.AlreadyAssociated", err)
 	checkCode(t, "", route("0.0.0.0/0"))
 	checkCode(t, "RouteAlreadyExists", route("0.0.0.0/0"))
+	toList := &ec2.CreateRouteInput{RouteTableId: &rtb, DestinationPrefixListId: aws.String("pl-0123456789abcdef0"), GatewayId: &igw}
+	_, err = c.CreateRoute(ctx, toList)
+	checkCode(t, "", err)
+	_, err = c.CreateRoute(ctx, toList)
+	if checkCode(t, "RouteAlreadyExists", err); err != nil && !strings.Contains(err.Error(), "identified by pl-0123456789abcdef0 already") {
+		t.Error(err)
+	}
+	for value, want := range map[string]int{"0.0.0.0/0": 1, "invalid Prefix": 0, "*:*": 0} {
+		out, err := c.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{
+			RouteTableIds: []string{rtb}, Filters: []types.Filter{newFilter("route.destination-cidr-block", value)},
+		})
+		if n := len(must(t, out, err).RouteTables); n != want {
+			t.Errorf("route.destination-cidr-block=%s: found %d route tables, want %d", value, n, want)
+		}
+	}
 
 	bySubnet := []types.Filter{newFilter("association.subnet-id", subnet)}
 	out, err := c.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: bySubnet})
@@ -288,7 +317,7 @@ func TestRouteTablesAndInternetGateways(t *testing.T) {
 	assoc, err := c.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: &rtb, SubnetId: &subnet})
 	association := must(t, assoc, err).AssociationId
 	out, err = c.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: append(bySubnet, newFilter("route.gateway-id", igw))})
-	if got := must(t, out, err).RouteTables; len(got) != 1 || *got[0].RouteTableId != rtb || len(got[0].Routes) != 3 {
+	if got := must(t, out, err).RouteTables; len(got) != 1 || *got[0].RouteTableId != rtb || len(got[0].Routes) != 4 {
 		t.Errorf("%+v", got)
 	}
 	_, err = c.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: &rtb})

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -167,7 +168,7 @@ func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.Cr
 	if slices.ContainsFunc(t.Routes, func(have store.Route) bool {
 		return have.Destination == r.Destination && have.PrefixList == r.PrefixList
 	}) {
-		return nil, store.Errorf(store.Unproven, "RouteAlreadyExists", "The route identified by %s already exists.", r.Destination)
+		return nil, store.Errorf(store.Unproven, "RouteAlreadyExists", "The route identified by %s already exists.", cmp.Or(r.PrefixList, r.Destination.String()))
 	}
 	t.Routes = append(t.Routes, r)
 	return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil
@@ -272,11 +273,16 @@ func (s *networks) DescribeRouteTables(c *store.Call, in *ec2.DescribeRouteTable
 			}
 			return textValue(t.ID)
 		},
-		"route.gateway-id":             route(func(r store.Route) string { return r.Gateway }),
-		"route.nat-gateway-id":         route(func(r store.Route) string { return r.NATGateway }),
-		"route.destination-cidr-block": route(func(r store.Route) string { return r.Destination.String() }),
-		"route.origin":                 route(func(r store.Route) string { return r.Origin }),
-		"route.state":                  route(func(store.Route) string { return "active" }),
+		"route.gateway-id":     route(func(r store.Route) string { return r.Gateway }),
+		"route.nat-gateway-id": route(func(r store.Route) string { return r.NATGateway }),
+		"route.destination-cidr-block": route(func(r store.Route) string {
+			if !r.Destination.IsValid() || !r.Destination.Addr().Is4() {
+				return "" // a route to a prefix list, or to an IPv6 block
+			}
+			return r.Destination.String()
+		}),
+		"route.origin": route(func(r store.Route) string { return r.Origin }),
+		"route.state":  route(func(store.Route) string { return "active" }),
 	})
 	if err != nil {
 		return nil, err

@@ -213,12 +213,18 @@ func TestRevoke(t *testing.T) {
 	}
 	listed, err := c.DescribeSecurityGroupRules(ctx, &ec2.DescribeSecurityGroupRulesInput{Filters: []types.Filter{newFilter("group-id", g)}})
 	var ids []string
+	egress := 0
 	for _, r := range must(t, listed, err).SecurityGroupRules {
 		if !*r.IsEgress {
 			ids = append(ids, *r.SecurityGroupRuleId)
-		} else if *r.FromPort != -1 || aws.ToString(r.CidrIpv4) != "0.0.0.0/0" && aws.ToString(r.CidrIpv6) != "::/0" {
+			continue
+		}
+		if egress++; *r.FromPort != -1 || aws.ToString(r.CidrIpv4) != "0.0.0.0/0" && aws.ToString(r.CidrIpv6) != "::/0" {
 			t.Errorf("egress %+v", r)
 		}
+	}
+	if egress != 2 {
+		t.Errorf("%d egress rules, want one for IPv4 and one for IPv6", egress)
 	}
 	revoked, err := c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &g, SecurityGroupRuleIds: ids})
 	if n := len(must(t, revoked, err).RevokedSecurityGroupRules); n != 2 || len(c.ingressRules(g)) != 0 {

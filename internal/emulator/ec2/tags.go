@@ -50,10 +50,13 @@ func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.Creat
 }
 
 // DeleteTags removes tags from resources. If a tag in the request has a value, the tag is only removed from resources that
-// have this value. If the request contains no tags, all user tags are removed.
+// have this value. If the request contains no tags, all user tags are removed. After an error no tag is removed.
 func (s *Service) DeleteTags(c *store.Call, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
 	if err := s.checkTaggable(c, in.Resources); err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(in.Tags, func(t types.Tag) bool { return isReservedTagKey(aws.ToString(t.Key)) }) {
+		return nil, reservedTagError()
 	}
 	for _, id := range in.Resources {
 		have := c.Partition.Tags[id]
@@ -62,9 +65,6 @@ func (s *Service) DeleteTags(c *store.Call, in *ec2.DeleteTagsInput) (*ec2.Delet
 		}
 		for _, t := range in.Tags {
 			key := aws.ToString(t.Key)
-			if isReservedTagKey(key) {
-				return nil, reservedTagError()
-			}
 			if t.Value == nil || have[key] == *t.Value {
 				delete(have, key)
 			}

@@ -85,3 +85,13 @@ func TestDeleteTags(t *testing.T) {
 		})
 	}
 }
+
+func TestRejectedDeleteTagsRemovesNoTag(t *testing.T) {
+	c := newHarness(t)
+	id := c.createSecurityGroup(c.createVPC("10.0.0.0/16"), "g", "a", "1")
+	_, err := c.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("a")}, {Key: aws.String("aws:x")}}})
+	checkCode(t, "InvalidParameterValue", err)
+	if diff := cmp.Diff([]string{"security-group a=1"}, c.tagLines(id)); diff != "" {
+		t.Error(diff)
+	}
+}

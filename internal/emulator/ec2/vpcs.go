@@ -46,17 +46,26 @@ func readVPCBlock(text *string) (netip.Prefix, *store.Error) {
 	return block.Masked(), nil
 }
 
-// addIPv6Block adds an IPv6 /56 block, as Amazon provides it, to a VPC and its route tables.
+// addIPv6Block adds an IPv6 /56 block, as Amazon provides it, to a VPC and its route tables. No other VPC of the partition
+// has the block.
 func (s *networks) addIPv6Block(p *store.Partition, v *store.VPC) {
-	// n is the number of existing IPv6 blocks in the partition. It makes the new block unique, unless a VPC was deleted
-	// before.
-	n := 0
+	used := map[netip.Prefix]bool{}
 	for _, other := range p.VPCs {
-		n += len(other.IPv6)
+		for _, a := range other.IPv6 {
+			used[a.Block] = true
+		}
 	}
-	block := netip.PrefixFrom(netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x13, byte(n >> 8), byte(n), 0x0a}), 56)
+	block := numberedIPv6Block(0)
+	for n := 1; used[block]; n++ {
+		block = numberedIPv6Block(n)
+	}
 	v.IPv6 = append(v.IPv6, store.CIDRAssociation{ID: s.store.NewID("vpc-cidr-assoc-"), Block: block})
 	addLocalRoute(p, v, block)
+}
+
+// numberedIPv6Block returns the IPv6 /56 block with number n. Each number has another block.
+func numberedIPv6Block(n int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x13, byte(n >> 8), byte(n), 0x0a}), 56)
 }
 
 // addLocalRoute adds a local route for a new CIDR block of a VPC to all route tables of the VPC.

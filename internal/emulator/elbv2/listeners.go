@@ -76,7 +76,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 		}
 		return &elb.CreateListenerOutput{Listeners: []types.Listener{s.describeListener(st, other)}}, nil
 	}
-	if err := s.checkListenerQuota(st, lb, l); err != nil {
+	if err := s.checkListenerQuota(st, lb); err != nil {
 		return nil, err
 	}
 	l.ID = s.store.RandomHex(16)
@@ -105,7 +105,7 @@ func isSameListener(st *store.ELBState, have, want *store.Listener, actions []ty
 }
 
 // checkListenerQuota returns an error if the load balancer already has the maximum number of listeners.
-func (s *listeners) checkListenerQuota(st *store.ELBState, lb *store.LoadBalancer, l *store.Listener) error {
+func (s *listeners) checkListenerQuota(st *store.ELBState, lb *store.LoadBalancer) error {
 	name := quotaListenersALB
 	if !lb.IsALB() {
 		name = quotaListenersNLB

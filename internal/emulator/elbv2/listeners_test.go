@@ -270,8 +270,13 @@ func TestListenerAttributes(t *testing.T) {
 	} {
 		checkError(t, set(tt.l, tt.key, tt.value), tt.code, tt.message)
 	}
-	if err := set(plain, "routing.http.response.x_frame_options.header_value", "DENY"); err != nil {
+	const frameOptions = "routing.http.response.x_frame_options.header_value"
+	if err := set(plain, frameOptions, "DENY"); err != nil {
 		t.Fatal(err)
+	}
+	got = must(r.elb.DescribeListenerAttributes(r.ctx, &elb.DescribeListenerAttributesInput{ListenerArn: plain.ListenerArn}))(t).Attributes
+	if i := slices.IndexFunc(got, func(a types.ListenerAttribute) bool { return *a.Key == frameOptions }); i < 0 || *got[i].Value != "DENY" {
+		t.Errorf("the attribute was not changed: %+v", got)
 	}
 }
 

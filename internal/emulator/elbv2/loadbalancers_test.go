@@ -247,6 +247,7 @@ func TestLoadBalancerAttributes(t *testing.T) {
 		"duplicate key":              {app.LoadBalancerArn, []string{"routing.http2.enabled", "true", "routing.http2.enabled", "true"}, "ValidationError", "has been specified more than once"},
 		"access logs without bucket": {app.LoadBalancerArn, []string{"access_logs.s3.enabled", "true"}, "InvalidConfigurationRequest", "access_logs.s3.bucket"},
 		"cross-zone off":             {app.LoadBalancerArn, []string{"load_balancing.cross_zone.enabled", "false"}, "InvalidConfigurationRequest", "Cross-zone"},
+		"key for ALBs":               {net.LoadBalancerArn, []string{"idle_timeout.timeout_seconds", "70"}, "InvalidConfigurationRequest", "type 'network'"},
 		"valid and unknown key":      {app.LoadBalancerArn, []string{"idle_timeout.timeout_seconds", "70", "foo", "1"}, "ValidationError", "foo"},
 	}
 	for name, tt := range tests {
@@ -335,6 +336,56 @@ func TestCapacityReservation(t *testing.T) {
 	}
 	if err := modify(0); err != nil {
 		t.Fatal(err)
+	}
+	describe := func() *elb.DescribeCapacityReservationOutput {
+		return must(r.elb.DescribeCapacityReservation(r.ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: lb.LoadBalancerArn}))(t)
+	}
+	if out := describe(); out.MinimumLoadBalancerCapacity != nil || *out.DecreaseRequestsRemaining != 1 {
+		t.Errorf("reservation after the reset: %+v", out)
+	}
+	for _, units := range []int32{400, 300} {
+		if err := modify(units); err != nil {
+			t.Fatal(err)
+		}
+		r.clock.Advance(time.Minute)
+	}
+	if out := describe(); *out.DecreaseRequestsRemaining != 0 {
+		t.Errorf("%d decreases remain, want 0", *out.DecreaseRequestsRemaining)
+	}
+	checkError(t, modify(200), "CapacityDecreaseRequestLimitExceeded", "")
+	r.clock.Advance(24 * time.Hour)
+	if err := modify(200); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPagesSurviveDeletions checks that no load balancer is skipped or repeated if the last one of each page is deleted
+// before the next page, even if lists have no random order.
+func TestPagesSurviveDeletions(t *testing.T) {
+	for _, shuffle := range []bool{true, false} {
+		r := newHarness(t)
+		r.em.Store().Config.Shuffle = shuffle
+		lb := r.createALB("app")
+		var want, got []int32
+		for i := range int32(6) {
+			r.createListener(lb.LoadBalancerArn, 80+i, fixedResponseActions("404"))
+			want = append(want, 80+i)
+		}
+		in := &elb.DescribeListenersInput{LoadBalancerArn: lb.LoadBalancerArn, PageSize: aws.Int32(1)}
+		for {
+			out := must(r.elb.DescribeListeners(r.ctx, in))(t)
+			for _, l := range out.Listeners {
+				got = append(got, *l.Port)
+				must(r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: l.ListenerArn}))(t)
+			}
+			if in.Marker = out.NextMarker; in.Marker == nil {
+				break
+			}
+		}
+		slices.Sort(got)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("random order %v (-want +got):\n%s", shuffle, d)
+		}
 	}
 }
 

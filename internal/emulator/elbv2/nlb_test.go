@@ -1,7 +1,6 @@
 package elbv2_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -62,7 +61,7 @@ func TestCreateNLB(t *testing.T) {
 	if len(single.AvailabilityZones) != 1 {
 		t.Errorf("zones %+v", single.AvailabilityZones)
 	}
-	for _, e := range r.loadBalancerENIs("net/Net/") {
+	for _, e := range r.loadBalancerENIs("net/Net/", 2) {
 		if e.InterfaceType != ec2types.NetworkInterfaceTypeNetworkLoadBalancer || len(e.Groups) != 1 || !aws.ToBool(e.RequesterManaged) {
 			t.Errorf("ENI %+v", e)
 		}
@@ -70,14 +69,18 @@ func TestCreateNLB(t *testing.T) {
 	r.checkState()
 }
 
-// loadBalancerENIs returns the ENIs whose description begins with "ELB " and the parameter, such as "ELB net/web/".
-func (r *harness) loadBalancerENIs(description string) []ec2types.NetworkInterface {
+// loadBalancerENIs returns the ENIs whose description begins with "ELB " and the parameter, such as "ELB net/web/". It reports
+// a test error if their number is not want.
+func (r *harness) loadBalancerENIs(description string, want int) []ec2types.NetworkInterface {
 	r.t.Helper()
 	var out []ec2types.NetworkInterface
 	for _, e := range must(r.ec2.DescribeNetworkInterfaces(r.ctx, &ec2.DescribeNetworkInterfacesInput{}))(r.t).NetworkInterfaces {
 		if strings.HasPrefix(aws.ToString(e.Description), "ELB "+description) {
 			out = append(out, e)
 		}
+	}
+	if len(out) != want {
+		r.t.Errorf("%d ENIs of %s, want %d", len(out), description, want)
 	}
 	return out
 }
@@ -127,12 +130,15 @@ func TestCreateNetworkLoadBalancerRefusals(t *testing.T) {
 			checkError(t, err, tt.code, tt.message)
 		})
 	}
-	if left := r.loadBalancerENIs("net/"); len(left) != 0 {
-		t.Errorf("%d ENIs of rejected load balancers", len(left))
-	}
+	r.loadBalancerENIs("net/", 0)
 	r.em.Store().Config.Quotas["network-load-balancer-enis-per-vpc"] = 1
-	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("net"), Type: "network", Subnets: r.subnets[:2]})
+	in := &elb.CreateLoadBalancerInput{Name: aws.String("net"), Type: "network", Subnets: r.subnets[:2]}
+	_, err := r.elb.CreateLoadBalancer(r.ctx, in)
 	checkError(t, err, "InvalidConfigurationRequest", "network interfaces")
+	r.associateIPv6Blocks()
+	in.IpAddressType = "dualstack-without-public-ipv4"
+	_, err = r.elb.CreateLoadBalancer(r.ctx, in)
+	checkError(t, err, "InvalidConfigurationRequest", "only supported for internet-facing load balancers with type 'application'")
 	r.checkState()
 }
 
@@ -181,7 +187,7 @@ func TestSecondaryAddresses(t *testing.T) {
 	if err := set("2"); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range r.loadBalancerENIs("net/net/") {
+	for _, e := range r.loadBalancerENIs("net/net/", 2) {
 		if len(e.PrivateIpAddresses) != 3 {
 			t.Errorf("%d private addresses, want 3", len(e.PrivateIpAddresses))
 		}
@@ -299,13 +305,7 @@ func TestCreateAndModifyNLBListener(t *testing.T) {
 
 func TestListenersOfDualStackNLB(t *testing.T) {
 	r := newHarness(t)
-	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(t).Vpcs[0]
-	block := *vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
-	for i, s := range r.subnets {
-		must(r.ec2.AssociateSubnetCidrBlock(r.ctx, &ec2.AssociateSubnetCidrBlockInput{
-			SubnetId: &s, Ipv6CidrBlock: aws.String(strings.Replace(block, "00::/56", fmt.Sprintf("0%d::/64", i), 1)),
-		}))(t)
-	}
+	r.associateIPv6Blocks()
 	create := func(name string, prefix types.EnablePrefixForIpv6SourceNatEnum) types.LoadBalancer {
 		return must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 			Name: &name, Type: "network", IpAddressType: "dualstack", Subnets: r.subnets[:2], EnablePrefixForIpv6SourceNat: prefix,
@@ -323,13 +323,13 @@ func TestListenersOfDualStackNLB(t *testing.T) {
 	ipv4 := &elb.SetIpAddressTypeInput{LoadBalancerArn: plain.LoadBalancerArn, IpAddressType: "ipv4"}
 	_, err = r.elb.SetIpAddressType(r.ctx, ipv4)
 	checkError(t, err, "InvalidConfigurationRequest", "ipv6")
-	for _, e := range r.loadBalancerENIs("net/plain/") {
+	for _, e := range r.loadBalancerENIs("net/plain/", 2) {
 		if len(e.Ipv6Addresses) != 1 {
 			t.Errorf("%d IPv6 addresses", len(e.Ipv6Addresses))
 		}
 	}
 	must(r.elb.SetIpAddressType(r.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: natted.LoadBalancerArn, IpAddressType: "ipv4"}))(t)
-	for _, e := range r.loadBalancerENIs("net/natted/") {
+	for _, e := range r.loadBalancerENIs("net/natted/", 2) {
 		if len(e.Ipv6Addresses) != 0 {
 			t.Errorf("an IPv4 load balancer has %v", e.Ipv6Addresses)
 		}

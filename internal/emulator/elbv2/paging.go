@@ -1,6 +1,7 @@
 package elbv2
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
@@ -15,7 +16,8 @@ import (
 const maxPageSize = 400
 
 // Values of the parameter inOrder of page. An unordered list gets a random order, because AWS does not document the order.
-// All pages of one listing have the same random order. An ordered list keeps its order.
+// All pages of one listing have the same random order, or are sorted by key if random orders are turned off. An ordered list
+// keeps its order, which must be that of its keys.
 const (
 	unordered = false
 	ordered   = true
@@ -41,26 +43,22 @@ func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, ma
 		}
 	}
 	items = slices.Clone(items)
-	if salt != 0 {
+	limit := w.PageLimit(int(store.Value(size)), maxPageSize)
+	if salt != 0 || !inOrder && (marker != nil || len(items) > limit) {
 		rank := map[string]uint64{}
-		for _, it := range items {
-			rank[key(it)] = hashKey(salt, key(it))
+		if salt != 0 {
+			for _, it := range items {
+				rank[key(it)] = hashKey(salt, key(it))
+			}
 		}
 		slices.SortFunc(items, func(a, b T) int {
 			ka, kb := key(a), key(b)
-			if rank[ka] != rank[kb] {
-				if rank[ka] < rank[kb] {
-					return -1
-				}
-				return 1
-			}
-			return strings.Compare(ka, kb)
+			return cmp.Or(cmp.Compare(rank[ka], rank[kb]), strings.Compare(ka, kb))
 		})
 	}
 	if marker != nil {
 		items = items[positionAfter(items, key, salt, after):]
 	}
-	limit := w.PageLimit(int(store.Value(size)), maxPageSize)
 	if len(items) <= limit {
 		return items, nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/google/go-cmp/cmp"
@@ -61,16 +62,23 @@ func TestTags(t *testing.T) {
 	checkError(t, err, "TargetGroupNotFound", "")
 }
 
-func TestRegionsHaveSeparateResources(t *testing.T) {
+func TestRegionsAndAccountsHaveSeparateResources(t *testing.T) {
 	r := newHarness(t)
 	lb := r.createALB("app")
-	cfg := r.cfg.Copy()
-	cfg.Region = "eu-west-1"
-	elsewhere := elb.NewFromConfig(cfg)
-	out := must(elsewhere.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t)
-	if len(out.LoadBalancers) != 0 {
-		t.Errorf("another region shows %d load balancers", len(out.LoadBalancers))
+	region, account := r.cfg.Copy(), r.cfg.Copy()
+	region.Region = "eu-west-1"
+	account.Credentials = credentials.NewStaticCredentialsProvider("AKIA999988887777", "secret", "")
+	for name, cfg := range map[string]aws.Config{"region": region, "account": account} {
+		code, message := "ValidationError", "is not a valid load balancer ARN"
+		if name == "account" {
+			code, message = "LoadBalancerNotFound", ""
+		}
+		elsewhere := elb.NewFromConfig(cfg)
+		out := must(elsewhere.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t)
+		if len(out.LoadBalancers) != 0 {
+			t.Errorf("another %s has %d load balancers", name, len(out.LoadBalancers))
+		}
+		_, err := elsewhere.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: []string{aws.ToString(lb.LoadBalancerArn)}})
+		checkError(t, err, code, message)
 	}
-	_, err := elsewhere.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: []string{aws.ToString(lb.LoadBalancerArn)}})
-	checkError(t, err, "ValidationError", "is not a valid load balancer ARN")
 }

@@ -133,8 +133,8 @@ func checkQUICServerID(g *store.TargetGroup, id string) error {
 	return nil
 }
 
-// isQUICServerIDTaken reports whether another target has the QUIC server ID of t. It looks at the targets in added, in g, and in
-// the other target groups of the same load balancer.
+// isQUICServerIDTaken reports whether another target has the QUIC server ID of t. It looks at the targets in added, in g,
+// and in the other target groups of the same load balancer.
 func isQUICServerIDTaken(st *store.ELBState, g *store.TargetGroup, t store.Target, added []store.Target) bool {
 	same := func(other store.Target) bool {
 		return other.QUICServerID == t.QUICServerID && (other.ID != t.ID || other.Port != t.Port)

@@ -158,8 +158,8 @@ func isSameTargetGroup(have, want *store.TargetGroup) bool {
 		have.Addressing == want.Addressing && have.Check == want.Check && maps.Equal(have.Tags, want.Tags)
 }
 
-// describeTargetGroupWithoutLoadBalancers returns a target group in the form in which create and modify operations return it: without
-// the load balancers that use it.
+// describeTargetGroupWithoutLoadBalancers returns a target group in the form in which create and modify operations return
+// it: without the load balancers that use it.
 func describeTargetGroupWithoutLoadBalancers(g *store.TargetGroup) types.TargetGroup {
 	out := describeTargetGroup(g)
 	out.LoadBalancerArns = nil

@@ -40,6 +40,16 @@ func TestRules(t *testing.T) {
 			call: fault.Call{Operation: "DescribeRules"},
 			want: []bool{false},
 		},
+		"changes match with MutatingOnly": {
+			rule: fault.Rule{MutatingOnly: true},
+			call: fault.Call{Operation: "CreateRule", Mutating: true},
+			want: []bool{true},
+		},
+		"calls of the service match": {
+			rule: fault.Rule{Service: "acm"},
+			call: fault.Call{Service: "acm", Operation: "ListCertificates"},
+			want: []bool{true},
+		},
 		"another service does not match": {
 			rule: fault.Rule{Service: "ec2"},
 			call: fault.Call{Service: "acm", Operation: "ListCertificates"},

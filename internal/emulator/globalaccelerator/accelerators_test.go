@@ -72,6 +72,21 @@ func TestStatusIsInProgressAfterChanges(t *testing.T) {
 		status("after tags", "DEPLOYED")
 		must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))(t)
 		status("after a deletion", "IN_PROGRESS")
+		time.Sleep(30 * time.Second)
+		for name, change := range map[string]func(){
+			"CreateListener": func() { l = r.createListener(a, 90, 90) },
+			"UpdateListener": func() {
+				must(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: l.ListenerArn, PortRanges: []types.PortRange{{FromPort: aws.Int32(95), ToPort: aws.Int32(95)}}}))(t)
+			},
+			"UpdateAccelerator": func() {
+				must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, Name: aws.String("other")}))(t)
+			},
+		} {
+			status("before "+name, "DEPLOYED")
+			change()
+			status("after "+name, "IN_PROGRESS")
+			time.Sleep(30 * time.Second)
+		}
 	})
 }
 

@@ -92,17 +92,24 @@ func TestListsArePaginated(t *testing.T) {
 			all, pages = append(all, ids...), pages+1
 			if next == nil {
 				slices.Sort(all)
-				return slices.Compact(all), pages
+				return all, pages
 			}
 			token = next
 		}
 	}
-	for name, list := range lists {
-		if all, n := pages(name, nil); len(all) != 12 || n != 2 {
-			t.Errorf("%s: %d in %d pages, want 12 in 2", name, len(all), n)
+	want := map[string][]string{}
+	for name := range lists {
+		want[name], _ = pages(name, aws.Int32(100))
+		if n := len(slices.Compact(slices.Clone(want[name]))); n != 12 || len(want[name]) != 12 {
+			t.Errorf("%s: %d different items of %d, want 12", name, n, len(want[name]))
 		}
-		if all, n := pages(name, aws.Int32(5)); len(all) != 12 || n != 3 {
-			t.Errorf("%s: %d in %d pages of 5", name, len(all), n)
+	}
+	for name, list := range lists {
+		if all, n := pages(name, nil); !slices.Equal(all, want[name]) || n != 2 {
+			t.Errorf("%s: %v in %d pages, want %v in 2", name, all, n, want[name])
+		}
+		if all, n := pages(name, aws.Int32(5)); !slices.Equal(all, want[name]) || n != 3 {
+			t.Errorf("%s: %v in %d pages of 5, want %v in 3", name, all, n, want[name])
 		}
 		for other, foreign := range lists {
 			_, token, _ := foreign(aws.Int32(1), nil)
@@ -121,8 +128,8 @@ func TestListsArePaginated(t *testing.T) {
 	}
 	r.configure(func(c *store.Config) { c.PageSize = 2 })
 	for name := range lists {
-		if all, n := pages(name, aws.Int32(100)); len(all) != 12 || n != 6 {
-			t.Errorf("%s: %d in %d pages of 2", name, len(all), n)
+		if all, n := pages(name, aws.Int32(100)); !slices.Equal(all, want[name]) || n != 6 {
+			t.Errorf("%s: %v in %d pages of 2, want %v in 6", name, all, n, want[name])
 		}
 	}
 }
@@ -253,8 +260,8 @@ func TestOnlyOneRegionHasTheService(t *testing.T) {
 	}
 }
 
-// acceleratorPolicy is an IAM policy for a controller that manages accelerators. "%s" is replaced by further actions of the statement
-// "Write".
+// acceleratorPolicy is an IAM policy for a controller that manages accelerators. "%s" is replaced by further actions of the
+// statement "Write".
 const acceleratorPolicy = `{"Version": "2012-10-17", "Statement": [
 	{"Sid": "Role", "Effect": "Allow", "Action": "iam:CreateServiceLinkedRole", "Resource": "*", "Condition": {"StringEquals": {"iam:AWSServiceName": "globalaccelerator.amazonaws.com"}}},
 	{"Sid": "List", "Effect": "Allow", "Action": ["globalaccelerator:ListAccelerators", "globalaccelerator:ListListeners", "globalaccelerator:ListEndpointGroups", "globalaccelerator:ListTagsForResource"], "Resource": "*"},
@@ -416,17 +423,22 @@ func TestStateIsExportedAndRestored(t *testing.T) {
 // such requests, but other clients may.
 func TestRequiredMembers(t *testing.T) {
 	r := newHarness(t)
-	for operation, body := range map[string]string{
-		"CreateAccelerator":   `{"IdempotencyToken": "t"}`,
-		"DescribeAccelerator": `{}`,
-		"CreateListener":      `{"AcceleratorArn": "` + missingAcceleratorARN + `"}`,
-		"DescribeListener":    `{}`,
-		"UpdateEndpointGroup": `{}`,
-		"TagResource":         `{"Tags": []}`,
-		"UntagResource":       `{"ResourceArn": "` + missingAcceleratorARN + `"}`,
-		"ProvisionByoipCidr":  `{"Cidr": "198.51.100.0/24"}`,
-		"AdvertiseByoipCidr":  `{}`,
+	a := r.createAccelerator()
+	for _, c := range [][2]string{
+		{"CreateAccelerator", `{"IdempotencyToken": "t"}`},
+		{"DescribeAccelerator", `{}`},
+		{"CreateListener", `{"IdempotencyToken": "t", "PortRanges": [{"FromPort": 80, "ToPort": 80}]}`},
+		{"CreateListener", `{"AcceleratorArn": "ARN", "IdempotencyToken": "t"}`},
+		{"DescribeListener", `{}`},
+		{"UpdateEndpointGroup", `{}`},
+		{"TagResource", `{"Tags": []}`},
+		{"TagResource", `{"ResourceArn": "ARN"}`},
+		{"UntagResource", `{"ResourceArn": "ARN"}`},
+		{"UntagResource", `{"TagKeys": []}`},
+		{"ProvisionByoipCidr", `{"Cidr": "198.51.100.0/24"}`},
+		{"AdvertiseByoipCidr", `{}`},
 	} {
+		operation, body := c[0], strings.ReplaceAll(c[1], `"ARN"`, `"`+*a.AcceleratorArn+`"`)
 		req, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "https://globalaccelerator.us-west-2.amazonaws.com/", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -435,12 +447,8 @@ func TestRequiredMembers(t *testing.T) {
 		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA123456789012/20260102/us-west-2/globalaccelerator/aws4_request, SignedHeaders=host, Signature=0")
 		res := must(r.em.Client().Do(req))(t)
 		text := must(io.ReadAll(res.Body))(t)
-		want := invalid
-		if operation == "CreateListener" {
-			want = "AcceleratorNotFoundException"
-		}
-		if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), want) {
-			t.Errorf("%s: status %d, %s", operation, res.StatusCode, text)
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), invalid) {
+			t.Errorf("%s %s: status %d, %s", operation, body, res.StatusCode, text)
 		}
 	}
 }

@@ -45,12 +45,10 @@ func (s *Strings) UnmarshalJSON(data []byte) error {
 // Parse reads a policy document.
 func Parse(document []byte) (Policy, error) {
 	var p Policy
-	d := json.NewDecoder(bytes.NewReader(document))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
-		return Policy{}, fmt.Errorf("read the policy: %w", err)
+	if err := json.Unmarshal(document, &p); err != nil {
+		return Policy{}, err
 	}
-	return p, p.check()
+	return p, nil
 }
 
 // UnmarshalJSON reads a document, and returns an error for elements that are not supported.

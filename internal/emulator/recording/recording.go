@@ -247,9 +247,9 @@ func nodeFromXML(body []byte) (*Node, error) {
 	}
 }
 
-// ReplaceValues returns the body of a request in which each value is replaced by the result of f. In a form, name is the name of
-// the field, such as "SecurityGroups.member.1". In JSON, it is the key, with indexes for items of lists. Any other body is
-// one value without a name.
+// ReplaceValues returns the body of a request in which each value is replaced by the result of f. In a form, name is the
+// name of the field, such as "SecurityGroups.member.1". In JSON, it is the key, with indexes for items of lists. Any other
+// body is one value without a name.
 func ReplaceValues(body string, f func(name, value string) string) (string, error) {
 	trimmed := strings.TrimSpace(body)
 	switch {

@@ -131,8 +131,8 @@ func (x *redactor) redactNode(path []string, n *Node, own bool) {
 // isItem reports whether an element is an item of a list.
 func isItem(n *Node) bool { return n.Name == "member" || n.Name == "item" }
 
-// hasCreatedName reports whether a text of an element contains the name of a resource that the run created. It ignores items of
-// lists below the element.
+// hasCreatedName reports whether a text of an element contains the name of a resource that the run created. It ignores items
+// of lists below the element.
 func (x *redactor) hasCreatedName(n *Node) bool {
 	return slices.ContainsFunc(n.Children, func(k *Node) bool {
 		if len(k.Children) == 0 {

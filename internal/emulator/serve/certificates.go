@@ -54,7 +54,7 @@ func (k *keyPairCache) keyPair(c *store.Certificate) (tls.Certificate, error) {
 
 // createKeys creates the keys of requested certificates. It does not hold the state lock meanwhile, because the creation of
 // RSA keys is slow.
-func (k *keyPairCache) createKeys(w *store.Store, arns []string) {
+func createKeys(w *store.Store, arns []string) {
 	for _, arn := range arns {
 		var copied store.Certificate
 		w.Lock()

@@ -35,10 +35,10 @@ func (r *harness) createNLB(groups ...string) types.LoadBalancer {
 	}))(r.t).LoadBalancers[0]
 }
 
-// createNLBListener creates a listener that forwards to the first target group.
-func (r *harness) createNLBListener(lb types.LoadBalancer, p types.ProtocolEnum, groups ...types.TargetGroup) {
+// createNLBListener creates a listener that forwards to a target group.
+func (r *harness) createNLBListener(lb types.LoadBalancer, p types.ProtocolEnum, group types.TargetGroup) {
 	r.t.Helper()
-	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: p, DefaultActions: forwardActions(groups[0].TargetGroupArn)}
+	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: p, DefaultActions: forwardActions(group.TargetGroupArn)}
 	must(r.elb.CreateListener(r.ctx, in))(r.t)
 }
 

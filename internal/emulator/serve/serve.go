@@ -161,7 +161,7 @@ func (s *Server) waitForChange(ctx context.Context, gen uint64, next time.Durati
 func (s *Server) apply() time.Duration {
 	b := s.buildConfig()
 	if len(b.certificatesWithoutKey) > 0 {
-		s.keyPairs.createKeys(s.store, b.certificatesWithoutKey)
+		createKeys(s.store, b.certificatesWithoutKey)
 		b = s.buildConfig()
 	}
 	config, wait := s.propagation.apply(b)

@@ -41,8 +41,8 @@ func (w *Store) Secret(key string) (string, bool) {
 	return secret, ok
 }
 
-// AccountOfAccessKey returns the account of an access key ID: the registered account, or else the twelve digits in the key (as in
-// AKIA111122223333), or else the default account. known is false only for the default account.
+// AccountOfAccessKey returns the account of an access key ID: the registered account, or else the twelve digits in the key
+// (as in AKIA111122223333), or else the default account. known is false only for the default account.
 func (w *Store) AccountOfAccessKey(key string) (account string, known bool) {
 	if account, ok := w.accountByAccessKey[key]; ok {
 		return account, true

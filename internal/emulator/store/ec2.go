@@ -90,6 +90,7 @@ type Instance struct {
 	// if the state does not change.
 	From, Next   string
 	Since        time.Time
+	HTTPEndpoint string // metadata option: "enabled" or "disabled"; empty means enabled
 	HTTPTokens   string // metadata option: "optional" or "required"
 	HopLimit     int32
 	Interfaces   []string // in order of device index

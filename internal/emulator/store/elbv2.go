@@ -92,8 +92,8 @@ type LoadBalancer struct {
 	Zones      []LoadBalancerZone // one per subnet, ordered by zone
 
 	SecurityGroups []string
-	// CreatedWithSecurityGroups is set for an NLB that was created with security groups. Only these NLBs can have security groups
-	// later.
+	// CreatedWithSecurityGroups is set for an NLB that was created with security groups. Only these NLBs can have security
+	// groups later.
 	CreatedWithSecurityGroups bool
 	// EnforcePrivateLink is "on" or "off" for an NLB with security groups. For other load balancers it is "".
 	EnforcePrivateLink string

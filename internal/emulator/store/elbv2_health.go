@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -15,7 +16,7 @@ import (
 const ZoneAll = "all"
 
 // TargetHealth returns the health of a registered or draining target. It is computed from the time of the registration, the
-// load balancer, the instance or the address of the target, and the last result of a health check.
+// load balancer, the instance or the address of the target, and the forced health or the last result of a health check.
 func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) TargetHealthResult {
 	if t.IsDraining() {
 		return TargetHealthResult{elbtypes.TargetHealthStateEnumDraining, elbtypes.TargetHealthReasonEnumDeregistrationInProgress, "Target deregistration is in progress"}
@@ -53,7 +54,7 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Targe
 	if now.Before(start.Add(delay)) {
 		return TargetHealthResult{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress"}
 	}
-	if t.Verdict != nil {
+	if t.verdict() != nil {
 		return g.currentHealth(lb, t, now)
 	}
 	if p.store.Config.Health == HealthAssumed && !now.Before(start.Add(delay+p.store.Config.InitialHealthDelay)) {
@@ -66,7 +67,7 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Targe
 // target of an NLB keeps its connections. It returns the zero time if the target does not enter the state.
 func (g *TargetGroup) UnhealthyDrainingEnd(t *Target) time.Time {
 	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
-	if t.Verdict == nil || t.Verdict.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
+	if v := t.verdict(); v == nil || v.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
 		return time.Time{}
 	}
 	n, err := strconv.Atoi(g.Attributes[interval])
@@ -76,10 +77,13 @@ func (g *TargetGroup) UnhealthyDrainingEnd(t *Target) time.Time {
 	return t.VerdictChanged.Add(time.Duration(n) * time.Second)
 }
 
-// currentHealth returns the last health check result of a target. For an unhealthy target that still keeps its connections,
+// verdict returns the forced health of a target, or else the last health check result. It is nil if there is neither.
+func (t *Target) verdict() *TargetHealthResult { return cmp.Or(t.Forced, t.Verdict) }
+
+// currentHealth returns the verdict of a target. For an unhealthy target that still keeps its connections,
 // the state is unhealthy.draining.
 func (g *TargetGroup) currentHealth(lb *LoadBalancer, t *Target, now time.Time) TargetHealthResult {
-	v := *t.Verdict
+	v := *t.verdict()
 	if !lb.IsALB() && now.Before(g.UnhealthyDrainingEnd(t)) {
 		v.State = elbtypes.TargetHealthStateEnumUnhealthyDraining
 	}
@@ -133,29 +137,57 @@ func (g *TargetGroup) Epoch(t *Target) string {
 // ReportHealth stores the health of a target, as reported by the data plane or a test. It takes the state lock. It ignores
 // reports about targets that are draining or not registered.
 func (w *Store) ReportHealth(r HealthReport) {
-	account, region, ok := splitARN(r.TargetGroup)
-	if !ok {
-		return
-	}
 	w.Lock()
 	defer w.Unlock()
-	g := w.Partition(account, region).ELB.TargetGroups[r.TargetGroup]
-	if g == nil {
-		return
-	}
-	t := g.Target(r.Target, r.Port)
+	g, t := w.findTarget(r)
 	if t == nil || t.IsDraining() || t.Verdict != nil && *t.Verdict == r.Verdict {
 		return
 	}
 	if r.Epoch != "" && r.Epoch != g.Epoch(t) {
 		return
 	}
-	v := r.Verdict
-	if t.Verdict == nil || t.Verdict.State != v.State {
+	w.changeVerdict(t, func() { t.Verdict = &r.Verdict })
+}
+
+// ForceTargetHealth overrides the health of a target, whatever the data plane reports. A verdict without a state ends the
+// override. It takes the state lock, and reports whether the target exists.
+func (w *Store) ForceTargetHealth(r HealthReport) bool {
+	w.Lock()
+	defer w.Unlock()
+	_, t := w.findTarget(r)
+	if t == nil {
+		return false
+	}
+	w.changeVerdict(t, func() {
+		t.Forced = nil
+		if r.Verdict.State != "" {
+			t.Forced = &r.Verdict
+		}
+	})
+	return true
+}
+
+// changeVerdict calls change, which changes the verdict of a target. It records the time if the state of the verdict differs.
+func (w *Store) changeVerdict(t *Target, change func()) {
+	before := t.verdict()
+	change()
+	if after := t.verdict(); before == nil || after == nil || before.State != after.State {
 		t.VerdictChanged = w.Clock.Now()
 	}
-	t.Verdict = &v
 	w.WakeWaiters()
+}
+
+// findTarget returns the target of a report and its target group, or nil if the target is not registered.
+func (w *Store) findTarget(r HealthReport) (*TargetGroup, *Target) {
+	account, region, ok := splitARN(r.TargetGroup)
+	if !ok {
+		return nil, nil
+	}
+	g := w.Partition(account, region).ELB.TargetGroups[r.TargetGroup]
+	if g == nil {
+		return nil, nil
+	}
+	return g, g.Target(r.Target, r.Port)
 }
 
 // splitARN returns the account and the region of an ARN, and false if the ARN does not have both.

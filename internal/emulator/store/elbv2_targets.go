@@ -23,7 +23,9 @@ type Target struct {
 	// Verdict is the last health check result, as reported by the data plane or a test. It is nil if there is no result
 	// since the registration.
 	Verdict *TargetHealthResult
-	// VerdictChanged is the time at which the state of Verdict last changed.
+	// Forced overrides Verdict. It is nil if the health of the target is not forced.
+	Forced *TargetHealthResult
+	// VerdictChanged is the time at which the state of the last verdict, reported or forced, changed.
 	VerdictChanged time.Time
 }
 

@@ -9,7 +9,8 @@ import (
 // router, the DNS server, and one for future use. AWS also reserves the last address.
 const reservedAddresses = 4
 
-// usedAddresses returns the IPv4 and IPv6 addresses of a subnet that ENIs have.
+// usedAddresses returns the IPv4 and IPv6 addresses of a subnet that ENIs have. It includes the addresses of IPv4 prefixes,
+// but not those of IPv6 prefixes, which are too many.
 func (p *Partition) usedAddresses(subnetID string) map[netip.Addr]bool {
 	taken := map[netip.Addr]bool{}
 	for _, eni := range p.NetworkInterfaces {
@@ -40,6 +41,27 @@ func (p *Partition) isIPv4InUse(subnetID string, a netip.Addr) bool {
 		}
 	}
 	return false
+}
+
+// IsIPv6InUse reports whether an ENI in a subnet has an IPv6 address in a block, or a prefix that overlaps the block.
+func (p *Partition) IsIPv6InUse(subnetID string, block netip.Prefix) bool {
+	for _, eni := range p.NetworkInterfaces {
+		if eni.SubnetID == subnetID && (slices.ContainsFunc(eni.IPv6, block.Contains) || slices.ContainsFunc(eni.IPv6Prefixes, block.Overlaps)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ipv6Prefixes returns the IPv6 prefixes that ENIs in a subnet have.
+func (p *Partition) ipv6Prefixes(subnetID string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, eni := range p.NetworkInterfaces {
+		if eni.SubnetID == subnetID {
+			out = append(out, eni.IPv6Prefixes...)
+		}
+	}
+	return out
 }
 
 // CountFreeIPv4 returns the number of free IPv4 addresses in a subnet.
@@ -126,18 +148,29 @@ func (p *Partition) FreeIPv6Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if len(s.IPv6) == 0 {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
 	}
-	taken := p.usedAddresses(s.ID)
+	taken, prefixes := p.usedAddresses(s.ID), p.ipv6Prefixes(s.ID)
 	var out []netip.Addr
 	a := s.IPv6[0].Block.Addr()
 	for range reservedAddresses {
 		a = a.Next()
 	}
 	for ; len(out) < n; a = a.Next() {
-		if !taken[a] {
+		if i := slices.IndexFunc(prefixes, func(block netip.Prefix) bool { return block.Contains(a) }); i >= 0 {
+			a = lastIPv6(prefixes[i])
+		} else if !taken[a] {
 			out = append(out, a)
 		}
 	}
 	return out, nil
+}
+
+// lastIPv6 returns the last address of an IPv6 block.
+func lastIPv6(block netip.Prefix) netip.Addr {
+	b := block.Masked().Addr().As16()
+	for i := block.Bits(); i < 128; i++ {
+		b[i/8] |= 0x80 >> (i % 8)
+	}
+	return netip.AddrFrom16(b)
 }
 
 // HasInternetGateway reports whether an internet gateway is attached to the VPC.

@@ -88,6 +88,8 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 				e.move.actIndex = slices.IndexFunc(acts, func(a adoptionAct) bool { return strings.HasPrefix(a.name, e.after) })
 				if e.after == "" {
 					e.move.actIndex = -1
+				} else if e.move.actIndex < 0 {
+					t.Fatalf("no act has the name %q", e.after)
 				}
 				h.moves = append(h.moves, e.move)
 			}

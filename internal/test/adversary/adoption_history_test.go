@@ -37,8 +37,8 @@ type adoptionHistory struct {
 
 // adoptionMove is a move of the attacker, or a restart of the controller.
 type adoptionMove struct {
-	// actIndex is the index of the victims' act after which the move is made, -1 for a move before all acts. If calls is not 0,
-	// the move is made after this number of mutating calls. Otherwise it is made after the time in wait.
+	// actIndex is the index of the victims' act after which the move is made, -1 for a move before all acts. If calls is not
+	// 0, the move is made after this number of mutating calls. Otherwise it is made after the time in wait.
 	actIndex, calls int
 	wait            time.Duration
 	documents       string

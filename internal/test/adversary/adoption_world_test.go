@@ -43,8 +43,8 @@ type adoptionTestCluster struct {
 	securityGroups  map[string]bool   // IDs of the victims' security groups
 	podSources      string            // the sources that may reach the victims' pods
 	expectedByName  map[string]*expectedStates
-	// callsSinceAct is the number of mutating calls since the last act. pending has the moves that the attacker makes after some of
-	// these calls.
+	// callsSinceAct is the number of mutating calls since the last act. pending has the moves that the attacker makes after
+	// some of these calls.
 	callsSinceAct int
 	pendingMoves  []adoptionMove
 	isMakingMoves bool

@@ -267,8 +267,12 @@ func (j *comparison) findDisallowedTargets(now time.Time, got facts) []string {
 	return out
 }
 
-// stopComparison ends the comparison and discards its failures. It is for cases in which the victims make further changes.
-func (w *testCluster) stopComparison() { w.comparison = &comparison{} }
+// stopComparison ends the comparison and records the failures that it has found. It is for cases in which the victims make
+// further changes.
+func (w *testCluster) stopComparison() {
+	w.rec.failures = append(w.rec.failures, w.comparison.failures...)
+	w.comparison = &comparison{}
+}
 
 // advanceAndCompare advances time, and compares whenever an act must be effective.
 func (w *testCluster) advanceAndCompare(d time.Duration) {

@@ -57,7 +57,9 @@ func TestAttacksByManyCalls(t *testing.T) {
 			w.Emulator.Calls().Reset()
 			w.advanceAndCompare(time.Hour)
 			n, total := w.countRefusedCalls(operation), w.Emulator.Calls().Total()
-			w.expectTrue(n <= 30, "%d calls of %s are rejected in an hour", n, operation)
+			// A new load balancer and a new target group get these settings without a further call.
+			isSetAtCreation := operation == "ModifyTargetGroup" || operation == "SetSubnets"
+			w.expectTrue((n > 0 || isSetAtCreation) && n <= 30, "%d calls of %s are rejected in an hour", n, operation)
 			w.expectTrue(total <= 400, "%d calls in an hour", total)
 		})
 	}
@@ -69,7 +71,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 		w.Emulator.Calls().Reset()
 		w.advanceAndCompare(time.Hour)
 		n := w.countRefusedCalls("CreateRule")
-		w.expectTrue(n <= 60, "%d calls of CreateRule are rejected in an hour", n)
+		w.expectTrue(n > 0 && n <= 60, "%d calls of CreateRule are rejected in an hour", n)
 	})
 
 	// While rules cannot be reordered, retries do not add rules.
@@ -85,7 +87,8 @@ func TestAttacksByManyCalls(t *testing.T) {
 		n := len(a.rules(func(lb string) bool { return lb == w.lbs["open"] })[loadBalancerPort{w.lbs["open"], 443}])
 		unlock()
 		w.expectTrue(n <= 3+3+1, "there are %d rules on the port, of which 7 are desired", n)
-		w.expectTrue(w.countRefusedCalls("SetRulePriorities") <= 60, "%d calls are rejected", w.countRefusedCalls("SetRulePriorities"))
+		rejected := w.countRefusedCalls("SetRulePriorities")
+		w.expectTrue(rejected > 0 && rejected <= 60, "%d calls are rejected", rejected)
 	})
 
 	// No write is made after the lease is lost, not even as a retry of a call.

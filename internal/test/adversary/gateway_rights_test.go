@@ -32,8 +32,8 @@ func (w *gatewayTestCluster) revokeBlogServices() {
 	}
 }
 
-// checkServiceGrants checks that, without a grant, no rule of the attacker's routes forwards to the pods of namespace "blog", even
-// if its routes and Gateways are invalid.
+// checkServiceGrants checks that, without a grant, no rule of the attacker's routes forwards to the pods of namespace
+// "blog", even if its routes and Gateways are invalid.
 func (w *gatewayTestCluster) checkServiceGrants(when string) {
 	if w.isBlogGranted {
 		return
@@ -86,8 +86,9 @@ func (w *gatewayTestCluster) unassignHost() {
 	w.Apply(edgeGatewayDoc())
 }
 
-// claimAssignedHost makes the attacker serve assignedHost if it may. Then the host may be assigned to the other listener, or taken
-// back from it. Finally the attacker may break its route: with too many rules, or with conditions that AWS refuses.
+// claimAssignedHost makes the attacker serve assignedHost if it may. Then the host may be assigned to the other
+// listener, or taken back from it. Finally the attacker may break its route: with too many rules, or with conditions
+// that AWS refuses.
 func (w *gatewayTestCluster) claimAssignedHost() {
 	name := fmt.Sprint("given", w.IntN(2))
 	host := w.pickText(assignedHost, assignedHost, `"*.pay.com"`)
@@ -137,8 +138,8 @@ func (w *gatewayTestCluster) toggleAssignedHost() {
 	}
 }
 
-// checkAssignedHost checks that the attacker does not answer requests for assignedHost while the host belongs to the listener for
-// trusted namespaces.
+// checkAssignedHost checks that the attacker does not answer requests for assignedHost while the host belongs to the
+// listener for trusted namespaces.
 func (w *gatewayTestCluster) checkAssignedHost(when string) {
 	if !w.isHostAssigned {
 		return

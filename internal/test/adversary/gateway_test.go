@@ -258,6 +258,7 @@ func (w *gatewayTestCluster) recordFacts() {
 		w.lbARNs = append(w.lbARNs, arn)
 	}
 	unlock()
+	slices.Sort(w.lbARNs) // so that the seed determines which load balancer a move names
 	if len(w.lbARNs) != 2 {
 		w.rec.Fatalf("the victims have %d load balancers", len(w.lbARNs))
 	}

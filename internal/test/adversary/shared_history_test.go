@@ -17,8 +17,8 @@ import (
 // sharedHistories is the default number of histories of attacks on a shared NLB.
 const sharedHistories = 6
 
-// sharedNLBTestCluster is a cluster with an NLB of namespace "pay". A Service of namespace "blog" shares the NLB, and Services of
-// other namespaces can join it.
+// sharedNLBTestCluster is a cluster with an NLB of namespace "pay". A Service of namespace "blog" shares the NLB, and
+// Services of other namespaces can join it.
 type sharedNLBTestCluster struct {
 	*gatewayTestCluster
 	// isGuestAway is set while the Service of namespace "blog" has its own load balancer.
@@ -239,6 +239,9 @@ func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 		}
 		w.compareFacts("after the Service is deleted: ")
 	})
+	for _, f := range w.rec.failures {
+		t.Error(f)
+	}
 }
 
 // makeServiceMove makes one random move of the attacker: a Service joins or is deleted.

@@ -40,8 +40,8 @@ type adoption struct {
 	r             *harness.Harness
 	ingressGroups []migrate.IngressGroup
 	arns          []string // ARNs of the load balancers of the IngressGroups
-	// servicesOfRecreatedBindings has, by the ARN of the target group, the Services of target groups whose bindings are deleted and
-	// created again.
+	// servicesOfRecreatedBindings has, by the ARN of the target group, the Services of target groups whose bindings are
+	// deleted and created again.
 	servicesOfRecreatedBindings map[string]string
 
 	mu sync.Mutex
@@ -186,8 +186,8 @@ func applyCaseFunc(t *testing.T, name string) func(r *harness.Harness) {
 	return func(r *harness.Harness) { NewLoader(t, r).Apply(t, name) }
 }
 
-// TestRandomIngressGroupsAreAdopted runs the test of TestCasesAreAdopted for random IngressGroups of two namespaces. At least a
-// third of them must be adopted.
+// TestRandomIngressGroupsAreAdopted runs the test of TestCasesAreAdopted for random IngressGroups of two namespaces. At
+// least a third of them must be adopted.
 func TestRandomIngressGroupsAreAdopted(t *testing.T) {
 	t.Parallel()
 	n, whole := seeds.Amount(24, 60), 0

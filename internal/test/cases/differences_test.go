@@ -102,7 +102,7 @@ var intendedDifferences = map[string][]difference{
 		change: func(r Record) {
 			walkMaps(map[string]any(r[objectsSection]), func(m map[string]any) {
 				if m["reason"] == "ListenersNotValid" {
-					m["message"] = `listener "tcp": this load balancer has no protocol "TCP"; the listener is not served; use one of HTTP, HTTPS`
+					m["message"] = `listener "tcp": the load balancer does not support protocol "TCP"; the listener is not served; use one of HTTP, HTTPS`
 				}
 				if kinds, ok := m["supportedKinds"].([]any); ok && m["name"] == "tcp" {
 					m["supportedKinds"] = kinds[:0]
@@ -178,8 +178,8 @@ func replaceExpectation(r Record, name string) {
 	maps.Copy(r, own)
 }
 
-// differenceWithoutRoutes returns the difference for a listener without routes: its status says that the load balancer does not listen
-// on the port.
+// differenceWithoutRoutes returns the difference for a listener without routes: its status says that the load balancer
+// does not listen on the port.
 func differenceWithoutRoutes(port int) difference {
 	return difference{
 		description: "the condition Programmed of a listener without routes says that the load balancer does not listen on the port",

@@ -67,7 +67,7 @@ func checkRestartAndDeletion(t *testing.T, lag time.Duration) {
 	if found := cmp.Diff(before, r.State()); found != "" {
 		t.Errorf("resources remain after deletion (-before +after):\n%s", found)
 	}
-	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindBinding} {
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindBinding} {
 		for _, obj := range r.Store.All(kind) {
 			t.Errorf("%s is left, with finalizers %v", cluster.RefOf(obj), obj.GetFinalizers())
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -81,8 +82,8 @@ func TestTranslatedCasesAnswerAlike(t *testing.T) {
 	}
 }
 
-// TestTranslatedRandomIngressGroupsAnswerAlike runs the test of TestTranslatedCasesAnswerAlike for random IngressGroups that can be
-// translated without loss.
+// TestTranslatedRandomIngressGroupsAnswerAlike runs the test of TestTranslatedCasesAnswerAlike for random IngressGroups
+// that can be translated without loss.
 func TestTranslatedRandomIngressGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n, compared, whole, inFront := seeds.Amount(30, 60), 0, 0, 0
@@ -277,15 +278,24 @@ func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services
 		if i < 0 {
 			return "refused"
 		}
-		return strings.ReplaceAll(answerText(rules[i].then, services), "#{port}", fmt.Sprint(port))
+		return strings.ReplaceAll(answerText(rules[i].then, f, services), "#{port}", fmt.Sprint(port))
 	}
 }
 
-// answerText describes the answer of a rule. It omits transforms and the settings of authentication actions.
-func answerText(r dataplane.Rule, services map[string]string) string {
+// answerText describes the answer of rule r to request f, with the rewritten host and URL and the settings of authentication
+// actions.
+func answerText(r dataplane.Rule, f dataplane.RequestFacts, services map[string]string) string {
 	var out []string
 	for _, a := range r.Authenticators {
-		out = append(out, fmt.Sprintf("%T", a))
+		out = append(out, fmt.Sprintf("%T %+v", a, a))
+	}
+	for _, x := range r.Transforms {
+		switch x := x.(type) {
+		case dataplane.HostRewrite:
+			out = append(out, "rewrite host to "+regexp.MustCompile(x.Regex).ReplaceAllString(f.Host, x.Replace))
+		case dataplane.URLRewrite:
+			out = append(out, "rewrite URL to "+regexp.MustCompile(x.Regex).ReplaceAllString(f.Path+"?"+f.Query, x.Replace))
+		}
 	}
 	switch then := r.Action.(type) {
 	case dataplane.Forward:

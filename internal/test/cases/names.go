@@ -97,8 +97,8 @@ func belongsToGateway(tags map[string]string) bool {
 	return tags["gateway.k8s.aws.alb/stack"]+tags["gateway.k8s.aws.nlb/stack"] != ""
 }
 
-// nameWithoutUIDHash returns the name of a load balancer or of its security group. For a Service or Gateway, it replaces the hash in
-// the name, which depends on a UID.
+// nameWithoutUIDHash returns the name of a load balancer or of its security group. For a Service or Gateway, it replaces
+// the hash in the name, which depends on a UID.
 func nameWithoutUIDHash(name string, tags map[string]string) string {
 	if tags["service.k8s.aws/stack"] != "" || belongsToGateway(tags) {
 		return withoutHash(name)

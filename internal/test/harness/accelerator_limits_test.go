@@ -94,9 +94,9 @@ func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 	}
 }
 
-// TestAcceleratorAboveQuotaIsCreatedLater checks that an accelerator above the quota is not created, that its object reports this,
-// that the controller retries with a back-off, and that other accelerators are still changed. The missing accelerators
-// are created after the quota is raised.
+// TestAcceleratorAboveQuotaIsCreatedLater checks that an accelerator above the quota is not created, that its object
+// reports this, that the controller retries with a back-off, and that other accelerators are still changed. The missing
+// accelerators are created after the quota is raised.
 func TestAcceleratorAboveQuotaIsCreatedLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -86,8 +86,9 @@ func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 	}
 }
 
-// TestOnlyFirstGatewayAdoptsIngressGroup checks that, if two Gateways name the same IngressGroup, the first one adopts its load
-// balancer and the second one changes nothing. After both are deleted, the Ingresses own the load balancer again.
+// TestOnlyFirstGatewayAdoptsIngressGroup checks that, if two Gateways name the same IngressGroup, the first one adopts
+// its load balancer and the second one changes nothing. After both are deleted, the Ingresses own the load balancer
+// again.
 func TestOnlyFirstGatewayAdoptsIngressGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

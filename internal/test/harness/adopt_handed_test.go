@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// TestIngressesOfAdoptedLoadBalancerAreNotPlanned checks that edits of Ingresses have no effect while a Gateway owns their load
-// balancer: nothing is planned for the Ingresses except finalizers, and no mutating call is made.
+// TestIngressesOfAdoptedLoadBalancerAreNotPlanned checks that edits of Ingresses have no effect while a Gateway owns
+// their load balancer: nothing is planned for the Ingresses except finalizers, and no mutating call is made.
 func TestIngressesOfAdoptedLoadBalancerAreNotPlanned(t *testing.T) {
 	t.Parallel()
 	edit := func(from, to string) func(*adoptionHarness) {

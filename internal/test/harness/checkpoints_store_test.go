@@ -231,8 +231,10 @@ func TestManyEditsShareCheckpointWrites(t *testing.T) {
 		if took > without+5*time.Second {
 			t.Errorf("%d edits take %v, without checkpoints %v", n, took, without)
 		}
-		if writes > n+n/10 {
-			t.Errorf("%d writes for %d edits", writes, n)
+		// Without sharing, each edit has a write of its own, and the periodic writes come in addition. In the measurement with
+		// 1000 edits, the rate limits of AWS separate most edits, so that few of them can share a write.
+		if most := measurementSize(n+n/10, n-1); writes > most {
+			t.Errorf("%d writes for %d edits, want at most %d", writes, n, most)
 		}
 		server.setHandler(nil)
 	})

@@ -117,8 +117,8 @@ func TestEditRestoresReportedDrift(t *testing.T) {
 	}
 }
 
-// TestDriftOffRepairsOnlyAfterSyncPeriod checks that with --drift=off drift is reverted only after the sync period, and is never
-// reported.
+// TestDriftOffRepairsOnlyAfterSyncPeriod checks that with --drift=off drift is reverted only after the sync period, and
+// is never reported.
 func TestDriftOffRepairsOnlyAfterSyncPeriod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

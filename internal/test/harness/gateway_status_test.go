@@ -61,12 +61,16 @@ spec:
 // statusCountingAPI counts the status writes for all objects except TargetGroupBindings.
 type statusCountingAPI struct {
 	kube.API
-	n int
+	n            int
+	listenerSets int // those of n that are for ListenerSets
 }
 
 func (w *statusCountingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if _, binding := obj.(*elbv2.TargetGroupBinding); part == cluster.StatusPart && !binding {
 		w.n++
+		if _, ok := obj.(*gwv1.ListenerSet); ok {
+			w.listenerSets++
+		}
 	}
 	return w.API.Patch(ctx, obj, part, kind, data)
 }

@@ -85,7 +85,7 @@ func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 				t.Errorf("%s: the restart made %v", name, counts.Counts())
 			}
 			if w := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(w, "ImportsDisabled") || !strings.Contains(w, `"shop/vault"`) ||
-				!strings.Contains(w, "--import-tls-secrets=ingress") || !strings.Contains(w, "ends at 2001-01-01") {
+				!strings.Contains(w, "--import-tls-secrets=ingress") || !strings.Contains(w, "expires at 2001-01-01") {
 				t.Errorf("%s: warnings: %s", name, w)
 			}
 			r.Apply(i.issue("vault", elliptic.P256(), "vault.test"), strings.Replace(vaultIngress("shop", ports, vaultTLS), "path: /,", "path: /new,", 1))
@@ -271,8 +271,8 @@ func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 	}
 }
 
-// gatewayConditionMessages returns the messages of the conditions of a Gateway and of its listeners. The Gateway is in namespace
-// "shop".
+// gatewayConditionMessages returns the messages of the conditions of a Gateway and of its listeners. The Gateway is in
+// namespace "shop".
 func gatewayConditionMessages(r *Harness, name string) (out []string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: name})

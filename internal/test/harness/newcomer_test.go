@@ -79,6 +79,9 @@ func attackAndCheckVictims(t *testing.T, r *Harness, docs ...string) {
 	kinds := []string{"load-balancer", "security-group", "web-acl", "listener"}
 	settleWithoutErrors(t, r)
 	before := stateOfKinds(r, kinds...)
+	if len(webACLLines(r)) != 1 {
+		t.Fatalf("the victims have the web ACLs %q, want one", webACLLines(r))
+	}
 	r.Emulator.Calls().Reset()
 	r.Apply(docs...)
 	settleWithoutErrors(t, r)

@@ -57,7 +57,7 @@ func TestServiceWithoutPodsIsReported(t *testing.T) {
 	}{
 		"a selector that matches no pod": {shop, readyPods("web"), 50 * time.Second, `SelectorMatchesNoPod: Service shop/web has no ready endpoints: spec.selector "app=web" matches no pod that has an address; correct the selector, or start pods with these labels`},
 		"pods that do not get ready":     {shop, unreadyPods("web", podAddresses[:2]...), 290 * time.Second, `ServiceWithoutEndpoints: Service shop/web has no ready endpoints: its selector matches 2 pods, and none is ready; look at the pods and their readiness probes`},
-		"a targetPort without a port":    {named, podsWithOtherPortName("web", podAddresses[:2]...), 50 * time.Second, `TargetPortNotFound: Service shop/web has no ready endpoints for port 80: targetPort "htp" is the name of no container port of its pods (did you mean "http"?); correct one of the two`},
+		"a targetPort without a port":    {named, podsWithOtherPortName("web", podAddresses[:2]...), 50 * time.Second, `TargetPortNotFound: Service shop/web has no ready endpoints for port 80: targetPort "htp" is the name of no container port of its pods (did you mean "http"?); correct targetPort, or the name of the container port`},
 	} {
 		for _, kind := range []string{"ip", "instance"} {
 			t.Run(name+", "+kind, func(t *testing.T) {

@@ -40,8 +40,8 @@ func withDefaultBackend(ingress string) string {
 	return strings.Replace(ingress, "  rules:", "  defaultBackend: {service: {name: act, port: {name: use-annotation}}}\n  rules:", 1)
 }
 
-// accessRestrictingAnnotations restrict the access to a listener. If the value of one is invalid, the controller does not create
-// the listener, because it would be more open than requested.
+// accessRestrictingAnnotations restrict the access to a listener. If the value of one is invalid, the controller does
+// not create the listener, because it would be more open than requested.
 var accessRestrictingAnnotations = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
 // TestRejectedValueBlocksNoOtherMember checks that a member of a load balancer is served, and its edits are applied,

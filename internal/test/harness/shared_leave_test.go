@@ -62,7 +62,7 @@ func TestJoiningServiceIsInformedOfDifferentScheme(t *testing.T) {
 		r.advanceTime(20 * time.Minute)
 		r.Apply(sharedService("mail", "12", publicGroupAnnotation, servicePort("25")))
 		r.advanceTime(20 * time.Minute)
-		if len(recentEvents(r, "mail", `it is "internet-facing", and the former one "internal"`)) == 0 {
+		if len(recentEvents(r, "mail", `its scheme is "internet-facing", and the scheme of the previous load balancer is "internal"`)) == 0 {
 			t.Error("no event names the schemes")
 		}
 	})

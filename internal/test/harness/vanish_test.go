@@ -145,8 +145,8 @@ func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 	}
 }
 
-// TestDeletedLoadBalancerIsRecreatedWithNewAttributes checks an edit that sets an attribute after a user deleted the load balancer. The
-// load balancer is created again with the attribute, and the status has its hostname.
+// TestDeletedLoadBalancerIsRecreatedWithNewAttributes checks an edit that sets an attribute after a user deleted the
+// load balancer. The load balancer is created again with the attribute, and the status has its hostname.
 func TestDeletedLoadBalancerIsRecreatedWithNewAttributes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -48,11 +48,15 @@ func deleteMembersWithKill(t *testing.T, n int) (took time.Duration, more bool) 
 // and restarted. It kills the controller once at each AWS call.
 func TestMembersAreDeletedSoonAfterKill(t *testing.T) {
 	t.Parallel()
-	for n, more := 1, true; more; n++ {
+	n, more := 1, true
+	for ; more; n++ {
 		var took time.Duration
 		if took, more = deleteMembersWithKill(t, n); took > 30*time.Second {
 			t.Errorf("killed at AWS call %d: deletion took %v", n, took)
 		}
+	}
+	if n == 2 {
+		t.Error("the controller was never killed")
 	}
 }
 

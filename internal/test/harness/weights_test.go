@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestZeroWeightsAndInvalidProtocolsAreReported checks that a forward whose weights are all 0 is reported, and a Service with an
-// invalid backend protocol: on routes in the condition Accepted, on other objects in an event.
+// TestZeroWeightsAndInvalidProtocolsAreReported checks that a forward whose weights are all 0 is reported, and a Service
+// with an invalid backend protocol: on routes in the condition Accepted, on other objects in an event.
 func TestZeroWeightsAndInvalidProtocolsAreReported(t *testing.T) {
 	t.Parallel()
 	const nlb = `

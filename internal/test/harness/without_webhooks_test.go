@@ -46,9 +46,9 @@ func badIngress(old, new string, annotations string) string {
 	return strings.NewReplacer("name: web\n", "name: bad\n", old, new).Replace(webIngress(annotations, "/bad=web"))
 }
 
-// TestInvalidObjectsAreReportedWithoutWebhooks checks that each object that the webhooks would reject gets a Warning event or a
-// condition with a fix, and that older valid objects are still served. The harness runs no webhooks, so invalid objects
-// are stored.
+// TestInvalidObjectsAreReportedWithoutWebhooks checks that each object that the webhooks would reject gets a Warning
+// event or a condition with a fix, and that older valid objects are still served. The harness runs no webhooks, so
+// invalid objects are stored.
 func TestInvalidObjectsAreReportedWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	const resource = "backend: {resource: {apiGroup: example.com, kind: Bucket, name: b}}"

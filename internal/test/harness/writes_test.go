@@ -148,6 +148,9 @@ func runWithFaultAtEachWrite(t *testing.T, live func(t *testing.T, r *Harness) [
 		want = live(t, r)
 		limit = f.writes
 	})
+	if limit == 0 {
+		t.Fatal("nothing is written, so no write can have a fault")
+	}
 	for n := 1; n <= limit; n++ {
 		synctest.Test(t, func(t *testing.T) {
 			r, f := newFaultyShop(t, n, fault)

@@ -236,6 +236,9 @@ func newStore(t *testing.T, objs []cluster.Object) *cluster.Memory {
 func describeObjects(objs []cluster.Object) string {
 	var b strings.Builder
 	for _, o := range objs {
+		if svc, ok := o.(*corev1.Service); ok && len(svc.Annotations) > 0 {
+			fmt.Fprintf(&b, "Service %s/%s %v %+v\n", svc.Namespace, svc.Name, svc.Annotations, svc.Spec)
+		}
 		if ing, ok := o.(*networkingv1.Ingress); ok {
 			fmt.Fprintf(&b, "%s/%s %v\n", ing.Namespace, ing.Name, ing.Annotations)
 			for _, rule := range ing.Spec.Rules {

@@ -131,9 +131,12 @@ func TestTranslationOfServicesIsDeterministic(t *testing.T) {
 		objs := randomService(r)
 		src, have, again := newStore(t, objs), emptyState(), emptyState()
 		want, found := translateService(t, src, &have)
-		twice, _ := translateService(t, enginetest.NewShuffledSource(src, r.Uint64()), &again)
+		twice, foundAgain := translateService(t, enginetest.NewShuffledSource(src, r.Uint64()), &again)
 		if d := cmp.Diff(goldentest.Dump(want), goldentest.Dump(twice)); d != "" {
 			t.Errorf("seed %d: the stack differs:\n%s\n%s", seed, d, describeObjects(objs))
+		}
+		if d := cmp.Diff(found, foundAgain); d != "" {
+			t.Errorf("seed %d: the findings differ:\n%s\n%s", seed, d, describeObjects(objs))
 		}
 		for _, f := range found {
 			if f.Object.Name != "web" || f.Field == "" || f.Reason == "" || f.Message == "" || f.Fix == "" {

@@ -166,7 +166,8 @@ func (d loadBalancers) updateLoadBalancer(id string, lb taggedResource[elbtypes.
 	return d.storeReferencesAndAttributes(id, lb.resource, want)
 }
 
-// storeReferencesAndAttributes stores the ARN and the DNS name of a load balancer as values of references, and sets its attributes.
+// storeReferencesAndAttributes stores the ARN and the DNS name of a load balancer as values of references, and sets its
+// attributes.
 func (d loadBalancers) storeReferencesAndAttributes(id string, lb elbtypes.LoadBalancer, want loadBalancerSpec) error {
 	d.setReference(document.TypeLoadBalancer, id, "loadBalancerARN", stringValue(lb.LoadBalancerArn))
 	d.setReference(document.TypeLoadBalancer, id, "dnsName", stringValue(lb.DNSName))

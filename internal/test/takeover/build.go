@@ -278,8 +278,8 @@ func parseResourceKey(key string) (model.StackID, string) {
 	return model.StackID{Kind: kind, Namespace: ns, Name: name}, id
 }
 
-// nameWithHash returns name if the recorded name ends with "#", which replaces the hash of generated names. Otherwise it returns
-// the recorded name.
+// nameWithHash returns name if the recorded name ends with "#", which replaces the hash of generated names. Otherwise it
+// returns the recorded name.
 func nameWithHash(recorded, name string) string {
 	if strings.HasSuffix(recorded, "#") {
 		return name

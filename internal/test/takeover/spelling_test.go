@@ -83,7 +83,7 @@ func TestTakeOverFindsRealDifferences(t *testing.T) {
 }
 
 // TestDeletionAfterTakeOver deletes all Ingresses, Services and Gateways after the take-over. It checks that no AWS resource
-// of aws-load-balancer-controller, no Ingress and no TargetGroupBinding remains.
+// of aws-load-balancer-controller and none of these objects remains, nor a TargetGroupBinding.
 func TestDeletionAfterTakeOver(t *testing.T) {
 	t.Parallel()
 	for _, f := range takeoverVariations {
@@ -102,7 +102,7 @@ func TestDeletionAfterTakeOver(t *testing.T) {
 					t.Errorf("%s: %v", k, err)
 				}
 				checkEqual(t, "AWS resources remain after deletion", before, r.State())
-				for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
+				for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindBinding} {
 					for _, obj := range r.Store.All(kind) {
 						t.Errorf("%s is left, with finalizers %v", cluster.RefOf(obj), obj.GetFinalizers())
 					}

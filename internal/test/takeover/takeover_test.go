@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -126,9 +127,13 @@ func checkNoChanges(t *testing.T, r *harness.Harness, stale bool) {
 		checkEqual(t, when+": AWS changed", aws, r.State())
 		checkEqual(t, when+": objects changed", k8s, objectState(r))
 	}
-	for k, err := range r.Settle(timeWithoutComparison) {
-		t.Logf("%s: %v", k, err)
+	settle := func(d time.Duration) {
+		t.Helper()
+		for k, err := range r.Settle(d) {
+			t.Errorf("%s: %v", k, err) // a controller whose runs fail changes nothing either
+		}
 	}
+	settle(timeWithoutComparison)
 	untouched("after the start")
 	if !stale {
 		checkEqual(t, "bindings were written", bindings, resourceVersions(r))
@@ -136,7 +141,7 @@ func checkNoChanges(t *testing.T, r *harness.Harness, stale bool) {
 			t.Errorf("%d calls of DescribeTargetHealth although the checkpoints are valid", n)
 		}
 	}
-	r.Settle(3 * time.Hour)
+	settle(3 * time.Hour)
 	untouched("after three hours")
 	if t.Failed() {
 		for _, obj := range r.Store.All("Event") {
@@ -192,7 +197,8 @@ func checkCreatedEqualsRecord(t *testing.T, r *harness.Harness, names []string) 
 
 // objectState returns the parts of objects that a take-over must not change: specs, labels and finalizers of
 // TargetGroupBindings, and status, finalizers, labels and annotations of Ingresses and Services. The controller may add the
-// protocol of ports to the status of Ingresses. The result does not contain Gateways and routes.
+// protocol of ports to the status of Ingresses. For Gateways, the result has only finalizers and labels, because the
+// controller may add an annotation for a web ACL. For HTTPRoutes, it has no status.
 func objectState(r *harness.Harness) map[string]any {
 	out := map[string]any{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
@@ -218,6 +224,15 @@ func objectState(r *harness.Harness) map[string]any {
 		if s, ok := obj.(*corev1.Service); ok && len(s.Status.LoadBalancer.Ingress) > 0 {
 			out[cluster.RefOf(s).String()] = []any{s.Status, s.Finalizers, s.Labels, s.Annotations}
 		}
+	}
+	for _, obj := range r.Store.All(cluster.KindGateway) {
+		// A Gateway without an address is left out for the same reason.
+		if g, ok := obj.(*gwv1.Gateway); ok && len(g.Status.Addresses) > 0 {
+			out[cluster.RefOf(g).String()] = []any{g.Finalizers, g.Labels}
+		}
+	}
+	for _, obj := range r.Store.All(cluster.KindHTTPRoute) {
+		out[cluster.RefOf(obj).String()] = []any{obj.GetFinalizers(), obj.GetLabels(), obj.GetAnnotations()}
 	}
 	return out
 }

@@ -23,7 +23,7 @@ export function statusOf(s) {
   const notes = [...s.obstacles.map((o) => ["obstacle", o.message]), ...s.notes.map((n) => ["note", n])];
   const plans = el("div", { "aria-live": "polite" });
   return el("div", { class: "status" },
-    el("p", {}, mark(states, s.state), s.gateway ? ` Gateway ${s.gateway}` : " no Gateway asks for the load balancer", s.reason ? `: ${s.reason}` : ""),
+    el("p", {}, mark(states, s.state), s.gateway ? ` Gateway ${s.gateway}` : " no Gateway requests the load balancer", s.reason ? `: ${s.reason}` : ""),
     notes.length ? el("ul", { class: "plain" }, notes.slice(0, mostNotes).map(([what, text]) => el("li", {}, el("b", {}, what), " ", text))) : null,
     notes.length > mostNotes ? el("p", {}, `and ${notes.length - mostNotes} more, which the command shows`) : null,
     el("p", {}, "Next: ", s.next, " ", s.command ? copyable(s.command) : null),
