@@ -174,7 +174,7 @@ func TestConsolePageShowsPlanAndExplain(t *testing.T) {
 	tab.Until(answer + `.querySelectorAll("ol.steps > li").length === 2`)
 	steps := browser.Eval[[]string](tab, `[...`+answer+`.querySelectorAll("ol.steps > li")].map((s) => s.innerText.replace(/\s+/g, " "))`)
 	for i, want := range [][]string{
-		{"+ create", "rule 80:1", "conditions: " + hostile, "reason from spec.rules[0] of Ingress shop/web", "asked for by Ingress shop/web"},
+		{"+ create", "rule 80:1", "conditions: " + hostile, "reason from spec.rules[0] of Ingress shop/web", "requested by Ingress shop/web"},
 		{"~ change", "target group shop/web:80", "impact: brief", "interval: 15 → 5", "reason the health check differs", "waits for targets to be healthy", "after step 1"},
 	} {
 		for _, w := range want {
@@ -197,7 +197,7 @@ func TestConsolePageShowsPlanAndExplain(t *testing.T) {
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="explain Ingress shop/web"]`)))
 	tab.Until(answer + `.querySelectorAll("ol.rules > li").length === 1`)
 	text := browser.Eval[string](tab, answer+`.innerText.replace(/\s+/g, " ")`)
-	for _, w := range []string{"Ingress shop/web accepted", "way out: remove it", "internal from metadata.annotations[scheme] of Ingress shop/web", "subnet-1 in us-west-2a", "subnet-2: it has no free address",
+	for _, w := range []string{"Ingress shop/web accepted", "fix: remove it", "internal from metadata.annotations[scheme] of Ingress shop/web", "subnet-1 in us-west-2a", "subnet-2: it has no free address",
 		"listener HTTP:80", "rule 1 host " + hostile + " → forward to web from spec.rules[0] of Ingress shop/web", "of this object"} {
 		if !strings.Contains(text, w) {
 			t.Errorf("the output of explain does not contain %q: %s", w, text)

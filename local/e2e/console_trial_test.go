@@ -139,7 +139,7 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 		{"shadowed rule", []string{"gets no requests; spec.rules[0].http.paths[0] of the same object comes first", "put the more specific rule first"}},
 		{"missing permission", []string{"may not call wafv2:GetWebACLForResource", "grant it to the role"}},
 		{"wrong class", []string{"Ingress default/mistyped (albb)", "create the class, or correct spec.ingressClassName"}},
-		{"orphan", []string{"Ingress default/gone has resources that no object asks for", "k8s-default-gone-0123456789"}},
+		{"orphan", []string{"Ingress default/gone has resources that no object needs", "k8s-default-gone-0123456789"}},
 		{"replaced load balancer", []string{"a new load balancer replaces it", "restore the previous value"}},
 		{"dead pods", []string{"0 of 2 healthy", "Health checks failed with these codes: [503]"}},
 	} {

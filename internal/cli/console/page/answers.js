@@ -40,7 +40,7 @@ function step(s, numbers, joins, go) {
     changed(s.changes),
     el("dl", {},
       s.why ? [el("dt", {}, "reason"), el("dd", {}, s.why)] : null,
-      s.from || s.objects?.length ? [el("dt", {}, "asked for by"), el("dd", {}, s.from && !s.why?.includes(s.from) ? s.from + " " : null,
+      s.from || s.objects?.length ? [el("dt", {}, "requested by"), el("dd", {}, s.from && !s.why?.includes(s.from) ? s.from + " " : null,
         batched(el("ul", { class: "inline" }), s.objects || [], (o) => objectLink(o, go), mostChanges))] : null,
       s.waitsFor ? [el("dt", {}, "waits for"), el("dd", {}, s.waitsFor)] : null,
       after.length ? [el("dt", {}, "after"), el("dd", {}, after.length === 1 ? "step " : "steps ", after.slice(0, mostChanges).join(", "), after.length > mostChanges ? ` and ${after.length - mostChanges} more` : "")] : null),
@@ -79,7 +79,7 @@ function explained(d, go) {
 }
 
 function explainedStack(s, go) {
-  const found = (f) => el("div", {}, findingOf(f, go), f.wayOut ? el("p", { class: "hint" }, "way out: " + f.wayOut) : null);
+  const found = (f) => el("div", {}, findingOf(f, go), f.wayOut ? el("p", { class: "hint" }, "fix: " + f.wayOut) : null);
   return el("section", {},
     el("h4", {}, `${s.kind} ${s.id}`, s.held ? " is held" : ""),
     titled("Objects", batched(el("ul", { class: "plain" }), s.members, (m) => [objectLink(m.object, go), " ", m.state])),

@@ -204,7 +204,7 @@ export class Trouble {
       return [
         a.document ? null : el("pre", { class: "notes" }, a.notes),
         a.document && orphans.length === 0 ? el("p", { class: "none" }, "none: every AWS resource with the tags of the cluster belongs to an object") : null,
-        orphans.map((o) => el("article", { class: "finding warning" }, badge("warning"), " ", el("b", {}, `${o.kind} ${o.id}`), " has resources that no object asks for",
+        orphans.map((o) => el("article", { class: "finding warning" }, badge("warning"), " ", el("b", {}, `${o.kind} ${o.id}`), " has resources that no object needs",
           el("ul", { class: "plain" }, o.resources.map((r) => el("li", {}, copyable(r)))))),
         el("p", { class: "hint" }, copyable(a.command), ` ${a.calls} calls to AWS`),
       ];
