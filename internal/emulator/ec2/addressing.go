@@ -135,7 +135,7 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 			}
 			eni.IPv4Prefixes = append(eni.IPv4Prefixes, block)
 		case block.Addr().Is6() && block.Bits() == 80 && len(sub.IPv6) > 0 && sub.IPv6[0].Block.Contains(block.Addr()):
-			if p.IsIPv6InUse(sub.ID, block) {
+			if isIPv6InUse(p, sub.ID, block) {
 				return store.Errorf(store.Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", block)
 			}
 			eni.IPv6Prefixes = append(eni.IPv6Prefixes, block)
@@ -144,6 +144,16 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 		}
 	}
 	return nil
+}
+
+// isIPv6InUse reports whether an ENI in a subnet has an IPv6 address in a block, or a prefix that overlaps the block.
+func isIPv6InUse(p *store.Partition, subnetID string, block netip.Prefix) bool {
+	for _, eni := range p.NetworkInterfaces {
+		if eni.SubnetID == subnetID && (slices.ContainsFunc(eni.IPv6, block.Contains) || slices.ContainsFunc(eni.IPv6Prefixes, block.Overlaps)) {
+			return true
+		}
+	}
+	return false
 }
 
 // AssignPrivateIpAddresses adds secondary addresses and prefixes to an ENI: those in the request, or a number of free ones.

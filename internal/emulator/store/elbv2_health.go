@@ -139,14 +139,14 @@ func (g *TargetGroup) Epoch(t *Target) string {
 func (w *Store) ReportHealth(r HealthReport) {
 	w.Lock()
 	defer w.Unlock()
-	g, t := w.findTarget(r)
+	g, t := findTarget(w, r)
 	if t == nil || t.IsDraining() || t.Verdict != nil && *t.Verdict == r.Verdict {
 		return
 	}
 	if r.Epoch != "" && r.Epoch != g.Epoch(t) {
 		return
 	}
-	w.changeVerdict(t, func() { t.Verdict = &r.Verdict })
+	changeVerdict(w, t, func() { t.Verdict = &r.Verdict })
 }
 
 // ForceTargetHealth overrides the health of a target, whatever the data plane reports. A verdict without a state ends the
@@ -154,11 +154,11 @@ func (w *Store) ReportHealth(r HealthReport) {
 func (w *Store) ForceTargetHealth(r HealthReport) bool {
 	w.Lock()
 	defer w.Unlock()
-	_, t := w.findTarget(r)
+	_, t := findTarget(w, r)
 	if t == nil {
 		return false
 	}
-	w.changeVerdict(t, func() {
+	changeVerdict(w, t, func() {
 		t.Forced = nil
 		if r.Verdict.State != "" {
 			t.Forced = &r.Verdict
@@ -168,7 +168,7 @@ func (w *Store) ForceTargetHealth(r HealthReport) bool {
 }
 
 // changeVerdict calls change, which changes the verdict of a target. It records the time if the state of the verdict differs.
-func (w *Store) changeVerdict(t *Target, change func()) {
+func changeVerdict(w *Store, t *Target, change func()) {
 	before := t.verdict()
 	change()
 	if after := t.verdict(); before == nil || after == nil || before.State != after.State {
@@ -178,7 +178,7 @@ func (w *Store) changeVerdict(t *Target, change func()) {
 }
 
 // findTarget returns the target of a report and its target group, or nil if the target is not registered.
-func (w *Store) findTarget(r HealthReport) (*TargetGroup, *Target) {
+func findTarget(w *Store, r HealthReport) (*TargetGroup, *Target) {
 	account, region, ok := splitARN(r.TargetGroup)
 	if !ok {
 		return nil, nil

@@ -43,18 +43,8 @@ func (p *Partition) isIPv4InUse(subnetID string, a netip.Addr) bool {
 	return false
 }
 
-// IsIPv6InUse reports whether an ENI in a subnet has an IPv6 address in a block, or a prefix that overlaps the block.
-func (p *Partition) IsIPv6InUse(subnetID string, block netip.Prefix) bool {
-	for _, eni := range p.NetworkInterfaces {
-		if eni.SubnetID == subnetID && (slices.ContainsFunc(eni.IPv6, block.Contains) || slices.ContainsFunc(eni.IPv6Prefixes, block.Overlaps)) {
-			return true
-		}
-	}
-	return false
-}
-
 // ipv6Prefixes returns the IPv6 prefixes that ENIs in a subnet have.
-func (p *Partition) ipv6Prefixes(subnetID string) []netip.Prefix {
+func ipv6Prefixes(p *Partition, subnetID string) []netip.Prefix {
 	var out []netip.Prefix
 	for _, eni := range p.NetworkInterfaces {
 		if eni.SubnetID == subnetID {
@@ -148,7 +138,7 @@ func (p *Partition) FreeIPv6Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if len(s.IPv6) == 0 {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
 	}
-	taken, prefixes := p.usedAddresses(s.ID), p.ipv6Prefixes(s.ID)
+	taken, prefixes := p.usedAddresses(s.ID), ipv6Prefixes(p, s.ID)
 	var out []netip.Addr
 	a := s.IPv6[0].Block.Addr()
 	for range reservedAddresses {
