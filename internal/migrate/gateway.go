@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// build sets Gateway, and adds the objects, notes and annotations of one load balancer.
+// build generates the Gateway and the other objects for one load balancer. It sets the fields Gateway, Objects, Notes and
+// Annotations of the IngressGroup.
 func (g *generator) build() {
 	scope, base := g.baseName()
 	gatewayName, configName := objectName(scope, base, gatewaySuffix), objectName(scope, base, configSuffix)

@@ -97,8 +97,8 @@ func (g *generator) listAnnotations() {
 
 // untranslatedPrefixes has the prefixes of annotations without a counterpart, each with the reason and what users can do.
 var untranslatedPrefixes = []struct{ key, why, fix string }{
-	{"create-acm-cert", "Gateways request no certificates", "set the ARN of the requested certificate in the LoadBalancerConfiguration and in certificate-arn of the Ingress, and remove create-acm-cert before the Ingress is deleted"},
-	{"acm-pca-arn", "Gateways request no certificates", "set the ARN of the requested certificate in the LoadBalancerConfiguration"},
+	{"create-acm-cert", "the controller requests no certificates from ACM for Gateways", "set the ARN of the requested certificate in the LoadBalancerConfiguration and in certificate-arn of the Ingress, and remove create-acm-cert before the Ingress is deleted"},
+	{"acm-pca-arn", "the controller requests no certificates from ACM for Gateways", "set the ARN of the requested certificate in the LoadBalancerConfiguration"},
 }
 
 // toolPrefixes are the prefixes of annotations that tools such as kubectl and Helm write for themselves, and of the

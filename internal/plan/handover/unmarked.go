@@ -14,8 +14,8 @@ import (
 // The status of an Ingress or a Service is sufficient, because only controllers write it. If a member of the other stack has
 // the load balancer in its status, the tags are written again.
 
-// relateWithoutTags returns the relation of a Gateway that requests the load balancer of another stack, but has a load
-// balancer without the tags that record a take-over.
+// relateWithoutTags returns the relation of the stack of a Gateway to the stack whose load balancer it requests, if the tags
+// that record the take-over are missing. See above for how the status of the members decides.
 func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown StatusDNSName) (Relation, error) {
 	own := Relation{Kind: HasOwnLoadBalancer, Other: stack.Adopts.From}
 	other, on, err := translate(own.Other)

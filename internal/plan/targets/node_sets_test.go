@@ -203,7 +203,7 @@ func randomNode(r *rand.Rand, name string) *corev1.Node {
 }
 
 // TestIDsAreOrderedAsIdentities checks that compareWithColon orders instance IDs in the same way as the identities of
-// targets are ordered. Some IDs are prefixes of others.
+// targets, "<instance ID>:<port>", are ordered. The order of the IDs alone differs if one ID is a prefix of another.
 func TestIDsAreOrderedAsIdentities(t *testing.T) {
 	ids := []string{"", "i-1", "i-12", "i-1a", "i-1:", "i-1:2", "i-1:3", "i-1::", "i-1/", "i-2"}
 	for _, a := range ids {

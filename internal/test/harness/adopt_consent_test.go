@@ -76,9 +76,9 @@ metadata: {name: posts, namespace: blog}
 spec: {parentRefs: [{name: edge, namespace: shop}], hostnames: [HOST], rules: [{backendRefs: [{name: posts, port: 80}]}]}
 `
 
-// TestAdoptionNeedsConsent checks that the load balancer of an Ingress of another namespace is adopted only with
-// consent: by a route that gives the same answers as the Ingress, or by an annotation of the Ingress. In isolated
-// tenancy only the annotation counts.
+// TestAdoptionNeedsConsent checks that a Gateway adopts the load balancer of an Ingress in another namespace only with
+// the consent of that namespace: an HTTPRoute under which requests get the same responses as under the Ingress, or an
+// annotation of the Ingress. With isolated tenancy, only the annotation is consent.
 func TestAdoptionNeedsConsent(t *testing.T) {
 	t.Parallel()
 	route := func(host string) string { return strings.Replace(blogRoute, "HOST", host, 1) }

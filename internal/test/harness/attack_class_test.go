@@ -33,8 +33,8 @@ const victimParameters = `{group: {name: edge}, namespaceSelector: {matchLabels:
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}, {key: access_logs.s3.enabled, value: "false"}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}], tags: [{key: Team, value: shop}]}`
 
-// hostileParameters is the spec of the IngressClassParams of the attacker. It contradicts every value of
-// victimParameters.
+// hostileParameters is the spec of the IngressClassParams of the attacker. It has the IngressGroup of victimParameters, no
+// namespaceSelector, and other values for all other settings.
 const hostileParameters = `{group: {name: edge}, scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs: [0.0.0.0/0], wafv2AclName: none, sslRedirectPort: "444", subnets: {tags: {tier: [public]}},
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "30"}, {key: access_logs.s3.enabled, value: "true"}, {key: access_logs.s3.bucket, value: theirs}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "true"}]}], tags: [{key: Team, value: team}]}`

@@ -203,7 +203,7 @@ func TestOnePodReplaced(t *testing.T) {
 	})
 }
 
-// bound has the maximum of the median and of the 99th percentile of a delay.
+// bound has the upper limits for the median and the 99th percentile of a delay.
 type bound struct{ p50, p99 time.Duration }
 
 func (b bound) String() string { return fmt.Sprintf("goal p50 %v, p99 %v", b.p50, b.p99) }

@@ -158,7 +158,7 @@ func (t *translation) guardDeletion() {
 		g.Fix = "remove the annotation if the accelerator must be deleted"
 	case !t.opt.AllowMassRemoval && t.view.Definition(cluster.KindGlobalAccelerator).MissingOrDeleting:
 		g.Reason = finding.RemovalNotTrusted
-		g.Message = "the GlobalAccelerator is being deleted because its CustomResourceDefinition is being deleted; the accelerator stays with its addresses, which could not be restored"
+		g.Message = "the GlobalAccelerator is being deleted because its CustomResourceDefinition is being deleted; the accelerator is kept, because a deleted accelerator cannot get the same addresses back"
 		g.Fix = "start the controller with --allow-mass-removal to delete all accelerators; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again"
 	default:
 		return

@@ -23,7 +23,7 @@ type Label struct{ Key, Value string }
 func (o Options) ReadSecret(namespace, name string, get func(namespace, name string) (*corev1.Secret, bool), fault func(r finding.Reason, message, fix string)) (*corev1.Secret, bool) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		// get is not called, because the client of the API server rejects names with a slash.
-		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not the name of a Secret", name), fmt.Sprintf("set the name of a Secret in namespace %q", namespace))
+		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not a valid name of a Secret", name), fmt.Sprintf("set the name of a Secret in namespace %q", namespace))
 		return nil, false
 	}
 	s, exists := get(namespace, name)

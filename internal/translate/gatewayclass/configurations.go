@@ -169,7 +169,7 @@ func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Opt
 		name := a.AuthenticateOIDCConfig.Secret.Name
 		where := fmt.Sprintf("Secret %q", o.Namespace+"/"+finding.TruncateValue(name))
 		if len(validation.IsDNS1123Subdomain(name)) > 0 {
-			return where + " is not the name of a Secret; rules with this configuration do not change; name a Secret of this namespace"
+			return where + " is not a valid name of a Secret; rules with this configuration do not change; name a Secret of this namespace"
 		}
 		const now = "; rules with this configuration do not change; "
 		secret, ok := cluster.Get[*corev1.Secret](v, cluster.KindSecret, o.Namespace, name)

@@ -175,7 +175,7 @@ func TestPatches(t *testing.T) {
 		"whose Secret is missing": {ref: loginRef, replace: []string{"name: client, labels", "name: x, labels"},
 			want: "add gateway.k8s.aws/listenerruleconfigurations; not accepted: " + finding.MissingSecretMessage("shop", "client") + "; rules with this configuration do not change; " + finding.MissingSecretFix("", "shop", "client")},
 		"whose Secret has no name": {ref: loginRef, replace: []string{"secret: {name: client}", `secret: {name: "no name"}`},
-			want: `add gateway.k8s.aws/listenerruleconfigurations; not accepted: Secret "shop/no name" is not the name of a Secret; rules with this configuration do not change; name a Secret of this namespace`},
+			want: `add gateway.k8s.aws/listenerruleconfigurations; not accepted: Secret "shop/no name" is not a valid name of a Secret; rules with this configuration do not change; name a Secret of this namespace`},
 		"whose Secret has the label": {ref: loginRef, opt: func(o *gatewayclass.Options) { o.SecretKey, o.SecretValue = "read", "me" },
 			want: "add gateway.k8s.aws/listenerruleconfigurations; accepted"},
 		"whose Secret has not": {ref: loginRef, opt: func(o *gatewayclass.Options) { o.SecretKey, o.SecretValue = "read", "it" },
