@@ -282,11 +282,11 @@ func TestOnlyRecordsOfControllerAreDeleted(t *testing.T) {
 		t.Error("a record of another user was deleted")
 	}
 	other.Zone = "Z0GONE"
-	if res := must(r.apply(other))(t); !strings.Contains(res.Note, "stays") {
+	if res := must(r.apply(other))(t); !strings.Contains(res.Note, "was not removed") {
 		t.Errorf("deleted zone: %+v", res)
 	}
 	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Status: 403}}})
-	if res := must(r.apply(gone(b)))(t); !strings.Contains(res.Note, "stays") {
+	if res := must(r.apply(gone(b)))(t); !strings.Contains(res.Note, "was not removed") {
 		t.Errorf("denied: %+v", res)
 	}
 	must(r.apply(plan.DeleteCertificate{ARN: own.ARN}))(t)

@@ -196,7 +196,7 @@ func TestServiceAdvice(t *testing.T) {
 		p + "aws-load-balancer-schema":                       `there is no such annotation (did you mean "aws-load-balancer-scheme"?); it has no effect`,
 		p + "aws-load-balancer-listener-atributes.TCP-80":    `there is no such annotation (did you mean "aws-load-balancer-listener-attributes.TCP-80"?); it has no effect`,
 		p + "aws-load-balancer-connection-idle-timeout":      "only the in-tree controller of Kubernetes reads this annotation, so it has no effect",
-		"service.beta.kubernets.io/aws-load-balancer-scheme": `the prefix is not "service.beta.kubernetes.io/"; it has no effect`,
+		"service.beta.kubernets.io/aws-load-balancer-scheme": `the prefix is not "service.beta.kubernetes.io/", so the annotation has no effect`,
 		"service.kubernetes.io/aws-load-balancer-scheme":     "",
 		p + "azure-load-balancer-internal":                   "",
 		p + "aws-load-balancer-scheme":                       "",
