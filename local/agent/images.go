@@ -84,7 +84,7 @@ func (a *agent) readVolume(ctx context.Context, namespace string, v corev1.Volum
 		}
 		b, ok := s.Data[volumeKeyOf(v.Secret.Items, file)]
 		if !ok {
-			return nil, fmt.Errorf("Secret %s has no key for file %s", s.Name, file)
+			return nil, fmt.Errorf("secret %s has no key for file %s", s.Name, file)
 		}
 		return b, nil
 	case v.ConfigMap != nil:
