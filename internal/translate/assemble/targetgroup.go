@@ -129,7 +129,7 @@ func (r TargetGroupRequest) targetType() model.TargetType {
 
 // newFault returns a finding about the reference to the backend. The message says what happens to the rule or listener.
 func (r TargetGroupRequest) newFault(reason finding.Reason, message, fix string) finding.Finding {
-	now := "; an existing rule stays unchanged, and a new rule is not created"
+	now := "; an existing rule stays unchanged, and a new rule is not served"
 	if r.Protocol != "" {
 		now = "; an existing listener stays unchanged, and a new listener is not created"
 	}
