@@ -51,7 +51,8 @@ func (t *translation) listenerPorts(m *member) []*port {
 	specPorts := m.svc.Spec.Ports
 	switch {
 	case m.Oversized && t.shared:
-		specPorts = specPorts[:t.opt.MaxListeners] // the existing listeners of the first ports stay
+		// The existing listeners of the first ports stay. The Service may be over another limit, and have fewer ports.
+		specPorts = specPorts[:min(len(specPorts), t.opt.MaxListeners)]
 	case m.Oversized:
 		return nil
 	}

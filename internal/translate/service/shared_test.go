@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
@@ -101,5 +102,38 @@ func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 		if d := cmp.Diff(got.LoadBalancer.Listeners, stack(load(served)).LoadBalancer.Listeners); d != "" {
 			t.Fatalf("seed %d: Services without a port make a difference: %s", seed, d)
 		}
+	}
+}
+
+// TestOversizedServiceWithFewPortsIsHeldAlone checks that a Service with too many client ranges or attributes, but with one
+// port, is held, and that another Service of the load balancer is not affected.
+func TestOversizedServiceWithFewPortsIsHeldAlone(t *testing.T) {
+	var ranges, attributes []string
+	for i := range 1001 {
+		ranges = append(ranges, fmt.Sprintf("10.%d.%d.0/24", i/256, i%256))
+	}
+	for i := range 101 {
+		attributes = append(attributes, fmt.Sprintf("key%d=1", i))
+	}
+	for name, annotation := range map[string]string{
+		"ranges":     "load-balancer-source-ranges: \"" + strings.Join(ranges, ",") + "\"",
+		"attributes": "aws-load-balancer-target-group-attributes: \"" + strings.Join(attributes, ",") + "\"",
+	} {
+		t.Run(name, func(t *testing.T) {
+			large := strings.Replace(sharingService{name: "large", creationDay: 1, ports: []int32{80}}.yaml(),
+				"annotations: {", "annotations: {service.beta.kubernetes.io/"+annotation+", ", 1)
+			src := enginetest.LoadObjects(t, large+"---"+sharingService{name: "small", creationDay: 2, ports: []int32{443}}.yaml())
+			out, found := enginetest.Translate(t, service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}), src, naming.SharedStack("shop", "g"), nil)
+			held := map[int32]bool{}
+			for _, l := range out.LoadBalancer.Listeners {
+				held[l.Port] = l.DefaultHeld != 0
+			}
+			if want := map[int32]bool{80: true, 443: false}; !maps.Equal(held, want) {
+				t.Errorf("held listeners %v, want %v; findings %v", held, want, found)
+			}
+			if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.ServiceTooLarge && f.Object.Name == "large" }) {
+				t.Errorf("not reported: %v", found)
+			}
+		})
 	}
 }
