@@ -9,7 +9,7 @@ import (
 func PermissionTables() string {
 	var b strings.Builder
 	b.WriteString("## Permissions in AWS\n\nThe controller needs each row of the tables. The last column names the part of the test that fails without the permission; the full name is " +
-		"`internal/test/harness TestWithoutPermission/STATEMENT/ACTION`. For accelerators, the column has the full name of the test.\n")
+		"`internal/test/harness TestWithoutPermission/STATEMENT/ACTION`. For accelerators and `fulcrum doctor`, the column has the full name of the test.\n")
 	writeStatements(&b, AWSStatements, "optional.json")
 	writeStatements(&b, AcceleratorStatements, AcceleratorsFile)
 	b.WriteString("\n## Permissions in Kubernetes\n\nTests named `TestWithoutVerb…` and `TestWithoutListOrWatch` run without one verb at a time.\n")

@@ -415,7 +415,7 @@ spec: {controller: k8s.io/ingress-nginx}
 		"warning classes      these Ingresses name classes that do not exist; their resources in AWS stay, and no new ones are created: Ingress shop/none-00 (none), Ingress shop/none-01 (none)",
 		"Ingress shop/none-09 (none) and 2 more; create the class, or correct spec.ingressClassName\n",
 		`warning classes      Ingress shop/near-00 spec.ingressClassName: IngressClass near: controller "ingress.k8s.aws/abl" is unknown to this controller (did you mean "ingress.k8s.aws/alb"?); nothing is created; correct the class, or name another one` + "\n",
-		"warning classes      3 more objects are not served because of a mistyped name; see their events, or \"fulcrum explain\" about one of them\n",
+		"warning classes      3 more objects have findings of this kind; see their events, or \"fulcrum explain\" about one of them\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)

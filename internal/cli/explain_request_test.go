@@ -101,10 +101,10 @@ func TestExplainRequestReportsUnservedHostFirst(t *testing.T) {
 			"GET http://none.example.com/\n\nNo rule for http on port 80 names host \"none.example.com\": none of the objects that were read names the host.\n",
 			"If DNS resolves the host to one of these load balancers, this load balancer answers:\n", "default action"},
 		"http://mistyped.example.com/": {
-			"\n\nNo rule for http on port 80 names host \"mistyped.example.com\": one object names the host, but has no rule for it on this port.\n  Ingress shop/mistyped spec.rules[0].host: spec.ingressClassName: ",
+			"\n\nNo rule for http on port 80 names host \"mistyped.example.com\": one object names the host, but no load balancer in the scope of this command has such a rule.\n  Ingress shop/mistyped spec.rules[0].host: spec.ingressClassName: ",
 			"albb", "If DNS resolves the host"},
 		"https://served.example.com/api": {
-			"No rule for https on port 443 names host \"served.example.com\": one object names the host, but has no rule for it on this port.\n  Ingress shop/served spec.rules[0].host: its load balancer listens on HTTP:80; use another URL"},
+			"No rule for https on port 443 names host \"served.example.com\": one object names the host, but no load balancer in the scope of this command has such a rule.\n  Ingress shop/served spec.rules[0].host: its load balancer listens on HTTP:80; use another URL"},
 		"http://served.example.com/": {"\nIngress shop/served: ", "named by host served.example.com of a rule that does not match", "default action"},
 	} {
 		code, out, stderr := runWithInput(t, objects, nil, slices.Concat([]string{"explain", "request", url, "-f=-"}, flags)...)

@@ -36,8 +36,8 @@ func TestMigrateTranslatesAFrontendNLB(t *testing.T) {
 	}
 	const gateway, frontend = "shop/edge-grp-gw-ec5836f6e2", "shop/edge-grp-nlb-0bedd35c66"
 	migrated(0, []string{
-		"# IngressGroup edge (shop/web) -> Gateway " + gateway + ", behind Gateway " + frontend + "\n", "4 of 4 annotations have a counterpart", "all answers and settings are the same",
-		"Gateway " + frontend + ": this Gateway replaces the frontend NLB of the ALB of Gateway " + gateway,
+		"# IngressGroup edge (shop/web) -> Gateway " + gateway + ", behind Gateway " + frontend + "\n", "4 of 4 annotations have a counterpart", "their answers and the settings are the same",
+		"Gateway " + frontend + ": this Gateway replaces the frontend NLB and forwards to the ALB of Gateway " + gateway,
 	}, "--check")
 	manifests, gateways := migrated(0, nil, "--output-dir=-"), 0
 	for _, part := range strings.Split(manifests, "---\n") {

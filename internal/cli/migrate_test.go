@@ -58,7 +58,7 @@ func TestMigrateFiles(t *testing.T) {
 	migrated(3, "would have no web ACL", "-f", in, "--output-dir", out)
 	migrated(2, "would have no web ACL", "-f", in, "--check")
 	write(strings.ReplaceAll(storefrontYAML, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", ""))
-	text := migrated(0, "all answers and settings are the same", "-f", in, "--output-dir", out)
+	text := migrated(0, "their answers and the settings are the same", "-f", in, "--output-dir", out)
 	for _, says := range []string{"IngressGroup edge (shop/web)", "Ingress shop/nginx is served by another controller", `IngressClass "alb" is not among the manifests`, "gateway-resources.yaml: 5 objects"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("the report lacks %q:\n%s", says, text)

@@ -21,10 +21,10 @@ func newPlanCommand(env output.Environment) *cobra.Command {
 		Use: "plan [KIND/NAME ...]", Short: "Show what the controller would change in AWS, and change nothing",
 		Long: `plan reads Kubernetes objects from a cluster, from files, or from both, and the state of AWS, and prints the
 steps that the controller would take: for everything, for a namespace (-n), for the load balancers that
-objects belong to (KIND/NAME), or for those that files affect (-f). It takes all flags of the controller,
+objects affect (KIND/NAME), or for those that files affect (-f). It takes all flags of the controller,
 because the plan depends on them.
 For TargetGroupBindings that exist it shows which targets are registered and deregistered, and which rules of
-the security groups of nodes and pods change. Without a cluster, or with --observed, it shows only some of these changes.
+the security groups of nodes and pods change. Without a cluster it omits what is removed; with --observed or --offline it omits all of these changes.
 
 Signs: + create, ~ change, - delete, . wait; the reason follows #. A line that begins with # is a finding
 about an object or a note.
@@ -35,8 +35,8 @@ count.
 --offline is for pipelines that reach neither AWS nor a cluster: it plans for the objects of -f as if AWS were
 empty, and shows what it assumes. Exit codes then: 0 no finding is an error, 3 some are, 1 no plan was made.
 
-Credentials, region and endpoints come from AWS_PROFILE, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and
-AWS_ENDPOINT_URL_SERVICE, as for the AWS CLI; flags take precedence.`,
+Credentials come from the sources of the AWS SDK, such as AWS_PROFILE, the region from AWS_DEFAULT_REGION, then AWS_REGION, and endpoints from AWS_ENDPOINT_URL and
+AWS_ENDPOINT_URL_SERVICE; flags take precedence.`,
 		Example: `  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123               everything
   fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -n shop       the load balancers of a namespace
   fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f web.yaml   what applying web.yaml would change

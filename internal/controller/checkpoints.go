@@ -80,7 +80,7 @@ func (c *Checkpoints) save(ctx context.Context) error {
 		c.limiter.countWrite(len(text))
 		err := c.Store.Write(ctx, text)
 		if err != nil && !c.lastWriteFailed {
-			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "after the next start all load balancers are compared with AWS immediately; a change that was reverted before the start is detected within 45 minutes")
+			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "if the controller stops before a write succeeds, the load balancers that changed since the last successful write are compared with AWS immediately after the next start; a change that was reverted before the start is detected within 45 minutes")
 		}
 		c.lastWriteFailed = err != nil
 		return err

@@ -36,7 +36,7 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	m := &Metrics{topConsumers: newTopConsumers(), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
-		Help: "Load balancers, target groups and security groups with the tags of the cluster that no object uses, as of the last search. The controller searches every 6 hours."}, nil)
+		Help: "Load balancers, target groups, security groups, certificates and accelerators with the tags of the cluster that no object uses, as of the last search. The controller searches every 6 hours."}, nil)
 	m.collectors = append(m.collectors, m.topConsumers, m.findings, m.orphans, &m.rateLimits, &m.shadow)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}
@@ -56,9 +56,9 @@ func NewMetrics() *Metrics {
 	m.requests = counter("aws", "api_requests_total", "HTTP requests to AWS.", full)
 	m.requestTime = histogram("aws", "api_request_duration_seconds", "Duration of one HTTP request.", prometheus.DefBuckets, short)
 	m.deniedCalls = counter("aws", "api_call_permission_errors_total", "Calls that failed because a permission is missing.", full)
-	m.quotaRefusals = counter("aws", "api_call_service_limit_exceeded_errors_total", "Calls that failed because a quota of the account is reached.", full)
+	m.quotaRefusals = counter("aws", "api_call_service_limit_exceeded_errors_total", "Calls that failed with an error code that contains LimitExceeded, because a quota is reached.", full)
 	m.throttledCalls = counter("aws", "api_call_throttled_errors_total", "Calls that failed because AWS throttled them.", full)
-	m.invalidCalls = counter("aws", "api_call_validation_errors_total", "Calls that AWS refused because a value is not valid.", full)
+	m.invalidCalls = counter("aws", "api_call_validation_errors_total", "Calls that AWS refused with error code ValidationError.", full)
 	m.readinessTime = histogram("awslbc", "readiness_gate_ready_seconds", "Time from the registration of a pod to its readiness gate being true.",
 		[]float64{10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600}, []string{"namespace", "name"})
 	m.missingServerIDs = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were not registered in a QUIC target group, because their pods have no server ID.",

@@ -95,6 +95,23 @@ func TestServeStops(t *testing.T) {
 	}
 }
 
+// TestEqualAddressesAreAnError checks that the controller does not start if probes and profiling have the same address,
+// instead of serving only one of them.
+func TestEqualAddressesAreAnError(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	var s Setup
+	s.REST = &rest.Config{}
+	s.Config.Serving.Probes, s.Config.Serving.Profiling = address, address
+	if err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), address) {
+		t.Errorf("%v, want an error with the address", err)
+	}
+}
+
 // TestRetryUntilReached checks that a call is repeated with back-off until it succeeds, and that it is not repeated after an
 // error that is not transient or after ctx has ended.
 func TestRetryUntilReached(t *testing.T) {

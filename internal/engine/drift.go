@@ -231,7 +231,7 @@ func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 	}
 	if d.mode == ReportDrift {
 		reason, does = finding.DriftFound, "the change stays, because of --drift=report"
-		fix = "undo the change in AWS, or edit the object; the controller then applies the whole desired state"
+		fix = "undo the change in AWS, or edit the object; after an edit the controller applies the whole desired state"
 	}
 	for _, ref := range findingObjects(s, d.stack) {
 		out.Add(finding.Finding{Object: ref, Reason: reason, Severity: finding.Warning, Message: text + "; " + does, Fix: fix})

@@ -134,7 +134,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	case plan.ModifyRule:
 		message, field = f.refusedRuleText(p.Stack.Kind, do.Conditions, do.Actions, n), f.ruleField(n)
 	case plan.SetPriorities:
-		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; all rules of the listener keep their priorities", f.Step.Address, failure.CodeAndMessage(f.Err))
+		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; the rules keep their priorities, and rules that need another order stay unchanged or are not created", f.Step.Address, failure.CodeAndMessage(f.Err))
 	case plan.ImportCertificate:
 		return f.refusedImportFindings(do, reason, fix)
 	case plan.ReleaseFinalizer:
@@ -233,7 +233,7 @@ func (f FailedStep) refusedRuleText(kind model.Kind, conditions []model.Conditio
 		return fmt.Sprintf("the %s is not tried now, because AWS refuses similar changes: %s", text, why)
 	}
 	if value, ofAWS := refused.ValueOf(kind, f.Step, f.Err); ofAWS && f.Class == failure.Invalid {
-		held := "the rule is held: requests that match no existing rule get 503"
+		held := "the rule is held: requests for it get 503"
 		if f.Step.Verb == plan.Update && !f.changesPlaceholder() {
 			held = "the rule is held: it stays unchanged"
 		}

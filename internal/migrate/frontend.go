@@ -184,10 +184,10 @@ func (g nlbGatewayBuilder) addTargetConfiguration(targets []frontendTarget, sour
 
 // addFrontendNotes adds notes about the replacement of the frontend NLB, and about decisions that users must make.
 func (g nlbGatewayBuilder) addFrontendNotes() {
-	g.addNote(Info, g.FrontendGateway, "", fmt.Sprintf("this Gateway replaces the frontend NLB of the ALB of %s, and clients of the frontend NLB must use the DNS name of the new load balancer", g.Gateway),
+	g.addNote(Info, g.FrontendGateway, "", fmt.Sprintf("this Gateway replaces the frontend NLB and forwards to the ALB of %s; clients of the frontend NLB must use the DNS name of the new load balancer", g.Gateway),
 		fmt.Sprintf("change DNS records for the frontend NLB to the address of this Gateway, and DNS records for the ALB to the address of Gateway %s/%s", g.Gateway.Namespace, g.Gateway.Name))
 	if origin := g.lb.Origins["addresses"]; len(g.lb.Addresses) > 0 && addressesFit(g.lb) {
-		g.addNote(Differs, origin.Object, origin.Field, "only one load balancer at a time can have an Elastic IP address, so AWS cannot create the load balancer of the Gateway while the frontend NLB has these addresses",
+		g.addNote(Differs, origin.Object, origin.Field, "an Elastic IP address can belong to only one load balancer at a time, so AWS cannot create the load balancer of the Gateway while the frontend NLB has these addresses",
 			"set other addresses in eipAllocation of the LoadBalancerConfiguration, or remove eipAllocation until the frontend NLB is deleted")
 	}
 	var missing []string
@@ -198,7 +198,7 @@ func (g nlbGatewayBuilder) addFrontendNotes() {
 	}
 	if len(missing) > 0 {
 		g.addNote(Differs, g.lb.Of.Object, settings.Prefix+"frontend-nlb-tags",
-			"the frontend NLB does not have these default tags of the controller, but the load balancer of the Gateway will have them: "+strings.Join(missing, ", "), "no action is needed if the additional tags are acceptable")
+			"the frontend NLB lacks these default tags of the controller or has other values for them, but the load balancer of the Gateway can have the default tags: "+strings.Join(missing, ", "), "no action is needed if the additional tags are acceptable")
 	}
 }
 

@@ -196,7 +196,7 @@ func (g configBuilder) setSubnets(out *gwconfig.LoadBalancerConfigurationSpec) {
 		}
 	} else {
 		origin := g.lb.Origins["addresses"]
-		g.addNote(Lost, origin.Object, origin.Field, fmt.Sprintf("%d Elastic IP addresses are set for %d subnets, but AWS requires one address for each subnet", len(g.lb.Addresses), len(list)),
+		g.addNote(Lost, origin.Object, origin.Field, fmt.Sprintf("the number of Elastic IP addresses (%d) differs from the number of subnets (%d), but AWS requires one address for each subnet", len(g.lb.Addresses), len(list)),
 			"set one Elastic IP address for each subnet")
 	}
 	if len(list) > 0 {

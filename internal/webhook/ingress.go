@@ -153,7 +153,7 @@ func warningTexts(found finding.List) []string {
 		out = append(out, f.TextWithField())
 	}
 	if more := len(out) - maxWarnings; more > 0 {
-		out = append(out[:maxWarnings], fmt.Sprintf("and %d more errors", more))
+		out = append(out[:maxWarnings], fmt.Sprintf("and more errors: %d", more))
 	}
 	return out
 }

@@ -212,7 +212,7 @@ func TestConsolePageShowsPlanAndExplain(t *testing.T) {
 func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 	answer := document{"kind": "Ingress", "id": "shop/web", "loadBalancer": "k8s-web", "type": "application", "protocol": "HTTP", "port": 80, "rule": nil, "does": "answer 404", "shadowed": []document{}}
 	request := document{"cluster": "test", "request": "GET http://nope.example.com/", "answers": []document{answer}, "notes": []string{},
-		"unserved": document{"host": "nope.example.com", "scheme": "http", "port": 80, "why": "one object names the host, but has no rule for it on this port",
+		"unserved": document{"host": "nope.example.com", "scheme": "http", "port": 80, "why": "one object names the host, but no load balancer in the scope of this command has such a rule",
 			"objects": []document{{"object": document{"kind": "Ingress", "namespace": "shop", "name": "mistyped"}, "field": "spec.rules[0].host", "why": "IngressClass albb does not exist"}}}}
 	tab, _, show := openFakeConsole(t, nil, map[string]document{"request": request})
 	show("#/ask?url=http://nope.example.com/")

@@ -66,8 +66,8 @@ from and what the plan would change; findings, drift and orphans; which rule ans
 changed since the page was opened. Nothing runs in the cluster, and nothing is changed.
 
 The page uses the kubeconfig and the AWS credentials of the user who starts the console. Anyone who can open it
-sees what this user may see. Only this machine can open it, unless --listen is set to another address, which needs a
-token. Calls to AWS are counted and shown. The page refreshes less often if they exceed
+sees what this user may see. Only this machine can open it, unless --listen is set to an address that other machines can reach, which needs a
+token. Calls to AWS are counted and shown. The page refreshes less often if they would exceed
 --aws-calls-per-minute, and once a minute while it is in the background.`,
 		Example: `  fulcrum console --cluster-name=prod
   fulcrum console -n shop --cluster-name=prod --listen=127.0.0.1:9000`,

@@ -80,6 +80,6 @@ func (d *doctor) reportMistypedNames(mistyped []finding.Finding) {
 	output.ShowFirst(mistyped, maxMistypedNamesShown, func(f finding.Finding) {
 		d.addResult(area, resultWarning, f.Fix, "%s %s: %s", f.Object, f.Field, f.Message)
 	}, func(n int) {
-		d.addResult(area, resultWarning, "see their events, or \"fulcrum explain\" about one of them", "%d more objects are not served because of a mistyped name", n)
+		d.addResult(area, resultWarning, "see their events, or \"fulcrum explain\" about one of them", "%d more objects have findings of this kind", n)
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // New returns the command doctor.
@@ -233,7 +234,7 @@ func (d *doctor) checkOrphans(ctx context.Context) {
 		d.addResult(area, resultOK, "", "%s", doc.NoOrphansText())
 	}
 	output.ShowFirst(doc.Orphans, maxOrphansShown, func(o orphans.Orphan) {
-		d.addResult(area, resultWarning, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object needs %s of %s %s", output.JoinFirst(o.Resources), o.Kind, o.ID)
+		d.addResult(area, resultWarning, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object needs %s of %s %s", output.JoinFirst(o.Resources), model.Kind(o.Kind).ObjectKind(), o.ID)
 	}, func(n int) {
 		d.addResult(area, resultWarning, "see \"fulcrum orphans\"", "%d more load balancers have no object", n)
 	})

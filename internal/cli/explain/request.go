@@ -36,7 +36,7 @@ shows where AWS still answers differently. No request is sent.
 
 DNS decides which load balancer a client reaches: all load balancers with a rule for the request are shown. A host
 that is the DNS name of a load balancer chooses it. A host that is the DNS name or a static address of an
-accelerator selects the load balancers behind the endpoints of the accelerator; in this case give the host of
+accelerator selects the load balancers that are its endpoints and may receive the request; in this case give the host of
 the rules as a Host header.`,
 		Example: `  fulcrum explain request http://shop.example/cart --cluster-name=prod --aws-vpc-id=vpc-0123
   fulcrum explain request https://shop.example/api -H 'x-canary: 1' --method POST --source-ip 203.0.113.7 -n shop
@@ -230,7 +230,7 @@ type answerCollector struct {
 // addAnswers adds the answers of the load balancers of a stack, and the notes about them.
 func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error {
 	if d.Stack.Held.Everything && a.mayNameHost(d.Stack) {
-		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so its new settings have no effect; run \"fulcrum explain\" for this object", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID))
+		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so its new settings have no effect; run \"fulcrum explain\" for one of the objects of this load balancer", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID))
 	}
 	// The comparer replaces ARNs of target groups in the actions of AWS by ids, as in the desired actions.
 	c := tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/utils/ptr"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
@@ -52,7 +53,7 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 	}
 	out := &requestUnserved{Host: finding.Printable(a.Host), Scheme: a.scheme, Port: a.port, Objects: []unservedObject{}}
 	more := 0
-	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindHTTPRoute, cluster.KindGRPCRoute, cluster.KindService} {
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindListenerSet, cluster.KindHTTPRoute, cluster.KindGRPCRoute, cluster.KindService} {
 		for _, obj := range a.store.All(kind) {
 			field := a.fieldOfHost(obj)
 			if field == "" {
@@ -71,9 +72,9 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 	case 0:
 		out.Why = "none of the objects that were read names the host"
 	case 1:
-		out.Why = "one object names the host, but has no rule for it on this port"
+		out.Why = "one object names the host, but no load balancer in the scope of this command has such a rule"
 	default:
-		out.Why = fmt.Sprintf("%d objects name the host, but have no rule for it on this port", n)
+		out.Why = fmt.Sprintf("%d objects name the host, but no load balancer in the scope of this command has such a rule", n)
 	}
 	return out
 }
@@ -91,11 +92,12 @@ func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 	case *gwv1.Gateway:
 		field = "spec.listeners[%d].hostname"
 		for _, l := range o.Spec.Listeners {
-			if l.Hostname == nil {
-				hosts = append(hosts, "")
-				continue
-			}
-			hosts = append(hosts, string(*l.Hostname))
+			hosts = append(hosts, string(ptr.Deref(l.Hostname, "")))
+		}
+	case *gwv1.ListenerSet:
+		field = "spec.listeners[%d].hostname"
+		for _, l := range o.Spec.Listeners {
+			hosts = append(hosts, string(ptr.Deref(l.Hostname, "")))
 		}
 	case *gwv1.HTTPRoute:
 		hosts = hostnameTexts(o.Spec.Hostnames)
@@ -155,7 +157,7 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 		case !slices.ContainsFunc(ports, func(p string) bool { return strings.HasSuffix(p, fmt.Sprintf(":%d", a.port)) }):
 			return fmt.Sprintf("its load balancer listens on %s; use another URL, or have it listen on port %d too", strings.Join(ports, ", "), a.port)
 		}
-		return cmp.Or(errorOf(d, finding.BlocksNothing), "its load balancer has no rule for the host on this port; \"fulcrum explain\" about the object shows the rules")
+		return cmp.Or(errorOf(d, finding.BlocksNothing), "its load balancer has no rule for the host on this port for this protocol; \"fulcrum explain\" about the object shows the rules")
 	}
 	return "its load balancer is not in the scope of this command; use all namespaces, or the namespace of the object with -n"
 }

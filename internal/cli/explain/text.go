@@ -51,7 +51,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	}
 	fmt.Fprintf(w, "%s of %s %s", resource, model.Kind(s.Kind).ObjectKind(), s.ID)
 	if s.Held {
-		fmt.Fprint(w, ": held, none of its resources is changed")
+		fmt.Fprint(w, ": held; only what is no longer permitted is removed or answers 404")
 	}
 	fmt.Fprintf(w, "\n  plan: %s\n", s.Summary)
 	for _, f := range s.Findings {

@@ -75,7 +75,7 @@ func warningsAbout(ctx context.Context, d *input.Source, store *cluster.Memory, 
 	case err != nil:
 		return append(out, warningDocument{In: "event", Reason: "EventsUnavailable", Message: "events cannot be read: " + err.Error()}), nil
 	case !complete:
-		out = append(out, warningDocument{In: "event", Reason: "Unread", Message: "the object has too many events to read all of them"})
+		out = append(out, warningDocument{In: "event", Reason: "EventsUnavailable", Message: "the object has too many events to read all of them"})
 	}
 	slices.SortStableFunc(events, func(a, b *corev1.Event) int {
 		return cmp.Or(input.LastEventTime(b).Compare(input.LastEventTime(a)), cmp.Compare(a.Name, b.Name))

@@ -215,7 +215,7 @@ func (a *assumedAWS) endpointLoadBalancers(q model.AskLoadBalancers) []observed.
 	default:
 		lb.ARN, lb.ResourceID = a.arn("elasticloadbalancing", fmt.Sprintf("loadbalancer/%s/%s/assumed", prefix, q.Of.Name)), model.LoadBalancerID
 		lb.Cluster, lb.Stack = true, q.Of
-		a.addFact("%s %s has an active load balancer", q.Of.Kind, q.Of)
+		a.addFact("%s has an active load balancer", q.Of.Title())
 	}
 	return []observed.EndpointLoadBalancer{lb}
 }

@@ -168,7 +168,7 @@ func flagsOfNamedDeployment(ctx context.Context, api appsv1client.AppsV1Interfac
 	}
 	list, err := api.Deployments("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), Limit: maxControllers})
 	if err != nil {
-		return controllerFlags{}, fmt.Errorf("%w of all namespaces; give the namespace of the Deployment, as in NAMESPACE/deployment/%s, or %s", readError(err, "Deployments"), name, giveFlagsFix)
+		return controllerFlags{}, fmt.Errorf("%w; give the namespace of the Deployment, as in NAMESPACE/deployment/%s, or %s", readError(err, "Deployments of all namespaces"), name, giveFlagsFix)
 	}
 	items := slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name })
 	found, err := flagsOfSingleDeployment(items, fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, giveFlagsFix))

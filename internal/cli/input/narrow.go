@@ -121,8 +121,8 @@ func (w watchedNamespace) filter(files []fileObject, notes io.Writer) ([]fileObj
 	return out, nil
 }
 
-// singleNamespace returns the only namespace that a scope includes, or "" if the scope includes several.
-func (s *scope) singleNamespace() string {
+// SingleNamespace returns the only namespace that a scope includes, or "" if the scope includes several.
+func (s *scope) SingleNamespace() string {
 	if s.AllNamespaces || len(s.Named) == 0 {
 		return s.Namespace
 	}

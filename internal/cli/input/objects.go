@@ -198,7 +198,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
-	from := &lister{Reader: c, watchedNamespace: d.Config.Kubernetes.WatchNamespace, namespace: d.singleNamespace()}
+	from := &lister{Reader: c, watchedNamespace: d.Config.Kubernetes.WatchNamespace, namespace: d.SingleNamespace()}
 	for _, typ := range cluster.Types() {
 		if typ.Kind == cluster.KindSecret || typ.Kind == cluster.KindGlobalAccelerator && !d.Config.Gates.IsEnabled(config.GlobalAcceleratorController) {
 			continue

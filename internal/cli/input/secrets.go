@@ -72,7 +72,7 @@ func (s *objectsAndSecrets) correctFindings(found finding.List) finding.List {
 				continue
 			}
 			f.Reason, f.Severity = finding.AccessDenied, finding.Warning
-			f.Message = fmt.Sprintf("Secret %q was not read: %s; settings that depend on it are shown as they are in AWS", ref.Namespace+"/"+ref.Name, why)
+			f.Message = fmt.Sprintf("Secret %q was not read: %s; settings that depend on it are shown as held", ref.Namespace+"/"+ref.Name, why)
 			f.Fix = "get permission to read this Secret, or give it with -f; the controller reads it with its own permissions"
 			break
 		}

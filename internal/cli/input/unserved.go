@@ -60,7 +60,7 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 	case *gwv1.ListenerSet:
 		text = "check spec.parentRef, and the Gateway that it names"
 	default:
-		text = "see its status and events"
+		text = unknownReason
 		if off := acceleratorsOffReason(u.cfg); ref.Kind == cluster.KindGlobalAccelerator && off != "" {
 			text = off
 		}
@@ -68,8 +68,14 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 			text = u.reasonOfRoute(ref.Namespace, parents)
 		}
 	}
+	if obj.GetDeletionTimestamp() != nil {
+		text = "it is being deleted"
+	}
 	return finding.Printable(finding.Truncate(text, MaxWarningLength))
 }
+
+// unknownReason is the text about an object for which no reason was found.
+const unknownReason = "see its status and events"
 
 // MistypedNameFindings returns a finding for each object that is not served because a name in it is mistyped. The findings are
 // sorted by object.
@@ -106,7 +112,10 @@ func (u unservedReasons) reasonOfIngress(ing *networkingv1.Ingress) string {
 	})
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, _ := u.store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: *name})
-		if c, ok := class.(*networkingv1.IngressClass); ok {
+		switch c, ok := class.(*networkingv1.IngressClass); {
+		case ok && c.Spec.Controller == cluster.IngressControllerName:
+			return unknownReason
+		case ok:
 			return fmt.Sprintf("spec.ingressClassName: IngressClass %s has the controller %q, which is not this controller; %s", *name, c.Spec.Controller, fix)
 		}
 		return fmt.Sprintf("spec.ingressClassName: IngressClass %s does not exist%s; %s", *name, u.similarNameHint(cluster.KindIngressClass, "", *name), fix)
@@ -120,7 +129,13 @@ func (u unservedReasons) reasonOfService(svc *corev1.Service) string {
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return fmt.Sprintf("spec.type is %s, and no Ingress or route of this controller names the Service; set spec.type to LoadBalancer, or name the Service as a backend", svc.Spec.Type)
 	}
-	if class := svc.Spec.LoadBalancerClass; class != nil {
+	if !u.cfg.Gates.IsEnabled(config.EnableServiceController) {
+		return fmt.Sprintf("feature gate %s is off, so the controller serves no Service; set --feature-gates=%[1]s=true", config.EnableServiceController)
+	}
+	switch class := svc.Spec.LoadBalancerClass; {
+	case class != nil && *class == u.cfg.Service.Class:
+		return unknownReason
+	case class != nil:
 		return fmt.Sprintf("spec.loadBalancerClass is %q, and this controller serves %q; set it to this value%s", *class, u.cfg.Service.Class, recreate)
 	}
 	return fmt.Sprintf("spec.loadBalancerClass is not set, and this controller serves %q; set it%s, or set the annotations %saws-load-balancer-type to external and %saws-load-balancer-nlb-target-type to ip or instance",

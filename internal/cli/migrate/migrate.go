@@ -29,7 +29,7 @@ func New(env output.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "migrate [ingress/NAME ...]", Short: "Translate Ingresses to the Gateway API, and check that requests get the same answers",
 		Long: `migrate writes a Gateway, routes and configurations for each Ingress and IngressGroup: those in files (-f), or those of a
-cluster (--from-cluster). Flags select namespaces, an IngressGroup (--group) or single Ingresses. It changes
+cluster (--from-cluster): all, or those that flags and arguments select by namespace, IngressGroup (--group) or name. It changes
 nothing in the cluster and does not call AWS.
 
 It translates the desired state that the controller has for the Ingresses, with its flags: with --from-cluster those of the controller
@@ -45,8 +45,8 @@ The Gateways have the annotation gateway.k8s.aws/dry-run, so that the controller
 with its addresses and its DNS name, as soon as gateway.k8s.aws/dry-run is removed. "migrate status" shows the
 obstacles, and what to do next.
 
-Exit codes: 0 all Ingresses are translated, 3 a setting is lost or an Ingress has an error; with --check 0 there is no difference,
-2 there are differences; 1 there is no Ingress, or the command failed.`,
+Exit codes: 0 nothing is lost and nothing differs, 3 an Ingress is not translated, a setting is lost, a setting or an answer differs, or not all
+requests were compared (2 instead of 3 with --check); 1 there is no Ingress, or the command failed.`,
 		Example: `  fulcrum migrate -f shop/ --output-dir gateway/
   fulcrum migrate --from-cluster --namespaces shop,blog
   fulcrum migrate --from-cluster --group edge --check
@@ -239,7 +239,7 @@ func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Res
 		DefaultSSLPolicy: m.Config.Defaults.SSLPolicy, WithoutDryRun: !m.dryRun, InPlace: m.inPlace, FromManifests: !m.fromCluster,
 	}
 	if opt.ALBGateway == nil {
-		return Document{}, migrate.Result{}, errors.New("feature gate ALBGatewayAPI is off, so the controller would serve no Gateway; set it to true")
+		return Document{}, migrate.Result{}, errors.New("feature gate ALBGatewayAPI is off, so the controller would not serve the translated Gateways; set --feature-gates=ALBGatewayAPI=true")
 	}
 	if key, value, ok := m.Config.SecretsLabel(); ok {
 		opt.SecretLabels = map[string]string{key: value}
@@ -286,9 +286,9 @@ func (m *migrateCommand) selects(id model.StackID, members []finding.Ref) (bool,
 	case len(chosen) == 0:
 		return false, ""
 	case id.Namespace == "" && len(input.NamespaceOnlyKinds(&m.Source, cluster.KindIngress)) > 0:
-		return true, fmt.Sprintf("you may list Ingresses only in namespace %q, and the IngressGroup may have members in other namespaces; a Gateway for some of the members would receive the requests of all; let a user translate it who may list Ingresses in all namespaces, or bind the rules of config/rbac with the verbs get and list", m.Namespace)
+		return true, fmt.Sprintf("you may list Ingresses only in namespace %q, and the IngressGroup may have members in other namespaces; a Gateway for some of the members would receive the requests of all; let a user translate it who may list Ingresses in all namespaces, or bind the rules of config/rbac with the verbs get and list", m.SingleNamespace())
 	case len(others) > 0:
-		return true, fmt.Sprintf("Ingresses %s share the load balancer and are not selected; a Gateway for some of the members would receive the requests of all; select them too", output.JoinFirst(others))
+		return true, fmt.Sprintf("the load balancer also serves Ingresses that are not selected: %s; a Gateway for some of the members would receive the requests of all; select them too", output.JoinFirst(others))
 	}
 	return true, ""
 }

@@ -244,13 +244,13 @@ func (g IngressGroup) summary() string {
 	}
 	switch settings := len(g.Differences) - countAnswers(g.Differences); {
 	case len(g.Differences) == 0:
-		out += fmt.Sprintf("%s compared; all answers and settings are the same", output.CountWithNoun(g.Requests, "request"))
+		out += fmt.Sprintf("%s compared; their answers and the settings are the same", output.CountWithNoun(g.Requests, "request"))
 	default:
 		verb := "differ"
 		if settings == 1 {
 			verb = "differs"
 		}
-		out += fmt.Sprintf("%s compared, of which %d are answered differently; %s %s", output.CountWithNoun(g.Requests, "request"), answers, output.CountWithNoun(settings, "setting"), verb)
+		out += fmt.Sprintf("%s compared, %d of them answered differently; %s %s", output.CountWithNoun(g.Requests, "request"), answers, output.CountWithNoun(settings, "setting"), verb)
 	}
 	for _, p := range g.Partial {
 		out += fmt.Sprintf("; port %d has more different requests than were compared", p)

@@ -76,9 +76,9 @@ the load balancer, the obstacles, and the next step as a command. It changes not
   shadow       a Gateway requests it and is only planned (gateway.k8s.aws/dry-run)
   refused      a Gateway requests it, and there are obstacles; nothing is changed
   adopting     the Gateway takes it over
-  adopted      the Gateway owns all of it, and the Ingresses still exist: it can be given back
-  giving-back  the Ingresses take it back
-  released     the Gateway owns all of it, and no Ingress exists
+  adopted      the Gateway owns all of it, and the Ingresses or Services still exist: it can be given back
+  giving-back  the Ingresses or Services take it back
+  released     the Gateway owns all of it, and no Ingress or Service requests it any more
   unknown      the state cannot be determined, for the reason that is shown
 
 Tags in AWS determine the state of a load balancer. They are read with your rights and with the flags of the controller that

@@ -51,6 +51,10 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 	giveBack := annotate(naming.DryRunAnnotation + "=true")
 	switch out.State {
 	case handover.StateNotRequested:
+		if m.fromStack.Kind == model.Service {
+			out.Next, out.Command = "the Gateway has no load balancer: it is being deleted, or it is not served; correct the Gateway", plan
+			break
+		}
 		out.Next, out.Command = "translate the Ingresses, and apply the manifests: at first the controller only plans the Gateway", c.translateCommand(m.fromStack, !out.cannotBeTakenOver)
 	case handover.StateShadow:
 		out.Next, out.Command = "there is no obstacle: remove the dry-run annotation, so that the Gateway takes over the load balancer", annotate(naming.DryRunAnnotation+"-")

@@ -37,7 +37,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 	b.WriteString(`
 ## Feature gates
 
-` + "`--feature-gates=Name=true,Name=false`" + `. A gate that is set explicitly does not depend on what is installed in the cluster: if it cannot have effect, the controller does not start.
+` + "`--feature-gates=Name=true,Name=false`" + `. If ALBGatewayAPI, NLBGatewayAPI or GatewayListenerSet is set to true and its CustomResourceDefinitions are not installed, the controller does not start.
 
 | Gate | Default | Meaning |
 |---|---|---|

@@ -30,9 +30,9 @@ func findingsPage() string {
 	b.WriteString(generatedNotice)
 	b.WriteString(`# Findings
 
-A finding is what Fulcrum reports about an object of a user. Each becomes an event on the object that has to be changed; its message begins with the reason and ends with how to fix it. What a finding blocks is held: it stays unchanged in AWS, and is not created if it does not exist.
+A finding is what Fulcrum reports about an object of a user. Each becomes an event on the object that has to be changed; its message begins with the reason and ends with how to fix it. What a finding blocks is held: it stays unchanged in AWS; if it does not exist, it is not created, but a rule that answers 503 takes the place of a rule.
 
-The column *Blocks* has what a finding usually blocks. *rule*: one rule of one listener, which answers 503 if it does not exist in AWS. *listener*: one port. *member*: everything that one Ingress contributes. *stack*: the whole load balancer. *nothing*: advice, or a conflict in which an earlier member of the stack has precedence.
+The column *Blocks* has what a finding usually blocks. *rule*: one rule of one listener; if it does not exist in AWS, a rule that answers 503 is created in its place. *listener*: one port. *member*: everything that one Ingress contributes. *stack*: the whole load balancer. *nothing*: advice, or a conflict in which another member has precedence.
 
 As long as the fault exists, the event is emitted again (count and last time) every 40 minutes, before the API server deletes it. About one object at most 32 warnings are written in an hour; ` + "`MoreFindings`" + ` stands for the rest.
 
@@ -50,8 +50,8 @@ The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels
 // mergeTexts maps the merge rule of an annotation to a text that describes what happens if several members of a stack set
 // the annotation. "%s" in a text is replaced by the kind of the members.
 var mergeTexts = map[string]string{
-	"one":   "all members that set it must agree; otherwise the value in AWS stays while one of them sets it",
-	"port":  "for each port, all members that set it must agree; otherwise the value in AWS stays while one of them sets it",
+	"one":   "all members that set it must agree; otherwise the value in AWS stays while one of them sets it, and else that of the first member is used",
+	"port":  "for each port, all members that set it must agree; otherwise the value in AWS stays while one of them sets it, and else that of the first member is used",
 	"key":   "merged by key; of several values the one in AWS stays while a member sets it",
 	"union": "the values of all members are combined",
 	"own":   "affects only what this %s defines",

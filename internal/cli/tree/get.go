@@ -23,7 +23,7 @@ func NewGet(env output.Environment) *cobra.Command {
 	g := &getCommand{treeCommand{Source: input.Source{Env: env}}}
 	cmd := &cobra.Command{
 		Use: "get [KIND/NAME ...]", Short: "List load balancers and accelerators, one line for each",
-		Long: `get lists the load balancers and accelerators of the objects, one line for each: the object or IngressGroup that it
+		Long: `get lists the load balancers and accelerators of the objects, one line for each: the object, IngressGroup or load balancer group of Services that it
 belongs to, its DNS name, its state in AWS, how many of its targets are healthy, the errors and warnings about its
 objects, and the age of its oldest object. Targets of an accelerator are its endpoints. It changes nothing.
 "fulcrum tree" shows what is in them.

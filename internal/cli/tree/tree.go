@@ -206,7 +206,7 @@ type TextWriter struct {
 // writeStack writes a stack with all its resources as text.
 func writeStack(w io.Writer, s Stack) {
 	t := TextWriter{w, s.names}
-	fmt.Fprintf(w, "%s %s%s\n", model.Kind(s.Kind).ObjectKind(), s.ID, map[bool]string{true: ": held, none of its resources is changed"}[s.Held])
+	fmt.Fprintf(w, "%s %s%s\n", model.Kind(s.Kind).ObjectKind(), s.ID, map[bool]string{true: ": held; only what is no longer permitted is removed or answers 404"}[s.Held])
 	if len(s.Members) > 0 && !s.isNamedAfterOnlyMember() {
 		var refs []string
 		for _, m := range s.Members {

@@ -74,7 +74,7 @@ func (r ruleSyncer) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	}
 	found, err := r.Cloud.ENIs(ctx, q)
 	if err != nil {
-		return found, fmt.Errorf("find ENIs: %w", err)
+		return found, fmt.Errorf("determine the security groups of nodes and pods: %w", err)
 	}
 	return found, nil
 }

@@ -121,7 +121,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 	reason, does := finding.DriftRepaired, "the controller reverts the change; CloudTrail shows who made it"
 	if r.Drift == engine.ReportDrift {
-		reason, does = finding.DriftFound, "the change stays until the endpoints change, because of --drift=report; revert it in AWS"
+		reason, does = finding.DriftFound, "the change stays until the endpoints change or until the next periodic comparison, because of --drift=report; revert it in AWS"
 	}
 	return cluster.Event{
 		Ref:     cluster.RefFromFinding(of),

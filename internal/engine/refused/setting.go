@@ -134,16 +134,16 @@ func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 		}
 		return "its rules are held: requests that no existing rule serves get 503"
 	case plan.CreateLoadBalancer:
-		return "the load balancer is not created"
+		return "the load balancer is not created with this value"
 	case plan.CreateListener:
-		return "port " + strconv.Itoa(int(do.Settings.Port)) + " is not opened"
+		return "port " + strconv.Itoa(int(do.Settings.Port)) + " is not opened with this value"
 	case plan.SetWebACL, plan.SetClassicACL:
 		if opens {
 			return "the load balancer is not opened, because it would serve without protection"
 		}
 		return "the load balancer keeps the web ACL that it has"
 	case plan.ChangeIngress:
-		return "the admitted sources stay unchanged"
+		return "the sources that are admitted already stay, and the other new sources are added"
 	case plan.SetTags:
 		return "the other tags are set"
 	case plan.SetHealthCheck:

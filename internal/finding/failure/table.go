@@ -52,6 +52,7 @@ var meanings = map[Subject][]meaningRow{
 		{Gone, finding.TargetGroupNotFound, "create the target group, or delete the binding"},
 	},
 	ENIRules: {
+		{Denied, finding.AccessDenied, ""},
 		{Unknown, finding.EndpointGroupUnclear, "the controller tries again"},
 		{Quota, finding.QuotaReached, "ask AWS for a higher quota of rules per security group, or use fewer ranges in the bindings"},
 	},

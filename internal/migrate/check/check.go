@@ -78,7 +78,7 @@ func Compare(ingress, gateway Side, ignoredTag string) Result {
 	for _, l := range ingress.LoadBalancer.Listeners {
 		i := slices.IndexFunc(gateway.LoadBalancer.Listeners, func(o model.Listener) bool { return o.Port == l.Port })
 		if i < 0 {
-			c.addDifference(l.Port, "listener", l.Protocol(), "none, because no route is attached")
+			c.addDifference(l.Port, "listener", l.Protocol(), "none, because no route of the Gateway serves this port")
 			continue
 		}
 		c.compareListeners(l, gateway.LoadBalancer.Listeners[i])

@@ -266,7 +266,9 @@ func checkUsable(leaf *x509.Certificate) *Fault {
 		return newFault(fixKey, "the key is %s, which load balancers do not accept", keyText(leaf.PublicKey))
 	}
 	switch leaf.SignatureAlgorithm {
-	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1, x509.UnknownSignatureAlgorithm:
+	case x509.UnknownSignatureAlgorithm:
+		return newFault("issue the certificate with a signature that uses SHA-256 or a longer hash", "the signature algorithm of the certificate is unknown")
+	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
 		return newFault("issue the certificate with a signature that uses SHA-256 or a longer hash", "the certificate has a signature with %s, which load balancers do not accept", leaf.SignatureAlgorithm)
 	}
 	switch names := dnsNamesOf(leaf); {

@@ -77,7 +77,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		first := leave[:excess]
 		leave = leave[excess:]
-		room = m.removeEndpoints("make-room", a, endpointIDs(first), after, "the endpoint group has reached its quota and must have capacity for the new endpoints", plan.Wait{}, false)
+		room = m.removeEndpoints("make-room", a, endpointIDs(first), after, "the quota of the endpoint group has no room for the new endpoints in addition to these endpoints", plan.Wait{}, false)
 	}
 	added := m.addEndpoints(a, missing, append(slices.Clone(after), room...))
 	m.addEndpointsWhenCreated(a, waiting, after)

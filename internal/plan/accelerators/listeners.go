@@ -30,7 +30,7 @@ func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, RequestedBy: m.requestedBy(), Impact: plan.BriefImpact,
 				Do:      plan.ChangeEndpointGroup{Group: a, Overrides: &keep},
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
-				Why:     "other listeners or overrides need the endpoint ports, or the listener ports are removed",
+				Why:     "listeners or other overrides need the endpoint ports, or the protocol or ports of the listener change",
 			})
 			p.live.Groups[j].Overrides = keep // later steps are planned from the remaining overrides
 		}
@@ -74,10 +74,10 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 		free = append(free, portRelease{l.Protocol, l.Ports, m.deleteListener(l, after, "a desired listener needs its ports")})
 	}
 	free = m.changeListeners(free, after)
-	for _, l := range rest {
+	for i, l := range rest {
 		switch {
 		case m.want.Held: // the listener is retained: the desired state is not known and may contain it
-		case m.want.Protected && len(m.listenerPairs) == 0 && len(rest) == 1:
+		case m.want.Protected && len(m.listenerPairs) == 0 && i == 0:
 			m.reportKeptSetting("spec.listeners", "the last listener is retained, because annotation fulcrum.dev/accelerator-protection is set", "remove the annotation, or add a listener")
 		default:
 			m.deleteListener(l, after, "the listener is not desired any more")

@@ -188,7 +188,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 			token = m.idempotencyToken("again", m.member.Recorded)
 			m.Findings.Add(finding.Finding{
 				Object: m.origin, Reason: finding.AcceleratorRecreated, Severity: finding.Warning,
-				Message: fmt.Sprintf("accelerator %q does not exist in AWS any more; a new accelerator with other addresses is created", m.member.Recorded), Fix: "update DNS records and clients that use the previous addresses",
+				Message: fmt.Sprintf("accelerator %q does not exist in AWS any more; a new accelerator is created, with other addresses unless spec.ipAddresses sets them", m.member.Recorded), Fix: "update DNS records and clients that use the previous addresses",
 			})
 		}
 		ready = append(ready, m.Add(plan.Step{

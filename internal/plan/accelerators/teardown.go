@@ -55,7 +55,7 @@ func (m *acceleratorPlanner) releaseFinalizers(before []plan.StepID) {
 		a := plan.Address{Kind: plan.Finalizer, ID: leaving.Ref.String()}
 		m.Add(plan.Step{
 			ID: plan.NewStepID("release", a), Address: a, Verb: plan.Delete, Do: plan.ReleaseFinalizer{Ref: leaving.Ref, Finalizer: leaving.Finalizer}, After: before,
-			RequestedBy: []finding.Ref{leaving.Ref}, Why: "all of its resources are deleted",
+			RequestedBy: []finding.Ref{leaving.Ref}, Why: "no resource is left that the controller may delete",
 		})
 	}
 }

@@ -230,7 +230,7 @@ func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.A
 		return
 	}
 	o.Add(plan.Step{
-		ID: plan.NewStepID("associate", a), Address: a, Verb: plan.Update, Do: do, Wait: plan.Wait{For: "an answer from AWS about " + of.Field, RetryAfter: again},
+		ID: plan.NewStepID("associate", a), Address: a, Verb: plan.Update, Do: do, Wait: plan.Wait{For: "the next attempt for " + of.Field, RetryAfter: again},
 		Why: "from " + of.String(), RequestedBy: []finding.Ref{f.Object},
 	})
 }

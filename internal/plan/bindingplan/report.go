@@ -239,7 +239,7 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	r.requeueIf(waiting > noWaitingPod, r.Options.pollInterval(waiting), "pods wait for their targets to become healthy")
 	idle := r.Forwards != nil && !r.Forwards.isUnused()
 	r.requeueIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
-	r.requeueIf(len(m.retainedTargets) > 0, durations.RecheckInterval, "old targets are retained until new targets are healthy")
+	r.requeueIf(len(m.retainedTargets) > 0, durations.RecheckInterval, "old targets are retained until the first health checks of new targets finish")
 	if r.CallPostponed || !rules.AllRulesExist || len(m.OverCapacity) > 0 || waiting > noWaitingPod || idle || len(m.retainedTargets) > 0 || !m.delayed.isEmpty() || r.Resolution.ViewInconsistent {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -71,7 +72,7 @@ func (s Step) Items(f *Facts) []PlanItem {
 	case RemoveFinalizer:
 		return single("-", "release", "finalizer", binding, "")
 	case SetRecord:
-		return single("~", "set", "record", binding, fmt.Sprintf("%d targets", len(action.Identities)))
+		return single("~", "set", "record", binding, plan.CountText(len(action.Identities), "target"))
 	case DropRecord:
 		return single("-", "clear", "record", binding, "")
 	case SetCheckpoint:

@@ -75,7 +75,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 			next = next.Add(time.Hour - time.Second).Truncate(time.Hour)
 		}
 		m.reportImport(w, finding.ImportsLimited,
-			"there were too many imports of this Secret or for its namespace; the certificate is not imported before "+at(next), "find out which Secrets change or are created repeatedly")
+			"there were too many imports of this Secret, for its namespace, or in total; the certificate is not imported before "+at(next), "find out which Secrets change or are created repeatedly")
 		m.awaitImport(w, a, plan.Wait{For: "the time at which it may be imported", RetryAfter: rest})
 		return
 	}
@@ -209,7 +209,7 @@ func interimCertificateText(live []observed.OwnCertificate) string {
 	case serves.NotAfter == 0: // ACM did not return the validity
 		return "the certificate that was imported before is still used"
 	default:
-		return "the certificate that was imported before is still used, and is valid until " + time.Unix(serves.NotAfter, 0).UTC().Format(time.RFC3339)
+		return "the certificate that was imported before is still used, and its expiry time is " + time.Unix(serves.NotAfter, 0).UTC().Format(time.RFC3339)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // maxComparedRules is the maximum number of rules for which the controller makes the comparison in a run. The command
@@ -57,7 +58,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	})
 	for i, d := range res.Differences {
 		if i == maxShownDifferences {
-			add(fmt.Sprintf("there are %d more differences", len(res.Differences)-i), consented(d))
+			add(plan.CountText(len(res.Differences)-i, "more difference"), consented(d))
 			break
 		}
 		text := "a setting would differ: " + d.TextFor(string(from.ID.Kind))
@@ -87,7 +88,7 @@ func comparisonText(kind model.Kind, res check.Result) string {
 		compared = fmt.Sprintf("%d requests were compared, and all have the same answers", res.Requests)
 	}
 	if n := len(res.Differences); n > 0 {
-		return fmt.Sprintf("there are %d differences, and its objects consent to them", n)
+		return plan.CountText(n, "difference") + ", to which its objects consent"
 	}
 	return compared
 }

@@ -47,7 +47,7 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 		add("remove the annotation", "Services share it by fulcrum.dev/load-balancer-group, and no Gateway can take over a shared load balancer")
 		return out
 	case from.Held.Everything || from.IsEmpty():
-		add("correct the objects as their events report", "all of its objects have errors, so that its desired state is not known")
+		add("correct the objects as their events report", "it is held because of errors of its objects, so that its desired state is not known")
 		return out
 	}
 	if id, ok := naming.ParseAdoptedTag(naming.AdoptedTagValue(from.ID)); !ok || id != from.ID {
@@ -103,7 +103,7 @@ func resourceObstacles(want model.Stack, have observed.Stack) (out finding.List)
 		add("wait until it exists, or remove the annotation to get a new load balancer", "it does not exist")
 		return out
 	case len(lbs) > 1 || len(have.LoadBalancers) > 1 || lbs[0].Tags[naming.SuccessorTag] != "" || lbs[0].Tags[naming.ReplacedTag] != "":
-		add("wait until the replacement is completed", "there are %d load balancers, because one is being replaced", len(have.LoadBalancers))
+		add("wait until the replacement is completed", "a replacement is not completed (number of load balancers: %d)", len(have.LoadBalancers))
 	}
 	checkTags := func(what string, tags map[string]string, additional int) {
 		for _, k := range model.Kinds {

@@ -50,7 +50,7 @@ func (p *listenerPlanner) removeCertificates(a plan.Address, after []plan.StepID
 		if !slices.Contains(p.listener.Certs.List, arn) {
 			id := p.Add(plan.Step{
 				ID: plan.NewStepID("uncertificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
-				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object requests the certificate any more", After: after, RequestedBy: p.listener.Desired.Members,
+				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object requests the certificate any more, or it belongs to another load balancer", After: after, RequestedBy: p.listener.Desired.Members,
 			})
 			if next := p.listener.Certs.ReplacedBy[arn]; next != "" {
 				// This step and the refused step have different ids, so that the back-off of the refused step does not apply.

@@ -140,7 +140,7 @@ func (lr *Resolver) reportMissingTargetGroups(actions []model.Action, of finding
 		if f := lr.ReadFault(q); f != nil {
 			if g.Group.Name != "" {
 				missing = true
-				lr.ReportUnavailable(*f, fmt.Sprintf("target group %q cannot be looked up, and the rule stays unchanged", q.Ref), finding.BlocksRule, of)
+				lr.ReportUnavailable(*f, fmt.Sprintf("target group %q cannot be looked up, and the rule or default action that references it is held", q.Ref), finding.BlocksRule, of)
 			}
 			continue
 		}

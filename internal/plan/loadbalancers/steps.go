@@ -121,7 +121,7 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 			}
 			why := "no member requests a frontend NLB any more"
 			if p.Want.FrontendNLB != nil {
-				why = "the frontend NLB has to be replaced, because AWS cannot change its scheme"
+				why = "the frontend NLB does not have the desired scheme, and AWS cannot change its scheme"
 			}
 			out = append(out, p.Delete(lb, "", why, after))
 			continue

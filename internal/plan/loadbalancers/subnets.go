@@ -103,7 +103,7 @@ func (r *resolver) assignAddresses(field string, addresses []string, ranges func
 			return out[s.ID] == "" && network.IsInRanges(plain, ranges(s))
 		})
 		if at < 0 {
-			r.reportUnsuitableAddresses(field, addressNoun(field)+" \""+address+"\" is in none of the subnets "+strings.Join(r.lb.Subnets, ", ")+", or its subnet already has another address")
+			r.reportUnsuitableAddresses(field, addressNoun(field)+" \""+address+"\" is in none of the subnets "+strings.Join(r.lb.Subnets, ", ")+", or its subnet has another address of the list")
 			return nil
 		}
 		out[subnets[at].ID] = address
@@ -130,9 +130,11 @@ func addressNoun(field string) string {
 // reportUnsuitableAddresses reports addresses that cannot be used with the chosen subnets.
 func (r *resolver) reportUnsuitableAddresses(field, message string) {
 	of := r.lb.Desired.Origins[field]
-	if r.lb.Live != nil {
+	switch {
+	case r.lb.IsFrontend(): // reportUnsuitableSetting adds what happens to a frontend NLB
+	case r.lb.Live != nil:
 		message += "; the load balancer keeps its current addresses"
-	} else {
+	default:
 		message += "; no load balancer is created"
 	}
 	r.reportUnsuitableSetting(finding.Finding{

@@ -16,6 +16,9 @@ func (d *stepPlanner) planFrontend(after []plan.StepID) {
 	lb := &d.frontend
 	if lb.Desired == nil || d.IsFrontendHeld() || !d.lb.StatusSwitched {
 		lb.SwitchWait = plan.Wait{For: "the ALB behind the frontend NLB"}
+		if d.IsFrontendHeld() {
+			lb.SwitchWait.For = "the frontend NLB, which is held"
+		}
 		return
 	}
 	var made []plan.StepID

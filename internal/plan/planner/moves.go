@@ -176,5 +176,5 @@ func (r memberMoves) arrivalWait(ref finding.Ref) plan.Wait {
 	if len(pending) == 0 {
 		return plan.Wait{}
 	}
-	return r.traffic.AwaitTargets("arrive "+ref.String(), "healthy targets", pending, finding.Origin{}, []finding.Ref{ref}, "the status")
+	return r.traffic.AwaitTargets("arrive "+ref.String(), "healthy targets", pending, finding.Origin{}, []finding.Ref{ref}, "the load balancer in the status")
 }

@@ -64,7 +64,7 @@ func (r *releasePlanner) releaseEach() {
 
 func (r *releasePlanner) releaseMember(m model.Member, after []plan.StepID, wait plan.Wait) {
 	a := plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
-	why := "everything that was created for it is deleted"
+	why := "the stack has no AWS resources any more"
 	if !r.Want.IsEmpty() {
 		why = "it does not belong to this load balancer any more"
 	}

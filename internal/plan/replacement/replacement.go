@@ -118,22 +118,27 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 		wait := p.NewWait("active "+live.ARN, "the new load balancer to be active", durations.LongestWait)
 		return plan.Wait{For: "the new load balancer to be active", RetryAfter: max(wait.RetryAfter, 2*durations.FirstPoll)}
 	}
-	if lacks := missingParts(lb, old, steps); lacks != "" {
+	lacks := missingParts(lb, old, steps)
+	if lacks != "" {
 		// The wait has a deadline, because AWS may refuse a resource of one member forever.
 		if wait := p.NewWait("complete "+live.ARN, "the new load balancer to have "+lacks, durations.LongestWait); wait.For != "" {
 			return wait
 		}
+	}
+	if pending := p.unreadyTargetGroups(lb, old); len(pending) > 0 {
+		wait := p.traffic.AwaitTargets("serve "+live.ARN, "healthy targets", pending, finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name)
+		if wait.For != "" {
+			return wait
+		}
+	}
+	if lacks != "" {
 		p.Findings.Add(finding.Finding{
 			Object: p.EventObject(finding.Ref{}), Reason: finding.WaitExpired, Severity: finding.Warning,
 			Message: fmt.Sprintf("load balancer %q replaces %q after %s although it does not have %s yet", live.Name, old.Name, durations.LongestWait, lacks),
 			Fix:     "correct the faults in the other findings",
 		})
 	}
-	pending := p.unreadyTargetGroups(lb, old)
-	if len(pending) == 0 {
-		return plan.Wait{}
-	}
-	return p.traffic.AwaitTargets("serve "+live.ARN, "healthy targets", pending, finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name)
+	return plan.Wait{}
 }
 
 // missingParts returns, for messages, what a new load balancer still lacks before it can replace the old one; empty if it

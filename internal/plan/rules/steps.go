@@ -287,7 +287,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 		d.step = r.Add(plan.Step{
 			ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: d.ARN},
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(d.Actions)}, {Path: "priority", From: fmt.Sprint(d.Priority)}},
-			Why:     "no object requests the rule any more", Wait: d.wait, Impact: plan.DeleteImpact, RequestedBy: r.Listener.Desired.Members,
+			Why:     "no object requests the rule any more, or a new rule replaces it", Wait: d.wait, Impact: plan.DeleteImpact, RequestedBy: r.Listener.Desired.Members,
 			After: after,
 		})
 		r.RecordFreeingStep(d.Actions, d.step)

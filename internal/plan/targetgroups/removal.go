@@ -160,7 +160,7 @@ func (r *RemovalPlanner) drainWait(g observed.TargetGroup) plan.Wait {
 	deadline := drainDeadline(g.Attributes)
 	wait := r.NewWait("drain "+g.ARN, plan.CountText(n, "target")+" to drain", deadline)
 	if wait.For == "" {
-		r.reportDeadlineExceeded(g, plan.CountText(n, "target")+" still drain", deadline)
+		r.reportDeadlineExceeded(g, plan.CountText(n, "target")+" not drained", deadline)
 		return wait
 	}
 	reported := wait

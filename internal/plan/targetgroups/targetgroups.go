@@ -175,7 +175,7 @@ func (gp *Planner) targetGroupReason(w model.TargetGroup) string {
 	}
 	for _, h := range gp.liveByID[w.ID] {
 		if _, kept := gp.LiveTargetGroups[h.ARN]; !kept {
-			return "replaces " + h.Name + ", whose type or protocol cannot be changed"
+			return "replaces " + h.Name + ", which cannot be used for the desired target group"
 		}
 	}
 	return "a rule forwards to it, " + w.Origin.String()

@@ -78,6 +78,10 @@ func noEndpointsReason(svc *corev1.Service, port corev1.ServicePort, list []*dis
 	case len(waiting) > 0:
 		out.HadEndpoints, out.ReportDelay = false, durations.LongestWait
 		f = NoReadyPodsFinding(svc, endpoints)
+		if len(svc.Spec.Selector) == 0 {
+			f.Message = fmt.Sprintf("%s: its EndpointSlices have %s, and none is ready", prefix, plan.CountText(endpoints, "endpoint"))
+			f.Fix = "set the condition ready of the endpoints when they are ready"
+		}
 	case endpoints > 0 && port.TargetPort.Type == intstr.Int:
 		return nil // each pod has a numeric port, so another client has written the EndpointSlices
 	case endpoints > 0:

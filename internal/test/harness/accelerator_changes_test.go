@@ -13,6 +13,7 @@ import (
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
@@ -120,6 +121,61 @@ func TestDeletedAcceleratorIsRecreated(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestProtectedAcceleratorKeepsALastListener checks that a protected accelerator keeps one listener if all of its listeners
+// are removed from the object in one edit.
+func TestProtectedAcceleratorKeepsALastListener(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{})
+		withListeners := func(listeners string) string {
+			return strings.Replace(edgeAccelerator(listeners), "uid: shop-edge", "uid: shop-edge, annotations: {fulcrum.dev/accelerator-protection: 'true'}", 1)
+		}
+		second := strings.NewReplacer("fromPort: 80", "fromPort: 8080", "toPort: 80", "toPort: 8080").Replace(webListener)
+		r.Apply(withListeners(webListener + ", " + second))
+		r.Settle(10 * time.Minute)
+		if n := len(acceleratorsInAWS(r)[0].Listeners); n != 2 {
+			t.Fatalf("%d listeners", n)
+		}
+		r.Apply(withListeners(""))
+		r.Settle(30 * time.Minute)
+		if n := len(acceleratorsInAWS(r)[0].Listeners); n != 1 {
+			t.Errorf("%d listeners after the edit, want 1", n)
+		}
+	})
+}
+
+// TestStatusOfRetainedAcceleratorIsNotDeleting checks that the status of a GlobalAccelerator that is being deleted does not
+// say that its protected accelerator is disabled or being deleted, and says it when the protection is removed.
+func TestStatusOfRetainedAcceleratorIsNotDeleting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{})
+		protected := strings.Replace(edgeAccelerator(webListener), "uid: shop-edge", "uid: shop-edge, annotations: {fulcrum.dev/accelerator-protection: 'true'}", 1)
+		r.Apply(protected)
+		r.Settle(10 * time.Minute)
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
+		r.Settle(10 * time.Minute)
+		status := acceleratorObject(r, "shop", "edge").Status
+		if status.Status == "DELETING" || meta.IsStatusConditionTrue(status.Conditions, "AcceleratorDisabling") || !acceleratorsInAWS(r)[0].Enabled {
+			t.Errorf("status %q, conditions %v", status.Status, status.Conditions)
+		}
+		obj := acceleratorObject(r, "shop", "edge").DeepCopy()
+		delete(obj.Annotations, "fulcrum.dev/accelerator-protection")
+		if err := r.Store.Put(obj); err != nil {
+			t.Fatal(err)
+		}
+		r.Settle(time.Second)
+		status = acceleratorObject(r, "shop", "edge").Status
+		if status.Status != "DELETING" || !meta.IsStatusConditionTrue(status.Conditions, "AcceleratorDisabling") {
+			t.Errorf("status %q, conditions %v", status.Status, status.Conditions)
+		}
+		r.Settle(30 * time.Minute)
+		if left := acceleratorState(r); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
 }
 
 // TestRestartMakesNoCallsForUnchangedAccelerator checks that a new process makes no call to Global Accelerator for an

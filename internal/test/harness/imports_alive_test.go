@@ -106,7 +106,7 @@ func TestRejectedImportReportsExpiry(t *testing.T) {
 		r.Apply(i.issueValidFor(6*time.Hour, "shop", "shop.example.com"), i.issueValidFor(6*time.Hour, "api", "api.example.com"))
 		r.Settle(time.Hour)
 		for n, secret := range map[int]string{1: "shop/shop", 2: "shop/api"} {
-			want := fmt.Sprintf("the certificate that was imported before is still used, and is valid until %s", ends)
+			want := fmt.Sprintf("the certificate that was imported before is still used, and its expiry time is %s", ends)
 			c := listener(n)
 			if c.Status != metav1.ConditionFalse || c.Reason != "QuotaReached" || !strings.Contains(c.Message, want) || !strings.Contains(c.Message, secret) {
 				t.Errorf("listener %d: %+v, want %s", n, c, want)

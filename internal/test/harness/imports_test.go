@@ -313,7 +313,7 @@ func TestInvalidSecretKeepsTheImportedCertificate(t *testing.T) {
 		for name, c := range map[string]struct{ secret, want string }{
 			"another key": {i.secret("shop", good, i.keyPEM(newECKey(t, elliptic.P256()))), "does not belong to the certificate"},
 			"expired": {i.secret("shop", leaf(func(c *x509.Certificate) { c.NotBefore, c.NotAfter = time.Now().Add(-2*day), time.Now().Add(-day) }), i.keyPEM(key)),
-				"is valid until"},
+				"its expiry time is"},
 			"not valid yet": {i.secret("shop", leaf(func(c *x509.Certificate) { c.NotBefore, c.NotAfter = time.Now().Add(20*day), time.Now().Add(30*day) }), i.keyPEM(key)),
 				"is not valid before"},
 			"no key":       {strings.Replace(i.secret("shop", good, nil), ", tls.key: ", "", 1), "needs the keys"},

@@ -19,7 +19,7 @@ func TestRejectedActionIsReportedOnce(t *testing.T) {
 	long := `RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses the rule on port 80, host "shop.example.com", path "/x, /x/*": the target group stickiness duration "604801" must be between "1-604800" inclusive; the rule is held: `
 	for name, c := range map[string]struct{ docs, fresh, live string }{
 		"weight":     {forward("1500", ""), weight, weight},
-		"stickiness": {forward("1", `,"targetGroupStickinessConfig":{"enabled":true,"durationSeconds":604801}`), long + "requests that match no existing rule get 503; change the value", long + "it stays unchanged; change the value"},
+		"stickiness": {forward("1", `,"targetGroupStickinessConfig":{"enabled":true,"durationSeconds":604801}`), long + "requests for it get 503; change the value", long + "it stays unchanged; change the value"},
 	} {
 		for _, when := range []string{"new", "live", "beside a live rule"} {
 			t.Run(name+"/"+when, func(t *testing.T) {

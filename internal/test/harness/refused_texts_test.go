@@ -36,17 +36,17 @@ var refusedTexts = map[string][2]string{
 	},
 	"ssl-policy": {
 		`RejectedByAWS: ssl-policy: AWS refuses "ELBSecurityPolicy-None": it is not found; what exists in AWS stays unchanged; change the value`,
-		`RejectedByAWS: ssl-policy: AWS refuses "ELBSecurityPolicy-None": it is not found; port 443 is not opened with it; change the value`,
+		`RejectedByAWS: ssl-policy: AWS refuses "ELBSecurityPolicy-None": it is not found; port 443 is not opened with this value; change the value`,
 	},
 	"security-group-prefix-lists": {
-		`RejectedByAWS: security-group-prefix-lists: AWS refuses "pl-00000000000000000": it does not exist; the admitted sources stay; change the value`,
+		`RejectedByAWS: security-group-prefix-lists: AWS refuses "pl-00000000000000000": it does not exist; the sources that are admitted already stay, and the other new sources are added; change the value`,
 	},
 	"tags": {
 		`RejectedByAWS: tags: AWS refuses "Team=a<b": it must satisfy regular expression pattern: ^([\p{L}\p{Z}\p{N}_.:/=+\-@]*)$; the other tags are set; change the value`,
 	},
 	"auth-idp-cognito": {
 		`RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses "none" for the rule on port 443, host "a.example.com", path "/": the user pool ARN "none" is not valid; the rule is held: it stays unchanged; change the value`,
-		`RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses "none" for the rule on port 443, host "a.example.com", path "/": the user pool ARN "none" is not valid; the rule is held: requests that match no existing rule get 503; change the value`,
+		`RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses "none" for the rule on port 443, host "a.example.com", path "/": the user pool ARN "none" is not valid; the rule is held: requests for it get 503; change the value`,
 	},
 }
 

@@ -100,7 +100,14 @@ func (s *shadowController) readReport(t *testing.T) controller.ShadowReport {
 }
 
 // plannedSteps returns the sum of all values of metric fulcrum_shadow_steps.
-func (s *shadowController) plannedSteps(t *testing.T) (sum float64) {
+func (s *shadowController) plannedSteps(t *testing.T) float64 {
+	t.Helper()
+	return s.sumOfMetric(t, "fulcrum_shadow_steps", "")
+}
+
+// sumOfMetric returns the sum of the values of a metric. If object is not empty, it adds only series with that value of the
+// label name.
+func (s *shadowController) sumOfMetric(t *testing.T, metric, object string) (sum float64) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	if err := s.metrics.Register(reg); err != nil {
@@ -111,8 +118,15 @@ func (s *shadowController) plannedSteps(t *testing.T) (sum float64) {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() == "fulcrum_shadow_steps" {
-			for _, m := range f.GetMetric() {
+		if f.GetName() != metric {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			matches := object == ""
+			for _, l := range m.GetLabel() {
+				matches = matches || l.GetName() == "name" && l.GetValue() == object
+			}
+			if matches {
 				sum += m.GetGauge().GetValue()
 			}
 		}
@@ -157,6 +171,30 @@ func TestShadowModeWritesNothing(t *testing.T) {
 		}
 		if n := r.Emulator.Calls().CountMutating() - before; n != 0 || s.writes.Load() != 0 {
 			t.Errorf("%d mutating calls and %d writes", n, s.writes.Load())
+		}
+	})
+}
+
+// TestShadowModeForgetsDeletedBindings checks that the metric of findings of a shadow controller has the finding of a
+// TargetGroupBinding until the TargetGroupBinding is deleted.
+func TestShadowModeForgetsDeletedBindings(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		s := startShadow(t, r)
+		defer s.stop()
+		missing := "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/none/0123456789abcdef"
+		r.Apply(bindingTo(missing))
+		time.Sleep(time.Minute)
+		if s.sumOfMetric(t, "fulcrum_findings", "shared") == 0 {
+			t.Error("the metric has no finding of the TargetGroupBinding, whose target group does not exist")
+		}
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := s.sumOfMetric(t, "fulcrum_findings", "shared"); n != 0 {
+			t.Errorf("the metric has %v findings of the deleted TargetGroupBinding", n)
 		}
 	})
 }

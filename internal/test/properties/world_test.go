@@ -124,7 +124,7 @@ func runnableSteps(p plan.Plan) (out []plan.Step) {
 // hasOnlyUserWaits reports whether p has no steps, or only steps that wait until a user corrects something, such as the name
 // of a web ACL that does not exist.
 func hasOnlyUserWaits(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait.For, "an answer from AWS about ") })
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait.For, "the next attempt for ") })
 }
 
 func alwaysHealthy(string) string { return "healthy" }

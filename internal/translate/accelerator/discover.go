@@ -71,7 +71,7 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 			t.holdAccelerator(field+".portRanges", finding.SpecInvalid, fmt.Sprintf("the endpoint has no %s ports, and the listener does not set portRanges; the listener is not created", p), "set portRanges, or change the protocol")
 			continue
 		case len(l.Ports) > rules.MaxPortRanges:
-			t.holdAccelerator(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener can have at most %d; no listener is created", p, len(l.Ports), rules.MaxPortRanges), "set portRanges")
+			t.holdAccelerator(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener can have at most %d; this listener is not created", p, len(l.Ports), rules.MaxPortRanges), "set portRanges")
 			continue
 		}
 		own := g
@@ -148,7 +148,7 @@ func (t listenerBuilder) endpointPorts(e aga.Endpoint, id string) (out portsByPr
 		return t.loadBalancerPorts(id)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Sprintf("the %s has no ports", e.Type)
+		return nil, fmt.Sprintf("the status of the %s has no ports", e.Type)
 	}
 	return out, ""
 }
@@ -168,7 +168,7 @@ func (t listenerBuilder) loadBalancerPorts(id string) (out portsByProtocol, why 
 			case "UDP":
 				out.addPort("UDP", port)
 			default:
-				return nil, fmt.Sprintf("the load balancer has a listener with protocol %s on port %d, which an accelerator does not support", protocol, port)
+				return nil, fmt.Sprintf("the load balancer has a listener with protocol %s on port %d, which a listener of an accelerator cannot have", protocol, port)
 			}
 		}
 	}

@@ -249,7 +249,7 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	}
 	notPermitted := func() []model.Endpoint {
 		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant or flag permits a GlobalAccelerator of namespace %q to use %q", t.ga.Namespace, finding.TruncateValue(id)),
-			"create a ReferenceGrant in the namespace of the object that has this load balancer, or ask the operator to allow the endpoint ID")
+			"if it is a load balancer of the cluster, create a ReferenceGrant in the namespace of its object; otherwise ask the operator to add the endpoint ID to --accelerator-endpoint-ids")
 		return nil
 	}
 	switch {

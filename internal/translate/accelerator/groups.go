@@ -27,7 +27,7 @@ func (t endpointBuilder) buildEndpointGroups(spec []aga.EndpointGroup, listener 
 	for j, g := range spec {
 		field := fmt.Sprintf("%s.endpointGroups[%d]", listenerField(listener), j)
 		if t.endpointGroupCount == rules.MaxEndpointGroups {
-			t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("an accelerator can have at most %d endpoint groups; the endpoint group is not created", rules.MaxEndpointGroups), "remove endpoint groups")
+			t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("an accelerator can have at most %d endpoint groups; this endpoint group and those after it in the listener are not created", rules.MaxEndpointGroups), "remove endpoint groups")
 			return out
 		}
 		t.endpointGroupCount++
@@ -98,7 +98,7 @@ func (t endpointBuilder) isNewEndpoint(g *model.EndpointGroup, x model.Endpoint)
 	first := g.Endpoints[i]
 	if first.Weight != x.Weight || (first.ClientIP == nil) != (x.ClientIP == nil) || first.ClientIP != nil && *first.ClientIP != *x.ClientIP {
 		t.reportFault(x.Origin.Field, finding.EndpointDoubled, finding.Warning,
-			fmt.Sprintf("the endpoint has the same load balancer as %s, with another weight or client IP preservation; the first values are used", first.Origin.Field), "set the same values on both endpoints, or remove one of them")
+			fmt.Sprintf("the endpoint is the same as %s, with another weight or client IP preservation; the first values are used", first.Origin.Field), "set the same values on both endpoints, or remove one of them")
 	}
 	return false
 }

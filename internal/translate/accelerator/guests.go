@@ -53,7 +53,7 @@ func (t sharingBuilder) guests() map[string]string {
 	fault := func(format string, args ...any) {
 		if !wrong {
 			t.reportFault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
-				fmt.Sprintf(format, args...)+"; the entry is ignored, and the guests that the accelerator has in AWS stay", "write REGION=CLUSTER/NAMESPACE/NAME, separated by commas")
+				fmt.Sprintf(format, args...)+"; invalid entries are ignored, and guests in AWS stay for regions without a valid entry", "write REGION=CLUSTER/NAMESPACE/NAME, separated by commas")
 		}
 		wrong = true
 	}

@@ -56,6 +56,9 @@ type desiredStatus struct {
 	leftOutFindings finding.List
 	leftOutUnknown  bool
 	deleting        bool
+	// disabled reports whether the accelerator of an object that is being deleted is known to be disabled or deleted. An
+	// accelerator that is retained, for example by a protection annotation, is enabled.
+	disabled bool
 	// isGuest reports whether the object has endpoint groups in the accelerator of another owner. Then live is the
 	// accelerator of the other owner.
 	isGuest bool
@@ -106,6 +109,11 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 	if o.Changed && n.arn != "" {
 		n.state = observed.AcceleratorInProgress
 	}
+	if n.live != nil {
+		n.disabled = !n.live.Enabled || o.CarriedOutSteps[plan.NewStepID("disable", plan.AcceleratorAddress)]
+	} else {
+		n.disabled = o.Err == nil
+	}
 	var failed, built []string
 	for _, x := range o.Findings.Sorted() {
 		switch {
@@ -127,7 +135,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 		if len(failed)+len(built) > 0 {
 			n.message = strings.Join(append(failed, built...), " ")
 		}
-		if n.arn != "" {
+		if n.arn != "" && n.disabled {
 			n.state = statusDeleting
 		}
 	case o.Err != nil && len(failed) == 0:
@@ -204,8 +212,8 @@ func (n desiredStatus) changedFields(have aga.GlobalAcceleratorStatus, now metav
 	if n.ready != "" {
 		conditions = n.setCondition(conditions, conditionReady, n.ready, n.reason, n.message, now)
 	}
-	if n.deleting && n.isGuest {
-		// The accelerator of another owner is not deleted.
+	if n.deleting && (n.isGuest || !n.disabled) {
+		// The accelerator belongs to another owner, or it is retained.
 	} else if n.deleting {
 		conditions = n.setCondition(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator no longer accepts traffic", now)
 	} else if !n.leftOutUnknown {

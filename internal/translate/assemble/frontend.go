@@ -127,7 +127,7 @@ func (b frontendBuilder) holdFrontend(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
 		Object: ref, Field: members.FieldForObject(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-		Message: message + ", so the frontend NLB stays unchanged", Fix: fix,
+		Message: message + "; the frontend NLB stays unchanged if it exists, and is not created otherwise", Fix: fix,
 	})
 	b.Stack.Held.Frontend = true
 }

@@ -27,20 +27,40 @@ func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 	case live != nil && len(live.SecurityGroups) > 0:
 		if off.Value || b.NoSecurityGroups {
 			b.reportCreateOnlySetting(off.Origin, "the load balancer has security groups, and AWS cannot remove all of them; the security groups stay",
-				"remove "+b.settingName("disable-nlb-sg")+", or recreate the load balancer")
+				b.wayToSecurityGroups(off.Value)+", or recreate the load balancer")
 		}
 		return false
 	}
 	for _, m := range b.Members {
 		if given := settings.NonEmptyList(m.Set.SecurityGroups); given.Set {
-			b.reportCreateOnlySetting(given.Origin, "the load balancer has no security groups, and AWS accepts the first ones only when a load balancer is created; the setting has no effect",
-				"remove "+b.settingName("security-groups")+", or recreate the load balancer")
+			message := "the load balancer has no security groups, and AWS accepts the first ones only when a load balancer is created; the setting has no effect"
+			fix := "remove " + b.settingName("security-groups") + ", or "
+			if off.Value || b.NoSecurityGroups {
+				fix += b.wayToSecurityGroups(off.Value)
+				message = "load balancers are created without security groups; the setting has no effect"
+				if live != nil {
+					message = "the load balancer has no security groups; the setting has no effect"
+					fix += " and recreate the load balancer"
+				}
+			} else {
+				fix += "recreate the load balancer"
+			}
+			b.reportCreateOnlySetting(given.Origin, message, fix)
 		}
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), true)
 	}
 	b.RulesByAddress = members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules },
 		members.Equal[bool], func() members.LiveValue[bool] { return members.LiveValue[bool]{} }).ValueOr(true)
 	return true
+}
+
+// wayToSecurityGroups returns, for fixes, how users permit new load balancers to have security groups. isSetting reports
+// whether a setting of the object forbids them; otherwise the feature gate does.
+func (b networkSettingsBuilder) wayToSecurityGroups(isSetting bool) string {
+	if isSetting {
+		return "remove " + b.settingName("disable-nlb-sg")
+	}
+	return "set feature gate NLBSecurityGroup of the controller to true"
 }
 
 // reportCreateOnlySetting reports a setting that has no effect because AWS accepts it only when a load balancer is created.
@@ -124,6 +144,6 @@ func (b networkSettingsBuilder) reportUnsupportedAddresses(setting string, o fin
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
 		Object: ref, Field: members.FieldForObject(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-		Message: fmt.Sprintf("%s needs %s; %s", b.settingName(setting), needs, what), Fix: "correct one of the two settings",
+		Message: fmt.Sprintf("%s needs %s; %s", b.settingName(setting), needs, what), Fix: "correct one of the two settings, or remove this setting",
 	})
 }

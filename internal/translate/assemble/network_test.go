@@ -230,7 +230,7 @@ func TestHealthCheckLimitsOfNetworkLoadBalancers(t *testing.T) {
 		set          settings.TargetGroup
 		field, says  string
 	}{
-		"an interval alone":              {set: settings.TargetGroup{HealthInterval: at("interval", 5)}, field: "interval", says: `the interval "5" is shorter than the default timeout of 10 seconds; the target group and the rules that forward to it stay unchanged if they exist, and are not created otherwise; set healthcheck-timeout to 5 or less, or the interval to 10 or more`},
+		"an interval alone":              {set: settings.TargetGroup{HealthInterval: at("interval", 5)}, field: "interval", says: `the interval "5" is shorter than the default timeout of 10 seconds; the target group and the listeners that forward to it stay unchanged if they exist, and are not created otherwise; set healthcheck-timeout to 5 or less, or the interval to 10 or more`},
 		"an interval with local traffic": {local: true, set: settings.TargetGroup{HealthInterval: at("interval", 5)}, field: "interval", says: "default timeout of 6 seconds"},
 		"6 is enough for local traffic":  {local: true, set: settings.TargetGroup{HealthInterval: at("interval", 6)}},
 		"without advanced checks":        {plain: true, set: settings.TargetGroup{HealthInterval: at("interval", 5), HealthTimeout: at("timeout", 2)}, field: "interval", says: "set the interval to 10 or more"},

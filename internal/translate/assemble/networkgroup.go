@@ -64,7 +64,7 @@ func (g *TargetGroup) reportHealthCheckLimits(r TargetGroupRequest, found *findi
 	s, c := r.Settings, g.HealthCheck
 	fault := func(at finding.Origin, what, fix string) {
 		found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.AnnotationInvalid, Blocks: finding.BlocksRule,
-			Message: what + "; the target group and the rules that forward to it stay unchanged if they exist, and are not created otherwise", Fix: fix})
+			Message: what + "; the target group and the listeners that forward to it stay unchanged if they exist, and are not created otherwise", Fix: fix})
 	}
 	for _, n := range []struct {
 		of          settings.Opt[int32]

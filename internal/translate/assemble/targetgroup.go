@@ -90,9 +90,15 @@ func NewTargetGroup(r TargetGroupRequest) (TargetGroup, finding.List) {
 	if r.hasIPv6() {
 		out.AddressType = model.IPv6
 		if !r.LoadBalancerAddressType.HasIPv6() {
-			found.Add(r.newFault(finding.BackendTypeUnsupported,
-				fmt.Sprintf("Service %s/%s has IPv6 endpoints, which a load balancer of address type %s cannot reach", r.Service.Namespace, r.Service.Name, r.LoadBalancerAddressType),
-				"set "+r.settingName("ip-address-type")+" to dualstack, or set spec.ipFamilies of the Service to IPv4 only"))
+			message := fmt.Sprintf("Service %s/%s has IPv6 endpoints, which a load balancer of address type %s cannot reach", r.Service.Namespace, r.Service.Name, r.LoadBalancerAddressType)
+			fix := "set " + r.settingName("ip-address-type") + " to dualstack, or "
+			if r.AddressType.Set {
+				message = fmt.Sprintf("ipAddressType of the target group of Service %s/%s is ipv6, and a load balancer of address type %s cannot reach IPv6 targets", r.Service.Namespace, r.Service.Name, r.LoadBalancerAddressType)
+				fix += "set ipAddressType of the TargetGroupConfiguration to ipv4"
+			} else {
+				fix += "set spec.ipFamilies of the Service to IPv4 only"
+			}
+			found.Add(r.newFault(finding.BackendTypeUnsupported, message, fix))
 		}
 	}
 	return out, found
@@ -156,7 +162,7 @@ func (g *TargetGroup) setPorts(r TargetGroupRequest, port *corev1.ServicePort, f
 		}
 		if r.ControlPort.Set {
 			found.Add(finding.Finding{Object: r.ControlPort.Origin.Object, Field: r.ControlPort.Origin.Field, Reason: finding.AnnotationInvalid,
-				Message: "a target control port needs target type ip", Fix: r.fixForIPTargets() + ", or remove the annotation", Blocks: finding.BlocksRule})
+				Message: "a target control port needs target type ip", Fix: r.fixForIPTargets() + ", or remove the setting", Blocks: finding.BlocksRule})
 		}
 		return
 	}

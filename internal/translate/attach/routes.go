@@ -83,7 +83,7 @@ func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace str
 			return RouteParent{}, false
 		}
 		return RouteParent{Problem: Problem{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf(
-			"the Gateway does not admit ListenerSet %q; the route is not attached; ask the owner of the Gateway to admit the ListenerSet in spec.allowedListeners", ref.Name)}}, true
+			"the Gateway does not admit ListenerSet %q; the route is not attached; ask the owner of the Gateway to admit its namespace in spec.allowedListeners", ref.Name)}}, true
 	}
 	var p RouteParent
 	var refused Problem

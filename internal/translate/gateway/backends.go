@@ -57,7 +57,7 @@ func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group,
 	if namespace != route.Namespace && !t.view.Installed(cluster.KindReferenceGrant) {
 		t.Found.Add(finding.Finding{
 			Object: route, Field: at.Field, Reason: finding.ReferenceNotPermitted, Severity: finding.Error, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("%s %q of namespace %q needs a ReferenceGrant, and the API server does not serve that kind; what exists in AWS stays unchanged, and requests for a new rule are answered with 503", kind, finding.TruncateValue(name), namespace),
+			Message: fmt.Sprintf("%s %q of namespace %q needs a ReferenceGrant, and the API server does not serve that kind; what exists in AWS stays unchanged, and a new rule or listener is not served", kind, finding.TruncateValue(name), namespace),
 			Fix:     "install the CRD of ReferenceGrants of the Gateway API",
 		})
 		return false, model.HeldInvalid

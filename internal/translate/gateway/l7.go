@@ -103,7 +103,7 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	}
 	t.Found.Add(finding.Finding{
 		Object: route.ref, Field: "spec.rules", Reason: finding.GatewayTooLarge, Blocks: finding.BlocksMember,
-		Message: fmt.Sprintf("the %d rules of the route exceed the rest of the limit of %d rules for routes of namespace %q on one Gateway; the existing rules of the route stay unchanged", n, t.opt.MaxRules, namespace),
+		Message: fmt.Sprintf("the number of rules of the route, %d, exceeds what remains of the limit of %d rules for routes of namespace %q on one Gateway; the existing rules of the route stay unchanged, and new rules are not created", n, t.opt.MaxRules, namespace),
 		Fix:     "use fewer matches and hostnames, or another Gateway",
 	})
 	held := model.HeldMember{Member: route.ref, All: true}

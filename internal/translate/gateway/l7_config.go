@@ -45,7 +45,7 @@ type ruleConfigBuilder struct{ *translation }
 // configuration cannot be used, it is reported and usable is false.
 func (t ruleConfigBuilder) readRuleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
 	fault := func(message, fix string) (*ruleConfig, bool) {
-		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered with 500", Fix: fix, Blocks: finding.BlocksRule})
+		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered with 500, or redirected if the rule has a RequestRedirect filter", Fix: fix, Blocks: finding.BlocksRule})
 		return nil, false
 	}
 	switch len(named) {

@@ -33,7 +33,11 @@ func (t *translation) buildRule(p *port, u *ruleInput) model.Rule {
 	b.config, b.configUsable = config, usable
 	clients, err := config.clientConditions(u.match)
 	if err != nil {
-		b.reportUnsupported(err.Error(), "correct the condition of ListenerRuleConfiguration "+config.name)
+		b.Found.Add(finding.Finding{
+			Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
+			Message: err.Error() + "; an existing rule stays unchanged, and requests for a new rule are answered with 503",
+			Fix:     "correct the condition of ListenerRuleConfiguration " + config.name,
+		})
 		r.Held = model.HeldInvalid
 	}
 	c := conditionBuilder{t}.conditionsOf(u.host, u.match, u.rule.grpc, clients)

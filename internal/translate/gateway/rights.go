@@ -265,11 +265,16 @@ func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 			continue
 		}
 		if to, permitted := r.mayForward(g.Group.ARN); !permitted {
-			owner := r.objectToReport(r.ownersOfTargetGroup(g.Group.ARN))
+			owners := r.ownersOfTargetGroup(g.Group.ARN)
+			owner := r.objectToReport(owners)
+			from := owner // the object that has to be permitted, which is the route even if it is not attached any more
+			if len(owners) > 0 {
+				from = owners[0]
+			}
 			r.withdrawn.TargetGroups[g.Group.ARN] = model.Withdrawal{
 				Object: owner, Field: "spec.rules", Reason: finding.ReferenceNotPermitted,
 				Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", to.Namespace, to.Kind, to.Name),
-				Fix:     fmt.Sprintf("create a ReferenceGrant in that namespace, from kind %s of namespace %s to kind %s", owner.Kind, owner.Namespace, to.Kind),
+				Fix:     fmt.Sprintf("create a ReferenceGrant in that namespace, from kind %s of namespace %s to kind %s", from.Kind, from.Namespace, to.Kind),
 			}
 		}
 	}
@@ -358,7 +363,7 @@ func (r *rightsChecker) checkCertificates(l *observed.Listener) {
 		r.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: c.ARN}] = model.Withdrawal{
 			Object: r.gateway, Field: "spec.listeners", Reason: finding.ReferenceNotPermitted,
 			Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits the Secret whose certificate port %d presents", namespace, l.Port),
-			Fix:     "create a ReferenceGrant in that namespace, from kind Gateway to kind Secret",
+			Fix:     "create a ReferenceGrant in that namespace, from kind Gateway (or ListenerSet, if its listener names the Secret) to kind Secret",
 		}
 	}
 }

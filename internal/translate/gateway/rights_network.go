@@ -46,6 +46,6 @@ func (r *rightsChecker) checkProtocols(l *observed.Listener) {
 	r.withdrawn.Protocols[l.ARN] = model.WithdrawnProtocol{Left: left, Withdrawal: model.Withdrawal{
 		Object: r.gateway, Field: "spec.listeners", Reason: finding.RouteNotAdmitted,
 		Message: fmt.Sprintf("no listener of port %d has protocol %s any more", l.Port, gone),
-		Fix:     fmt.Sprintf("add a listener with protocol %s", gone),
+		Fix:     fmt.Sprintf("to serve this protocol again, add a listener with protocol %s", gone),
 	}}
 }

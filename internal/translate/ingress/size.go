@@ -47,11 +47,11 @@ func (t *translation) limitSize(m *member) {
 		f.Fix = "use fewer ports, or ask the operator to raise --max-listeners-per-ingress"
 	case clients > maxSecurityGroupRules:
 		f.Field = settings.Prefix + "inbound-cidrs"
-		f.Message = fmt.Sprintf("the client ranges of the Ingress on %d ports need %d rules, but a security group can have at most %d; the existing listener rules of the Ingress stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
+		f.Message = fmt.Sprintf("the client ranges of the Ingress (ports: %d) need %d rules, but a security group can have at most %d; the existing listener rules of the Ingress stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
 		f.Fix = "use fewer ranges, or a prefix list"
 	default:
 		f.Field = "spec.rules"
-		f.Message = fmt.Sprintf("%d paths and %d hosts of spec.tls on %d ports need %d rules, but %d of the %d rules of namespace %s in one IngressGroup are left; the existing rules of the Ingress stay unchanged",
+		f.Message = fmt.Sprintf("the rules of the Ingress (paths: %d, hosts of spec.tls: %d, ports: %d, rules: %d) exceed what is left (%d) of the limit of %d rules for namespace %s in one IngressGroup; the existing rules of the Ingress stay unchanged",
 			paths, hosts, len(m.Ports), rules, t.opt.MaxRules-t.ruleCounts[m.Ref.Namespace], t.opt.MaxRules, m.Ref.Namespace)
 		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
@@ -118,8 +119,12 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 	case at < 0 && !live.Absent && t.memberWithoutClass != nil && t.LiveLoadBalancer() != nil:
 		// AWS has none of the values. The class of a member that is still served cannot be read, so the value in AWS stays,
 		// and the value of a new member is not used.
+		var kept any
+		if live.Known {
+			kept = live.Value
+		}
 		for _, a := range asks {
-			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, t.memberWithoutClass.Ref, true)
+			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, kept, t.memberWithoutClass.Ref, true)
 		}
 		return MergedSetting[T]{}
 	case len(asks) == 0:
@@ -162,15 +167,22 @@ var errPortsUnknown = errors.New("it is not known on which ports the member list
 
 // ReportIgnoredValue reports that value, which member m sets at o, has no effect, because the object in by sets the value
 // kept. isLive reports whether kept is the value in AWS; otherwise it is used because the object comes first in the order of
-// the members. what is the name of the setting.
+// the members. kept is nil if the value in AWS stays and is unknown. what is the name of the setting.
 func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
 	why := "comes first in group order"
-	if isLive {
+	switch {
+	case isLive:
 		why = "has the value that exists in AWS"
+	case t.Stack.ID.Kind == model.Service:
+		why = "is older"
+	}
+	message := fmt.Sprintf("%s %s disagrees with %s, which %s; %s stays", what, quoted(value), by, why, quoted(kept))
+	if kept == nil {
+		message = fmt.Sprintf("%s %s may disagree with %s, whose class cannot be read; the value in AWS stays", what, quoted(value), by)
 	}
 	t.Found.Add(finding.Finding{
 		Object: m.Ref, Field: FieldForObject(m.Ref, o), Reason: reason, Severity: finding.Error,
-		Message: fmt.Sprintf("%s %s disagrees with %s, which %s; %s stays", what, quoted(value), by, why, quoted(kept)),
+		Message: message,
 		Fix:     "set the same value on both objects, or remove the setting from one of them",
 	})
 }

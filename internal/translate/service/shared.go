@@ -146,8 +146,11 @@ func (t sharingResolver) removeLostPort(p, to *port) {
 	p.assignedElsewhere, p.owner.hasLostPort = true, true
 	p.owner.ports = slices.DeleteFunc(slices.Clone(p.owner.ports), func(o *port) bool { return o == p })
 	why := "is older"
-	if t.isServed(to) {
+	switch {
+	case t.isServed(to):
 		why = "already has the listener"
+	case p.owner.Blocked && !to.owner.Blocked:
+		why = "has no errors"
 	}
 	t.Found.Add(finding.Finding{
 		Object: p.owner.Ref, Field: p.at.Field, Reason: finding.ListenerConflict, Severity: finding.Error,

@@ -24,7 +24,7 @@ func (t *translation) limitSize(m *member) {
 	ports := len(m.svc.Spec.Ports)
 	clients := ports * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
 	f := finding.Finding{Object: m.Ref, Reason: finding.ServiceTooLarge, Blocks: finding.BlocksMember}
-	const now = "; the existing load balancer is not changed"
+	const now = "; what exists in AWS for this Service stays unchanged"
 	switch attributes := m.set.Target.Attributes; {
 	case ports > t.opt.MaxListeners:
 		f.Field = "spec.ports"
@@ -32,7 +32,7 @@ func (t *translation) limitSize(m *member) {
 		f.Fix = "use several Services"
 	case clients > maxSecurityGroupRules:
 		f.Field = sourceRangesField
-		f.Message = fmt.Sprintf("the client ranges on %d ports need %d rules, but a security group can have at most %d", ports, clients, maxSecurityGroupRules) + now
+		f.Message = fmt.Sprintf("the client ranges (ports: %d) need %d rules, but a security group can have at most %d", ports, clients, maxSecurityGroupRules) + now
 		f.Fix = "use fewer ranges, or a prefix list"
 	case len(attributes.Value) > maxAttributes:
 		f.Field = attributes.Origin.Field

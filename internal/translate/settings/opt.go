@@ -67,8 +67,8 @@ type Fault struct {
 
 // consequenceByReach has the end of the message about a setting that is not valid. The key is what the fault blocks.
 var consequenceByReach = map[finding.Reach]string{
-	finding.BlocksRule:     "; the affected rule stays unchanged in AWS",
-	finding.BlocksListener: "; the affected listener stays unchanged in AWS",
+	finding.BlocksRule:     "; an existing rule or listener stays unchanged, and a new one is not served",
+	finding.BlocksListener: "; an existing listener stays unchanged, and a new listener is not created",
 	finding.BlocksMember:   "; what exists in AWS stays unchanged",
 	finding.BlocksStack:    "; the load balancer stays unchanged in AWS",
 }

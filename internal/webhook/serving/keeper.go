@@ -74,7 +74,7 @@ func (k *CertificateKeeper) syncSharedCertificate(ctx context.Context) error {
 	}
 	id, err := k.sharedIdentity(ctx)
 	if apierrors.IsForbidden(err) {
-		k.logOnce("secret", "the webhooks' certificate cannot be shared or trusted: no right to the Secret; grant the right, or set --webhook-cert-dir to a certificate", "secret", k.Secret)
+		k.logOnce("secret", "the webhooks' certificate cannot be shared or trusted: no right to the Secret; grant the right, or set --webhook-cert-dir to a directory with a certificate", "secret", k.Secret)
 		return k.serveUnsharedCertificate()
 	}
 	if err != nil {

@@ -168,7 +168,7 @@ func exceededQuotas(s Subject) (out []Violation) {
 		if have > most {
 			out = append(out, Violation{
 				Check: Quotas, Field: field, Value: fmt.Sprint(have), IsAdvice: true, identity: what,
-				Message: fmt.Sprintf("%d %s, and AWS allows %d%s", have, what, most, raised), Fix: "resources beyond the quota are not created; remove some of them, or request a higher quota if AWS can raise it",
+				Message: fmt.Sprintf("%d %s, and AWS allows %d%s", have, what, most, raised), Fix: "resources beyond the quota, and a listener or endpoint group with too many port ranges or overrides, are not created; remove some of them, or request a higher quota if AWS can raise it",
 			})
 		}
 	}
@@ -182,7 +182,7 @@ func exceededQuotas(s Subject) (out []Violation) {
 	over("spec.listeners", "endpoint groups in all listeners", groups, MaxEndpointGroups, "")
 	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		over(endpointGroupPath(i, j)+".endpoints", "endpoints", len(group.Endpoints), MaxEndpoints, usually)
-		over(endpointGroupPath(i, j)+".portOverrides", "port overrides", len(group.PortOverrides), MaxOverrides, usually)
+		over(endpointGroupPath(i, j)+".portOverrides", "port overrides", len(group.PortOverrides), MaxOverrides, "")
 	})
 	return out
 }

@@ -81,7 +81,7 @@ func (r *Status) acceptedCondition() metav1.Condition {
 		if text := v.problem(); text != "" && wrong == "" && r.Attached.Listeners[i].Parent == r.ref() {
 			wrong = fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, text)
 		} else if text != "" && wrong == "" {
-			wrong = "a listener of a ListenerSet is not valid; the other listeners are served; see the status of the ListenerSets"
+			wrong = "a listener of a ListenerSet has a problem; the valid listeners are served; see the status of the ListenerSets"
 		}
 	}
 	switch {
