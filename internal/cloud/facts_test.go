@@ -124,7 +124,7 @@ func TestMissingSubnetIsReadAgain(t *testing.T) {
 
 func TestSecurityGroupsByIDAndName(t *testing.T) {
 	r := newHarness(t)
-	q := model.AskNamedSecurityGroups{Refs: "x", List: []string{r.nodeSecurityGroup, "nodes-sg", "sg-123", "unknown"}}
+	q := model.AskNamedSecurityGroups{List: []string{r.nodeSecurityGroup, "nodes-sg", "sg-123", "unknown"}}
 	want := observed.SecurityGroupAnswer{ByID: []string{r.nodeSecurityGroup}, ByName: map[string][]string{"nodes-sg": {r.nodeSecurityGroup}}, Missing: []string{"sg-123", "unknown"}}
 	if diff := cmp.Diff(want, r.readFacts(q).SecurityGroups[q.Key()]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -144,7 +144,7 @@ func TestWildcardInSecurityGroupNameMatchesOneName(t *testing.T) {
 			TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String(name)}}}},
 		}))(t)
 	}
-	q := model.AskNamedSecurityGroups{Refs: "y", List: []string{"web-o*", "web-*"}}
+	q := model.AskNamedSecurityGroups{List: []string{"web-o*", "web-*"}}
 	got := r.readFacts(q).SecurityGroups[q.Key()]
 	if len(got.ByName["web-o*"]) != 2 || !slices.Equal(got.Missing, []string{"web-*"}) {
 		t.Errorf("got %v", got)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,12 +26,8 @@ type AskSubnets struct {
 	NLB bool
 }
 
-// AskNamedSecurityGroups asks for security groups of any owner, by id or name. Refs has the elements of List, separated by
-// commas.
-type AskNamedSecurityGroups struct {
-	Refs string
-	List []string
-}
+// AskNamedSecurityGroups asks for security groups of any owner, by id or name.
+type AskNamedSecurityGroups struct{ List []string }
 
 // AskCertificates asks for the certificates in ACM, with their domains.
 type AskCertificates struct{}
@@ -132,8 +129,9 @@ func (q AskSubnets) Key() string {
 	return key
 }
 
-// Key implements Question.
-func (q AskNamedSecurityGroups) Key() string { return "groups " + q.Refs }
+// Key implements Question. The references are quoted, because a reference with a comma is not two references, and all stacks
+// share the answers.
+func (q AskNamedSecurityGroups) Key() string { return fmt.Sprintf("groups %q", q.List) }
 
 // Key implements Question.
 func (AskCertificates) Key() string { return "certificates" }
@@ -234,7 +232,7 @@ func (lb *LoadBalancer) SubnetQuestion() AskSubnets {
 
 // SecurityGroupQuestion returns the question for the security groups that g names.
 func SecurityGroupQuestion(g GroupsGiven) AskNamedSecurityGroups {
-	return AskNamedSecurityGroups{Refs: joinRefs(g.Refs), List: g.Refs}
+	return AskNamedSecurityGroups{List: g.Refs}
 }
 
 // AskALBTargets asks which load balancers are registered in a target group of type alb.
