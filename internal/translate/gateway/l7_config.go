@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -168,7 +167,7 @@ func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault err
 		if x.SourceIPConfig == nil || !appliesToMatch(x, m.index) {
 			continue
 		}
-		ranges, err := settings.ParseCIDRs(strings.Join(x.SourceIPConfig.Values, ","))
+		ranges, err := settings.ParseCIDRValues(x.SourceIPConfig.Values)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // TestMerge checks the ways in which fields are merged: as a whole, or by key.
@@ -175,4 +177,14 @@ func checkEachFieldIsMerged[S any](t *testing.T, merge func(high, low S) S, but 
 		}
 	}
 	return n
+}
+
+// TestBlankSourceRangesAreAFault checks that blank elements of sourceRanges are a fault, and do not admit all clients.
+func TestBlankSourceRangesAreAFault(t *testing.T) {
+	for _, ranges := range [][]string{{""}, {" "}} {
+		c := Configuration{LoadBalancer: spec{SourceRanges: &ranges}}
+		if got := c.Settings(finding.Ref{}, model.ALBGateway); len(got.Faults) != 1 || got.InboundCIDRs.Set {
+			t.Errorf("%q: faults %v, ranges %v", ranges, got.Faults, got.InboundCIDRs)
+		}
+	}
 }

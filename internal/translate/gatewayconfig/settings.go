@@ -116,7 +116,7 @@ func (r settingsReader) readClients() {
 	case len(*s.SourceRanges) == 0:
 		out.AdmitsNoClients = !lists
 	default:
-		ranges, err := settings.ParseCIDRs(strings.Join(*s.SourceRanges, ","))
+		ranges, err := settings.ParseCIDRValues(*s.SourceRanges)
 		if err != nil {
 			r.fault(at, err)
 			return

@@ -79,6 +79,16 @@ func ParseCIDRs(raw string) ([]string, error) {
 	return items, nil
 }
 
+// ParseCIDRValues parses the elements of a list of address ranges, as ParseCIDRs does. Without any range, it returns an
+// error, because a list without ranges would not restrict the clients.
+func ParseCIDRValues(values []string) ([]string, error) {
+	ranges, err := ParseCIDRs(strings.Join(values, ","))
+	if err == nil && len(ranges) == 0 {
+		err = fmt.Errorf("%q is not an address range such as 10.0.0.0/8", strings.Join(values, ","))
+	}
+	return ranges, err
+}
+
 // ParseMap parses a text such as "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can have a
 // comma. A comma at the end, followed only by spaces, belongs to the last value. If a key occurs several times, the last
 // value is used. Empty text is an empty map; text with only spaces is an error.

@@ -87,6 +87,18 @@ func TestCIDRsAreCanonical(t *testing.T) {
 	}
 }
 
+// TestBlankCIDRValuesAreRefused checks that a list without any address range is an error. It would admit all clients.
+func TestBlankCIDRValuesAreRefused(t *testing.T) {
+	for _, bad := range [][]string{nil, {""}, {" "}, {"", ""}} {
+		if got, err := ParseCIDRValues(bad); err == nil {
+			t.Errorf("ParseCIDRValues(%q) = %q, want an error", bad, got)
+		}
+	}
+	if got, err := ParseCIDRValues([]string{"10.0.0.5/24", ""}); err != nil || len(got) != 1 || got[0] != "10.0.0.0/24" {
+		t.Errorf("%q %v", got, err)
+	}
+}
+
 // FuzzParsers checks that no parser panics for any text.
 func FuzzParsers(f *testing.F) {
 	for _, seed := range []string{
