@@ -182,8 +182,21 @@ func branchENI(e Endpoint) (string, bool) {
 	return "", false
 }
 
-// computeRules returns the security group rules that one endpoint needs; pod is nil for a node.
+// maxRules is the maximum number of combinations of a port and a peer in spec.networking. A security group can have at most
+// 1000 rules, but the controller merges the ports of a peer into one rule.
+const maxRules = 10_000
+
+// computeRules returns the security group rules that one endpoint needs; pod is nil for a node. It returns none, and
+// reports it, if spec.networking has more than maxRules combinations.
 func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.IngressRule {
+	n := 0
+	for _, in := range b.Spec.Networking.Ingress {
+		n += len(in.Ports) * len(in.From)
+	}
+	if n > maxRules {
+		d.reportInvalidRule("spec.networking", fmt.Sprintf("ports and peers make %d rules, and the limit is %d", n, maxRules))
+		return nil
+	}
 	out := map[model.IngressRule]bool{}
 	for i, in := range b.Spec.Networking.Ingress {
 		field := fmt.Sprintf("spec.networking.ingress[%d]", i)

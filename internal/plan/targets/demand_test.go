@@ -1,6 +1,7 @@
 package targets_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -189,5 +190,23 @@ func TestDemandRules(t *testing.T) {
 				t.Errorf("faulty %v, -want +got\n%s", d.Faulty, diff)
 			}
 		})
+	}
+}
+
+// TestNetworkingWithTooManyRulesIsRefused checks that a binding whose ports and peers make too many rules gets none, and that
+// its security groups are still known, so that their rules stay.
+func TestNetworkingWithTooManyRulesIsRefused(t *testing.T) {
+	var ports, peers []string
+	for i := range 101 {
+		ports = append(ports, fmt.Sprintf("{port: %d}", i+1))
+		peers = append(peers, fmt.Sprintf("{ipBlock: {cidr: 10.0.%d.0/24}}", i))
+	}
+	_, d := resolveDemand(t, "RULE", "{from: ["+strings.Join(peers, ", ")+"], ports: ["+strings.Join(ports, ", ")+"]}")
+	if len(d.PodDemands) == 0 || len(d.PodDemands[0].Rules) != 0 || !d.Faulty || len(d.Findings) != 1 {
+		t.Errorf("demand %+v", d)
+	}
+	_, d = resolveDemand(t, "RULE", "{from: ["+strings.Join(peers[:99], ", ")+"], ports: ["+strings.Join(ports, ", ")+"]}")
+	if len(d.PodDemands[0].Rules) != 99*101 || d.Faulty {
+		t.Errorf("%d rules within the limit, findings %v", len(d.PodDemands[0].Rules), d.Findings)
 	}
 }

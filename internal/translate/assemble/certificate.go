@@ -69,8 +69,8 @@ func (b *Builder) AddManagedCertificates() {
 		for _, c := range m.Imports {
 			if known := imports[c.ID]; known != nil {
 				known.Uses = append(known.Uses, c.Import.Uses...)
-				if known.Content == nil {
-					known.Content = c.Import.Content
+				if known.Content == nil || c.Import.Content != nil && len(c.Import.Claimed) == 0 {
+					known.Content, known.Claimed = c.Import.Content, c.Import.Claimed
 				}
 				continue
 			}

@@ -49,6 +49,8 @@ func (b subnetBuilder) mergeSubnets() model.SubnetChoice {
 		case len(c.SubnetTags) > 0:
 			from.Field = "spec.subnets.tags"
 			return settings.NewOpt(subnetSetting{tags: c.SubnetTags}, from)
+		case s.Fault != nil:
+			return settings.Opt[subnetSetting]{Fault: s.Fault, Origin: s.Origin}
 		case s.Set:
 			return settings.NewOpt(subnetSetting{ids: s.Value}, s.Origin)
 		case m.Set.SubnetTags.Set:

@@ -178,7 +178,9 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	}
 	p := f.findStack(v, ing)
 	if claimed && p.fault == nil && !p.managed {
-		if p.fault = f.massRemoval(v, ing); p.fault == nil {
+		if p.fault = f.massRemoval(v, ing); p.fault != nil {
+			p.set = settings.ParseIngress(ing.Annotations, ownership.FindingRefOf(ing)).WithoutClassSettings()
+		} else {
 			f.addMovedAway(g, ing, p, leave)
 			return
 		}
@@ -200,7 +202,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 		// The existing rules of the Ingress are held: they must not be deleted if its class was deleted by mistake.
 		g.found.Add(*p.fault)
 		m := newMember(ing, p)
-		m.Blocked, m.Undetermined, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
+		m.Blocked, m.Undetermined, m.ClassMissing = true, true, !p.namespaceRefused
 		m.withdrawn = p.namespaceRefused
 		g.previous = append(g.previous, m)
 	case p.fault != nil:

@@ -95,6 +95,10 @@ func certificateHosts(ing *networkingv1.Ingress) []string {
 // otherwise a fixed response with status 404.
 func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
+	if p.Held {
+		l.DefaultHeld = model.HeldInvalid
+		return
+	}
 	var winner *member
 	for _, on := range p.Members {
 		m := t.ingressOf[on]

@@ -33,7 +33,7 @@ func (t *translation) limitSize(m *member) {
 	for _, s := range m.ing.Spec.TLS {
 		hosts += len(s.Hosts)
 	}
-	rules := len(m.Ports) * max(paths, hosts, 1) // a port without paths counts as one rule
+	rules := len(m.Ports) * max(paths, hosts, len(m.Hosts), 1) // a port without paths counts as one rule
 	clients := len(m.Ports) * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
 	if len(m.Ports) <= t.opt.MaxListeners && clients <= maxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules {
 		t.ruleCounts[m.Ref.Namespace] += rules

@@ -43,7 +43,7 @@ func (t *translation) limitSize(m *member) {
 	}
 	t.Found.Add(f)
 	m.Blocked, m.Oversized = true, true
-	m.Set.InboundCIDRs, m.Set.PrefixLists = settings.Opt[[]string]{}, settings.Opt[[]string]{}
+	m.Set.InboundCIDRs, m.Set.PrefixLists = settings.Opt[[]string]{Fault: fmt.Errorf("too large"), Origin: finding.Origin{Object: m.Ref, Field: sourceRangesField}}, settings.Opt[[]string]{}
 }
 
 // reportTooManyClients holds a listener with a weighted backend that has too many client ranges, because each range needs a

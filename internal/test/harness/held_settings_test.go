@@ -1,0 +1,167 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+// classOfAnother is IngressClass "alb" of another controller.
+const classOfAnother = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: example.com/other}
+`
+
+// stateLines returns the lines of the state in AWS that contain all of the given texts.
+func stateLines(r *Harness, with ...string) (out []string) {
+	for _, line := range r.State() {
+		ok := true
+		for _, w := range with {
+			ok = ok && strings.Contains(line, w)
+		}
+		if ok {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// TestOversizedServiceKeepsItsClients checks that a Service that shares a load balancer, and then exceeds a limit, still admits
+// only the clients of its source ranges.
+func TestOversizedServiceKeepsItsClients(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		const shares = ", fulcrum.dev/load-balancer-group: public"
+		private := `, service.beta.kubernetes.io/load-balancer-source-ranges: 10.1.0.0/16`
+		bulk := strings.Replace(nlbService("bulk", ipTargets+shares, "{port: 25, targetPort: 8080}"), "uid: 22222222-0000-4000-8000-000000000001", `uid: 33333333-0000-4000-8000-000000000001`, 1)
+		r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", ipTargets+shares+private, "{port: 80, targetPort: 8080}"), bulk)
+		r.advanceTime(8 * time.Minute)
+		before := stateLines(r, "security-group")
+		var attributes []string
+		for i := range 101 {
+			attributes = append(attributes, fmt.Sprintf("key%d=1", i))
+		}
+		r.Apply(nlbService("mail", ipTargets+shares+private+`, service.beta.kubernetes.io/aws-load-balancer-target-group-attributes: "`+strings.Join(attributes, ",")+`"`, "{port: 80, targetPort: 8080}"))
+		r.advanceTime(8 * time.Minute)
+		if d := cmp.Diff(before, stateLines(r, "security-group")); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+// TestExcludedServiceKeepsItsListener checks that a Service that a flag excludes keeps its listener, target group and rules on a
+// shared load balancer whose other Service is still served.
+func TestExcludedServiceKeepsItsListener(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		only := false
+		r := shopWith(t, Options{Service: func(o *services.Options) { o.OnlyLoadBalancers = only }})
+		const shares = ", fulcrum.dev/load-balancer-group: public, service.beta.kubernetes.io/aws-load-balancer-type: external"
+		class := "loadBalancerClass: " + services.DefaultClass + ", "
+		mail := strings.Replace(nlbService("mail", ipTargets+shares, "{port: 80, targetPort: 8080}"), class, "", 1)
+		bulk := strings.NewReplacer("uid: 22222222-0000-4000-8000-000000000001", `uid: 33333333-0000-4000-8000-000000000001`, class, "", "type: LoadBalancer", "type: ClusterIP").
+			Replace(nlbService("bulk", ipTargets+shares, "{port: 25, targetPort: 8080}"))
+		r.Apply(readyPods("mail", podAddresses[:3]...), readyPods("bulk", podAddresses[3:5]...), mail, bulk)
+		r.advanceTime(8 * time.Minute)
+		before := r.State()
+		if len(stateLines(r, "listener ")) != 2 {
+			t.Fatal(before)
+		}
+		only = true
+		r.Start()
+		r.advanceTime(8 * time.Minute)
+		if d := cmp.Diff(before, r.State()); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+// TestResponsesStayIfTheClassSelectsAnotherController checks that the fixed responses of several Ingresses stay if their class is
+// created again for another controller.
+func TestResponsesStayIfTheClassSelectsAnotherController(t *testing.T) {
+	t.Parallel()
+	for _, group := range []string{"", ", alb.ingress.kubernetes.io/group.name: g"} {
+		t.Run(group, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...))
+				for i := range 3 {
+					doc := ingressWithClass("web"+string(rune('a'+i)), ingressClassLine)
+					doc = strings.Replace(doc, "target-type: ip", "target-type: ip"+group+`, alb.ingress.kubernetes.io/actions.down: '{"type":"fixed-response","fixedResponseConfig":{"statusCode":"410"}}'`, 1)
+					doc = strings.Replace(doc, "shop.example.com", fmt.Sprintf("shop%d.example.com", i), 1)
+					doc += "      - {path: /old, pathType: Prefix, backend: {service: {name: down, port: {name: use-annotation}}}}\n"
+					r.Apply(doc)
+				}
+				if group != "" {
+					doc := ingressWithClass("other", "")
+					doc = strings.Replace(doc, "target-type: ip", "target-type: ip, kubernetes.io/ingress.class: alb"+group, 1)
+					r.Apply(strings.Replace(doc, "shop.example.com", "other.example.com", 1))
+				}
+				r.settleOrFail(30 * time.Minute)
+				before, responses := r.State(), len(stateLines(r, "rule ", `"410"`))
+				time.Sleep(time.Second)
+				r.deleteObject(cluster.KindIngressClass, "", "alb")
+				r.Apply(classOfAnother)
+				r.settleOrFail(30 * time.Minute)
+				if n := len(stateLines(r, "rule ", `"410"`)); n != responses {
+					t.Errorf("%d of %d fixed responses are left; rules before %d, after %d", n, responses, strings.Count(strings.Join(before, "\n"), "rule ["), len(stateLines(r, "rule [")))
+				}
+			})
+		})
+	}
+}
+
+// TestClientsOfHeldMembersDoNotWiden checks that a load balancer admits only the clients that a held member admits, for each
+// reason to hold the member, although another member admits all.
+func TestClientsOfHeldMembersDoNotWiden(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(r *Harness){
+		"class gone": func(r *Harness) { r.deleteObject(cluster.KindIngressClass, "", "alb") },
+		"mass removal": func(r *Harness) {
+			r.deleteObject(cluster.KindIngressClass, "", "alb")
+			r.Apply(classOfAnother)
+		},
+		"group name": func(r *Harness) {
+			for _, n := range []string{"weba", "webb", "webc"} {
+				r.editIngress(n, func(i *networkingv1.Ingress) { i.Annotations["alb.ingress.kubernetes.io/group.name"] = "G_" })
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				const group = ", alb.ingress.kubernetes.io/group.name: g"
+				r.Apply(shop, readyPods("web", podAddresses[:3]...))
+				for i := range 3 {
+					doc := ingressWithClass("web"+string(rune('a'+i)), ingressClassLine)
+					doc = strings.Replace(doc, "target-type: ip", "target-type: ip"+group+`, alb.ingress.kubernetes.io/inbound-cidrs: 10.1.0.0/16, alb.ingress.kubernetes.io/scheme: internet-facing`, 1)
+					r.Apply(strings.Replace(doc, "shop.example.com", fmt.Sprintf("shop%d.example.com", i), 1))
+				}
+				doc := strings.Replace(ingressWithClass("other", ""), "target-type: ip", "target-type: ip, kubernetes.io/ingress.class: alb"+group, 1)
+				r.Apply(strings.Replace(doc, "shop.example.com", "other.example.com", 1))
+				r.Settle(30 * time.Minute)
+				before := append(stateLines(r, "security-group [\"k8s-g-"), stateLines(r, "load-balancer [")...)
+				if len(before) != 2 || !strings.Contains(before[0], "10.1.0.0/16") {
+					t.Fatal(before)
+				}
+				time.Sleep(time.Second)
+				lose(r)
+				r.Settle(60 * time.Minute)
+				if d := cmp.Diff(before, append(stateLines(r, "security-group [\"k8s-g-"), stateLines(r, "load-balancer [")...)); d != "" {
+					t.Error(d)
+				}
+			})
+		})
+	}
+}
