@@ -11,7 +11,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
 // classOfAnother is IngressClass "alb" of another controller.
@@ -55,33 +54,6 @@ func TestOversizedServiceKeepsItsClients(t *testing.T) {
 		r.Apply(nlbService("mail", ipTargets+shares+private+`, service.beta.kubernetes.io/aws-load-balancer-target-group-attributes: "`+strings.Join(attributes, ",")+`"`, "{port: 80, targetPort: 8080}"))
 		r.advanceTime(8 * time.Minute)
 		if d := cmp.Diff(before, stateLines(r, "security-group")); d != "" {
-			t.Error(d)
-		}
-	})
-}
-
-// TestExcludedServiceKeepsItsListener checks that a Service that a flag excludes keeps its listener, target group and rules on a
-// shared load balancer whose other Service is still served.
-func TestExcludedServiceKeepsItsListener(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		only := false
-		r := shopWith(t, Options{Service: func(o *services.Options) { o.OnlyLoadBalancers = only }})
-		const shares = ", fulcrum.dev/load-balancer-group: public, service.beta.kubernetes.io/aws-load-balancer-type: external"
-		class := "loadBalancerClass: " + services.DefaultClass + ", "
-		mail := strings.Replace(nlbService("mail", ipTargets+shares, "{port: 80, targetPort: 8080}"), class, "", 1)
-		bulk := strings.NewReplacer("uid: 22222222-0000-4000-8000-000000000001", `uid: 33333333-0000-4000-8000-000000000001`, class, "", "type: LoadBalancer", "type: ClusterIP").
-			Replace(nlbService("bulk", ipTargets+shares, "{port: 25, targetPort: 8080}"))
-		r.Apply(readyPods("mail", podAddresses[:3]...), readyPods("bulk", podAddresses[3:5]...), mail, bulk)
-		r.advanceTime(8 * time.Minute)
-		before := r.State()
-		if len(stateLines(r, "listener ")) != 2 {
-			t.Fatal(before)
-		}
-		only = true
-		r.Start()
-		r.advanceTime(8 * time.Minute)
-		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Error(d)
 		}
 	})

@@ -34,12 +34,14 @@ func (t observedRoutes) Serves(number int32, route finding.Ref, hosts []string) 
 }
 
 // forwardsToRoute reports whether actions in AWS forward to a target group that was created for a route, or to a target
-// group whose name is in named.
+// group outside the stack whose name is in named. The name of a target group of the stack proves nothing, because any route
+// can name it.
 func (t observedRoutes) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
 	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(w model.WeightedGroup) bool {
 		arn := w.Group.ARN
-		return naming.IsTargetGroupOf(t.resourceIDs()[arn], route) ||
-			slices.ContainsFunc(named, func(name string) bool { return strings.Contains(arn, ":targetgroup/"+name+"/") })
+		id, own := t.resourceIDs()[arn]
+		return naming.IsTargetGroupOf(id, route) ||
+			!own && slices.ContainsFunc(named, func(name string) bool { return strings.Contains(arn, ":targetgroup/"+name+"/") })
 	})
 }
 

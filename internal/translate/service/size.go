@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -43,8 +44,12 @@ func (t *translation) limitSize(m *member) {
 	}
 	t.Found.Add(f)
 	m.Blocked, m.Oversized = true, true
-	m.Set.InboundCIDRs, m.Set.PrefixLists = settings.Opt[[]string]{Fault: fmt.Errorf("too large"), Origin: finding.Origin{Object: m.Ref, Field: sourceRangesField}}, settings.Opt[[]string]{}
+	// A listener that exists keeps its clients, which unset ranges would not: they admit all.
+	m.Set.InboundCIDRs = settings.Opt[[]string]{Fault: errTooLarge, Origin: finding.Origin{Object: m.Ref, Field: sourceRangesField}}
+	m.Set.PrefixLists = settings.Opt[[]string]{}
 }
+
+var errTooLarge = errors.New("the Service exceeds a limit")
 
 // reportTooManyClients holds a listener with a weighted backend that has too many client ranges, because each range needs a
 // rule in the security groups of nodes and pods. It does nothing for the Service that has the load balancer, because

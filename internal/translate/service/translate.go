@@ -39,7 +39,6 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		return t.Stack, t.Found.Sorted()
 	}
 	t.services = g.members
-	t.excluded = g.hasExcludedService
 	for _, m := range g.members {
 		t.Members = append(t.Members, m.Member)
 	}
@@ -57,7 +56,6 @@ type translation struct {
 	view *cluster.View
 	// services has an entry for each of Members, with its Service.
 	services []*member
-	excluded bool
 	// shared reports whether several Services can share the load balancer of the stack.
 	shared       bool
 	targetGroups assemble.TargetGroups
@@ -94,7 +92,7 @@ func (t *translation) build() {
 	sharingResolver{t}.addMoves()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
-	t.Stack.Held.Everything = blocked || t.excluded || t.Found.HoldsStack(t.opt.StrictGroups)
+	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
 // removeUnusedTargetGroups removes from the stack the target groups that no listener uses, because their listener is held.
