@@ -178,7 +178,7 @@ func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason fin
 	}
 	message := fmt.Sprintf("%s %s disagrees with %s, which %s; %s stays", what, quoted(value), by, why, quoted(kept))
 	if kept == nil {
-		message = fmt.Sprintf("%s %s may disagree with %s, whose class cannot be read; the value in AWS stays", what, quoted(value), by)
+		message = fmt.Sprintf("%s %s may disagree with %s, which is held; the value in AWS stays", what, quoted(value), by)
 	}
 	t.Found.Add(finding.Finding{
 		Object: m.Ref, Field: FieldForObject(m.Ref, o), Reason: reason, Severity: finding.Error,
