@@ -29,11 +29,12 @@ func (t *translation) limitSize(m *member) {
 			paths += len(r.HTTP.Paths)
 		}
 	}
-	hosts := 0 // hosts of spec.tls, for which certificates are searched on each port
+	hosts := 0 // of spec.tls and of rules, for which certificates are searched on each port
 	for _, s := range m.ing.Spec.TLS {
 		hosts += len(s.Hosts)
 	}
-	rules := len(m.Ports) * max(paths, hosts, len(m.Hosts), 1) // a port without paths counts as one rule
+	hosts = max(hosts, len(m.Hosts))
+	rules := len(m.Ports) * max(paths, hosts, 1) // a port without paths counts as one rule
 	clients := len(m.Ports) * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
 	if len(m.Ports) <= t.opt.MaxListeners && clients <= maxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules {
 		t.ruleCounts[m.Ref.Namespace] += rules
@@ -51,7 +52,7 @@ func (t *translation) limitSize(m *member) {
 		f.Fix = "use fewer ranges, or a prefix list"
 	default:
 		f.Field = "spec.rules"
-		f.Message = fmt.Sprintf("the rules of the Ingress (paths: %d, hosts of spec.tls: %d, ports: %d, rules: %d) exceed what is left (%d) of the limit of %d rules for namespace %s in one IngressGroup; the existing rules of the Ingress stay unchanged",
+		f.Message = fmt.Sprintf("the rules of the Ingress (paths: %d, hosts: %d, ports: %d, rules: %d) exceed what is left (%d) of the limit of %d rules for namespace %s in one IngressGroup; the existing rules of the Ingress stay unchanged",
 			paths, hosts, len(m.Ports), rules, t.opt.MaxRules-t.ruleCounts[m.Ref.Namespace], t.opt.MaxRules, m.Ref.Namespace)
 		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
 	}

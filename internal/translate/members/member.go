@@ -36,8 +36,8 @@ type Member struct {
 	Blocked, Undetermined bool
 	// Oversized reports whether the member has more listeners or rules than the operator allows.
 	Oversized bool
-	// ClassMissing reports whether the member is not accepted because its class cannot be read. It is false if the class can
-	// be read and does not admit the member.
+	// ClassMissing reports whether the member is not accepted for a reason that withdraws no right: its class cannot be read
+	// or belongs to another controller, or its group name is not valid. It is false if its namespace is refused.
 	ClassMissing bool
 	// DeletionGuarded reports whether the member is being deleted and sets deletion protection.
 	DeletionGuarded bool
