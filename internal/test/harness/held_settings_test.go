@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"crypto/elliptic"
 	"fmt"
 	"strings"
 	"testing"
@@ -127,6 +128,99 @@ func TestClientsOfHeldMembersDoNotWiden(t *testing.T) {
 				r.Settle(60 * time.Minute)
 				if d := cmp.Diff(before, append(linesWith(r.State(), "security-group [\"k8s-g-"), linesWith(r.State(), "load-balancer [")...)); d != "" {
 					t.Error(d)
+				}
+			})
+		})
+	}
+}
+
+// TestHeldPortServesNoDefaultBackendWithoutAuthentication checks that an Ingress that wants HTTPS and authentication on a port
+// that is held as HTTP is not served there with its default backend.
+func TestHeldPortServesNoDefaultBackendWithoutAuthentication(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, "\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: first}\nspec: {controller: ingress.k8s.aws/alb}\n",
+			readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:5]...))
+		a := strings.NewReplacer("target-type: ip", `target-type: ip, alb.ingress.kubernetes.io/group.name: g, alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":8080}]'`).Replace(
+			ingressWithClass("a", "  ingressClassName: first\n"))
+		r.Apply(a)
+		r.settleOrFail(30 * time.Minute)
+		r.deleteObject(cluster.KindIngressClass, "", "first")
+		r.settleOrFail(30 * time.Minute)
+		r.Apply(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: b
+  namespace: shop
+  annotations:
+    alb.ingress.kubernetes.io/target-type: ip
+    alb.ingress.kubernetes.io/group.name: g
+    alb.ingress.kubernetes.io/listen-ports: '[{"HTTPS":8080}]'
+    alb.ingress.kubernetes.io/certificate-arn: arn:aws:acm:us-west-2:123456789012:certificate/none
+    alb.ingress.kubernetes.io/auth-type: cognito
+    alb.ingress.kubernetes.io/auth-idp-cognito: '{"userPoolARN":"arn:aws:cognito-idp:us-west-2:1:userpool/x","userPoolClientID":"ID","userPoolDomain":"NAME"}'
+spec:
+  ingressClassName: alb
+  defaultBackend: {service: {name: api, port: {number: 80}}}
+`)
+		r.advanceTime(30 * time.Minute)
+		for _, l := range linesWith(r.State(), "8080") {
+			if strings.HasPrefix(l, "listener ") || strings.HasPrefix(l, "rule ") {
+				if strings.Contains(l, "tg:k8s-shop-api") && !strings.Contains(l, "authenticate-cognito") {
+					t.Errorf("served over HTTP without authentication: %s", l[:min(len(l), 500)])
+				}
+			}
+		}
+	})
+}
+
+// TestInvalidSubnetsOfAClassKeepTheSubnets checks that a load balancer stays in its subnets if the subnets of the class of one
+// Ingress become invalid and another Ingress of the IngressGroup sets other subnets.
+func TestInvalidSubnetsOfAClassKeepTheSubnets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...))
+		params := func(more string) string {
+			return fmt.Sprintf("\napiVersion: elbv2.k8s.aws/v1beta1\nkind: IngressClassParams\nmetadata: {name: first}\nspec: {subnets: {ids: [%s, %s]%s}}\n", r.Seeded.Private[0], r.Seeded.Private[1], more)
+		}
+		r.Apply(params(""), "\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: first}\nspec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: first}}\n")
+		const group = "target-type: ip, alb.ingress.kubernetes.io/group.name: g"
+		r.Apply(strings.Replace(ingressWithClass("a", "  ingressClassName: first\n"), "target-type: ip", group, 1))
+		r.settleOrFail(30 * time.Minute)
+		b := strings.Replace(ingressWithClass("b", "  ingressClassName: alb\n"), "target-type: ip", group+fmt.Sprintf(`, alb.ingress.kubernetes.io/subnets: "%s,%s"`, r.Seeded.Private[1], r.Seeded.Private[2]), 1)
+		r.Apply(strings.Replace(b, "shop.example.com", "b.example.com", 1))
+		r.settleOrFail(30 * time.Minute)
+		before := linesWith(r.State(), "load-balancer ")
+		r.Apply(params(", tags: {a: [b]}"))
+		r.settleOrFail(30 * time.Minute)
+		if d := cmp.Diff(before, linesWith(r.State(), "load-balancer ")); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+// TestOldestUserOfASecretClaimsItsHosts checks that the certificate of a Secret is imported if the oldest Ingress that uses it
+// claimed the host first, whatever the group order of a younger Ingress with the same Secret is.
+func TestOldestUserOfASecretClaimsItsHosts(t *testing.T) {
+	t.Parallel()
+	for _, order := range []int{-5, 50} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				i := newIssuer(t)
+				r := shopWith(t, importOptions(Options{StacksOnly: true}))
+				ingress := func(doc, namespace, name string, year, order int) string {
+					return strings.NewReplacer("name: web\n", fmt.Sprintf("name: %s\n  creationTimestamp: %d-01-01T00:00:00Z\n", name, year), "namespace: shop", "namespace: "+namespace,
+						"target-type: ip", fmt.Sprintf(`target-type: ip, alb.ingress.kubernetes.io/group.name: g, alb.ingress.kubernetes.io/group.order: "%d"`, order)).Replace(doc)
+				}
+				r.Apply(shop, strings.ReplaceAll(shop, "namespace: shop", "namespace: evil"), strings.ReplaceAll(shop, "{name: shop}", "{name: evil}"))
+				r.Apply(i.issue("shop", elliptic.P256(), "shop.example.com"))
+				r.Apply(ingress(withTLS("", "shop"), "shop", "old", 1990, 0), ingress(webIngress("", "/x=web"), "evil", "x", 1991, 10), ingress(withTLS("", "shop"), "shop", "new", 1992, order))
+				r.Settle(time.Hour)
+				if n := countImports(r, "shop"); n != 1 {
+					t.Errorf("%d imports; %v", n, warningsByObject(r))
 				}
 			})
 		})
