@@ -209,10 +209,16 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 // clientRanges returns the client address ranges of the backend svc: the ranges in its own spec, otherwise those of owner,
 // the Service that has the load balancer. If svc is another Service, only the annotation of owner counts, not its spec.
 func clientRanges(svc *corev1.Service, owner *member) []string {
-	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
-		return svc.Spec.LoadBalancerSourceRanges
+	if svc == owner.svc {
+		return owner.set.InboundCIDRs.Value
 	}
-	if o := owner.set.InboundCIDRs; o.Origin.Field != sourceRangesField || svc == owner.svc {
+	if own := svc.Spec.LoadBalancerSourceRanges; len(own) > 0 {
+		if ranges, err := settings.ParseCIDRValues(own); err == nil {
+			return ranges
+		}
+		return own // the binding is refused
+	}
+	if o := owner.set.InboundCIDRs; o.Origin.Field != sourceRangesField {
 		return o.Value
 	}
 	return settings.ParseLoadBalancerService(owner.svc.Annotations, owner.Ref).InboundCIDRs.Value

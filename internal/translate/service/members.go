@@ -2,7 +2,6 @@ package service
 
 import (
 	"cmp"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -98,7 +97,7 @@ func (f *Frontend) newMember(svc *corev1.Service) *member {
 	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
 	if of := svc.Spec.LoadBalancerSourceRanges; len(of) > 0 {
 		at := finding.Origin{Object: ref, Field: sourceRangesField}
-		ranges, err := settings.ParseCIDRs(strings.Join(of, ","))
+		ranges, err := settings.ParseCIDRValues(of)
 		m.set.InboundCIDRs = settings.Opt[[]string]{Value: ranges, Set: err == nil, Fault: err, Origin: at}
 	}
 	m.Member = &members.Member{

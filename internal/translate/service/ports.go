@@ -21,6 +21,9 @@ import (
 type port struct {
 	*members.Port
 	owner *member
+	// unmerged are the ports with the same number and another protocol. They have no listener, but the managed security
+	// group admits clients over both protocols, as with AWS Load Balancer Controller.
+	unmerged []*members.Port
 	// first is the first of these ports in spec.ports, and at is its field.
 	first *corev1.ServicePort
 	at    finding.Origin
@@ -32,9 +35,9 @@ type port struct {
 	assignedElsewhere bool
 }
 
-// isNamedBy reports whether an entry of an annotation is the name or the number of the port.
-func (p *port) isNamedBy(entry string) bool {
-	return entry == p.first.Name && entry != "" || entry == strconv.Itoa(int(p.Number))
+// isNamedIn reports whether one of the entries of an annotation is the name or the number of the port.
+func (p *port) isNamedIn(entries []string) bool {
+	return p.first.Name != "" && slices.Contains(entries, p.first.Name) || slices.Contains(entries, strconv.Itoa(int(p.Number)))
 }
 
 // holdListener holds the listener of the port, and reports the reason.
@@ -103,8 +106,7 @@ func (t *translation) reportUnmerged(p *port, others []int) {
 			Message: fmt.Sprintf("port %d has a listener for %s; no listener is created for %s", p.Number, p.BaseProtocol, baseProtocolOf(other)),
 			Fix:     "set " + mergeAnnotation + ` to "true", or use another port`,
 		})
-		// The managed security group admits clients over both protocols, as with AWS Load Balancer Controller.
-		t.Ports = append(t.Ports, &members.Port{Number: p.Number, BaseProtocol: baseProtocolOf(other), Members: p.Members})
+		p.unmerged = append(p.unmerged, &members.Port{Number: p.Number, BaseProtocol: baseProtocolOf(other), Members: p.Members})
 	}
 }
 
@@ -137,7 +139,7 @@ func (t *translation) targetType(m *member) model.TargetType {
 // chooseProtocol decides whether a port has TLS or QUIC, and sets the protocol of its target group.
 func (t *translation) chooseProtocol(p *port) {
 	set := p.owner.set
-	listed := func(o settings.Opt[[]string]) bool { return slices.ContainsFunc(o.Value, p.isNamedBy) }
+	listed := func(o settings.Opt[[]string]) bool { return p.isNamedIn(o.Value) }
 	p.TLS = p.BaseProtocol == model.TCP && len(set.Certificates.Value) > 0 && (len(set.TLSPorts.Value) == 0 || listed(set.TLSPorts))
 	quic := listed(set.QUICPorts)
 	switch {
@@ -170,11 +172,13 @@ func (t *translation) chooseProtocol(p *port) {
 // have. This entry is probably a spelling mistake for one of the TCP ports, and that port must not be served without TLS.
 func (t *translation) holdForMistypedTLSPorts(m *member) {
 	list := m.set.TLSPorts
+	names := map[string]bool{}
+	for _, p := range m.svc.Spec.Ports {
+		names[strconv.Itoa(int(p.Port))], names[p.Name] = true, p.Name != ""
+	}
 	var wrong []string
 	for _, entry := range list.Value {
-		if !slices.ContainsFunc(m.svc.Spec.Ports, func(p corev1.ServicePort) bool {
-			return entry == p.Name && entry != "" || entry == strconv.Itoa(int(p.Port))
-		}) {
+		if !names[entry] {
 			wrong = append(wrong, strconv.Quote(entry))
 		}
 	}

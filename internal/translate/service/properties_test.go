@@ -141,6 +141,7 @@ func TestHostileSizesAreBounded(t *testing.T) {
 		"prefix lists and ports": {ports: 100, annotations: map[string]string{prefix + "security-group-prefix-lists": list(20000, "pl-%d")}},
 		"ports":                  {ports: 50000},
 		"lists of ports":         {ports: 100, annotations: map[string]string{prefix + "ssl-cert": "arn", prefix + "ssl-ports": list(20000, "p%d"), prefix + "quic-enabled-ports": list(20000, "q%d")}},
+		"lists of more ports":    {ports: 5000, annotations: map[string]string{prefix + "ssl-cert": "arn", prefix + "ssl-ports": list(60000, "p%d")}},
 		"attributes":             {ports: 100, annotations: map[string]string{prefix + "target-group-attributes": list(20000, "k%d=v")}},
 		"attributes of a port":   {ports: 100, annotations: map[string]string{prefix + "target-group-attributes.1000": list(20000, "k%d=v")}},
 		"certificates":           {ports: 100, annotations: map[string]string{prefix + "ssl-cert": list(9000, "arn:aws:acm:%d")}},
@@ -240,5 +241,41 @@ func TestClientRangesOfABackendAreBounded(t *testing.T) {
 				t.Errorf("a rule has %d peers", most)
 			}
 		})
+	}
+}
+
+// TestPaddedClientRangesAreUsed checks that client ranges with spaces, which Kubernetes accepts, are admitted by a load
+// balancer without security groups.
+func TestPaddedClientRangesAreUsed(t *testing.T) {
+	class := service.DefaultClass
+	web := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Annotations: map[string]string{
+			settings.ServicePrefix + "aws-load-balancer-disable-nlb-sg":          "true",
+			settings.ServicePrefix + "aws-load-balancer-nlb-target-type":         "ip",
+			settings.ServicePrefix + "aws-load-balancer-target-group-attributes": "preserve_client_ip.enabled=true",
+		}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, LoadBalancerSourceRanges: []string{" 10.1.0.0/16 "},
+			Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
+		},
+	}
+	src, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := src.Put(web); err != nil {
+		t.Fatal(err)
+	}
+	stack, found := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}).Translate(cluster.NewView(src), model.StackID{Kind: model.Service, Namespace: "ns", Name: "web"}, nil)
+	var admitted []string
+	for _, g := range stack.TargetGroups {
+		for _, r := range g.Binding.Networking {
+			for _, p := range r.From {
+				admitted = append(admitted, p.CIDR)
+			}
+		}
+	}
+	if !slices.Contains(admitted, "10.1.0.0/16") || slices.Contains(admitted, " 10.1.0.0/16 ") {
+		t.Errorf("admitted %q; findings %v", admitted, found)
 	}
 }

@@ -137,3 +137,24 @@ func TestOversizedServiceWithFewPortsIsHeldAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestLostPortOpensNoProtocol checks that a Service that loses a port number to an older Service opens the number over no
+// protocol, also if it has the number for TCP and for UDP.
+func TestLostPortOpensNoProtocol(t *testing.T) {
+	both := func(name string, creationDay int, spec string) string {
+		doc := sharingService{name: name, creationDay: creationDay}.yaml()
+		return strings.Replace(doc, "ports: []", spec+"ports: [{name: t, port: 53, protocol: TCP, targetPort: 53}, {name: u, port: 53, protocol: UDP, targetPort: 53}]", 1)
+	}
+	older := strings.Replace(both("older", 1, "loadBalancerSourceRanges: [10.0.0.0/8], "), "annotations: {", `annotations: {service.beta.kubernetes.io/aws-load-balancer-enable-tcp-udp-listener: "true", `, 1)
+	src := enginetest.LoadObjects(t, older+"---"+both("younger", 2, ""))
+	out, found := enginetest.Translate(t, service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}), src, naming.SharedStack("shop", "g"), nil)
+	managed, _ := out.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	var rules []string
+	for _, r := range managed.Group.Ingress {
+		rules = append(rules, fmt.Sprintf("%s %d %s", r.Protocol, r.From, r.CIDR))
+	}
+	slices.Sort(rules)
+	if d := cmp.Diff([]string{"tcp 53 10.0.0.0/8", "udp 53 10.0.0.0/8"}, rules); d != "" {
+		t.Errorf("-want +got: %s; findings %v", d, found)
+	}
+}

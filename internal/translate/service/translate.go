@@ -75,7 +75,7 @@ func (t *translation) build() {
 	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
 	ports = sharingResolver{t}.assignPorts(ports)
 	for _, p := range ports {
-		t.Ports = append(t.Ports, p.Port)
+		t.Ports = append(append(t.Ports, p.unmerged...), p.Port)
 	}
 	sharingResolver{t}.setOwner()
 	sharingResolver{t}.retainScheme()

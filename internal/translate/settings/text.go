@@ -112,6 +112,7 @@ func ParseMap(raw string) (map[string]string, error) {
 func mapItems(raw string) []string {
 	var items []string
 	var item strings.Builder
+	lastEqual := strings.LastIndexByte(raw, '=')
 	for i := 0; i < len(raw); i++ {
 		c := raw[i]
 		if c == '\\' && i+1 < len(raw) {
@@ -123,15 +124,15 @@ func mapItems(raw string) []string {
 			item.WriteByte(c)
 			continue
 		}
-		switch rest := strings.TrimSpace(raw[i+1:]); {
-		case strings.Contains(rest, "="):
+		if i < lastEqual {
 			items = append(items, item.String())
 			item.Reset()
-		case rest == "":
-			item.WriteByte(c)
-		default:
+			continue
+		}
+		if rest := strings.TrimSpace(raw[i+1:]); rest != "" {
 			return append(items, item.String(), rest)
 		}
+		item.WriteByte(c)
 	}
 	return append(items, item.String())
 }

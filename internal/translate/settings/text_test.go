@@ -22,6 +22,8 @@ func TestMap(t *testing.T) {
 		"  ":               nil,
 		"a=1,b":            nil,
 		"a=1,,b=2":         nil,
+		"a=1,  ":           {"a": "1,"},
+		`a=1,b\=2`:         {"a": "1", "b": "2"},
 		"=1":               nil,
 	} {
 		t.Run(raw, func(t *testing.T) {
