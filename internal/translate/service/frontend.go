@@ -39,7 +39,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 // HasObjects reports whether a stack has Services, including Services that are leaving it.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	g := f.loadServices(v, id)
-	return len(g.members)+len(g.leaving) > 0 || g.hasExcludedService
+	return len(g.members)+len(g.leaving)+len(g.excluded) > 0
 }
 
 // singleServiceStack returns the stack of a Service that does not share a load balancer.

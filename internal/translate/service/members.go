@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,9 +38,11 @@ type stackServices struct {
 	// unprotected reports whether a leaving Service explicitly disables deletion protection.
 	unprotected bool
 	found       finding.List
-	// hasExcludedService reports whether there is a Service that has a load balancer and that the flags of the controller
-	// exclude.
-	hasExcludedService bool
+	// excluded are the Services that have a load balancer and that the flags of the controller exclude. deletionProtected
+	// are the leaving Services that set deletion protection.
+	excluded, deletionProtected []*member
+	// onlyHeld reports whether all members are excluded or protected Services.
+	onlyHeld bool
 }
 
 func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices {
@@ -48,8 +51,35 @@ func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices
 		f.addCandidate(v, &g, id, svc)
 	}
 	g.leaving = append(g.leaving, ownership.DeletedMembers(v, id)...)
+	g.holdMembers()
 	g.sortMembers()
 	return g
+}
+
+// holdMembers makes excluded Services members with a fault, so that their listeners are held, if the load balancer has other
+// members or other Services leave it. If no member is left, leaving Services that set deletion protection become such members
+// too, so that the others can leave before the protection is disabled.
+func (g *stackServices) holdMembers() {
+	protected := g.deletionProtected
+	if len(g.members) > 0 {
+		protected = nil
+	}
+	if len(g.members) == 0 && len(g.leaving) == len(protected) {
+		return
+	}
+	g.onlyHeld = len(g.members) == 0
+	g.members = append(g.members, g.excluded...)
+	g.excluded = nil
+	if len(protected) == 0 {
+		return
+	}
+	for _, m := range protected {
+		g.leaving = slices.DeleteFunc(g.leaving, func(l model.Member) bool { return l.Ref == m.Ref })
+	}
+	g.members = append(g.members, protected...)
+	g.deletionGuard.Blocks = finding.BlocksMember
+	g.found.Add(*g.deletionGuard)
+	g.deletionGuard = nil
 }
 
 // addCandidate adds a Service to the members or the leaving members of g. It adds nothing if the Service is none of these.
@@ -59,9 +89,8 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 	if f.isAccepted(svc) {
 		at, fault := f.stackOf(v, svc)
 		if at == id || claim.HasFinalizer {
-			m := f.newMember(svc)
+			m := f.newMember(svc, id)
 			m.movesAway = at != id
-			m.onlyByFinalizer = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
 			if fault != nil {
 				m.Faults, m.Blocked = append(m.Faults, *fault), true
 			}
@@ -76,7 +105,9 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 	switch {
 	case !claimed:
 	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !changedControllerByEdit(svc):
-		g.hasExcludedService = true
+		m := f.newMember(svc, id)
+		m.Blocked = true
+		g.excluded = append(g.excluded, m)
 		g.found.Add(excludedServiceFinding(svc))
 	default:
 		g.leaving = append(g.leaving, ownership.NewMember(v, svc, id))
@@ -84,17 +115,22 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 		if guard != nil && svc.DeletionTimestamp == nil {
 			guard.Message = "the Service releases its load balancer, but it enables deletion protection; the load balancer stays"
 		}
-		g.deletionGuard = cmp.Or(g.deletionGuard, guard)
+		if guard != nil {
+			m := f.newMember(svc, id)
+			m.Blocked = true
+			g.deletionProtected, g.deletionGuard = append(g.deletionProtected, m), cmp.Or(g.deletionGuard, guard)
+		}
 		g.unprotected = g.unprotected || members.DisablesProtection(svc.Annotations, attributesAnnotation)
 	}
 }
 
 const sourceRangesField = "spec.loadBalancerSourceRanges"
 
-// newMember returns a Service as a member, with its settings.
-func (f *Frontend) newMember(svc *corev1.Service) *member {
+// newMember returns a Service as a member of a stack, with its settings.
+func (f *Frontend) newMember(svc *corev1.Service, id model.StackID) *member {
 	ref := ownership.FindingRefOf(svc)
 	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
+	m.onlyByFinalizer = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
 	if of := svc.Spec.LoadBalancerSourceRanges; len(of) > 0 {
 		at := finding.Origin{Object: ref, Field: sourceRangesField}
 		ranges, err := settings.ParseCIDRValues(of)

@@ -34,7 +34,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.Contested = hasForeignMembers // the observed load balancer shows whether these members are served
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if len(g.members) == 0 {
-		t.Stack.Held.Everything = g.hasExcludedService
+		t.Stack.Held.Everything = len(g.excluded) > 0
 		t.Stack.BackendGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
@@ -45,7 +45,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	if _, t.shared = naming.SharedName(id); !t.shared {
 		t.OwnerUID = string(g.members[0].svc.UID)
 	}
-	t.build()
+	t.build(g.onlyHeld)
 	return t.Stack, t.Found.Sorted()
 }
 
@@ -61,7 +61,9 @@ type translation struct {
 	targetGroups assemble.TargetGroups
 }
 
-func (t *translation) build() {
+// build builds the stack. onlyHeld reports whether all members are held although they have no fault; other Services may leave
+// the load balancer meanwhile.
+func (t *translation) build(onlyHeld bool) {
 	var ports []*port
 	for _, m := range t.services {
 		t.SetMemberTags(m.Member)
@@ -92,7 +94,7 @@ func (t *translation) build() {
 	sharingResolver{t}.addMoves()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
-	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
+	t.Stack.Held.Everything = blocked && !onlyHeld || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
 // removeUnusedTargetGroups removes from the stack the target groups that no listener uses, because their listener is held.
