@@ -59,8 +59,7 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 	if !action.Set {
 		fault := finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.ActionNotFound,
-			Message: fmt.Sprintf("annotation %sactions.%s does not exist%s", settings.Prefix, b.Service.Name,
-				finding.DidYouMean(b.Service.Name, slices.Sorted(maps.Keys(m.set.Actions)))),
+			Message: fmt.Sprintf("annotation %sactions.%s does not exist%s", settings.Prefix, b.Service.Name, m.similarAction(b.Service.Name)),
 			Fix: "add the annotation or change the backend",
 		}
 		return t.missingBackendAction(fault, t.opt.RequireActions, "Backend action does not exist")
@@ -69,6 +68,15 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 		return action.Value.Direct, nil, true
 	}
 	return t.buildForward(m, action.Value, at)
+}
+
+// similarAction returns the suggestion of an action with a name similar to name; "" if there is none, and for all but the first
+// missing actions of an Ingress, because each suggestion compares all names.
+func (m *member) similarAction(name string) string {
+	if m.missingActions++; m.missingActions > settings.MaxSuggestions {
+		return ""
+	}
+	return finding.DidYouMean(name, slices.Sorted(maps.Keys(m.set.Actions)))
 }
 
 // missingBackendAction reports a Service or an action that does not exist, and returns a fixed response with status 503 and

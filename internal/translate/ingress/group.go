@@ -63,6 +63,8 @@ type member struct {
 	// class does not admit its namespace, or belongs to another controller. movedAway reports whether the class belongs to
 	// another controller.
 	withdrawn, movedAway bool
+	// missingActions is the number of backends whose annotation does not exist.
+	missingActions int
 }
 
 // stackIngresses has the Ingresses of a stack.

@@ -72,6 +72,8 @@ func TestHostileSizesAreBounded(t *testing.T) {
 		"hosts with wildcards": each(4, func(i int) string {
 			return ingressOfSize(fmt.Sprint("ns", i%2), fmt.Sprint("a", i), numberedTexts(1900, fmt.Sprintf(`{host: "*.h%%d-%d.example.com", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}`, i)))
 		}),
+		"ports of a frontend NLB": ingressOfSize("ns", "a", one, "enable-frontend-nlb", "true", "inbound-cidrs", strings.Join(numberedTexts(200, "10.0.0.%d/32"), ","),
+			"frontend-nlb-listener-port-mapping", strings.Join(numberedTexts(9999, "1%04d=80"), ",")),
 		"ranges times ports": ingressOfSize("ns", "a", one, "listen-ports", ports, "inbound-cidrs", strings.Join(numberedTexts(9000, "10.0.0.%d/32"), ",")),
 		"members times tags times ports": each(400, func(i int) string {
 			return ingressOfSize("ns", fmt.Sprint("a", i), []string{"{host: a.example.com}"}, "listen-ports", ports, "tags", strings.Join(numberedTexts(40, fmt.Sprintf("k%d-%%d=v", i)), ","))

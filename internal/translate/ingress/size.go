@@ -36,7 +36,11 @@ func (t *translation) limitSize(m *member) {
 	hosts = max(hosts, len(m.Hosts))
 	rules := len(m.Ports) * max(paths, hosts, 1) // a port without paths counts as one rule
 	clients := len(m.Ports) * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
-	if len(m.Ports) <= t.opt.MaxListeners && clients <= maxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules {
+	mapped := 0 // ports of the frontend NLB
+	if m.set.FrontendNLB.Value {
+		mapped = len(m.set.FrontendPorts.Value)
+	}
+	if max(len(m.Ports), mapped) <= t.opt.MaxListeners && clients <= maxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules {
 		t.ruleCounts[m.Ref.Namespace] += rules
 		return
 	}
@@ -46,6 +50,10 @@ func (t *translation) limitSize(m *member) {
 		f.Field = settings.Prefix + "listen-ports"
 		f.Message = fmt.Sprintf("%d ports exceed the limit of %d ports for one Ingress; the existing rules of the Ingress stay unchanged", len(m.Ports), t.opt.MaxListeners)
 		f.Fix = "use fewer ports, or ask the operator to raise --max-listeners-per-ingress"
+	case mapped > t.opt.MaxListeners:
+		f.Field = settings.Prefix + "frontend-nlb-listener-port-mapping"
+		f.Message = fmt.Sprintf("%d mapped ports exceed the limit of %d ports for one Ingress; the existing rules of the Ingress stay unchanged", mapped, t.opt.MaxListeners)
+		f.Fix = "map fewer ports, or ask the operator to raise --max-listeners-per-ingress"
 	case clients > maxSecurityGroupRules:
 		f.Field = settings.Prefix + "inbound-cidrs"
 		f.Message = fmt.Sprintf("the client ranges of the Ingress (ports: %d) need %d rules, but a security group can have at most %d; the existing listener rules of the Ingress stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)

@@ -51,7 +51,7 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	}
 	for i, key := range keys(a.isUnknown) {
 		meant := ""
-		if i < maxSuggestions {
+		if i < MaxSuggestions {
 			if near := a.nearestKey(key); near != "" {
 				meant = fmt.Sprintf(" (did you mean %q?)", near)
 			}
@@ -74,9 +74,8 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	return found
 }
 
-// maxSuggestions is the maximum number of unknown annotations of an object for which a similar known annotation is
-// suggested.
-const maxSuggestions = 32
+// MaxSuggestions is the maximum number of unknown names in an object for which a similar known name is suggested.
+const MaxSuggestions = 32
 
 // Row returns the row that describes an annotation; false if there is none.
 func (a Annotations) Row(annotation string) (Row, bool) {
