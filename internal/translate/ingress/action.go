@@ -60,7 +60,7 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 		fault := finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.ActionNotFound,
 			Message: fmt.Sprintf("annotation %sactions.%s does not exist%s", settings.Prefix, b.Service.Name, m.similarAction(b.Service.Name)),
-			Fix: "add the annotation or change the backend",
+			Fix:     "add the annotation or change the backend",
 		}
 		return t.missingBackendAction(fault, t.opt.RequireActions, "Backend action does not exist")
 	}

@@ -204,7 +204,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 		// The existing rules of the Ingress are held: they must not be deleted if its class was deleted by mistake.
 		g.found.Add(*p.fault)
 		m := newMember(ing, p)
-		m.Blocked, m.Undetermined, m.ClassMissing = true, true, !p.namespaceRefused
+		m.Blocked, m.Undetermined, m.RetainsRights = true, true, !p.namespaceRefused
 		m.withdrawn = p.namespaceRefused
 		g.previous = append(g.previous, m)
 	case p.fault != nil:

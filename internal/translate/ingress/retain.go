@@ -57,7 +57,7 @@ func (t retainedBuilder) retainMember(m *member) {
 		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
 		return
 	}
-	kept := model.HeldMember{Member: m.Ref, All: true, Redirects: (m.ClassMissing || m.DeletionGuarded || slices.Contains(t.ingresses, m)) && t.Serves(m.Member)}
+	kept := model.HeldMember{Member: m.Ref, All: true, Redirects: (m.RetainsRights || m.DeletionGuarded || slices.Contains(t.ingresses, m)) && t.Serves(m.Member)}
 	if !m.Oversized {
 		alone := newTranslation(t.opt, t.view, t.ID, nil)
 		alone.setMembers([]*member{m}, nil)

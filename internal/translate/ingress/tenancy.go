@@ -94,14 +94,14 @@ func (t hostAssigner) hostClaims() []*hostClaim {
 	byKey := map[[2]string]*hostClaim{}
 	claimants := slices.Clone(t.ingresses)
 	for _, m := range t.previousIngresses {
-		if m.ClassMissing { // for example, an Ingress that its class does not admit claims no host
+		if m.RetainsRights { // for example, an Ingress that its class does not admit claims no host
 			claimants = append(claimants, m)
 		}
 	}
 	for _, m := range claimants {
 		for _, h := range t.hostsUsed(m) {
 			key := [2]string{m.Ref.Namespace, h}
-			if (m.Oversized || m.ClassMissing) && !live[key] {
+			if (m.Oversized || m.RetainsRights) && !live[key] {
 				continue // no rule is built for the host
 			}
 			c := byKey[key]

@@ -25,7 +25,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	t.Stack.Adopters, t.Stack.Isolated = ownership.Adopters(v, id), t.Isolated
-	t.FindMemberWithoutClass()
+	t.FindRetainedMember()
 	if len(t.Members) == 0 {
 		retainedBuilder{t}.retainPrevious()
 		// The load balancer of a single Ingress is held while the class of the Ingress has a fault.

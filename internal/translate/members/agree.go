@@ -81,8 +81,8 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 	if guests {
 		asks, unavailable = withoutGuests(t, what, asks, unavailable, same, current)
 	}
-	if unavailable == nil && t.memberWithoutClass != nil {
-		unavailable = &memberValue[T]{t.memberWithoutClass, settings.Opt[T]{Origin: finding.Origin{Object: t.memberWithoutClass.Ref, Field: t.ClassField}}}
+	if unavailable == nil && t.retainedMember != nil {
+		unavailable = &memberValue[T]{t.retainedMember, settings.Opt[T]{Origin: finding.Origin{Object: t.retainedMember.Ref, Field: t.ClassField}}}
 	}
 	if unavailable == nil && !slices.ContainsFunc(asks, func(a memberValue[T]) bool { return !same(asks[0].setting.Value, a.setting.Value) }) {
 		if len(asks) == 0 {
@@ -116,7 +116,7 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, unavailable.member.Ref, true)
 		}
 		return MergedSetting[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, KeepsLive: true}
-	case at < 0 && !live.Absent && t.memberWithoutClass != nil && t.LiveLoadBalancer() != nil:
+	case at < 0 && !live.Absent && t.retainedMember != nil && t.LiveLoadBalancer() != nil:
 		// AWS has none of the values. The class of a member that is still served cannot be read, so the value in AWS stays,
 		// and the value of a new member is not used.
 		var kept any
@@ -124,7 +124,7 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 			kept = live.Value
 		}
 		for _, a := range asks {
-			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, kept, t.memberWithoutClass.Ref, true)
+			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, kept, t.retainedMember.Ref, true)
 		}
 		return MergedSetting[T]{}
 	case len(asks) == 0:

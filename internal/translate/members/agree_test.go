@@ -145,7 +145,7 @@ func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 			if x.edit != nil {
 				x.edit(tr)
 			}
-			tr.FindMemberWithoutClass()
+			tr.FindRetainedMember()
 			current := func() LiveValue[string] {
 				i := *x.live
 				if i.Known && i.Matches == nil {
@@ -172,11 +172,11 @@ func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 	}
 }
 
-// withPreviousMember adds a previous member whose class cannot be read.
+// withPreviousMember adds a previous member that retains its rights.
 func withPreviousMember(name string) func(*Translation) {
 	return func(t *Translation) {
 		m := newTestMember(name, "")
-		m.ClassMissing = true
+		m.RetainsRights = true
 		t.Previous = append(t.Previous, m)
 	}
 }
@@ -238,7 +238,7 @@ func TestEachKeyOfAMapIsMergedSeparately(t *testing.T) {
 			if x.edit != nil {
 				x.edit(tr)
 			}
-			tr.FindMemberWithoutClass()
+			tr.FindRetainedMember()
 			got := MergeKeys(tr, tr.Members, "attributes", func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes },
 				func(c settings.Class) map[string]string { return c.Attributes }, func() map[string]string { return x.live }, Equal[string])
 			if !maps.Equal(got, x.want) {

@@ -130,10 +130,10 @@ func liveKey(k string, live func() map[string]string, same func(a, b string) boo
 // ResolveClassKey returns the value of a key that the class of the first member sets. If another class, or a member with
 // another class, sets the value that AWS has, it returns the value in AWS instead and adds a finding.
 func (t *Translation) ResolveClassKey(members []*Member, what, key, value string, class func(settings.Class) map[string]string, get func(*Member) settings.Opt[map[string]string], current func() LiveValue[string]) string {
-	if t.memberWithoutClass != nil && t.Live != nil {
+	if t.retainedMember != nil && t.Live != nil {
 		if live := current(); live.Known && !live.Matches(value) {
 			first := members[0]
-			t.ReportIgnoredValue(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, live.Value, t.memberWithoutClass.Ref, true)
+			t.ReportIgnoredValue(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, live.Value, t.retainedMember.Ref, true)
 			return live.Value
 		}
 	}

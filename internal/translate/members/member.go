@@ -36,9 +36,9 @@ type Member struct {
 	Blocked, Undetermined bool
 	// Oversized reports whether the member has more listeners or rules than the operator allows.
 	Oversized bool
-	// ClassMissing reports whether the member is not accepted for a reason that withdraws no right: its class cannot be read
+	// RetainsRights reports whether the member is not accepted, for a reason that withdraws no right: its class cannot be read
 	// or belongs to another controller, or its group name is not valid. It is false if its namespace is refused.
-	ClassMissing bool
+	RetainsRights bool
 	// DeletionGuarded reports whether the member is being deleted and sets deletion protection.
 	DeletionGuarded bool
 	Ports           []settings.ListenPort
@@ -104,9 +104,9 @@ type Translation struct {
 
 	// unanswered is the number of values that could not be compared with the values in AWS, because AWS gave no answer.
 	unanswered int
-	// memberWithoutClass is a previous member that is still served and whose class cannot be read; nil if there is none.
+	// retainedMember is a previous member that is still served and that retains its rights; nil if there is none.
 	// Each value in AWS may have been set by this member or its class.
-	memberWithoutClass *Member
+	retainedMember *Member
 	// decidingClass names the class parameters that alone decide in isolated tenancy; nil until classDecides is called.
 	decidingClass *finding.Ref
 }

@@ -20,7 +20,7 @@ type Port struct {
 	Members            []*Member
 	ConflictingMembers []*Member
 	// Held reports whether the port keeps a protocol that it has in AWS and that none of its members sets, because a
-	// previous member whose class cannot be read is served with this protocol.
+	// previous member that retains its rights is served with this protocol.
 	Held bool
 }
 
@@ -71,8 +71,8 @@ func (t *Translation) MergePorts() {
 // other protocol.
 func (t *Translation) chooseProtocol(p *Port) {
 	same, known := t.matchesLiveProtocol(p.ListenPort())
-	withoutClass := t.previousMemberWithoutClass(p.Number)
-	if len(p.ConflictingMembers) == 0 && (withoutClass == nil || same) {
+	retained := t.retainedMemberOnPort(p.Number)
+	if len(p.ConflictingMembers) == 0 && (retained == nil || same) {
 		return
 	}
 	t.Stack.Contested = true
@@ -86,7 +86,7 @@ func (t *Translation) chooseProtocol(p *Port) {
 	case known:
 		why = "has the protocol that exists in AWS"
 	}
-	winner := withoutClass
+	winner := retained
 	if !p.Held {
 		winner = p.Members[0]
 	}
