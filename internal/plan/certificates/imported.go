@@ -159,7 +159,7 @@ func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) 
 // hasImportCapacity reports whether the namespace of a Secret may have one more imported certificate. All namespaces share
 // the import quota of the account.
 func (m *Managed) hasImportCapacity(w model.ManagedCertificate) bool {
-	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
+	namespace := secretNamespace(w)
 	counted := m.Have.Facts.Imports
 	shared := m.importCount // number of certificates of all namespaces and IngressGroups of this cluster
 	for _, n := range counted.ByNamespace {
@@ -226,24 +226,36 @@ func (m *Managed) attachmentRank(arn string) int {
 }
 
 // limitImports returns the certificates without those for which AWS has no room on a load balancer. It omits only
-// certificates that are not imported yet, the last ones first, and reports them.
+// certificates that are not imported yet, and reports them. The namespaces of the Secrets share the room, see draft.Shares.
 func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
-	count := 0
+	shares, room := draft.Shares{}, plan.MaxCertificatesPerLoadBalancer
+	var ids, namespaces []string // of the certificates that are not imported yet
 	for _, w := range all {
-		if w.Import != nil && len(m.importedCertificates(w)) > 0 {
-			count++
+		switch {
+		case w.Import == nil:
+		case len(m.importedCertificates(w)) > 0:
+			shares.AddRetained(secretNamespace(w))
+			room--
+		default:
+			ids, namespaces = append(ids, w.ID), append(namespaces, secretNamespace(w))
 		}
 	}
+	omitted := map[string]bool{}
+	for n, i := range draft.OrderClaims(shares, namespaces) {
+		omitted[ids[i]] = n >= room
+	}
 	return slices.DeleteFunc(slices.Clone(all), func(w model.ManagedCertificate) bool {
-		if w.Import == nil || len(m.importedCertificates(w)) > 0 {
-			return false
+		if omitted[w.ID] {
+			m.reportImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer can have at most %d certificates", plan.MaxCertificatesPerLoadBalancer), "use fewer Secrets, or another load balancer")
 		}
-		if count++; count <= plan.MaxCertificatesPerLoadBalancer {
-			return false
-		}
-		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer can have at most %d certificates", plan.MaxCertificatesPerLoadBalancer), "use fewer Secrets, or another load balancer")
-		return true
+		return omitted[w.ID]
 	})
+}
+
+// secretNamespace returns the namespace of the Secret of a certificate that is imported.
+func secretNamespace(w model.ManagedCertificate) string {
+	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
+	return namespace
 }
 
 // reportImport reports, on all objects that reference a Secret, why its certificate is not imported.
