@@ -95,7 +95,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		return
 	default:
 		do.Tags = m.Tags(w.ID, w.Tags)
-		m.importCount++
+		m.importCounts[secretNamespace(w)]++
 	}
 	m.planStep(plan.Step{
 		ID: plan.NewStepID("import", a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
@@ -161,7 +161,11 @@ func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) 
 func (m *Managed) hasImportCapacity(w model.ManagedCertificate) bool {
 	namespace := secretNamespace(w)
 	counted := m.Have.Facts.Imports
-	shared := m.importCount // number of certificates of all namespaces and IngressGroups of this cluster
+	planned := 0
+	for _, n := range m.importCounts {
+		planned += n
+	}
+	shared := planned // number of certificates of all namespaces and IngressGroups of this cluster
 	for _, n := range counted.ByNamespace {
 		shared += n
 	}
@@ -170,8 +174,8 @@ func (m *Managed) hasImportCapacity(w model.ManagedCertificate) bool {
 		shared += n
 		others = append(others, float64(n))
 	}
-	foreign := counted.AccountTotal + m.importCount - shared
-	return model.MayTakeOneMore(float64(m.maxImportedCertificates()-foreign), float64(shared), float64(counted.ByNamespace[namespace]+m.importCount), others)
+	foreign := counted.AccountTotal + planned - shared
+	return model.MayTakeOneMore(float64(m.maxImportedCertificates()-foreign), float64(shared), float64(counted.ByNamespace[namespace]+m.importCounts[namespace]), others)
 }
 
 func (m *Managed) maxImportedCertificates() int {

@@ -23,14 +23,14 @@ type Managed struct {
 	managedARNs    map[string]string // ARNs of the certificates to use, by the id of the certificate in the model
 	importingIDs   map[string]bool   // ids of certificates that this plan imports
 	keptARNs       map[string]bool   // ARNs of certificates that must not be deleted
-	importCount    int               // number of certificates that this plan adds to the quota of imports
+	importCounts   map[string]int    // numbers of certificates that this plan adds to the quota of imports, by namespace of the Secret
 	plannedSteps   []plan.Step       // steps that Resolve has planned
 	plannedRecords map[string]bool   // names of DNS records that the plan creates or deletes
 }
 
 // NewManaged returns the planner of the managed certificates of a stack.
 func NewManaged(tg *owners.TargetGroups, f *draft.Finalizers) *Managed {
-	return &Managed{Draft: tg.Draft, Finalizers: f, targetGroups: tg, plannedRecords: map[string]bool{}}
+	return &Managed{Draft: tg.Draft, Finalizers: f, targetGroups: tg, importCounts: map[string]int{}, plannedRecords: map[string]bool{}}
 }
 
 // Resolve finds the managed certificates in ACM, and decides which certificates to request or to import. If the hosts of a

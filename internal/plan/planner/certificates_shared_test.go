@@ -81,3 +81,14 @@ func TestNamespacesShareTheCertificatesOfALoadBalancer(t *testing.T) {
 		})
 	}
 }
+
+// TestImportsOfOtherNamespacesDoNotCount checks that the first certificate of a namespace is imported while the account has
+// room, even if the same plan imports certificates of another namespace.
+func TestImportsOfOtherNamespacesDoNotCount(t *testing.T) {
+	facts := ownCertificateFacts()
+	facts.Imports.AccountTotal = plan.DefaultImportedCertificateQuota - 12
+	p, _ := planner.Make(stackWithSecrets(map[string]int{"a": 12, "b": 1}), observed.Stack{Facts: facts}, importOptions, plan.Memory{})
+	if got := importSteps(p); got["b"] != 1 {
+		t.Errorf("imports: %v", got)
+	}
+}
