@@ -115,18 +115,25 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			if c.replacedARN != "" || at < 0 {
 				continue
 			}
-			c.replacedARN = free[at]
+			replaced := free[at]
 			has, free = append(has, c.arn), slices.Delete(free, at, at+1)
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 			if out.ReplacedBy == nil {
 				out.ReplacedBy = map[string]string{}
 			}
-			out.ReplacedBy[c.replacedARN] = c.arn
-			cc.Findings.Add(finding.Finding{
-				Object: c.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.listener.Port, Blocks: finding.BlocksNothing,
-				Message: fmt.Sprintf("port %d: the quota has no room for certificate %q beside %q, which it replaces; the replaced certificate is removed first, and clients get the default certificate in between", t.listener.Port, c.arn, c.replacedARN),
-				Fix:     "ask AWS for a higher quota of certificates per load balancer; no object has to be changed",
-			})
+			out.ReplacedBy[replaced] = c.arn
+			for i := range t.claims { // several members may claim the same certificate
+				o := &t.claims[i]
+				if o.arn != c.arn {
+					continue
+				}
+				o.replacedARN = replaced
+				cc.Findings.Add(finding.Finding{
+					Object: o.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.listener.Port, Blocks: finding.BlocksNothing,
+					Message: fmt.Sprintf("port %d: the quota has no room for certificate %q beside %q, which it replaces; the replaced certificate is removed first, and clients get the default certificate in between", t.listener.Port, o.arn, replaced),
+					Fix:     "ask AWS for a higher quota of certificates per load balancer; no object has to be changed",
+				})
+			}
 		}
 	}
 	for _, c := range t.claims {

@@ -92,3 +92,32 @@ func TestImportsOfOtherNamespacesDoNotCount(t *testing.T) {
 		t.Errorf("imports: %v", got)
 	}
 }
+
+// TestMembersShareACertificateAtTheQuota checks that a new certificate that two members request replaces one attached
+// certificate, and that none of the members is held.
+func TestMembersShareACertificateAtTheQuota(t *testing.T) {
+	other := finding.Ref{Kind: "Ingress", Namespace: "team", Name: "web"}
+	stack := func(own, others []string) model.Stack {
+		s := withFinalizers(stackWithRules(forwardRule("/a", "g1"), forwardRule("/b", "g2")))
+		s.Members = append(s.Members, model.Member{Ref: other, Finalizer: "f", Claimed: true})
+		l := &s.LoadBalancer.Listeners[0]
+		l.Members = append(l.Members, other)
+		l.Rules[1].Member, l.Rules[1].Origin.Object = other, other
+		l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{
+			model.CertARNs{Member: testMember, ARNs: own}, model.CertARNs{Member: other, ARNs: others},
+		}}
+		return s
+	}
+	for _, unused := range [][]string{{"y"}, {"y", "z"}} {
+		t.Run(strings.Join(unused, " "), func(t *testing.T) {
+			have := converge(t, stack(append([]string{"d"}, unused...), []string{"d"}), observed.Stack{Facts: testFacts()})
+			have.Facts.CertificatesAsked = true
+			want := stack([]string{"d", "x"}, []string{"d", "x"})
+			want.LoadBalancer.Listeners[0].TLS.NoRoom = []string{"x"}
+			certs := planner.Choose(want, have, testOptions, plan.Memory{}).LoadBalancers[0].Listeners[0].Certs
+			if len(certs.BlockedMembers) > 0 || !slices.Contains(certs.List, "x") || len(certs.ReplacedBy) != 1 {
+				t.Errorf("held: %v, certificates: %v, replaced: %v", certs.BlockedMembers, certs.List, certs.ReplacedBy)
+			}
+		})
+	}
+}
