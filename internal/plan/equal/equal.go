@@ -111,6 +111,16 @@ func WeightOrDefault(w *int32) int32 {
 	return *w
 }
 
+// EffectiveWeight returns the weight of the target group with an index in a forward action. It is at least 1 for the only
+// target group, to which AWS sends all requests regardless of its weight.
+func EffectiveWeight(groups []model.WeightedGroup, i int) int32 {
+	n := WeightOrDefault(groups[i].Weight)
+	if len(groups) == 1 {
+		n = max(n, 1)
+	}
+	return n
+}
+
 // sameForward reports whether a desired and an observed forward action send the same share of requests to each target group,
 // with the same stickiness. If an action has a target group several times, its weights are added. A single target group gets
 // all requests, regardless of its weight.

@@ -163,12 +163,12 @@ func (r memberMoves) arrivalWait(ref finding.Ref) plan.Wait {
 		if to == nil || live == nil {
 			return plan.Wait{For: fmt.Sprintf("a listener on port %d", l.Desired.Port)}
 		}
-		for _, g := range to.Groups {
+		for i, g := range to.Groups {
 			arn := r.traffic.TargetGroupARN(g.Group)
 			if !slices.ContainsFunc(live.Groups, func(h model.WeightedGroup) bool { return h.Group.ARN == arn }) {
 				return plan.Wait{For: fmt.Sprintf("the targets of port %d", l.Desired.Port)}
 			}
-			if equal.WeightOrDefault(g.Weight) > 0 && g.Group.ID != "" && !r.traffic.IsReady(arn) {
+			if equal.EffectiveWeight(to.Groups, i) > 0 && g.Group.ID != "" && !r.traffic.IsReady(arn) {
 				pending = append(pending, g.Group)
 			}
 		}

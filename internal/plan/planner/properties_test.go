@@ -276,9 +276,9 @@ func answerText(as []model.Action) string {
 	switch a := as[len(as)-1].(type) {
 	case model.Forward:
 		var out []string
-		for _, g := range a.Groups {
-			if equal.WeightOrDefault(g.Weight) > 0 {
-				out = append(out, fmt.Sprintf("%s:%d", g.Group.ARN, equal.WeightOrDefault(g.Weight)))
+		for i, g := range a.Groups {
+			if n := equal.EffectiveWeight(a.Groups, i); n > 0 {
+				out = append(out, fmt.Sprintf("%s:%d", g.Group.ARN, n))
 			}
 		}
 		if len(out) == 1 {

@@ -163,6 +163,11 @@ func outcomeOfPath(have observed.Stack, path string) string {
 }
 
 func TestTrafficMovesAfterTheDeadlineAndIsReported(t *testing.T) {
+	withZeroWeight := func(r model.Rule) model.Rule {
+		zero := int32(0)
+		r.Actions[0].(model.Forward).Groups[0].Weight = &zero
+		return r
+	}
 	sick := func(arn string) string {
 		if strings.Contains(arn, "g2") {
 			return "unhealthy"
@@ -171,6 +176,8 @@ func TestTrafficMovesAfterTheDeadlineAndIsReported(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ before, after model.Stack }{
 		"another backend": {withFinalizers(stackWithRules(forwardRule("/a", "g1"))), withFinalizers(stackWithRules(forwardRule("/a", "g2")))},
+		"from weight 0":   {withFinalizers(stackWithRules(withZeroWeight(forwardRule("/a", "g1")))), withFinalizers(stackWithRules(forwardRule("/a", "g2")))},
+		"to weight 0":     {withFinalizers(stackWithRules(forwardRule("/a", "g1"))), withFinalizers(stackWithRules(withZeroWeight(forwardRule("/a", "g2"))))},
 		"another path":    {withFinalizers(stackWithRules(forwardRule("/a", "g1"))), withFinalizers(stackWithRules(forwardRule("/a*", "g2")))},
 		"a new rule":      {withFinalizers(stackWithRules(forwardRule("/*", "g1"))), withFinalizers(stackWithRules(forwardRule("/a", "g2"), forwardRule("/*", "g1")))},
 	} {
@@ -189,7 +196,11 @@ func TestTrafficMovesAfterTheDeadlineAndIsReported(t *testing.T) {
 					}
 				}
 				have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
-				if is := outcomeOfPath(have, "/a"); (is == "target-group/g2") != (k.now >= 270*time.Second) {
+				by := "target-group/g1"
+				if k.now >= 270*time.Second {
+					by = "target-group/g2"
+				}
+				if is := outcomeOfPath(have, "/a"); is != by {
 					t.Fatalf("after %s it is answered by %q\n%s", k.now, is, p.Text())
 				}
 				k.now += 10 * time.Second

@@ -349,11 +349,12 @@ func (r *rulePlanner) isForwardedTo(arn string) bool {
 // because nothing forwards to their target group yet.
 func (r *rulePlanner) waitsForUncheckedTargets(w *ruleChange) bool {
 	found := false
-	for _, g := range model.ForwardedTargetGroups(w.rule.Desired.Actions) {
+	groups := model.ForwardedTargetGroups(w.rule.Desired.Actions)
+	for i, g := range groups {
 		arn := r.TargetGroupARN(g.Group)
 		h := r.Have.Facts.Health[arn]
 		switch n := len(h.Targets); {
-		case equal.WeightOrDefault(g.Weight) == 0 || h.CountInStates("healthy") > 0 && h.CountInStates("initial") == 0:
+		case equal.EffectiveWeight(groups, i) == 0 || h.CountInStates("healthy") > 0 && h.CountInStates("initial") == 0:
 		case n > 0 && !slices.ContainsFunc(h.Targets, func(t *observed.Target) bool { return !t.IsNotInUse() }) && !r.isForwardedTo(arn):
 			found = true
 		default:

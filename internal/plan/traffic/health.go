@@ -94,11 +94,12 @@ func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of fi
 	return wait
 }
 
-// PendingTargetGroups returns the target groups to which actions forward with a weight above 0, except those whose ARNs are
-// in live and those for which ready returns true.
+// PendingTargetGroups returns the target groups to which actions forward with an effective weight above 0, except those
+// whose ARNs are in live and those for which ready returns true.
 func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, ready func(arn string) bool) (out []model.GroupRef) {
-	for _, g := range model.ForwardedTargetGroups(actions) {
-		if arn := t.TargetGroupARN(g.Group); equal.WeightOrDefault(g.Weight) > 0 && !slices.Contains(live, arn) && !ready(arn) {
+	groups := model.ForwardedTargetGroups(actions)
+	for i, g := range groups {
+		if arn := t.TargetGroupARN(g.Group); equal.EffectiveWeight(groups, i) > 0 && !slices.Contains(live, arn) && !ready(arn) {
 			out = append(out, g.Group)
 		}
 	}

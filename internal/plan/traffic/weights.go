@@ -33,16 +33,16 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 	}
 	carried := map[string]bool{}
 	var old []string
-	for _, g := range h.Groups {
-		if equal.WeightOrDefault(g.Weight) > 0 || len(h.Groups) == 1 {
+	for i, g := range h.Groups {
+		if equal.EffectiveWeight(h.Groups, i) > 0 {
 			carried[g.Group.ARN] = true
 			old = append(old, g.Group.ARN)
 		}
 	}
 	var fresh []model.WeightedGroup
-	for _, g := range w.Groups {
+	for i, g := range w.Groups {
 		arn := t.TargetGroupARN(g.Group)
-		if arn != "" && carried[arn] || equal.WeightOrDefault(g.Weight) == 0 {
+		if arn != "" && carried[arn] || equal.EffectiveWeight(w.Groups, i) == 0 {
 			continue
 		}
 		if !t.IsReady(arn) {
@@ -60,8 +60,8 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 	if on := staged.Stickiness != nil && staged.Stickiness.Enabled != nil && *staged.Stickiness.Enabled; sticky && !on {
 		staged.Stickiness = shortestStickiness()
 	}
-	for _, g := range h.Groups {
-		n := equal.WeightOrDefault(g.Weight)
+	for i, g := range h.Groups {
+		n := equal.EffectiveWeight(h.Groups, i)
 		staged.Groups = append(staged.Groups, model.WeightedGroup{Group: g.Group, Weight: &n})
 	}
 	for _, g := range fresh {
