@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -80,6 +81,7 @@ func RuleID(port, priority int32) string { return formatNumber(port) + ":" + for
 type GatewayTargetGroupParts struct {
 	// Routes and Backends are all possible routes and backends.
 	Routes, Backends []finding.Ref
+	Port             string // number or name of the port in the backend
 }
 
 // GatewayTargetGroupPartsOf parses the id of a target group of a Gateway stack; false if id is no such id, or if it was
@@ -90,7 +92,12 @@ func GatewayTargetGroupPartsOf(id string) (out GatewayTargetGroupParts, ok bool)
 		return out, false
 	}
 	kind, backend, ok := strings.Cut(parts[2], "-")
-	return GatewayTargetGroupParts{Routes: possibleObjects(kind, parts[1]), Backends: possibleObjects("", backend)}, ok
+	return GatewayTargetGroupParts{Routes: possibleObjects(kind, parts[1]), Backends: possibleObjects("", backend), Port: parts[3]}, ok
+}
+
+// IndistinctRoutes returns all other possible routes whose target groups can have the same ids as those of a route.
+func IndistinctRoutes(route finding.Ref) []finding.Ref {
+	return slices.DeleteFunc(possibleObjects(route.Kind, route.Namespace+"-"+route.Name), func(r finding.Ref) bool { return r == route })
 }
 
 // possibleObjects returns all objects of a kind whose namespace and name give the text joined if a hyphen joins them.

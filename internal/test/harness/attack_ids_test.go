@@ -68,3 +68,46 @@ func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 		step("it leaves")
 	})
 }
+
+// TestListenerSetWithRouteOfSameIDTakesNoHost checks an older ListenerSet that is edited to claim the live host and the live
+// port of another namespace. It gets neither, although "namespace-name" is the same for its route and the route that is
+// served, whether the name of the target group is generated or configured.
+func TestListenerSetWithRouteOfSameIDTakesNoHost(t *testing.T) {
+	t.Parallel()
+	const configured = `
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {name: web, namespace: bank-a}
+spec:
+  targetReference: {name: web}
+  routeConfigurations:
+  - {routeIdentifier: {kind: HTTPRoute}, targetGroupProps: {targetGroupName: mine}}
+  - {routeIdentifier: {kind: TCPRoute}, targetGroupProps: {targetGroupName: wire}}
+---
+`
+	for name, config := range map[string]string{"generated": "", "configured": configured} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const host, port = "port: 80, protocol: HTTP, hostname: bank.example.com", "port: 7000, protocol: TCP"
+				toWire := strings.Replace(listenerSetParentRef, "more", "wire", 1)
+				r := harnessWithOwnedGateways(t, config, webServiceOf("bank-a", podAddresses[3]),
+					listenerSet("bank", "more", 2020, "edge", "port: 80, protocol: HTTP, hostname: evil.example.com"), listenerSet("bank", "wire", 2020, "net", "port: 7001, protocol: TCP"),
+					routeOfNamespace("HTTPRoute", "bank", "a-web", 2020, listenerSetParentRef, ""), routeOfNamespace("TCPRoute", "bank", "a-web", 2020, toWire, ""),
+					listenerSet("bank-a", "more", 2024, "edge", host), listenerSet("bank-a", "wire", 2024, "net", port),
+					routeOfNamespace("HTTPRoute", "bank-a", "web", 2024, listenerSetParentRef, ""), routeOfNamespace("TCPRoute", "bank-a", "web", 2024, toWire, ""))
+				serving := func() string {
+					return strings.Join(append(targetGroupsForHost(80, "bank.example.com")(r), targetGroupsForHost(7000, "")(r)...), " ")
+				}
+				before := serving()
+				if configured := strings.Contains(before, "/mine/") && strings.Contains(before, "/wire/"); configured != (config != "") {
+					t.Fatalf("the target groups before: %s", before)
+				}
+				r.Apply(listenerSet("bank", "more", 2020, "edge", host), listenerSet("bank", "wire", 2020, "net", port))
+				r.advanceTime(10 * time.Minute)
+				expectEqual(t, "the target groups", before, serving())
+				expectEqual(t, "the older ListenerSets", "HostnameConflict False, ProtocolConflict False", listenerSetConflict(r, "bank", "more")+", "+listenerSetConflict(r, "bank", "wire"))
+			})
+		})
+	}
+}

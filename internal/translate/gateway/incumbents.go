@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -39,21 +40,67 @@ func (t observedRoutes) Serves(number int32, route finding.Ref, hosts []string) 
 func (t observedRoutes) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
 	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(w model.WeightedGroup) bool {
 		arn := w.Group.ARN
-		id, own := t.resourceIDs()[arn]
-		return naming.IsTargetGroupOf(id, route) ||
+		g, own := t.targetGroupsByARN()[arn]
+		return own && t.isCreatedFor(g, route) ||
 			!own && slices.ContainsFunc(named, func(name string) bool { return strings.Contains(arn, ":targetgroup/"+name+"/") })
 	})
 }
 
-// resourceIDs returns the resource ids, which are tags, of the existing target groups of the stack, by ARN.
-func (t observedRoutes) resourceIDs() map[string]string {
-	if t.liveTargetGroupIDs == nil {
-		t.liveTargetGroupIDs = map[string]string{}
-		for _, g := range t.Live.TargetGroups {
-			t.liveTargetGroupIDs[g.ARN] = g.ResourceID
+// isCreatedFor reports whether an existing target group of the stack was created for a route. If its id may name other routes
+// too, its generated name decides. A target group with another name counts for each of these routes that exists, except if
+// its TargetGroupBinding is in the namespace of another one.
+func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref) bool {
+	if !naming.IsTargetGroupOf(g.ResourceID, route) {
+		return false
+	}
+	others := naming.IndistinctRoutes(route)
+	if len(others) == 0 || t.hasNameFor(g, route) {
+		return true
+	}
+	if slices.ContainsFunc(others, func(r finding.Ref) bool { return t.hasNameFor(g, r) }) {
+		return false
+	}
+	return t.isBoundIn(g, route.Namespace) || !slices.ContainsFunc(others, func(r finding.Ref) bool {
+		_, exists := cluster.Get[cluster.Object](t.view, cluster.Kind(r.Kind), r.Namespace, r.Name)
+		return exists && t.isBoundIn(g, r.Namespace)
+	})
+}
+
+// hasNameFor reports whether an existing target group has the name that is generated for a route and one of the backends
+// that the id of the target group may name.
+func (t observedRoutes) hasNameFor(g *observed.TargetGroup, route finding.Ref) bool {
+	parts, _ := naming.GatewayTargetGroupPartsOf(g.ResourceID)
+	name := naming.GatewayTargetGroup{
+		Cluster: t.opt.Cluster, Gateway: finding.Ref{Namespace: t.ID.Namespace, Name: t.ID.Name}, Route: route, Port: parts.Port,
+		Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
+	}
+	if g.Type == model.InstanceTargets {
+		name.Port = fmt.Sprint(g.Port)
+	}
+	return slices.ContainsFunc(parts.Backends, func(backend finding.Ref) bool {
+		name.Backend = backend
+		return naming.IsAlternativeName(g.Name, name.Name())
+	})
+}
+
+// isBoundIn reports whether a TargetGroupBinding of the stack in a namespace refers to an existing target group and to a
+// Service that the id of the target group may name.
+func (t observedRoutes) isBoundIn(g *observed.TargetGroup, namespace string) bool {
+	parts, ok := naming.GatewayTargetGroupPartsOf(g.ResourceID)
+	return slices.ContainsFunc(t.Live.Bindings, func(b observed.Binding) bool {
+		return b.ARN == g.ARN && b.Namespace == namespace && (!ok || slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Service.Service}))
+	})
+}
+
+// targetGroupsByARN returns the existing target groups of the stack by ARN.
+func (t observedRoutes) targetGroupsByARN() map[string]*observed.TargetGroup {
+	if t.liveTargetGroups == nil {
+		t.liveTargetGroups = map[string]*observed.TargetGroup{}
+		for i := range t.Live.TargetGroups {
+			t.liveTargetGroups[t.Live.TargetGroups[i].ARN] = &t.Live.TargetGroups[i]
 		}
 	}
-	return t.liveTargetGroupIDs
+	return t.liveTargetGroups
 }
 
 // targetGroupNames returns the names in those backends of a route that have kind TargetGroupName.

@@ -46,7 +46,7 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 		}
 	}
 	// The existing load balancer decides which listeners are valid, as in Translate.
-	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, view: v, gw: gw}
+	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, opt: f.opt, view: v, gw: gw}
 	if id.Kind == model.NLBGateway {
 		t.Type = model.Network
 	}

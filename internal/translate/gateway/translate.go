@@ -89,8 +89,8 @@ type translation struct {
 	// heldCertificates has the ARNs of existing certificates that were imported for a listener and are held while TLS
 	// Secrets are not imported.
 	heldCertificates map[*attach.Listener][]string
-	// liveTargetGroupIDs has the resource ids of existing target groups, by ARN.
-	liveTargetGroupIDs map[string]string
+	// liveTargetGroups has the existing target groups of the stack by ARN.
+	liveTargetGroups map[string]*observed.TargetGroup
 	// ruleCounts has the number of rules of the routes of each namespace.
 	ruleCounts map[string]int
 }
