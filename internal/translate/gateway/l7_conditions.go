@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -104,9 +105,13 @@ func (t conditionBuilder) pathCondition(c *ruleConditions, m *match) model.PathP
 }
 
 // checkExpression sets fault if AWS does not accept the regular expression v. It uses the parser of Go, because AWS and Go
-// accept nearly the same expressions. what is the kind of the expression, for messages.
+// accept nearly the same expressions. It does not compile v, because repetitions make the result very large. what is the
+// kind of the expression, for messages. Expressions that are too long are reported elsewhere.
 func (c *ruleConditions) checkExpression(what, v string) {
-	if _, err := regexp.Compile(v); err != nil {
+	if len(v) > assemble.MaxValueLength {
+		return
+	}
+	if _, err := syntax.Parse(v, syntax.Perl); err != nil {
 		c.setUnsupported(fmt.Sprintf("AWS does not support the %s expression %q", what, finding.TruncateValue(v)), "use an expression without look-around, back references and possessive quantifiers")
 	}
 }
