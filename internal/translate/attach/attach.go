@@ -135,6 +135,7 @@ func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Optio
 	e.loadListeners()
 	e.loadRoutes()
 	e.validateListeners()
+	e.hostTables = e.newHostTables()
 	e.out.routesByPort = e.portRoutes()
 	e.out.evaluation = e
 	return e.out
@@ -155,6 +156,7 @@ type evaluation struct {
 	// namespaces has the namespaces from which routes may attach, by index of the listener.
 	namespaces []namespaceSelection
 	labels     map[string]namespaceLabels
+	hostTables map[int32]*hostTable // by port
 }
 
 // servedRouteKindsOf returns the kinds of routes that the load balancer of a kind of stack can serve.

@@ -45,7 +45,6 @@ type portHosts struct {
 }
 
 func (e *evaluation) portRoutes() map[int32][]PortRoute {
-	tables := e.hostTables()
 	out := map[int32][]PortRoute{}
 	for n, r := range e.out.Routes {
 		byPort := map[int32]*portHosts{}
@@ -55,7 +54,7 @@ func (e *evaluation) portRoutes() map[int32][]PortRoute {
 			}
 		}
 		for _, port := range slices.Sorted(maps.Keys(byPort)) {
-			out[port] = append(out[port], e.portRoute(n, byPort[port], tables[port]))
+			out[port] = append(out[port], e.portRoute(n, byPort[port], e.hostTables[port]))
 		}
 	}
 	return out
@@ -85,20 +84,26 @@ type hostTable struct {
 	hosts        []string // sorted, without ""
 	hasHost      map[string]bool
 	moreSpecific map[string][]string // cached results of moreSpecificHosts
+	// listeners has the indexes in Result.Listeners of the listeners of the port by hostname. For hostname "", these include
+	// duplicates (Listener.IsDuplicate), because existing rules for their routes are held.
+	listeners map[string][]int
 }
 
-func (e *evaluation) hostTables() map[int32]*hostTable {
+// newHostTables returns the hostTable of each port that has a valid listener.
+func (e *evaluation) newHostTables() map[int32]*hostTable {
 	out := map[int32]*hostTable{}
-	for _, l := range e.out.Listeners {
-		if !l.IsValid() {
+	for i := range e.out.Listeners {
+		l, h := &e.out.Listeners[i], e.out.Listeners[i].Hostname()
+		if !l.IsValid() && (!l.IsDuplicate || h != "") {
 			continue
 		}
 		t := out[l.Spec.Port]
 		if t == nil {
-			t = &hostTable{hasHost: map[string]bool{}, moreSpecific: map[string][]string{}}
+			t = &hostTable{hasHost: map[string]bool{}, moreSpecific: map[string][]string{}, listeners: map[string][]int{}}
 			out[l.Spec.Port] = t
 		}
-		if h := l.Hostname(); h != "" {
+		t.listeners[h] = append(t.listeners[h], i)
+		if h != "" {
 			t.hasHost[h] = true
 		}
 	}

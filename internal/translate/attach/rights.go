@@ -15,35 +15,17 @@ import (
 // listener of the port that matches all requests for the hostname must admit the routes. host is "" for rules for any
 // host. If no listener of the port matches the hostname, no route may serve it.
 func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host string) bool {
-	e := r.evaluation
-	table := &hostTable{hasHost: map[string]bool{}}
-	for i := range e.out.Listeners {
-		if l := &e.out.Listeners[i]; l.IsValid() && int32(l.Spec.Port) == port {
-			table.hasHost[l.Hostname()] = true
-		}
-	}
-	owner := table.owningHost(host)
-	for i := range e.out.Listeners {
-		l := &e.out.Listeners[i]
-		// A duplicate of a listener without hostname (Listener.IsDuplicate) counts too, because existing rules for its
-		// routes are held.
-		if (l.IsValid() || l.IsDuplicate && owner == "") && int32(l.Spec.Port) == port && l.Hostname() == owner && r.listenerAdmits(i, namespace, kind) {
-			return true
-		}
-	}
-	return false
+	t := r.evaluation.hostTables[port]
+	return t != nil && slices.ContainsFunc(t.listeners[t.owningHost(host)], func(i int) bool { return r.listenerAdmits(i, namespace, kind) })
 }
 
 // MoreSpecificHosts returns the hostnames of valid listeners of a port that match some, but not all, of the requests for
 // host. "" means any hostname.
-func (r Result) MoreSpecificHosts(port int32, host string) (out []string) {
-	for i := range r.Listeners {
-		if l := &r.Listeners[i]; l.IsValid() && int32(l.Spec.Port) == port && coversHost(host, l.Hostname()) {
-			out = append(out, l.Hostname())
-		}
+func (r Result) MoreSpecificHosts(port int32, host string) []string {
+	if t := r.evaluation.hostTables[port]; t != nil {
+		return t.moreSpecificHosts(host)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return nil
 }
 
 // MayUsePort reports whether a valid listener of a port, with any hostname, admits routes of a kind and namespace.

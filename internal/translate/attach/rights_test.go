@@ -1,6 +1,7 @@
 package attach_test
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +54,22 @@ func TestMayServe(t *testing.T) {
 				t.Errorf("may serve: %t, want %t", may, c.may)
 			}
 		})
+	}
+}
+
+// TestMayServeBuildsNoTable checks that a check of one hostname does not build a table of all hostnames of the port. Each
+// existing rule is checked for each hostname that is more specific than its own.
+func TestMayServeBuildsNoTable(t *testing.T) {
+	all := []gatewayv1.Listener{listener("any", "HTTP", 80, "")}
+	for i := range 500 {
+		all = append(all, listener(fmt.Sprint("l", i), "HTTP", 80, fmt.Sprintf("h%d.example.com", i)))
+	}
+	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(all...))
+	if hosts := r.MoreSpecificHosts(80, ""); len(hosts) != 500 {
+		t.Errorf("more specific hosts: %q", hosts)
+	}
+	if n := testing.AllocsPerRun(10, func() { r.MayServe("b", "HTTPRoute", 80, "h7.example.com") }); n > 5 {
+		t.Errorf("the check of one hostname makes %v allocations", n)
 	}
 }
 
