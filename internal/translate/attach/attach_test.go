@@ -241,3 +241,15 @@ func TestNumberOfServedListenersIsLimited(t *testing.T) {
 		t.Errorf("%d routes on port 80", n)
 	}
 }
+
+// TestSelectorsOfNoneAndOfAllDiffer checks that AdmittedNamespaces differs between a listener without a selector, which admits
+// no namespace, and one with an empty selector, which admits all.
+func TestSelectorsOfNoneAndOfAllDiffer(t *testing.T) {
+	none, all := listener("none", "TCP", 80, ""), listener("all", "UDP", 80, "")
+	none.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: ptr(gatewayv1.NamespacesFromSelector)}}
+	all.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: ptr(gatewayv1.NamespacesFromSelector), Selector: &metav1.LabelSelector{}}}
+	r := evaluate(t, model.NLBGateway, attach.Options{}, gateway(none, all))
+	if a, b := r.Listeners[0].AdmittedNamespaces, r.Listeners[1].AdmittedNamespaces; a == b {
+		t.Errorf("both are %q", a)
+	}
+}

@@ -39,12 +39,16 @@ func newNamespaceSelection(from *gatewayv1.FromNamespaces, def gatewayv1.FromNam
 	return s
 }
 
-// String returns a text that describes the selected namespaces. Equivalent selectors have the same text.
+// String returns a text that describes the selected namespaces. Equivalent selectors have the same text, and a selector
+// that selects no namespace has another text than one that selects all.
 func (s namespaceSelection) String() string {
 	switch s.from {
 	case gatewayv1.NamespacesFromSame:
 		return "namespace " + s.sameNamespace
 	case gatewayv1.NamespacesFromSelector:
+		if _, selectable := s.selector.Requirements(); !selectable {
+			return "selector none"
+		}
 		return "selector " + s.selector.String()
 	}
 	return string(s.from)
