@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,5 +113,18 @@ func TestGatewayForwardsToAnotherGateway(t *testing.T) {
 		if left := r.State(); !slices.Equal(left, none) {
 			t.Errorf("resources left in AWS: %q", left)
 		}
+	})
+}
+
+// TestListenerInFrontStaysWithoutClassBehind checks that the NLB in front of an ALB keeps its listener while the GatewayClass
+// of the ALB does not exist.
+func TestListenerInFrontStaysWithoutClassBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := chainScenario.startServing(t)
+		before := strings.Join(nlbForwards(r), ", ")
+		r.forceDelete(cluster.KindGatewayClass, "", "alb")
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "the listener", before, strings.Join(nlbForwards(r), ", "))
 	})
 }

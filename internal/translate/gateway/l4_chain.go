@@ -20,7 +20,8 @@ import (
 )
 
 // albTargetGroup returns the target group whose target is the application load balancer of another Gateway. held is true
-// until that load balancer exists. ok is false if the backend cannot be used.
+// until that load balancer exists, and while the GatewayClass of that Gateway does not exist. ok is false if the backend
+// cannot be used.
 func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
@@ -35,6 +36,14 @@ func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref 
 		return model.GroupRef{}, false, fault != 0
 	}
 	gw, found := cluster.Get[*gwv1.Gateway](t.view, cluster.KindGateway, namespace, name)
+	if found && gw.DeletionTimestamp == nil && gatewayconfig.ClassOf(t.view, gw) == nil {
+		t.Found.Add(finding.Finding{
+			Object: at.Object, Field: at.Field, Reason: finding.BackendNotFound, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("GatewayClass %q of Gateway %q does not exist; port %d stays unchanged", finding.TruncateValue(string(gw.Spec.GatewayClassName)), namespace+"/"+finding.TruncateValue(name), p.Number),
+			Fix:     "create the class, or correct the name of the Gateway",
+		})
+		return model.GroupRef{}, false, true
+	}
 	if found {
 		kind, ours := gatewayconfig.StackKind(t.view, gw)
 		found = ours && kind == model.ALBGateway && gw.DeletionTimestamp == nil
