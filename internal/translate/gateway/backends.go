@@ -97,29 +97,38 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	return target{}, false, 0
 }
 
-// scaledWeights returns the weights of backends, each at most 999, which is the maximum of AWS. A backend without a weight
-// has weight 1. If a weight exceeds the maximum, all weights are scaled down in proportion, but no positive weight becomes
-// 0.
-func scaledWeights(of []gwv1.BackendRef) []int32 {
+// weightedGroups returns the target groups of backends with their weights, and reports whether a weight is above 0. groups
+// has the target group of each backend; it is empty for backends that cannot be used. A backend without a weight has weight
+// 1. The weights of backends with the same target group add up, because AWS refuses an action with a target group twice. The
+// maximum of AWS is 999. If a weight exceeds it, all weights are scaled down in proportion, but no positive weight becomes 0.
+func weightedGroups(backends []gwv1.BackendRef, groups []model.GroupRef) (out []model.WeightedGroup, serving bool) {
 	const most = 999
-	out := make([]int32, len(of))
-	greatest := int32(0)
-	for i, b := range of {
-		out[i] = 1
-		if b.Weight != nil {
-			out[i] = max(0, *b.Weight)
+	weights := make([]int64, len(backends))
+	first := map[model.GroupRef]int{} // index of the first backend with the target group
+	greatest := int64(0)
+	for i, b := range backends {
+		at := i
+		if groups[i] != (model.GroupRef{}) {
+			if j, known := first[groups[i]]; known {
+				at = j
+			} else {
+				first[groups[i]] = i
+			}
 		}
-		greatest = max(greatest, out[i])
+		weights[at] += int64(max(0, valueOr(b.Weight, 1)))
+		greatest = max(greatest, weights[at])
 	}
-	if greatest <= most {
-		return out
-	}
-	for i, w := range out {
-		if w > 0 {
-			out[i] = max(1, int32(int64(w)*most/int64(greatest)))
+	for i, w := range weights {
+		if at, usable := first[groups[i]]; !usable || at != i {
+			continue
 		}
+		if w > 0 && greatest > most {
+			w = max(1, w*most/greatest)
+		}
+		out = append(out, model.WeightedGroup{Group: groups[i], Weight: new(int32(w))})
+		serving = serving || w > 0
 	}
-	return out
+	return out, serving
 }
 
 // maxTargetGroups is the maximum number of target groups in one forward action.

@@ -125,21 +125,21 @@ func (t networkListenerBuilder) networkListener(p *port) (model.Listener, bool) 
 // weight above 0, and held whether a target group cannot be built.
 func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
-	weight := scaledWeights(refs)
+	groups := make([]model.GroupRef, len(refs))
 	ref := t.routeRef(p.servedRoute)
 	for i, b := range refs {
 		at := finding.Origin{Object: ref, Field: fmt.Sprintf("spec.rules[0].backendRefs[%d]", i)}
 		group, ok, fault := t.networkBackend(p, route, b, at)
 		held = held || fault
-		if !ok {
-			continue
+		if ok {
+			groups[i] = group
 		}
-		w := model.WeightedGroup{Group: group, Weight: &weight[i]}
-		if quicProtocol(p) != "" {
-			w.Weight = nil // AWS refuses weights with QUIC
+	}
+	out.Groups, serving = weightedGroups(refs, groups)
+	if quicProtocol(p) != "" {
+		for i := range out.Groups {
+			out.Groups[i].Weight = nil // AWS refuses weights with QUIC
 		}
-		out.Groups = append(out.Groups, w)
-		serving = serving || weight[i] > 0
 	}
 	if len(out.Groups) > 0 && !serving {
 		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d has no listener", p.Number)))

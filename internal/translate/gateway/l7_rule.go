@@ -188,21 +188,20 @@ func (b *ruleBuilder) redirectActions() ([]model.Action, []model.Transform, mode
 // held if a target group cannot be built.
 func (b *ruleBuilder) forwardToBackends() (*model.Forward, model.Held) {
 	refs := b.input.rule.backends
-	weight := scaledWeights(refs)
+	groups := make([]model.GroupRef, len(refs))
 	var out model.Forward
 	var held model.Held
-	serving := false
 	for i, ref := range refs {
 		at := b.at
 		at.Field += fmt.Sprintf(".backendRefs[%d]", i)
 		group, ok, fault := b.backendTargetGroup(ref, at)
 		held |= fault
-		if !ok {
-			continue
+		if ok {
+			groups[i] = group
 		}
-		out.Groups = append(out.Groups, model.WeightedGroup{Group: group, Weight: new(weight[i])})
-		serving = serving || weight[i] > 0
 	}
+	var serving bool
+	out.Groups, serving = weightedGroups(refs, groups)
 	switch {
 	case held != 0:
 		return nil, held

@@ -1,0 +1,83 @@
+package gateway_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+const repeatedBackends = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: gateway.k8s.aws/nlb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: a, name: edge, uid: u1}
+spec: {gatewayClassName: alb, listeners: [{name: http, protocol: HTTP, port: 80}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: a, name: net, uid: u2}
+spec: {gatewayClassName: nlb, listeners: [{name: tcp, protocol: TCP, port: 53}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: a, name: web, uid: s1}
+spec: {type: NodePort, ports: [{name: http, port: 80, nodePort: 30080}, {name: other, port: 81, nodePort: 30081}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: a, name: r}
+spec:
+  parentRefs: [{name: edge}]
+  rules:
+  - backendRefs:
+    - {name: web, port: 80, weight: 999}
+    - {group: gateway.k8s.aws, kind: TargetGroupName, name: x, weight: 2}
+    - {name: web, port: 81, weight: 999}
+    - {name: web, port: 80, weight: 999}
+    - {group: gateway.k8s.aws, kind: TargetGroupName, name: x, weight: 0}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {namespace: a, name: r}
+spec:
+  parentRefs: [{name: net}]
+  rules: [{backendRefs: [{name: web, port: 80}, {name: web, port: 81}]}, {backendRefs: [{name: web, port: 80}]}]
+`
+
+// TestWeightsOfRepeatedBackendsAddUp checks that an action has each target group once. The weights of backends with the same
+// target group add up before they are scaled to the maximum of AWS.
+func TestWeightsOfRepeatedBackendsAddUp(t *testing.T) {
+	weights := func(kind model.Kind, name string) (out []string) {
+		f := gateway.New(kind, gateway.Options{Options: assemble.Options{Cluster: "rig"}})
+		stack, _ := enginetest.Translate(t, f, enginetest.LoadObjects(t, repeatedBackends), model.StackID{Kind: kind, Namespace: "a", Name: name}, nil)
+		l := stack.LoadBalancer.Listeners[0]
+		actions := l.Default
+		if kind == model.ALBGateway {
+			actions = l.Rules[0].Actions
+		}
+		for _, g := range model.ForwardedTargetGroups(actions) {
+			out = append(out, fmt.Sprint(g.Group.ID, g.Group.Name, " ", *g.Weight))
+		}
+		return out
+	}
+	if got, want := weights(model.ALBGateway, "edge"), []string{"a/edge:a-r:HTTPRoute-a-web:80 999", "x 1", "a/edge:a-r:HTTPRoute-a-web:81 499"}; !slices.Equal(got, want) {
+		t.Errorf("rule: %q, want %q", got, want)
+	}
+	if got, want := weights(model.NLBGateway, "net"), []string{"a/net:a-r:TCPRoute-a-web:80 2", "a/net:a-r:TCPRoute-a-web:81 1"}; !slices.Equal(got, want) {
+		t.Errorf("port: %q, want %q", got, want)
+	}
+}
