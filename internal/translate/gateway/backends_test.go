@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -79,5 +80,23 @@ func TestWeightsOfRepeatedBackendsAddUp(t *testing.T) {
 	}
 	if got, want := weights(model.NLBGateway, "net"), []string{"a/net:a-r:TCPRoute-a-web:80 2", "a/net:a-r:TCPRoute-a-web:81 1"}; !slices.Equal(got, want) {
 		t.Errorf("port: %q, want %q", got, want)
+	}
+}
+
+// TestTLSPortOfATCPUDPRouteHasItsOwnTargetGroup checks that a TLS listener forwards to a TCP target group, even if its route
+// has a TCP_UDP port too, because AWS refuses TCP_UDP target groups behind TLS listeners.
+func TestTLSPortOfATCPUDPRouteHasItsOwnTargetGroup(t *testing.T) {
+	docs := strings.Replace(repeatedBackends, "{name: tcp, protocol: TCP, port: 53}", `{name: tcp, protocol: TCP, port: 53}, {name: udp, protocol: UDP, port: 53},
+  {name: other, protocol: TCP, port: 54}, {name: tls, protocol: TLS, port: 853, hostname: dns.example.com, tls: {certificateRefs: [{name: c}]}}`, 1)
+	f := gateway.New(model.NLBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}})
+	stack, _ := enginetest.Translate(t, f, enginetest.LoadObjects(t, docs), model.StackID{Kind: model.NLBGateway, Namespace: "a", Name: "net"}, nil)
+	var got []string
+	for _, l := range stack.LoadBalancer.Listeners {
+		for _, g := range model.ForwardedTargetGroups(l.Default) {
+			got = append(got, l.Protocol()+" to "+stack.TargetGroup(g.Group.ID).Protocol)
+		}
+	}
+	if want := []string{"TCP_UDP to TCP_UDP", "TCP_UDP to TCP_UDP", "TCP to TCP_UDP", "TCP to TCP_UDP", "TLS to TCP", "TLS to TCP"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

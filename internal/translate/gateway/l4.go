@@ -165,7 +165,7 @@ func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref 
 			return model.GroupRef{}, false, fault != 0
 		}
 		a.protocol, a.protocolFixed = t.targetProtocol(p, route)
-		if quicProtocol(p) != t.firstQUICProtocol[p.servedRoute] {
+		if quicProtocol(p) != t.firstQUICProtocol[p.servedRoute] || p.TLS && t.fixedProtocol[p.servedRoute] != "" {
 			a.variant = a.protocol
 		}
 		handle, ok := targetGroupBuilder(t).requestTargetGroup(a)
@@ -181,9 +181,9 @@ func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref 
 }
 
 // targetProtocol returns the protocol of the target groups of a route, and reports whether the listener requires this
-// protocol.
+// protocol. AWS refuses TCP_UDP target groups behind TLS listeners, so a TLS port has its own target groups.
 func (t networkListenerBuilder) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
-	if protocol := cmp.Or(quicProtocol(p), t.fixedProtocol[p.servedRoute]); protocol != "" {
+	if protocol := cmp.Or(quicProtocol(p), t.fixedProtocol[p.servedRoute]); protocol != "" && !p.TLS {
 		return protocol, true
 	}
 	switch route.Kind {
