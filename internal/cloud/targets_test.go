@@ -187,3 +187,19 @@ func TestEndpointRulesAreChangedAndCached(t *testing.T) {
 		t.Error("the security group was not read again")
 	}
 }
+
+// TestARNAndNameOfTargetGroupsShareNoCacheEntry checks that the refusal of an invalid ARN does not reach a lookup by name, or
+// with the credentials of an IAM role, whose parts make the same text.
+func TestARNAndNameOfTargetGroupsShareNoCacheEntry(t *testing.T) {
+	r := newHarness(t)
+	r.checkConverges(desiredStack(webStack))
+	account, other := r.createTargetGroupInOtherAccount()
+	own := r.cloud.TargetGroupsOf(bindings.Account{})
+	for _, invalid := range []string{"name k8s-web-api", account.Role + " " + account.ExternalID.Reveal() + " " + other} {
+		if _, err := own.TargetGroup(r.ctx, invalid, "", time.Minute); err == nil {
+			t.Fatalf("no error for ARN %q", invalid)
+		}
+	}
+	must(own.TargetGroup(r.ctx, "", "k8s-web-api", time.Minute))(t)
+	must(r.cloud.TargetGroupsOf(account).TargetGroup(r.ctx, other, "", time.Minute))(t)
+}

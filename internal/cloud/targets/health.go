@@ -58,11 +58,12 @@ func (t TargetGroups) readHealth(ctx context.Context, arn string) error {
 // AskHealth returns the health of the targets of a target group, which is cached for durations.Moment, so that concurrent
 // callers share a call. The result has no targets if the target group was deleted.
 func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, error) {
+	key := t.OwnTargetGroups().key(arn)
 	cached := func() (h observed.Health, ok bool) {
-		t.WithLock(func() { h = t.health[arn] })
+		t.WithLock(func() { h = t.health[key] })
 		return h, t.IsYounger(h.ReadAt, durations.Moment)
 	}
-	h, err := sdk.CachedOrRead(ctx, t.ReadOptional, "health "+arn, cached, func() error {
+	h, err := sdk.CachedOrRead(ctx, t.ReadOptional, key.text("health"), cached, func() error {
 		return t.OwnTargetGroups().readHealth(sdk.WithOptional(ctx), arn)
 	})
 	if sdk.IsGone(err) && !t.inv.Has(arn) {

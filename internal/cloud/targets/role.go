@@ -51,7 +51,7 @@ func (t *Targets) assumeRole(ctx context.Context, a bindings.Account) (*elb.Clie
 		if r, ok := cached(); ok {
 			return r.elb, r.err
 		}
-		err := t.ReadShared(ctx, "assume "+a.Role+" "+string(a.ExternalID), func() error {
+		err := t.ReadShared(ctx, fmt.Sprintf("assume %q %q", a.Role, a.ExternalID.Reveal()), func() error {
 			if _, ok := cached(); ok {
 				return nil
 			}

@@ -29,11 +29,11 @@ type Targets struct {
 	inv *inventory.Inventory
 
 	cache.Guard
-	descriptions map[string]describedTargetGroup // by TargetGroups.key
-	health       map[string]observed.Health      // by TargetGroups.key
-	recentWrites map[string]ownWrites            // by TargetGroups.key
-	albTargets   map[string]cachedALBTargets     // by ARN of the target group
-	owners       map[string]targetGroupOwner     // of target groups that are not in the inventory, by ARN
+	descriptions map[targetGroupKey]describedTargetGroup
+	health       map[targetGroupKey]observed.Health
+	recentWrites map[targetGroupKey]ownWrites
+	albTargets   map[string]cachedALBTargets // by ARN of the target group
+	owners       map[string]targetGroupOwner // of target groups that are not in the inventory, by ARN
 	roles        map[bindings.Account]roleClient
 	limits       accountLimits
 }
@@ -49,7 +49,7 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
 // Reset empties the caches of target groups and targets. It keeps the clients of IAM roles and the owners of target groups.
 func (t *Targets) Reset() {
 	t.WithLock(func() {
-		t.descriptions, t.health, t.recentWrites = map[string]describedTargetGroup{}, map[string]observed.Health{}, map[string]ownWrites{}
+		t.descriptions, t.health, t.recentWrites = map[targetGroupKey]describedTargetGroup{}, map[targetGroupKey]observed.Health{}, map[targetGroupKey]ownWrites{}
 		t.albTargets = map[string]cachedALBTargets{}
 	})
 }
@@ -72,13 +72,21 @@ func (t *Targets) TargetGroupsOf(a bindings.Account) TargetGroups { return Targe
 // OwnTargetGroups returns access to target groups with the credentials of the controller.
 func (t *Targets) OwnTargetGroups() TargetGroups { return TargetGroups{Targets: t} }
 
-// key returns the key of a target group in the caches. It contains the IAM role, so that a value that was read with one role
-// is not used for another role.
-func (t TargetGroups) key(arn string) string {
-	if t.account.Role == "" {
-		return arn
-	}
-	return t.account.Role + " " + string(t.account.ExternalID) + " " + arn
+// targetGroupKey is the key of a target group in the caches. It contains the account, so that a value that was read with one
+// role is not used for another role. Users choose all parts of a key, so no two keys may have the same text.
+type targetGroupKey struct {
+	account   bindings.Account
+	arn, name string // the target group as the caller names it, by one of them
+}
+
+// key returns the key of a target group that is named by its ARN.
+func (t TargetGroups) key(arn string) targetGroupKey {
+	return targetGroupKey{account: t.account, arn: arn}
+}
+
+// text returns the key as a text, which starts with prefix.
+func (k targetGroupKey) text(prefix string) string {
+	return fmt.Sprintf("%s %q %q %q %q", prefix, k.account.Role, k.account.ExternalID.Reveal(), k.arn, k.name)
 }
 
 // api returns the client with the credentials of the account. It assumes the IAM role if necessary.
@@ -117,7 +125,7 @@ func (t TargetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 	ctx = forTargetGroup(ctx, arn+name)
 	key := t.key(arn)
 	if arn == "" {
-		key = t.key("name " + name)
+		key.name = name
 	}
 	cached := func() (d describedTargetGroup, ok bool) {
 		t.WithLock(func() {
@@ -130,7 +138,7 @@ func (t TargetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 		})
 		return d, ok
 	}
-	d, err := sdk.CachedOrRead(ctx, t.ReadShared, "describe "+key, cached, func() error {
+	d, err := sdk.CachedOrRead(ctx, t.ReadShared, key.text("describe"), cached, func() error {
 		start := t.Config.Clock.Now()
 		in := &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}
 		if arn == "" {
@@ -183,7 +191,7 @@ func (t TargetGroups) IsInUse(ctx context.Context, arn string) (bool, error) {
 
 // cacheDescription caches a description, and removes old descriptions. Users choose the names of target groups, and thereby
 // the number of entries.
-func (t TargetGroups) cacheDescription(key string, d describedTargetGroup) {
+func (t TargetGroups) cacheDescription(key targetGroupKey, d describedTargetGroup) {
 	t.WithLock(func() {
 		cache.Put(t.descriptions, key, d, func(old describedTargetGroup) bool { return !t.IsYounger(old.readAt, durations.CacheRetention) })
 	})
@@ -200,7 +208,7 @@ func (t TargetGroups) Forget(arn string) {
 	}
 	t.WithLock(func() {
 		delete(t.health, t.key(arn))
-		maps.DeleteFunc(t.descriptions, func(_ string, d describedTargetGroup) bool { return d.group.ARN == arn })
+		maps.DeleteFunc(t.descriptions, func(_ targetGroupKey, d describedTargetGroup) bool { return d.group.ARN == arn })
 	})
 }
 
@@ -226,7 +234,7 @@ func (t TargetGroups) TargetHealth(ctx context.Context, arn string, maxAge time.
 		return h, nil
 	}
 	for {
-		if err := t.ReadShared(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
+		if err := t.ReadShared(ctx, key.text("health"), func() error { return t.readHealth(ctx, arn) }); err != nil {
 			return observed.Health{}, err
 		}
 		// A read that another caller began may have begun before start. It is then too old.

@@ -101,9 +101,10 @@ func (t TargetGroups) forgetAfterFailure(arn string, err error) error {
 // NoteNewTargetGroup records that this process has just created a target group, which has no targets. The first registration
 // then needs no read. at is when the creation began.
 func (t *Targets) NoteNewTargetGroup(arn string, at time.Time) {
+	key := t.OwnTargetGroups().key(arn)
 	t.WithLock(func() {
-		if _, known := t.health[arn]; !known {
-			t.health[arn] = observed.Health{ReadAt: at}
+		if _, known := t.health[key]; !known {
+			t.health[key] = observed.Health{ReadAt: at}
 		}
 	})
 }
