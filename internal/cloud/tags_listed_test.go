@@ -14,6 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -77,6 +78,31 @@ func TestNewResourcesMissingInTaggingServiceAreKnown(t *testing.T) {
 			}
 			r.checkCounts(0, 0)
 		})
+	}
+}
+
+// TestNewResourcesWithoutVisibleTagsAreKnown checks that a resource that was just created stays known, with its tags, if
+// DescribeTags does not show it yet.
+func TestNewResourcesWithoutVisibleTagsAreKnown(t *testing.T) {
+	r := newHarness(t)
+	if err := r.converge(fullStack()); err != nil {
+		t.Fatal(err)
+	}
+	count := func() (lbs, groups int) {
+		_, have, _ := r.makePlan(fullStack())
+		return len(have.LoadBalancers), len(have.TargetGroups)
+	}
+	lbs, groups := count()
+	r.clock.Advance(2 * time.Second)
+	r.em.Faults().Add(fault.Rule{Operation: "DescribeTags", Action: fault.Action{Error: &store.Error{Code: "LoadBalancerNotFound", Message: "not found"}}})
+	for _, c := range r.cloud.Checks() {
+		if c.Key == "tags" {
+			t.Error("the tags of new resources are verified")
+		}
+	}
+	must(r.cloud.Observe(r.ctx, webStack, []model.Question{model.AskComparison{TagsSince: r.clock.Now()}}))(t)
+	if gotLBs, gotGroups := count(); gotLBs != lbs || gotGroups != groups {
+		t.Errorf("%d load balancers and %d target groups are known, want %d and %d", gotLBs, gotGroups, lbs, groups)
 	}
 }
 

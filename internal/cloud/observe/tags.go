@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -63,25 +63,29 @@ func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 }
 
 // enterTags stores the tags that a read has found, by ARN, and records outside changes. start is when the read began. A load
-// balancer or target group in arns without tags in read does not exist any more, and is removed, unless this process created
-// it within the settle window.
+// balancer or target group in arns without tags in read does not exist any more, and is removed. If this process created it
+// within the settle window, AWS may not show it yet, and its entry stays as it is.
 func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, start time.Time) {
 	r.inv.WithWriteLock(func() {
 		for _, arn := range arns {
 			tags, exists := read[arn]
 			if e := r.inv.LoadBalancers.Get(arn); e != nil && !e.WrittenAt.After(start) {
-				if r.inv.OutsideChanges.CompareTags(plan.LoadBalancer, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.MadeAt, e.WrittenAt); !exists && start.Sub(e.MadeAt) > durations.SettleWindow {
+				r.inv.OutsideChanges.CompareTags(plan.LoadBalancer, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.MadeAt, e.WrittenAt)
+				switch {
+				case exists:
+					r.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.TagsAt = tags, start })
+				case cache.IsSettled(start, e.MadeAt):
 					r.inv.DropLoadBalancer(arn)
-					continue
 				}
-				r.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.TagsAt = tags, start })
 			}
 			if e := r.inv.TargetGroups.Get(arn); e != nil && !e.WrittenAt.After(start) {
-				if r.inv.OutsideChanges.CompareTags(plan.TargetGroup, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.MadeAt, e.WrittenAt); !exists && start.Sub(e.MadeAt) > durations.SettleWindow {
+				r.inv.OutsideChanges.CompareTags(plan.TargetGroup, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.MadeAt, e.WrittenAt)
+				switch {
+				case exists:
+					r.inv.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt = tags, start })
+				case cache.IsSettled(start, e.MadeAt):
 					r.inv.TargetGroups.Drop(arn)
-					continue
 				}
-				r.inv.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt = tags, start })
 			}
 		}
 	})

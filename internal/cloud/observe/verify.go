@@ -147,11 +147,12 @@ func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn
 	return v.verifyDetail(ctx, lb)
 }
 
-// resourcesWithTagChecks returns the ARNs of the resources whose tags are verified, in no particular order. The caller holds
-// the lock of the inventory.
+// resourcesWithTagChecks returns the ARNs of the resources whose tags are verified, in no particular order: those that are
+// not within the settle window. The caller holds the lock of the inventory.
 func (v *Verifier) resourcesWithTagChecks() (out []string) {
+	now := v.Config.Clock.Now()
 	for arn, e := range v.Inv.LoadBalancers.All() {
-		if e.TagsAt.IsZero() || !inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
+		if e.TagsAt.IsZero() || !cache.IsSettled(now, e.MadeAt, e.WrittenAt) || !inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
 			continue
 		}
 		out = append(out, arn)
@@ -166,7 +167,7 @@ func (v *Verifier) resourcesWithTagChecks() (out []string) {
 		}
 	}
 	for arn, e := range v.Inv.TargetGroups.All() {
-		if !e.TagsAt.IsZero() && inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
+		if !e.TagsAt.IsZero() && cache.IsSettled(now, e.MadeAt, e.WrittenAt) && inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
 			out = append(out, arn)
 		}
 	}
