@@ -173,6 +173,7 @@ func (m *Memberships) FinalizersLeftBy(ref Ref) []string {
 //   - An object that had its finalizer and does not exist any more is dropped, because a user may have removed the
 //     finalizer to keep the load balancer.
 //   - An object for which watched returns false is dropped.
+//   - What is already recorded stays, because it is newer.
 //
 // leftOut is the number of lines of text that could not be parsed.
 func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object) (gone []Ref, leftOut int) {
@@ -184,7 +185,7 @@ func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object)
 	}
 	for ref, fs := range stored {
 		for f, s := range fs {
-			if watched(ref) && (exists[ref] || s == finalizerRemovedByOther) {
+			if _, known := m.byObject[ref][f]; !known && watched(ref) && (exists[ref] || s == finalizerRemovedByOther) {
 				m.setMembership(ref, f, s)
 			}
 		}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
@@ -23,29 +25,63 @@ type Memberships struct {
 	Log   logr.Logger
 
 	mu              sync.Mutex
+	roots           RootObjects // nil before Load
+	loaded          bool        // whether the stored text was read; before, it is never overwritten
+	lastReadFailed  bool
 	lastWriteFailed bool
 	// limiter limits the writes of Persist.
 	limiter writeLimiter
 }
 
-// Load loads the memberships that the previous process has stored, and compares them with the existing objects of all root
-// kinds, which are in ingresses. It returns the objects that have left a stack and do not exist any more. watched reports
-// whether this process watches an object.
-func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watched func(cluster.Ref) bool) []cluster.Ref {
-	text, err := m.Store.Read(ctx)
-	if err != nil {
-		m.Log.Error(err, "failed to read memberships", "effect", "finalizers that were removed while no controller ran are not detected")
-	}
-	gone, leftOut := m.Members.Restore(text, watched, ingresses)
-	if leftOut > 0 {
-		m.Log.Info("ignored memberships of another version", "lines", leftOut, "effect", "finalizers that were removed while no controller ran may not be detected")
-	}
+// RootObjects are the existing objects of all root kinds.
+type RootObjects interface {
+	List() ([]cluster.Object, error)
+	// IsWatched reports whether this process watches an object.
+	IsWatched(ref cluster.Ref) bool
+	// EnqueueDeparted enqueues the stacks that objects have left. The objects need not exist any more.
+	EnqueueDeparted(refs []cluster.Ref)
+}
+
+// Load loads the memberships that the previous process has stored, and compares them with the objects that exist. It returns
+// the objects that have left a stack and do not exist any more. If it fails, Start repeats it and enqueues the stacks that
+// objects have left. Nothing is stored until then, because the stored text may be the only trace of a stack.
+func (m *Memberships) Load(ctx context.Context, roots RootObjects) []cluster.Ref {
+	m.mu.Lock()
+	m.roots = roots
+	gone, _ := m.load(ctx)
+	m.mu.Unlock()
 	m.Persist(ctx)
 	return gone
 }
 
-// Persist stores urgent changes (cluster.Memberships.HasUrgentChange). A run calls it before it continues. If a write fails,
-// Persist returns, and Start repeats the write.
+// load reads the stored memberships, and sets loaded if that succeeds. It returns the objects that have left a stack and do
+// not exist any more, and the objects that exist. The caller holds the lock.
+func (m *Memberships) load(ctx context.Context) (gone []cluster.Ref, existing []cluster.Object) {
+	text, err := m.Store.Read(ctx)
+	if errors.Is(err, kube.ErrOtherFormat) {
+		m.Log.Info("ignored memberships of another version", "err", err.Error(), "effect", "finalizers that were removed while no controller ran are not detected")
+		err = nil // a write keeps what the other version has stored
+	}
+	if err == nil {
+		existing, err = m.roots.List()
+	}
+	if err != nil {
+		if !m.lastReadFailed {
+			m.Log.Error(err, "failed to read memberships", "effect", "until a later read succeeds, finalizers that were removed while no controller ran are not detected, and no memberships are stored")
+		}
+		m.lastReadFailed = true
+		return nil, nil
+	}
+	gone, leftOut := m.Members.Restore(text, m.roots.IsWatched, existing)
+	if leftOut > 0 {
+		m.Log.Info("ignored memberships of another version", "lines", leftOut, "effect", "finalizers that were removed while no controller ran may not be detected")
+	}
+	m.loaded = true
+	return gone, existing
+}
+
+// Persist stores urgent changes (cluster.Memberships.HasUrgentChange). A run calls it before it continues. If the stored
+// memberships were not read or a write fails, Persist returns, and Start repeats that.
 func (m *Memberships) Persist(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, durations.AnswerTimeout)
 	defer cancel()
@@ -60,7 +96,7 @@ func (m *Memberships) Persist(ctx context.Context) {
 func (m *Memberships) tryPersist(ctx context.Context) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lastWriteFailed || !m.Members.HasUrgentChange() {
+	if !m.loaded || m.lastWriteFailed || !m.Members.HasUrgentChange() {
 		return 0
 	}
 	if wait = m.limiter.delay(); wait <= 0 {
@@ -69,11 +105,20 @@ func (m *Memberships) tryPersist(ctx context.Context) (wait time.Duration) {
 	return wait
 }
 
-// Save stores the memberships if they have changed.
+// Save stores the memberships if they have changed. If Load has failed, Save first repeats it.
 func (m *Memberships) Save(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.save(ctx)
+	if m.roots != nil && !m.loaded {
+		departed, existing := m.load(ctx)
+		for _, obj := range existing { // no event reports that one of them has left a stack
+			departed = append(departed, cluster.RefOf(obj))
+		}
+		m.roots.EnqueueDeparted(departed)
+	}
+	if m.loaded {
+		m.save(ctx)
+	}
 }
 
 // save stores the memberships if they have changed and the fence permits it. The caller holds the lock.

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
@@ -24,6 +26,16 @@ type memoryStore struct {
 }
 
 func (s *memoryStore) Read(context.Context) (string, error) { return "", nil }
+
+// testRoots is a RootObjects without objects. departed records the refs with which EnqueueDeparted is called.
+type testRoots struct {
+	listErr  error
+	departed []cluster.Ref
+}
+
+func (r *testRoots) List() ([]cluster.Object, error)    { return nil, r.listErr }
+func (r *testRoots) IsWatched(cluster.Ref) bool         { return true }
+func (r *testRoots) EnqueueDeparted(refs []cluster.Ref) { r.departed = append(r.departed, refs...) }
 
 func (s *memoryStore) Write(_ context.Context, text string) error {
 	s.mu.Lock()
@@ -40,6 +52,7 @@ func TestConcurrentClaimsShareWrites(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &memoryStore{}
 				m := &Memberships{Members: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
+				m.Load(t.Context(), &testRoots{})
 				claim := func(n int) {
 					m.Members.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "group.ingress.k8s.aws/"+strings.Repeat("x", 50), true)
 				}
@@ -82,6 +95,7 @@ func TestRunsContinueIfClaimsCannotBeStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memoryStore{err: errors.New("denied")}
 		m := &Memberships{Members: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
+		m.Load(t.Context(), &testRoots{})
 		begun := time.Now()
 		for n := range 100 {
 			m.Members.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "f", true)
@@ -91,4 +105,55 @@ func TestRunsContinueIfClaimsCannotBeStored(t *testing.T) {
 			t.Errorf("%d writes in %v", len(store.writtenTexts), took)
 		}
 	})
+}
+
+// readableStore is a TextStore that contains one text. Read returns readErr.
+type readableStore struct {
+	text    string
+	readErr error
+}
+
+func (s *readableStore) Read(context.Context) (string, error) { return s.text, s.readErr }
+
+func (s *readableStore) Write(_ context.Context, text string) error { s.text = text; return nil }
+
+// TestMembershipsAreNotOverwrittenBeforeTheyAreRead checks that the stored memberships stay as they are until they were read, and that
+// they are then merged with what this process has recorded. The departed stacks are enqueued.
+func TestMembershipsAreNotOverwrittenBeforeTheyAreRead(t *testing.T) {
+	const stored = "a/web ingress.k8s.aws/resources left\n"
+	cause := errors.New("etcdserver: request timed out")
+	for name, c := range map[string]struct{ readErr, listErr error }{"read fails": {readErr: cause}, "list fails": {listErr: cause}} {
+		t.Run(name, func(t *testing.T) {
+			store, roots := &readableStore{stored, c.readErr}, &testRoots{listErr: c.listErr}
+			m := &Memberships{Members: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
+			m.Save(t.Context())
+			m.Load(t.Context(), roots)
+			m.Members.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "b", Name: "api"}, "ingress.k8s.aws/resources", true)
+			m.Persist(t.Context())
+			m.Save(t.Context())
+			if store.text != stored || len(roots.departed) > 0 {
+				t.Errorf("stored %q, departed %v", store.text, roots.departed)
+			}
+			store.readErr, roots.listErr = nil, nil
+			m.Save(t.Context())
+			if want := stored + "b/api ingress.k8s.aws/resources\n"; store.text != want {
+				t.Errorf("stored %q, want %q", store.text, want)
+			}
+			if diff := cmp.Diff([]cluster.Ref{{Kind: cluster.KindIngress, Namespace: "a", Name: "web"}}, roots.departed); diff != "" {
+				t.Errorf("departed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMembershipsOfOtherFormatDoNotPreventWrites checks that memberships are stored beside those of another version.
+func TestMembershipsOfOtherFormatDoNotPreventWrites(t *testing.T) {
+	store := &readableStore{readErr: fmt.Errorf("read: %w", kube.ErrOtherFormat)}
+	m := &Memberships{Members: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
+	m.Load(t.Context(), &testRoots{})
+	m.Members.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "b", Name: "api"}, "ingress.k8s.aws/resources", true)
+	m.Persist(t.Context())
+	if store.text == "" {
+		t.Error("nothing is stored")
+	}
 }

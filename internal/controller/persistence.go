@@ -2,10 +2,10 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
-	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -37,14 +37,15 @@ func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *ku
 		Store: kube.SecretStore{API: api, Namespace: namespace, Name: kube.MembershipsName},
 	}
 	cl.Store = m
-	line.Preparer = &persistedState{checkpoints: c, memberships: m, cluster: cl, source: source, rootKinds: roots, watchNamespace: s.Config.Kubernetes.WatchNamespace, log: log}
+	line.Preparer = &persistedState{checkpoints: c, memberships: m, cluster: cl, source: source, rootKinds: roots, watchNamespace: s.Config.Kubernetes.WatchNamespace, enqueuer: line.Enqueuer}
 	if err := mgr.Add(c); err != nil {
 		return err
 	}
 	return mgr.Add(m)
 }
 
-// persistedState loads the checkpoints and memberships that the previous process has stored. It implements queue.Preparer.
+// persistedState loads the checkpoints and memberships that the previous process has stored. It implements queue.Preparer
+// and RootObjects.
 type persistedState struct {
 	checkpoints    *Checkpoints
 	memberships    *Memberships
@@ -52,31 +53,43 @@ type persistedState struct {
 	source         *kube.Source
 	rootKinds      []cluster.Kind
 	watchNamespace string // the only namespace that is watched; empty: all
-	log            logr.Logger
+	enqueuer       *queue.Enqueuer[model.StackID]
 }
 
 // Prepare implements queue.Preparer. It loads the stored state, and returns the stacks that deleted objects have left.
 func (k *persistedState) Prepare(ctx context.Context) []model.StackID {
 	k.checkpoints.Load(ctx)
-	gone := k.deletedRootObjects(ctx)
-	return slices.DeleteFunc(ownership.DepartedStacks(k.cluster.View().Unsubscribed(), gone), func(id model.StackID) bool {
+	return k.departedStacks(k.memberships.Load(ctx, k))
+}
+
+// departedStacks returns the stacks that objects have left.
+func (k *persistedState) departedStacks(refs []cluster.Ref) []model.StackID {
+	return slices.DeleteFunc(ownership.DepartedStacks(k.cluster.View().Unsubscribed(), refs), func(id model.StackID) bool {
 		return !slices.Contains(k.rootKinds, ownership.RootKind(id.Kind)) // the previous process served a kind of stacks that this process does not serve
 	})
 }
 
-// deletedRootObjects loads the memberships, and returns the objects of the root kinds that have left a stack and do not
-// exist any more.
-func (k *persistedState) deletedRootObjects(ctx context.Context) []cluster.Ref {
-	var now []cluster.Object
+// List implements RootObjects.
+func (k *persistedState) List() ([]cluster.Object, error) {
+	var out []cluster.Object
 	for _, kind := range k.rootKinds {
 		some, err := k.source.List(cluster.Query{Kind: kind})
 		if err != nil {
-			k.log.Error(err, "failed to list owners of load balancers", "kind", kind)
-			return nil
+			return nil, fmt.Errorf("list owners of load balancers of kind %s: %w", kind, err)
 		}
-		now = append(now, some...)
+		out = append(out, some...)
 	}
-	return k.memberships.Load(ctx, now, func(ref cluster.Ref) bool {
-		return (k.watchNamespace == "" || ref.Namespace == k.watchNamespace) && k.source.Installed(ref.Kind)
-	})
+	return out, nil
+}
+
+// IsWatched implements RootObjects.
+func (k *persistedState) IsWatched(ref cluster.Ref) bool {
+	return (k.watchNamespace == "" || ref.Namespace == k.watchNamespace) && k.source.Installed(ref.Kind)
+}
+
+// EnqueueDeparted implements RootObjects.
+func (k *persistedState) EnqueueDeparted(refs []cluster.Ref) {
+	for _, id := range k.departedStacks(refs) {
+		k.enqueuer.Enqueue(id)
+	}
 }

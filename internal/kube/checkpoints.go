@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,7 +32,11 @@ type SecretStore struct {
 	Name string
 }
 
-// Read returns the text; "" if the Secret does not exist. It returns an error if the Secret has only keys of other formats.
+// ErrOtherFormat is the error of SecretStore.Read if the Secret has only keys of other formats.
+var ErrOtherFormat = errors.New("another version of the controller has written it")
+
+// Read returns the text; "" if the Secret does not exist. It returns ErrOtherFormat if the Secret has only keys of other
+// formats.
 func (c SecretStore) Read(ctx context.Context) (string, error) {
 	secret := c.newSecret()
 	err := c.API.Read(ctx, secret)
@@ -43,7 +48,7 @@ func (c SecretStore) Read(ctx context.Context) (string, error) {
 	}
 	text, ok := secret.Data[storedTextKey]
 	if !ok && len(secret.Data) > 0 {
-		return "", fmt.Errorf("read Secret %s/%s: it has no key %s, but %s: another version of the controller has written it", c.Namespace, secret.Name, storedTextKey, strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
+		return "", fmt.Errorf("read Secret %s/%s: it has no key %s, but %s: %w", c.Namespace, secret.Name, storedTextKey, strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "), ErrOtherFormat)
 	}
 	return string(text), nil
 }

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
@@ -21,9 +23,38 @@ func (p *process) loadMemberships() {
 	if p.memberships == nil {
 		return
 	}
-	gone := p.memberships.Load(p.ctx, p.harness.possibleMembers(), func(cluster.Ref) bool { return true })
-	for _, id := range ownership.DepartedStacks(p.k8s.View(), gone) {
-		p.queue.add(itemKey{stack: id}, time.Now())
+	roots := rootObjects{process: p}
+	roots.EnqueueDeparted(p.memberships.Load(p.ctx, roots))
+}
+
+// rootObjects implements controller.RootObjects and queue.Preparer.
+type rootObjects struct {
+	process  *process
+	enqueuer *queue.Enqueuer[model.StackID] // nil without workers
+}
+
+// Prepare implements queue.Preparer.
+func (o rootObjects) Prepare(ctx context.Context) []model.StackID {
+	o.process.checkpoints.Load(ctx)
+	return ownership.DepartedStacks(o.process.k8s.View(), o.process.memberships.Load(ctx, o))
+}
+
+// List implements controller.RootObjects.
+func (o rootObjects) List() ([]cluster.Object, error) {
+	return o.process.harness.possibleMembers(), nil
+}
+
+// IsWatched implements controller.RootObjects.
+func (rootObjects) IsWatched(cluster.Ref) bool { return true }
+
+// EnqueueDeparted implements controller.RootObjects.
+func (o rootObjects) EnqueueDeparted(refs []cluster.Ref) {
+	for _, id := range ownership.DepartedStacks(o.process.k8s.View(), refs) {
+		if o.enqueuer != nil {
+			o.enqueuer.Enqueue(id)
+		} else {
+			o.process.queue.add(itemKey{stack: id}, time.Now())
+		}
 	}
 }
 

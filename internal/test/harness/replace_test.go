@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
 // Replace updates the objects in YAML documents as "kubectl replace" does. It removes all fields that a document does
@@ -230,5 +233,45 @@ func killAtCall(r *Harness, n int) {
 			}
 		}
 		return fault.Action{}
+	})
+}
+
+// membershipServer is an API server that fails the next refusals reads of the stored memberships.
+type membershipServer struct {
+	kube.API
+	refusals *int
+}
+
+func (s membershipServer) Read(ctx context.Context, obj cluster.Object) error {
+	if obj.GetName() == kube.MembershipsName && *s.refusals > 0 {
+		*s.refusals--
+		return errors.New("etcdserver: request timed out")
+	}
+	return s.API.Read(ctx, obj)
+}
+
+// TestResourcesLeftDuringDowntimeAreDeletedAfterALateRead checks that the resources of an Ingress that was changed while no
+// controller ran are deleted, even if the next process can read the stored memberships only after it has acted.
+func TestResourcesLeftDuringDowntimeAreDeletedAfterALateRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refusals := 0
+		r := shopWith(t, Options{Checkpoints: true, API: func(api kube.API) kube.API { return membershipServer{api, &refusals} }})
+		r.Apply(shop, readyPods("web", podAddresses[0]))
+		before := r.State()
+		r.Apply(webIngress(groupNameAnnotation+"one", "/=web"))
+		r.settleOrFail(10 * time.Minute)
+		r.Kill()
+		r.Replace(webIngress(groupNameAnnotation+"two", "/=web"))
+		refusals = 1
+		r.Start()
+		r.Settle(time.Second)
+		r.process.saveCheckpoints()
+		r.settleOrFail(10 * time.Minute)
+		deleteInShop(t, r, cluster.KindIngress, "web")
+		r.settleOrFail(10 * time.Minute)
+		if diff := cmp.Diff(before, r.State()); diff != "" {
+			t.Errorf("-before +after:\n%s", diff)
+		}
 	})
 }

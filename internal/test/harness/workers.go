@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
@@ -35,7 +33,7 @@ func (p *process) startWorkers(workers int) (stop func()) {
 		running.Go(func() { controller.DriftWatch(v, reconciler, p.harness.opt.Log).Run(ctx) })
 	}
 	if p.checkpoints != nil {
-		stacks.Preparer = p
+		stacks.Preparer = rootObjects{p, stacks.Enqueuer}
 		stacks.ActiveRuns = &atomic.Int32{}
 		p.checkpoints.ActiveRuns = stacks.ActiveRuns
 		for _, start := range []func(context.Context) error{p.checkpoints.Start, p.memberships.Start} {
@@ -76,13 +74,6 @@ func (p *process) startWorkers(workers int) (stop func()) {
 		p.kill()
 		p.stopWorkers()
 	}
-}
-
-// Prepare implements queue.Preparer.
-func (p *process) Prepare(ctx context.Context) []model.StackID {
-	p.checkpoints.Load(ctx)
-	gone := p.memberships.Load(ctx, p.harness.possibleMembers(), func(cluster.Ref) bool { return true })
-	return ownership.DepartedStacks(p.k8s.View(), gone)
 }
 
 // storeEvents is the source of events for the queues. It reports the objects of a store in memory.
