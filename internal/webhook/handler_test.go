@@ -124,11 +124,16 @@ awslbc_webhook_validation_failure_total{error_category="checkForOverlappingPortR
 // TestRequestsOfUnwatchedNamespacesAreAllowed checks that requests for other namespaces are allowed if only one namespace is
 // watched, because the source has no objects of the other namespaces.
 func TestRequestsOfUnwatchedNamespacesAreAllowed(t *testing.T) {
-	c := testConfig(failingSource{func() error { return errors.New("an unknown namespace") }})
-	c.Namespace = "shop"
+	c := configOf(t, caseOptions{Namespace: "shop", LoadBalancerClass: "service.k8s.aws/nlb", Agent: agentConfigs{"other": {}}}, "")
+	c.Source = failingSource{func() error { return errors.New("an unknown namespace") }}
 	h := newTestHandler(c)
 	for _, q := range []testRequest{
 		{Path: webhook.PathPodGate, Object: decodeObject(t, "{metadata: {name: a}, spec: {}}")},
+		{Path: webhook.PathPodAgentByPod, Object: decodeObject(t, `{metadata: {name: a, labels: {elbv2.k8s.aws/alb-target-control-agent-inject: "true"}}, spec: {}}`)},
+		{Path: webhook.PathPodServerID, Object: decodeObject(t, "{metadata: {name: a, annotations: {service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers: a}}, spec: {containers: [{name: a}]}}")},
+		{Path: webhook.PathService, Object: decodeObject(t, "{metadata: {name: a}, spec: {type: LoadBalancer}}")},
+		{Path: webhook.PathBindingDefault, Object: decodeObject(t, "{metadata: {name: a}, spec: {}}")},
+		{Path: webhook.PathBinding, Object: decodeObject(t, "{metadata: {name: a}, spec: {}}")},
 		{Path: webhook.PathIngress, Object: decodeObject(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")},
 	} {
 		q.Operation, q.Namespace = admissionv1.Create, "other"

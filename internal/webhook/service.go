@@ -17,6 +17,9 @@ func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 	if c.LoadBalancerClass == "" || svc.Spec.Type != corev1.ServiceTypeLoadBalancer || hasClass(svc) {
 		return Answer{}, nil
 	}
+	if r.Operation == admissionv1.Create && !c.isWatched(r.Namespace) {
+		return Answer{}, nil // other controllers ignore a Service with the class
+	}
 	class := c.LoadBalancerClass
 	if r.Operation == admissionv1.Update {
 		old := &corev1.Service{}
