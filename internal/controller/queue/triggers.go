@@ -22,8 +22,8 @@ type Triggers[K comparable] struct {
 
 	// mu ensures that the changes of an object are recorded in the order in which they arrive.
 	mu sync.Mutex
-	// activeRuns has the active run of each item. Until a run has recorded its reads, the changes since its start are
-	// collected, because the run may have read an object before the change.
+	// activeRuns has the active run of each item. The changes since the start of a run that do not affect its item yet are
+	// collected, because the run may have read an object before the change, and record this read after it.
 	activeRuns map[K]*activeRun
 }
 
@@ -42,9 +42,8 @@ type Changes[K comparable] interface {
 
 // activeRun collects the changes of objects during a run.
 type activeRun struct {
-	changes       []objectChange
-	readsRecorded bool
-	needsRepeat   bool
+	changes     []objectChange
+	needsRepeat bool // whether a collected change affects the item; no more changes are then collected
 }
 
 type objectChange struct{ old, new cluster.Object }
@@ -70,14 +69,9 @@ func (t *Triggers[K]) RecordReads(k K, v *cluster.View) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reads.Record(k, v)
-	r := t.activeRuns[k]
-	if r == nil || r.readsRecorded {
-		return
+	if r := t.activeRuns[k]; r != nil && slices.ContainsFunc(r.changes, func(c objectChange) bool { return slices.Contains(t.reads.Affected(c.old, c.new), k) }) {
+		r.needsRepeat, r.changes = true, nil
 	}
-	for _, c := range r.changes {
-		r.needsRepeat = r.needsRepeat || slices.Contains(t.reads.Affected(c.old, c.new), k)
-	}
-	r.readsRecorded, r.changes = true, nil
 }
 
 // End records that a run is over. It reports whether the run must be repeated, because an object has changed after the run
@@ -111,11 +105,6 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.activeRuns {
-		if !r.readsRecorded {
-			r.changes = append(r.changes, objectChange{old, new})
-		}
-	}
 	subject := new
 	if new == nil {
 		subject = old
@@ -172,5 +161,10 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 		t.memberships.Forget(self)
 	}
 	note(t.reads.Affected(old, new))
+	for k, r := range t.activeRuns {
+		if _, affected := seen[k]; !affected && !r.needsRepeat {
+			r.changes = append(r.changes, objectChange{old, new})
+		}
+	}
 	return out, fault
 }

@@ -167,3 +167,29 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 		t.Errorf("named although it had not said what it read: %v", concerned)
 	}
 }
+
+// TestAChangeBeforeALaterReadIsRecordedIsNotLost checks that a run is repeated if an object changes after the run has
+// recorded its first reads and has read the object, and before the run records that read.
+func TestAChangeBeforeALaterReadIsRecordedIsNotLost(t *testing.T) {
+	m, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}}
+	if _, err := m.Create(svc); err != nil {
+		t.Fatal(err)
+	}
+	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, ingressGroupChanges{})
+	v := cluster.NewView(m)
+	tr.Begin("g")
+	cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", "c")
+	tr.RecordReads("g", v)
+	cluster.Get[*corev1.Service](v, cluster.KindService, "n", "s")
+	if affected, err := tr.AffectedItems(svc, nil); err != nil || len(affected) > 0 {
+		t.Fatalf("affected %v, error %v", affected, err)
+	}
+	tr.RecordReads("g", v)
+	if !tr.End("g") {
+		t.Error("the run is not repeated")
+	}
+}
