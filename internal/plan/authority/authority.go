@@ -8,21 +8,37 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // revocation collects the steps that remove resources and settings which members may not use any more, and the findings
 // about them.
 type revocation struct {
-	withdrawn *model.Withdrawn
-	steps     []plan.Step
-	Findings  finding.List
+	withdrawn    *model.Withdrawn
+	facts        observed.Facts
+	replacements map[int32]Replacement
+	steps        []plan.Step
+	Findings     finding.List
+	// LostPorts are the ports of listeners whose default certificate is withdrawn. ClosedPorts are those of them that are
+	// deleted, because all their certificates are known to be withdrawn.
+	LostPorts, ClosedPorts []int32
+}
+
+// Replacement is the desired certificate for a listener whose default certificate is withdrawn.
+type Replacement struct {
+	// ARN is used if the listener has no other certificate. It is empty if the desired certificate is being imported: until
+	// then, the listener keeps the withdrawn certificate.
+	ARN string
+	// IsOverdue is set if the withdrawn certificate was not replaced in time. The listener is then deleted.
+	IsOverdue bool
 }
 
 // Revoke returns a copy of the observed stack without the resources and settings that members may not use any more. The
-// revocation has the steps that remove these from AWS.
-func Revoke(have observed.Stack) (observed.Stack, *revocation) {
-	rv := &revocation{withdrawn: have.Facts.Withdrawn}
+// revocation has the steps that remove these from AWS. replacements has, by port, the replacements of default certificates. A
+// listener that has neither another certificate nor a replacement is deleted.
+func Revoke(have observed.Stack, replacements map[int32]Replacement) (observed.Stack, *revocation) {
+	rv := &revocation{withdrawn: have.Facts.Withdrawn, facts: have.Facts, replacements: replacements}
 	if rv.withdrawn.IsEmpty() {
 		return have, rv
 	}
@@ -53,7 +69,16 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	certificates, certificate, lost := rv.remainingCertificates(l)
 	if lost != nil && certificate == "" {
-		rv.deleteListener(l, *lost, "the listener is deleted, because it has no other certificate")
+		why := "it has no other certificate"
+		switch {
+		case rv.areCertificatesUnknown(l):
+			why = "its other certificates could not be read"
+		case rv.replacements[l.Port].IsOverdue:
+			why = "another certificate could not be set in time"
+		default:
+			rv.ClosedPorts = append(rv.ClosedPorts, l.Port)
+		}
+		rv.deleteListener(l, *lost, "the listener is deleted, because "+why)
 		return false
 	}
 	now, why := rv.remainingActions(l.Default)
@@ -72,7 +97,13 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 		changes = append(changes, plan.Change{Path: "certificate", From: l.Certificate, To: certificate})
 	}
 	if lost != nil {
-		rv.reportWithdrawal(*lost, fmt.Sprintf("port %d presents its other certificates", l.Port))
+		now := fmt.Sprintf("port %d presents its other certificates", l.Port)
+		if rv.isCertificateWithdrawn(l.Port, certificate) {
+			now = fmt.Sprintf("port %d presents it until the desired certificate is imported, but for %s at most", l.Port, durations.ShortWait)
+		} else if certificate != l.Certificate && len(certificates) == 0 {
+			now = fmt.Sprintf("port %d presents the desired certificate", l.Port)
+		}
+		rv.reportWithdrawal(*lost, now)
 	}
 	if why != nil {
 		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(l.Default), To: plan.ActionsText(now)})
@@ -92,7 +123,7 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 		}, lost, why, less)
 	}
 	for _, arn := range l.Certificates {
-		if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: arn}]; gone {
+		if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: arn}]; gone && arn != certificate {
 			rv.addStep(plan.Step{
 				ID: plan.NewStepID("revoke-certificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
 				Changes: []plan.Change{{Path: "certificates", From: arn}},
@@ -111,7 +142,8 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 }
 
 // remainingCertificates returns the certificate list and the default certificate of a listener without the withdrawn
-// certificates. lost has the reason why one of these is withdrawn; nil if none is withdrawn.
+// certificates. If the listener keeps a withdrawn certificate until its replacement is imported, the results have it. main is
+// empty if there is no certificate. lost has the reason why a certificate is withdrawn; nil if none is withdrawn.
 func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
 	main = l.Certificate
 	for _, arn := range l.Certificates {
@@ -123,11 +155,35 @@ func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []strin
 	}
 	if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: l.Certificate}]; gone {
 		lost, main = &w, ""
-		if len(extra) > 0 {
+		rv.LostPorts = append(rv.LostPorts, l.Port)
+		replacement, replaced := rv.replacements[l.Port]
+		switch {
+		case replacement.IsOverdue:
+		case len(extra) > 0:
 			main = extra[0]
+		case !replaced || rv.areCertificatesUnknown(l):
+		case replacement.ARN != "":
+			main = replacement.ARN
+		default:
+			main = l.Certificate
+			if slices.Contains(l.Certificates, main) {
+				extra = []string{main}
+			}
 		}
 	}
 	return extra, main, lost
+}
+
+// isCertificateWithdrawn reports whether the listener of a port must not present a certificate any more.
+func (rv *revocation) isCertificateWithdrawn(port int32, arn string) bool {
+	_, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: port, ARN: arn}]
+	return gone
+}
+
+// areCertificatesUnknown reports whether the certificate list of a listener could not be read. The list may then have
+// withdrawn certificates, including the default certificate. Therefore only the deletion of the listener removes them.
+func (rv *revocation) areCertificatesUnknown(l *observed.Listener) bool {
+	return rv.facts.Fault(model.AskListenerCertificates{ARN: l.ARN}) != nil
 }
 
 // revokeRule removes the withdrawn target groups of a rule, or deletes the rule. It reports whether the rule is retained.

@@ -8,6 +8,9 @@
 // method is called only if a plan retains something that is not desired (plan.Plan.HasRetainedParts): the translation has
 // just checked the rights to everything else.
 //
+// A listener that has only withdrawn certificates gets the desired certificate of its port, which package planner passes to
+// Revoke. It is deleted if there is none, or if AWS does not accept it within durations.ShortWait.
+//
 // If a held rule for a wildcard host matches requests for the hostname of another Gateway listener, the rule is retained.
 // Package listeners adds a rule before it that answers these requests with 404.
 package authority

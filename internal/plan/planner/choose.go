@@ -17,7 +17,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	if want.ID.Kind.HasAccelerator() {
 		return accelerators.Choose(want, have, opt, memory)
 	}
-	have, _ = authority.Revoke(have)
+	have, _ = authority.Revoke(have, certificateReplacements(want, have, opt, memory))
 	want, _ = withoutDepartedMembers(want, have, opt)
 	r := resolve(want, have, opt, memory)
 	out := resolved.Choices{Desired: r.Want}

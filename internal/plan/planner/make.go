@@ -16,7 +16,8 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	if want.ID.Kind.HasAccelerator() {
 		return accelerators.Make(want, have, opt, memory)
 	}
-	have, withdrawn := authority.Revoke(have)
+	replacements := certificateReplacements(want, have, opt, memory)
+	have, withdrawn := authority.Revoke(have, replacements)
 	want, again := withoutDepartedMembers(want, have, opt)
 	r := resolve(want, have, opt, memory)
 	diff(r)
@@ -24,7 +25,8 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	if again > 0 {
 		r.RetryWithin(again)
 	}
-	r.Plan.HasRetainedParts = r.hasHeldPart()
+	replaced := r.awaitCertificates(replacements)
+	r.Plan.HasRetainedParts = r.hasHeldPart() || replaced
 	withdrawn.Prepend(&r.Plan)
 	r.Findings.Add(withdrawn.Findings...)
 	return r.Plan, r.Findings

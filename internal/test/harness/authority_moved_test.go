@@ -1,0 +1,42 @@
+package harness
+
+import (
+	"crypto/elliptic"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// TestPortMovesToAnotherSecretWithoutItsGrant checks that a port whose only certificate is withdrawn gets the certificate of
+// another Secret that the same edit names, and that its listener and rules stay. If AWS does not accept that certificate, the
+// listener is deleted soon: the withdrawn certificate is not presented any more.
+func TestPortMovesToAnotherSecretWithoutItsGrant(t *testing.T) {
+	t.Parallel()
+	for name, refused := range map[string]string{"accepted": "", "not imported": "ImportCertificate", "not set": "ModifyListener"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := certificateScenario.startServing(t)
+				old := strings.Join(certificateScenario.serving(r), " ")
+				next := newIssuer(t).issue("next", elliptic.P256(), "api.example.com")
+				gateway := strings.NewReplacer("name: api, protocol: HTTPS, port: 443", "name: api, protocol: HTTPS, port: 8443", "{name: api, namespace: vault}", "{name: next}",
+					"  gatewayClassName: alb\n", "  gatewayClassName: alb\n  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: edge}}\n").Replace(secureGateway)
+				if refused != "" {
+					refuseOperations(refused)(r)
+				}
+				r.Emulator.Calls().Reset()
+				r.deleteObject(cluster.KindReferenceGrant, "vault", "shop")
+				r.Apply(next, gateway)
+				r.Settle(time.Minute)
+				got := strings.Join(certificateScenario.serving(r), " ")
+				deleted := r.Emulator.Calls().Count("DeleteListener")
+				if strings.Contains(got, old) || (got == "") != (refused == "ImportCertificate") || (deleted > 0) != (refused != "") {
+					t.Errorf("the certificate was %s and is %q; %d listeners were deleted", old, got, deleted)
+				}
+			})
+		})
+	}
+}
