@@ -218,6 +218,8 @@ type Listener struct {
 	Tags         map[string]string
 	// Members are the members that listen on the port, in the order of the members of the stack.
 	Members []finding.Ref
+	// Guests are the ListenerSets that define the port, if the Gateway itself has no listener on it.
+	Guests []finding.Ref
 }
 
 // Protocol returns the protocol of the listener as the AWS API names it.

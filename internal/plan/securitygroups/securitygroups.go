@@ -44,9 +44,9 @@ func LiveManagedSecurityGroup(all []observed.SecurityGroup, live *observed.LoadB
 }
 
 // PlanManagedSecurityGroup plans the managed security group, and returns the step that creates it; nil if it exists or is
-// not desired. The rules of a port are changed by a step for the namespaces that listen on the port. Therefore, if a quota
-// has no room for the rules of one member, the ports of other members are still opened and closed. New listeners depend on
-// the steps in PortSteps.
+// not desired. The rules of a port are changed by a step for the namespaces that own the port. Therefore, if a quota has no
+// room for the rules of one namespace, the ports of other namespaces are still opened and closed. New listeners depend on the
+// steps in PortSteps.
 func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok || sg.ReadFault(model.AskSecurityGroups{}) != nil {
@@ -102,7 +102,7 @@ func (sg *Planner) livePorts() map[int32]bool {
 	return ports
 }
 
-// planRuleChanges plans changes of rules, with one step for each set of namespaces that share ports. total is the number of
+// planRuleChanges plans changes of rules, with one step for each set of namespaces that own a port together. total is the number of
 // rules that the managed security group has afterwards.
 func (sg *Planner) planRuleChanges(authorize, revoke []model.IngressRule, total int, after []plan.StepID) {
 	type change struct {
@@ -111,11 +111,12 @@ func (sg *Planner) planRuleChanges(authorize, revoke []model.IngressRule, total 
 	}
 	changes := map[string]*change{}
 	of := func(r model.IngressRule) *change {
-		members := sg.membersOnPort(r.From)
+		members, owners := sg.membersOnPort(r.From)
 		if isICMP(r) {
 			members = sg.Members() // path MTU discovery concerns the clients of all ports
+			owners = members
 		}
-		tenants := strings.Join(draft.Namespaces(members), ",")
+		tenants := strings.Join(draft.Namespaces(owners), ",")
 		c := changes[tenants]
 		if c == nil {
 			c = &change{}
@@ -157,22 +158,25 @@ func (sg *Planner) planRuleChanges(authorize, revoke []model.IngressRule, total 
 	}
 }
 
-// membersOnPort returns the members that listen on a port of the load balancer or of the frontend NLB.
-func (sg *Planner) membersOnPort(port int32) []finding.Ref {
-	var out []finding.Ref
-	for _, l := range sg.Want.LoadBalancer.Listeners {
-		if l.Port == port {
-			out = append(out, l.Members...)
-		}
-	}
+// membersOnPort returns the members that listen on a port of the load balancer or of the frontend NLB. The owners of the port
+// are these members, or the ListenerSets that define the port.
+func (sg *Planner) membersOnPort(port int32) (members, owners []finding.Ref) {
+	listeners := sg.Want.LoadBalancer.Listeners
 	if sg.Want.FrontendNLB != nil {
-		for _, l := range sg.Want.FrontendNLB.Listeners {
-			if l.Port == port {
-				out = append(out, l.Members...)
-			}
+		listeners = slices.Concat(listeners, sg.Want.FrontendNLB.Listeners)
+	}
+	for _, l := range listeners {
+		if l.Port != port {
+			continue
+		}
+		members = append(members, l.Members...)
+		if len(l.Guests) > 0 {
+			owners = append(owners, l.Guests...)
+		} else {
+			owners = append(owners, l.Members...)
 		}
 	}
-	return out
+	return members, owners
 }
 
 // RetainsRule reports whether an existing rule is retained although it is not desired.

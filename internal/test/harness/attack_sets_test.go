@@ -2,6 +2,7 @@ package harness
 
 import (
 	"crypto/elliptic"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -109,4 +110,23 @@ spec:
 			})
 		}
 	}
+}
+
+// TestPortsOfAListenerSetLeaveRoomForOthers checks that a ListenerSet with more ports than a security group can have rules
+// prevents neither the port of the Gateway nor that of another ListenerSet.
+func TestPortsOfAListenerSetLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var ports strings.Builder
+		for i := range 63 {
+			fmt.Fprintf(&ports, ", {name: l%d, port: %d, protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}", i, 8001+i)
+		}
+		evil := strings.Replace(listenerSet("evil", "more", 2020, "edge", "port: 8000, protocol: HTTP"), "}]\n", "}"+ports.String()+"]\n", 1)
+		r := harnessWithOwnedGateways(t, evil, routeOfNamespace("HTTPRoute", "evil", "all", 2020, listenerSetParentRef, ""),
+			routeOfNamespace("HTTPRoute", "shop", "web", 2025, edgeParentRef, "shop.example.com"))
+		r.Apply(listenerSet("bank", "more", 2025, "edge", "port: 9000, protocol: HTTP"), routeOfNamespace("HTTPRoute", "bank", "web", 2025, listenerSetParentRef, ""))
+		r.advanceTime(30 * time.Minute)
+		expectEqual(t, "the port of the Gateway", "shop-web", servingRoute(r, "application", 80, "shop.example.com", "/"))
+		expectEqual(t, "the port of another ListenerSet", "bank-web", servingRoute(r, "application", 9000, "bank.example.com", "/"))
+	})
 }

@@ -68,9 +68,22 @@ func (t *translation) portsOf(setProtocol func(*port)) []*port {
 	return out
 }
 
+// guests returns the ListenerSets that define a port; nil if the Gateway itself has a listener on the port.
+func (t *translation) guests(p *port) (out []finding.Ref) {
+	for _, l := range p.listeners {
+		if l.Parent == t.ref {
+			return nil
+		}
+		if !slices.Contains(out, l.Parent) {
+			out = append(out, l.Parent)
+		}
+	}
+	return out
+}
+
 // buildListener builds a listener with the settings that both types of load balancers have.
 func (t *translation) buildListener(p *port) model.Listener {
-	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
+	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}, Guests: t.guests(p)}
 	if p.TLS {
 		l.TLS = &model.TLS{Policy: t.opt.DefaultSSLPolicy, Certificates: certificateBuilder{t}.certificates(p)}
 		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return len(l.Certificates) > 0 })
