@@ -18,6 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
 // securityGroupWriter creates and deletes security groups, and changes their rules.
@@ -91,32 +92,19 @@ func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIn
 	if err != nil {
 		return err
 	}
+	isQuota := func(err error) bool { return sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" }
 	err = w.authorize(ctx, id, authorize)
-	if sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" && len(revoke) > 0 {
+	if isQuota(err) && len(revoke) > 0 {
 		if err := w.revoke(ctx, id, revoke); err != nil {
 			return err
 		}
-		return w.authorizeUpToQuota(ctx, id, authorize)
+		_, err := network.AuthorizeUpToQuota(authorize, func(rules []model.IngressRule) error { return w.authorize(ctx, id, rules) }, isQuota)
+		return err
 	}
 	if err != nil {
 		return err
 	}
 	return w.revoke(ctx, id, revoke)
-}
-
-// authorizeUpToQuota authorizes rules. If all of them exceed the quota, it authorizes as many of the first rules as the
-// quota permits, and returns the error of AWS.
-func (w *securityGroupWriter) authorizeUpToQuota(ctx context.Context, id string, rules []model.IngressRule) error {
-	err := w.authorize(ctx, id, rules)
-	for len(rules) > 1 && sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" {
-		half := len(rules) / 2
-		if err = w.authorize(ctx, id, rules[:half]); err == nil {
-			// The second half as a whole exceeds the quota, but some of its rules may not.
-			return w.authorizeUpToQuota(ctx, id, rules[half:])
-		}
-		rules = rules[:half]
-	}
-	return err
 }
 
 // resolveSources returns the rules with IDs of security groups as sources, in place of the placeholders for the security

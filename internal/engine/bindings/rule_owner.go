@@ -299,6 +299,13 @@ func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptio
 	return o.contributions.ChangeOf(g, opts)
 }
 
+// orderByShare returns a change with its rules in the order in which the quota of the security group admits them.
+func (o *ruleOwner) orderByShare(c bindingplan.SecurityGroupChange, opts bindingplan.RuleOptions) bindingplan.SecurityGroupChange {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.contributions.OrderByShare(c, opts)
+}
+
 // knownSecurityGroups returns the IDs of the security groups that have had rules of bindings.
 func (o *ruleOwner) knownSecurityGroups() []string {
 	o.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -12,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -238,7 +240,8 @@ func (r ruleSyncer) readSecurityGroups(ctx context.Context, ids []string, age ti
 }
 
 // changeSecurityGroup changes the rules of one security group. If AWS refuses the call because of an invalid rule, the rules
-// are added one by one. If the quota of rules is reached, the old rules are removed before new ones are added.
+// are added one by one. If the quota of rules is reached, as many rules are added as fit, and no rule is removed before the
+// rules that replace it exist.
 func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.SecurityGroupChange) (changed bool, err error) {
 	send := func(authorize, revoke []model.IngressRule) error {
 		if len(authorize)+len(revoke) == 0 {
@@ -260,10 +263,7 @@ func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.Secur
 	}
 	switch r.Cloud.Class(err) {
 	case failure.Quota:
-		if err := send(nil, c.Revoke); err != nil {
-			return changed, err
-		}
-		if err := send(c.Authorize, nil); err != nil {
+		if err := r.changeUpToQuota(r.sharedRules.orderByShare(c, r.ruleOptions()), send); err != nil {
 			return changed, fmt.Errorf("%w; the security group would have %d rules", err, c.Total)
 		}
 		return changed, nil
@@ -281,4 +281,78 @@ func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.Secur
 		return changed, send(nil, c.Revoke)
 	}
 	return changed, err
+}
+
+// changeUpToQuota adds as many rules of c as the quota of the security group permits, and removes each old rule after the
+// rules that replace it exist. If there is no room for a rule beside the old rule that it replaces, it removes the old rule
+// first, and restores it if the new rule does not fit either.
+func (r ruleSyncer) changeUpToQuota(c bindingplan.SecurityGroupChange, send func(authorize, revoke []model.IngressRule) error) error {
+	isQuota := func(err error) bool { return r.Cloud.Class(err) == failure.Quota }
+	authorize := func(rules []model.IngressRule) error { return send(rules, nil) }
+	missing, remaining := c.Authorize, c.Revoke
+	missingFor := func(old model.IngressRule) []model.IngressRule {
+		return slices.DeleteFunc(c.ReplacementsOf(old), func(r model.IngressRule) bool { return !slices.Contains(missing, r) })
+	}
+	var full error
+	addAndRemove := func() error {
+		for {
+			n, err := network.AuthorizeUpToQuota(missing, authorize, isQuota)
+			if err != nil && !isQuota(err) {
+				return err
+			}
+			missing, full = missing[n:], err
+			var replaced, others []model.IngressRule
+			for _, old := range remaining {
+				if len(missingFor(old)) == 0 {
+					replaced = append(replaced, old)
+				} else {
+					others = append(others, old)
+				}
+			}
+			remaining = others
+			if err := send(nil, replaced); err != nil || len(replaced) == 0 {
+				return err
+			}
+		}
+	}
+	if err := addAndRemove(); err != nil {
+		return err
+	}
+	for _, old := range slices.Clone(remaining) {
+		next := missingFor(old)
+		if len(next) != 1 {
+			continue
+		}
+		err := replaceRule(old, next[0], send)
+		if err != nil && !isQuota(err) {
+			return err
+		}
+		if err == nil {
+			missing = withoutRule(missing, next[0])
+			remaining = withoutRule(remaining, old)
+		}
+	}
+	if err := addAndRemove(); err != nil {
+		return err
+	}
+	return full
+}
+
+// replaceRule removes the rule old, and adds the rule next in its place. If next cannot be added, it restores old.
+func replaceRule(old, next model.IngressRule, send func(authorize, revoke []model.IngressRule) error) error {
+	if err := send(nil, []model.IngressRule{old}); err != nil {
+		return err
+	}
+	err := send([]model.IngressRule{next}, nil)
+	if err != nil {
+		if err := send([]model.IngressRule{old}, nil); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// withoutRule returns the rules other than r.
+func withoutRule(rules []model.IngressRule, r model.IngressRule) []model.IngressRule {
+	return slices.DeleteFunc(slices.Clone(rules), func(other model.IngressRule) bool { return other == r })
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
@@ -149,6 +150,79 @@ func (a *RuleAggregate) ChangeOf(g EndpointSecurityGroup, o RuleOptions) Securit
 	authorize, revoke := network.DiffEndpointRules(want, g.Ingress, a.holdingAllCount == 0 && a.holderCounts[g.ID] == 0)
 	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return a.retainsRule(g.ID, r) })
 	return SecurityGroupChange{g.ID, authorize, revoke, len(g.Ingress) + len(authorize) - len(revoke)}
+}
+
+// OrderByShare returns a change with the rules to add in the order in which the quota of the security group admits them: first
+// the rules that cover a rule to remove, then the others by the shares of the namespaces whose bindings request them.
+func (a *RuleAggregate) OrderByShare(c SecurityGroupChange, o RuleOptions) SecurityGroupChange {
+	requested := map[string][]model.IngressRule{}
+	for key, by := range a.contributions {
+		for r := range by.Rules {
+			if r.Group == c.Group {
+				requested[key.Namespace] = append(requested[key.Namespace], r.Rule)
+			}
+		}
+	}
+	// A rule for a source security group may be wider than the rules that it was merged from.
+	withoutPorts := func(r model.IngressRule) model.IngressRule {
+		if r.Group != "" && !o.KeepPortsSeparate {
+			r.From, r.To = 0, 0
+		}
+		return r
+	}
+	at := make(map[model.IngressRule]int, len(c.Authorize))
+	for i, r := range c.Authorize {
+		at[withoutPorts(r)] = i
+	}
+	shares, by := plan.Shares{}, make([][]string, len(c.Authorize))
+	for _, namespace := range slices.Sorted(maps.Keys(requested)) {
+		for _, r := range network.AggregateRules(requested[namespace], !o.KeepPortsSeparate) {
+			if i, missing := at[withoutPorts(r)]; missing {
+				by[i] = append(by[i], namespace)
+			} else {
+				shares.AddRetained(namespace)
+			}
+		}
+	}
+	for i := range by {
+		if len(by[i]) == 0 {
+			by[i] = []string{""} // no binding requests the rule any more
+		}
+	}
+	authorize := make([]model.IngressRule, 0, len(by))
+	for _, i := range plan.OrderClaims(shares, plan.NamespacesOfClaims(shares, by)) {
+		authorize = append(authorize, c.Authorize[i])
+	}
+	covers := func(r model.IngressRule) bool {
+		return slices.ContainsFunc(c.Revoke, func(old model.IngressRule) bool { return network.RuleCovers(r, old) })
+	}
+	first := slices.DeleteFunc(slices.Clone(authorize), func(r model.IngressRule) bool { return !covers(r) })
+	c.Authorize = append(first, slices.DeleteFunc(authorize, covers)...)
+	return c
+}
+
+// ReplacementsOf returns the rules to add that must exist before the rule old is removed, so that the traffic that old admits
+// is admitted without interruption: the rule that covers old, or else all rules for some of its ports and its source. If
+// there are none, it is the first rule for some of its ports, because the source may have changed.
+func (c SecurityGroupChange) ReplacementsOf(old model.IngressRule) (out []model.IngressRule) {
+	var otherSource []model.IngressRule
+	for _, r := range c.Authorize {
+		same := old
+		same.From, same.To = r.From, r.To
+		switch {
+		case r.Protocol != old.Protocol || r.From > old.To || r.To < old.From:
+		case network.RuleCovers(r, old):
+			return []model.IngressRule{r}
+		case network.RuleCovers(r, same):
+			out = append(out, r)
+		default:
+			otherSource = append(otherSource, r)
+		}
+	}
+	if len(out) == 0 {
+		out = otherSource[:min(len(otherSource), 1)]
+	}
+	return out
 }
 
 // retainsRule reports whether the rule r of a security group covers a rule that a binding retains.

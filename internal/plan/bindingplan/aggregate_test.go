@@ -127,6 +127,30 @@ func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 	}
 }
 
+// TestRulesOfSmallSharesComeFirst checks that the first rules are those that cover a rule to remove, that namespaces take
+// turns at the others, and that a namespace with few rules is first.
+func TestRulesOfSmallSharesComeFirst(t *testing.T) {
+	sum, o := NewRuleAggregate(), RuleOptions{KeepPortsSeparate: true}
+	set := func(namespace string, rules ...model.IngressRule) {
+		c := Contribution{Rules: RuleSet{}}
+		c.Rules.add("sg-0", rules)
+		sum.Set(Key{Namespace: namespace, Name: "b"}, c)
+	}
+	wide := portRule(90)
+	wide.To = 99
+	set("big", portRule(80), portRule(81), portRule(82), portRule(83), wide)
+	set("small", portRule(84), portRule(85))
+	set("zero", portRule(86), portRule(87))
+	c := sum.ChangeOf(EndpointSecurityGroup{ID: "sg-0", Ingress: []model.IngressRule{portRule(80), portRule(84), portRule(95)}}, o)
+	var got []int32
+	for _, r := range sum.OrderByShare(c, o).Authorize {
+		got = append(got, r.From)
+	}
+	if want := []int32{90, 86, 81, 85, 87, 82, 83}; !slices.Equal(got, want) {
+		t.Errorf("ports %v, want %v", got, want)
+	}
+}
+
 // hasFurtherRule reports whether the list is has a rule that the list was does not have.
 func hasFurtherRule(was, is []model.IngressRule) bool {
 	return slices.ContainsFunc(is, func(r model.IngressRule) bool { return !slices.Contains(was, r) })

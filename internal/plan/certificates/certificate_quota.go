@@ -10,7 +10,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
@@ -34,7 +33,7 @@ type certificateClaims struct {
 	listener model.Listener
 	live     *observed.Listener
 	claims   []certificateClaim
-	shares   draft.Shares // numbers of attached certificates by namespace
+	shares   plan.Shares // numbers of attached certificates by namespace
 }
 
 // admitCertificate reports whether a certificate of a member is attached to the listener or may be attached. It counts a
@@ -107,7 +106,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 		related,
 		func(*certificateClaim, string) bool { return true },
 	} {
-		for _, n := range draft.OrderClaims(t.shares, claimants) {
+		for _, n := range plan.OrderClaims(t.shares, claimants) {
 			c := &t.claims[n]
 			at := slices.IndexFunc(free, func(arn string) bool {
 				return fits(c, arn) && !reserved(c, arn) && cc.isReplaceable(t, *out, arn, append(slices.Clone(has), c.arn))

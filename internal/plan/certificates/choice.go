@@ -41,7 +41,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 	var all []string
 	var choices [][]string   // of each member, in the order of the members
 	var lacking finding.List // the effect is added to their messages at the end
-	claims := certificateClaims{listener: l, live: live, shares: draft.Shares{}}
+	claims := certificateClaims{listener: l, live: live, shares: plan.Shares{}}
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := cc.ReadFault(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {

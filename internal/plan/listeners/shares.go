@@ -38,8 +38,8 @@ func (s *Planner) orderByShare(lb *resolved.LoadBalancer, from int) {
 
 // listenerShares counts the observed listeners of a load balancer by namespace. A listener of several namespaces counts for
 // each of them. A listener that no member requests any more counts as ToBeDeleted for the namespaces that own its rules.
-func (s *Planner) listenerShares(lb *resolved.LoadBalancer) draft.Shares {
-	out := draft.Shares{}
+func (s *Planner) listenerShares(lb *resolved.LoadBalancer) plan.Shares {
+	out := plan.Shares{}
 	if lb.Live == nil {
 		return out
 	}
@@ -69,8 +69,8 @@ func (s *Planner) actionOwners(lb *resolved.LoadBalancer, actions []model.Action
 }
 
 // certificateShares counts the attached certificates of a load balancer by namespace, as retained.
-func certificateShares(lb *resolved.LoadBalancer) draft.Shares {
-	out := draft.Shares{}
+func certificateShares(lb *resolved.LoadBalancer) plan.Shares {
+	out := plan.Shares{}
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
 		if l.Live == nil {

@@ -48,6 +48,26 @@ func withoutDescription(r model.IngressRule) model.IngressRule {
 	return r
 }
 
+// AuthorizeUpToQuota authorizes as many of the first rules as the quota of their security group permits, and returns their
+// number. If it is less than all, it also returns the error of AWS. AWS refuses a whole call that exceeds the quota; isQuota
+// reports whether an error means that.
+func AuthorizeUpToQuota(rules []model.IngressRule, authorize func([]model.IngressRule) error, isQuota func(error) bool) (int, error) {
+	err := authorize(rules)
+	if err == nil {
+		return len(rules), nil
+	}
+	for len(rules) > 1 && isQuota(err) {
+		half := len(rules) / 2
+		if err = authorize(rules[:half]); err == nil {
+			// The second half as a whole exceeds the quota, but some of its rules may not.
+			n, err := AuthorizeUpToQuota(rules[half:], authorize, isQuota)
+			return half + n, err
+		}
+		rules = rules[:half]
+	}
+	return 0, err
+}
+
 // canonicalRule returns a rule with its address range in canonical form and its protocol by name, as AWS returns it.
 func canonicalRule(r model.IngressRule) model.IngressRule {
 	if r.CIDR != "" {

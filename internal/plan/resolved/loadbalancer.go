@@ -8,7 +8,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
 // ListenerDeletionReason returns the reason why the listener of a port is deleted.
@@ -34,7 +33,7 @@ type LoadBalancer struct {
 
 	SecurityGroups []plan.SecurityGroupRef
 	Listeners      []Listener
-	RuleShares     draft.Shares // shares of the quota of rules, by namespace
+	RuleShares     plan.Shares // shares of the quota of rules, by namespace
 	// WithdrawnPorts are ports whose listener is deleted, because the only certificate of the listener belongs to another
 	// stack.
 	WithdrawnPorts []int32

@@ -31,7 +31,7 @@ func NewRuleQuota(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.Cond
 // new rules replace.
 func (rp *RuleQuota) Resolve() {
 	lb := rp.lb
-	lb.RuleShares = draft.Shares{}
+	lb.RuleShares = plan.Shares{}
 	full, namespaces := false, map[string]bool{}
 	for _, l := range lb.Listeners {
 		for i := range l.Rules {
@@ -119,7 +119,7 @@ func (rp *RuleQuota) assignRules(rules []ruleClaim, open []*resolved.Replaceable
 	for i, p := range rules {
 		claims[i] = p.Desired.Member.Namespace
 	}
-	for _, n := range draft.OrderClaims(rp.lb.RuleShares, claims) {
+	for _, n := range plan.OrderClaims(rp.lb.RuleShares, claims) {
 		p := rules[n]
 		for _, all := range best {
 			at := -1

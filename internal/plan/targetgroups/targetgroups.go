@@ -59,7 +59,7 @@ func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *ALBTargetPla
 // security groups. Targets are registered before traffic is sent to them. It returns the steps after which each target group
 // can be used, by the ID of the target group.
 func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.StepID {
-	done, from, shares := map[string][]plan.StepID{}, len(gp.Draft.Plan.Steps), draft.Shares{}
+	done, from, shares := map[string][]plan.StepID{}, len(gp.Draft.Plan.Steps), plan.Shares{}
 	for _, w := range gp.Want.TargetGroups {
 		if gp.LiveTargetGroupARNs[w.ID] != "" {
 			shares.AddRetained(draft.Namespaces(w.Members)...)

@@ -1,4 +1,4 @@
-package draft
+package plan
 
 import (
 	"math/rand/v2"
@@ -42,7 +42,7 @@ func TestNamespaceWithTheSmallestShareIsFirst(t *testing.T) {
 func TestSharedClaimCountsForItsSmallestShare(t *testing.T) {
 	t.Parallel()
 	shares := map[string]Share{"a": {Retained: 2}, "b": {Retained: 4, ToBeDeleted: 1}}
-	got := namespacesOfClaims(shares, [][]string{{"b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a"}})
+	got := NamespacesOfClaims(shares, [][]string{{"b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a"}})
 	if d := cmp.Diff([]string{"b", "a", "a", "a", "a"}, got); d != "" {
 		t.Errorf("claims (-want +got):\n%s", d)
 	}
