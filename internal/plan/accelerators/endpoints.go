@@ -1,6 +1,7 @@
 package accelerators
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -72,9 +73,19 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 			leave = append(leave, e)
 		}
 	}
-	// If the quota of the endpoint group is reached, some endpoints are removed before others are added.
+	// If the quota of the endpoint group is reached, some endpoints are removed before others are added, first those that get no
+	// traffic. The last endpoint that gets traffic is not removed for this. Instead, a later plan adds one of the new endpoints.
 	var room []plan.StepID
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
+		idle := slices.DeleteFunc(slices.Clone(leave), isServing)
+		serving := slices.DeleteFunc(slices.Clone(leave), func(e observed.Endpoint) bool { return !isServing(e) })
+		othersServe := slices.ContainsFunc(live.Endpoints, func(e observed.Endpoint) bool { return isServing(e) && !slices.Contains(serving, e) })
+		if excess == len(leave) && len(serving) > 0 && !othersServe {
+			excess--
+			slices.SortStableFunc(missing, func(x, y model.Endpoint) int { return cmp.Compare(min(y.Weight, 1), min(x.Weight, 1)) })
+			missing = missing[:len(missing)-1]
+		}
+		leave = append(idle, serving...)
 		first := leave[:excess]
 		leave = leave[excess:]
 		room = m.removeEndpoints("make-room", a, endpointIDs(first), after, "the quota of the endpoint group has no room for the new endpoints in addition to these endpoints", plan.Wait{}, false)
