@@ -230,9 +230,9 @@ func (m *Managed) attachmentRank(arn string) int {
 }
 
 // limitImports returns the certificates without those for which AWS has no room on a load balancer. It omits only
-// certificates that are not imported yet, and reports them. The namespaces of the Secrets share the room, see draft.Shares.
+// certificates that are not imported yet, and reports them. The namespaces of the Secrets share the room, see plan.Shares.
 func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
-	shares, room := draft.Shares{}, plan.MaxCertificatesPerLoadBalancer
+	shares, room := plan.Shares{}, plan.MaxCertificatesPerLoadBalancer
 	var ids, namespaces []string // of the certificates that are not imported yet
 	for _, w := range all {
 		switch {
@@ -245,7 +245,7 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 		}
 	}
 	omitted := map[string]bool{}
-	for n, i := range draft.OrderClaims(shares, namespaces) {
+	for n, i := range plan.OrderClaims(shares, namespaces) {
 		omitted[ids[i]] = n >= room
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(w model.ManagedCertificate) bool {

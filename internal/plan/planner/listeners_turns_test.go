@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
@@ -106,4 +107,33 @@ func TestListenerQuotaIsSharedByNamespaces(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSecurityGroupRulesOfTheSmallestShareComeFirst checks that the rules of a namespace with few client ranges come before
+// those of a namespace with many, so that a quota of rules has room for them.
+func TestSecurityGroupRulesOfTheSmallestShareComeFirst(t *testing.T) {
+	stack := func(ports map[string][]int32) model.Stack {
+		s := stackListeningOn(ports)
+		var rules []model.IngressRule
+		for namespace, clients := range map[string]int{"shop": 29, "team": 1} {
+			for _, port := range ports[namespace] {
+				for i := range clients {
+					rules = append(rules, model.IngressRule{Protocol: "tcp", From: port, To: port, CIDR: fmt.Sprintf("192.0.2.%d/32", i)})
+				}
+			}
+		}
+		s.LoadBalancer.SecurityGroups = model.GroupsManaged{Group: model.SecurityGroup{Name: "sg", Ingress: rules}}
+		return withFinalizers(s)
+	}
+	have := converge(t, stack(map[string][]int32{"shop": {8081}, "team": {80}}), observed.Stack{Facts: testFacts()})
+	p, _ := planner.Make(stack(map[string][]int32{"shop": {8081, 8082}, "team": {80, 443}}), have, testOptions, plan.Memory{})
+	var got []string
+	for _, s := range p.Steps {
+		if do, ok := s.Do.(plan.ChangeIngress); ok {
+			got = append(got, fmt.Sprintf("%d for %s", len(do.Authorize), s.RequestedBy[0].Namespace))
+		}
+	}
+	if want := []string{"1 for team", "29 for shop"}; !slices.Equal(got, want) {
+		t.Errorf("rules %q, want %q", got, want)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -73,7 +74,7 @@ func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 		return made
 	}
 	sg.reportRevoked(live, revoke)
-	sg.planRuleChanges(authorize, revoke, len(have)+len(authorize)-len(revoke), append(slices.Clone(after), made...))
+	sg.planRuleChanges(have, authorize, revoke, append(slices.Clone(after), made...))
 	return made
 }
 
@@ -102,9 +103,9 @@ func (sg *Planner) livePorts() map[int32]bool {
 	return ports
 }
 
-// planRuleChanges plans changes of rules, with one step for each set of namespaces that own a port together. total is the number of
-// rules that the managed security group has afterwards.
-func (sg *Planner) planRuleChanges(authorize, revoke []model.IngressRule, total int, after []plan.StepID) {
+// planRuleChanges plans changes of the rules have, with one step for each set of namespaces that own a port together. The
+// first step is the one of the namespace with the fewest rules, so that the quota of rules has room for it.
+func (sg *Planner) planRuleChanges(have, authorize, revoke []model.IngressRule, after []plan.StepID) {
 	type change struct {
 		members           []finding.Ref
 		authorize, revoke []model.IngressRule
@@ -133,8 +134,18 @@ func (sg *Planner) planRuleChanges(authorize, revoke []model.IngressRule, total 
 		c := of(r)
 		c.revoke = append(c.revoke, r)
 	}
+	rules := slices.Concat(slices.DeleteFunc(slices.Clone(have), func(r model.IngressRule) bool { return slices.Contains(revoke, r) }), authorize)
+	counts := sg.countRules(rules)
+	fewest := func(tenants string) int {
+		n := math.MaxInt
+		for _, namespace := range strings.Split(tenants, ",") {
+			n = min(n, counts[namespace])
+		}
+		return n
+	}
+	byShare := func(a, b string) int { return cmp.Or(cmp.Compare(fewest(a), fewest(b)), cmp.Compare(a, b)) }
 	sg.PortSteps = map[int32]plan.StepID{}
-	for _, tenants := range slices.Sorted(maps.Keys(changes)) {
+	for _, tenants := range slices.SortedFunc(maps.Keys(changes), byShare) {
 		c := changes[tenants]
 		id := plan.NewStepID("rules", plan.ManagedGroupAddress)
 		if len(changes) > 1 {
@@ -146,7 +157,7 @@ func (sg *Planner) planRuleChanges(authorize, revoke []model.IngressRule, total 
 		}
 		sg.Add(plan.Step{
 			ID: id, Address: plan.ManagedGroupAddress, Verb: plan.Update,
-			Do:      plan.ChangeIngress{Group: plan.ManagedGroupAddress, Authorize: c.authorize, Revoke: c.revoke, Total: total},
+			Do:      plan.ChangeIngress{Group: plan.ManagedGroupAddress, Authorize: c.authorize, Revoke: c.revoke, Total: len(rules)},
 			Changes: ruleChanges(c.authorize, c.revoke),
 			Why:     "the rules must admit clients to the ports of the listeners only", RequestedBy: blames, After: after,
 		})
@@ -156,6 +167,23 @@ func (sg *Planner) planRuleChanges(authorize, revoke []model.IngressRule, total 
 			}
 		}
 	}
+}
+
+// countRules returns the number of rules for the ports of each namespace.
+func (sg *Planner) countRules(rules []model.IngressRule) map[string]int {
+	ports, counts := map[int32]int{}, map[string]int{}
+	for _, r := range rules {
+		if !isICMP(r) {
+			ports[r.From]++
+		}
+	}
+	for port, n := range ports {
+		_, owners := sg.membersOnPort(port)
+		for _, namespace := range draft.Namespaces(owners) {
+			counts[namespace] += n
+		}
+	}
+	return counts
 }
 
 // membersOnPort returns the members that listen on a port of the load balancer or of the frontend NLB. The owners of the port
