@@ -330,7 +330,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("reconcile %s: panic: %v\n%s", id, p, debug.Stack())
-			out.Err = err
+			out.Err, out.RetryAfter = err, 0
 		}
 	}()
 	if !e.memories.reserve(id) {

@@ -19,9 +19,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
 // TestFailedCallIsReportedOnIngress checks that a call that fails for minutes is reported by one event on the Ingress,
@@ -228,6 +231,26 @@ func TestFailedFinalizerWriteDelaysNoOtherMember(t *testing.T) {
 		}
 		if reported := warningsByObject(r); len(reported["good"])+len(reported["other"]) > 0 || len(reported["bad"]) == 0 {
 			t.Errorf("warnings %v", reported)
+		}
+	})
+}
+
+// panickingFrontend is a frontend whose Report panics.
+type panickingFrontend struct{ engine.Frontend }
+
+func (panickingFrontend) Report(*cluster.View, engine.Outcome) []cluster.Patch { panic("test") }
+
+// TestPanicIsAFailureOfTheRun checks that a panic makes a run fail, even if the run was to be retried.
+func TestPanicIsAFailureOfTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		of := ingress.New(ingress.Options{Options: assemble.Options{Cluster: ClusterName}, Class: "alb"})
+		r := shopWith(t, Options{Frontends: map[model.Kind]engine.Frontend{model.Ingress: panickingFrontend{of}}})
+		r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
+		r.Emulator.Faults().Add(fault.Rule{Operation: "CreateTargetGroup", Action: fault.Action{Error: &store.Error{Code: "InternalFailure", Message: "no", Status: 500}}})
+		out, err := r.process.engine.Reconcile(t.Context(), model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"})
+		if err == nil || out.Err == nil || out.RetryAfter != 0 {
+			t.Errorf("error %v, in the outcome %v, retried after %v", err, out.Err, out.RetryAfter)
 		}
 	})
 }
