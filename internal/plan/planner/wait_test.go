@@ -212,6 +212,40 @@ func TestTrafficMovesAfterTheDeadlineAndIsReported(t *testing.T) {
 	}
 }
 
+// TestOldTargetsDrainAfterASlowChange checks that the time for the deregistration of the old targets begins when nothing
+// forwards to them any more, and not with the wait for new targets that are slow to become healthy.
+func TestOldTargetsDrainAfterASlowChange(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/a", "g1"))), observed.Stack{Facts: testFacts()})
+	want := withFinalizers(stackWithRules(forwardRule("/a", "g2")))
+	want.TargetGroups[0].HealthCheck = model.HealthCheck{IntervalSeconds: 300, HealthyThreshold: 10}
+	old, unbound := have.TargetGroups[0].ARN, false
+	sick := func(arn string) string {
+		if arn == old {
+			return "healthy"
+		}
+		return "unhealthy"
+	}
+	for k := (clockedPlanner{}); k.now < 2*durations.LongestWait && !unbound; k.now += 10 * time.Second {
+		p := k.plan(t, want, &have, sick)
+		for _, f := range k.findings {
+			if strings.Contains(f.Message, "does not deregister") {
+				t.Errorf("after %s: %s", k.now, f.Message)
+			}
+		}
+		for _, s := range stepsInOrder(p) {
+			_, unbinds := s.Do.(plan.DeleteBinding)
+			unbound = unbound || unbinds
+			if do, deletes := s.Do.(plan.DeleteTargetGroup); deletes && do.ARN == old {
+				t.Errorf("after %s the target group is deleted together with its binding", k.now)
+			}
+		}
+		have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
+	}
+	if !unbound {
+		t.Error("the binding is not deleted")
+	}
+}
+
 // TestRemovedRuleIsDeletedDespiteNewRulesOfOthers checks that a rule that a member removes is deleted, although another
 // member keeps creating new rules before it whose targets are never healthy.
 func TestRemovedRuleIsDeletedDespiteNewRulesOfOthers(t *testing.T) {

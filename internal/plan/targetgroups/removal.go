@@ -102,7 +102,13 @@ func (r *RemovalPlanner) removeTargetGroup(g observed.TargetGroup, bindings []*o
 			unbind.Wait = propagated
 			s.After = append(s.After, unbind.ID)
 		}
-		s.Wait = r.NewWait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", durations.LongestWait)
+		what := "binding " + h.Namespace + "/" + h.Name + " to deregister its targets"
+		if !h.Deleting && (len(after) > 0 || propagated.For != "") {
+			// The deadline counts only from the plan that can delete the binding.
+			s.Wait = plan.Wait{For: what}
+			continue
+		}
+		s.Wait = r.NewWait("unbind "+g.ARN, what, durations.LongestWait)
 		if s.Waits() && r.Memory.WaitedTimes["unbind "+g.ARN] >= durations.FollowUpTime {
 			r.reportDeletionWait(g, s.Wait)
 		}
