@@ -124,9 +124,11 @@ func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	case d.Want.Held.SecurityGroups:
 		// The networking rules of the existing binding are retained, and omitted from the document.
 	case w.Binding.Managed:
-		spec.Networking = &networkingSpec{}
-		for _, r := range w.Binding.Networking {
-			spec.Networking.Ingress = append(spec.Networking.Ingress, d.networkingRuleOf(r))
+		if rules, known := d.TargetGroups.NetworkingRules(w); known {
+			spec.Networking = &networkingSpec{}
+			for _, r := range rules {
+				spec.Networking.Ingress = append(spec.Networking.Ingress, d.networkingRuleOf(r))
+			}
 		}
 	}
 	d.addResource(TypeTargetGroupBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})

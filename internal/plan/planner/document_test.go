@@ -173,3 +173,26 @@ func TestBindingInDocumentHasTheSpecOfTheObject(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestDocumentHasTheRangesOfSubnets checks that the networking rules of a binding have the ranges of the subnets of the load
+// balancer, and that they are omitted while the ranges of the VPC are not known.
+func TestDocumentHasTheRangesOfSubnets(t *testing.T) {
+	for name, c := range map[string]struct {
+		peer model.Peer
+		want string
+	}{
+		"subnets":           {model.Peer{Subnets: true}, `"from":[{"ipBlock":{"cidr":"10.0.1.0/24"}},{"ipBlock":{"cidr":"10.0.2.0/24"}}]`},
+		"VPC, not yet read": {model.Peer{VPC: true}, ""},
+	} {
+		want := withFinalizers(networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP}))
+		b := *want.TargetGroups[0].Binding
+		b.Managed, b.Networking = true, []model.BindingRule{{From: []model.Peer{c.peer}, Ports: []model.PeerPort{{Protocol: "TCP"}}}}
+		want.TargetGroups[0].Binding = &b
+		have := observed.Stack{Facts: serviceFacts()}
+		have.Facts.VPCRanges = nil
+		got := planner.Describe(want, have, testOptions, plan.Memory{}).JSON()
+		if has := strings.Contains(got, `"networking"`); has != (c.want != "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}

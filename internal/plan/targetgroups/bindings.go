@@ -29,7 +29,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 		VPC: gp.Opt.VPC, Labels: bindingLabels(gp.Want.ID, w.Binding.Labels),
 		BackendGroup: plan.BackendGroupAddress, ManagedGroup: plan.ManagedGroupAddress,
 	}
-	rules, known := gp.networkingRules(w)
+	rules, known := gp.NetworkingRules(w)
 	if !known && live == nil {
 		return nil // the binding is created when its networking rules are known
 	}

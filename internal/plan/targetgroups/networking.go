@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// networkingRules returns the desired rules of a binding for the security groups of nodes and pods, with the address ranges
+// NetworkingRules returns the desired rules of a binding for the security groups of nodes and pods, with the address ranges
 // of the subnets of the load balancer and of the VPC; false as long as these are not known.
-func (gp *Planner) networkingRules(w model.TargetGroup) ([]model.BindingRule, bool) {
+func (gp *Planner) NetworkingRules(w model.TargetGroup) ([]model.BindingRule, bool) {
 	var out []model.BindingRule
 	for _, r := range w.Binding.Networking {
 		rule := model.BindingRule{Ports: r.Ports}
