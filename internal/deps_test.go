@@ -104,7 +104,7 @@ var layers = map[string]layer{
 		"internal/plan/resolved", "internal/engine/repeat", "internal/engine/resync"}, corePackages...)},
 	"internal/engine/bindings":  {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/engine/repeat", "internal/engine/resync", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, corePackages...)},
 	"internal/translate/report": {isPure: true, modulePackages: append([]string{"internal/cluster", "internal/engine"}, corePackages...)},
-	// Checks of a GlobalAccelerator without other objects; both admission and translation use them.
+	// Validates a GlobalAccelerator without other objects, for both admission and translation.
 	"internal/translate/accelerator/rules": {isPure: true, mayImportAPI: true, modulePackages: corePackages[:1]},
 
 	"internal/translate/accelerator": {isPure: true, mayImportAPI: true, modulePackages: append([]string{"internal/translate/accelerator/rules"}, frontendLayer.modulePackages...)},

@@ -25,7 +25,7 @@ func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 		blocks []string // the first two lines of each
 		line   string
 	}{
-		"shop.example.com": {[]string{"\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com\n"}, "\n13 load balancers take any host on this port, among them Service shop/lb-0, Service shop/lb-1, Service shop/lb-10, and 10 more; to see the answer of one load balancer"},
+		"shop.example.com": {[]string{"\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  listed because of host shop.example.com\n"}, "\n13 load balancers take any host on this port, among them Service shop/lb-0, Service shop/lb-1, Service shop/lb-10, and 10 more; to see the answer of one load balancer"},
 		"mail.example.com": {[]string{"\nService shop/lb-12: network load balancer"}, "\n12 load balancers take any host on this port, among them "},
 		"none.example.com": {nil, "\n13 load balancers take any host on this port, among them "},
 	} {
@@ -59,7 +59,7 @@ func TestExplainRequestShowsRedirectToHTTPS(t *testing.T) {
 		objects = append(objects, fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: lb-%d, namespace: shop}\nspec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [{port: 80, nodePort: %d}]}\n", i, 31000+i))
 	}
 	for host, want := range map[string]string{
-		"shop.example.com": "\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com of port 443\n  default action",
+		"shop.example.com": "\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  listed because of host shop.example.com of port 443\n  default action",
 		"none.example.com": "\n3 load balancers take any host on this port: ",
 	} {
 		code, out, stderr := runWithInput(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/cart", "-f=-", "--offline"}, flags)...)
@@ -105,7 +105,7 @@ func TestExplainRequestReportsUnservedHostFirst(t *testing.T) {
 			"albb", "If DNS resolves the host"},
 		"https://served.example.com/api": {
 			"No rule for https on port 443 names host \"served.example.com\": one object names the host, but no load balancer in the scope of this command has such a rule.\n  Ingress shop/served spec.rules[0].host: its load balancer listens on HTTP:80; use another URL"},
-		"http://served.example.com/": {"\nIngress shop/served: ", "named by host served.example.com of a rule that does not match", "default action"},
+		"http://served.example.com/": {"\nIngress shop/served: ", "listed because of host served.example.com of a rule that does not match", "default action"},
 	} {
 		code, out, stderr := runWithInput(t, objects, nil, slices.Concat([]string{"explain", "request", url, "-f=-"}, flags)...)
 		rest := out

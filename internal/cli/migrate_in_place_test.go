@@ -27,7 +27,7 @@ func TestMigrateInPlaceAdoptsLoadBalancer(t *testing.T) {
 		lacks []string
 	}{
 		"alike": {plain, nil, 0, []string{
-			"    # fulcrum.dev/adopt: the Gateway takes over the load balancer of IngressGroup edge: Ingresses shop/web; until gateway.k8s.aws/dry-run is removed, the controller only plans that\n",
+			"    # fulcrum.dev/adopt: the Gateway takes over the load balancer of IngressGroup edge: Ingresses shop/web; until gateway.k8s.aws/dry-run is removed, the controller changes nothing in AWS for the Gateway\n",
 			"    fulcrum.dev/adopt: ingress-group/edge\n", `    gateway.k8s.aws/dry-run: "true"` + "\n",
 		}, []string{"not taken over"}},
 		"an Ingress by itself": {strings.ReplaceAll(plain, "    alb.ingress.kubernetes.io/group.name: edge\n", ""), nil, 0, []string{"fulcrum.dev/adopt: ingress/shop/web"}, nil},

@@ -61,7 +61,7 @@ func (r *observation) applyRelation(stack model.Stack, have observed.Stack) obse
 	if r.relation.Kind == handover.TakesOver {
 		others = r.e.Cluster.Bindings(r.view, r.relation.Other)
 	}
-	return r.relation.ObservedStack(stack, have, others, r.portTextOf)
+	return r.relation.AdjustObserved(stack, have, others, r.portTextOf)
 }
 
 // statusLoadBalancer returns the DNS name of the load balancer in the status of an object, or "" if there is none.
@@ -88,7 +88,7 @@ func (f FailedStep) blocksTakeOver() bool {
 // withRelation returns the desired state of a stack with its relation to another stack applied, and findings about the
 // relation.
 func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
-	stack, found := r.relation.DesiredStack(stack, have)
+	stack, found := r.relation.AdjustDesired(stack, have)
 	if r.takeOverBlocked && r.relation.Kind == handover.TakesOver && r.relation.DependsOnOther(have) {
 		stack.Held.Everything = true
 	}

@@ -19,7 +19,7 @@ func (g *generator) annotateGateway(gw *gwv1.Gateway, source string) Object {
 	}
 	if g.opt.InPlace {
 		gw.Annotations[naming.AdoptAnnotation] = naming.AdoptAnnotationValue(g.ID)
-		condition := "; until " + naming.DryRunAnnotation + " is removed, the controller only plans that"
+		condition := "; until " + naming.DryRunAnnotation + " is removed, the controller changes nothing in AWS for the Gateway"
 		if g.opt.WithoutDryRun {
 			condition = ""
 		}

@@ -57,7 +57,7 @@ const maxNamesInLine = 3
 func showAnswer(w io.Writer, a requestAnswer) {
 	fmt.Fprintf(w, "\n%s %s: %s load balancer %s, listener %s:%d\n", model.Kind(a.Kind).ObjectKind(), a.ID, a.Type, a.LoadBalancer, a.Protocol, a.Port)
 	if a.Named != "" {
-		fmt.Fprintf(w, "  named by %s\n", a.Named)
+		fmt.Fprintf(w, "  listed because of %s\n", a.Named)
 	}
 	switch {
 	case a.Rule != nil:

@@ -122,7 +122,7 @@ func securityGroupText(g explainedSecurityGroup) string {
 	case resolved.SecurityGroupBackend:
 		return "shared by the load balancers of the cluster; the security groups of nodes and pods allow traffic from it"
 	case resolved.SecurityGroupKept:
-		return "kept as it is"
+		return "held, not changed in AWS"
 	}
 	return "named by " + g.From
 }

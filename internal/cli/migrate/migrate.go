@@ -111,7 +111,7 @@ func (m *migrateCommand) checkFlags(cmd *cobra.Command) error {
 	if !m.fromCluster {
 		for _, name := range []string{"namespaces", "namespace", "all-namespaces", "ingress-name", "kubeconfig"} {
 			if isSet(name) {
-				return fmt.Errorf("--%s is about a cluster; add --from-cluster, or leave it out", name)
+				return fmt.Errorf("--%[1]s is valid only with --from-cluster; add --from-cluster, or remove --%[1]s", name)
 			}
 		}
 	}

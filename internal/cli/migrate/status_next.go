@@ -55,7 +55,7 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 			out.Next, out.Command = "the Gateway has no load balancer: it is being deleted, or it is not served; correct the Gateway", plan
 			break
 		}
-		out.Next, out.Command = "translate the Ingresses, and apply the manifests: at first the controller only plans the Gateway", c.translateCommand(m.fromStack, !out.cannotBeTakenOver)
+		out.Next, out.Command = "translate the Ingresses, and apply the manifests; until the dry-run annotation is removed, the controller changes nothing in AWS for the Gateway", c.translateCommand(m.fromStack, !out.cannotBeTakenOver)
 	case handover.StateShadow:
 		out.Next, out.Command = "there is no obstacle: remove the dry-run annotation, so that the Gateway takes over the load balancer", annotate(naming.DryRunAnnotation+"-")
 		if len(out.Obstacles) > 0 {

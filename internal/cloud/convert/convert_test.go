@@ -11,19 +11,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestActionsSurviveARoundTrip checks that actions that are converted for AWS and back equal the desired actions. back has
-// the expected action where a value changes, such as a secret, which AWS does not return.
+// TestActionsSurviveARoundTrip checks that an action does not change when it is converted to types of AWS and back. wantBack
+// has the expected action if a value changes, such as a secret, which AWS does not return.
 func TestActionsSurviveARoundTrip(t *testing.T) {
 	cases := map[string]struct {
-		desired model.Action
-		back    model.Action // nil if it equals desired
+		desired  model.Action
+		wantBack model.Action // nil if it equals desired
 	}{
 		"redirect":                   {desired: model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}},
 		"redirect without the query": {desired: model.Redirect{Path: "/b", DropQuery: true, Status: "HTTP_302"}},
 		"fixed response":             {desired: model.FixedResponse{Status: "404", ContentType: "text/plain", Body: "no"}},
 		"forward to a group of the stack": {
-			desired: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "api"}}}},
-			back:    model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-api"}}}},
+			desired:  model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "api"}}}},
+			wantBack: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-api"}}}},
 		},
 		"forward by weight": {
 			desired: model.Forward{
@@ -34,20 +34,20 @@ func TestActionsSurviveARoundTrip(t *testing.T) {
 			},
 		},
 		"one of several groups without weight gets 1": {
-			desired: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
-			back:    model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
+			desired:  model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
+			wantBack: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
 		},
 		"stickiness that is off is none": {
-			desired: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}, Stickiness: &model.GroupStickiness{Enabled: aws.Bool(false)}},
-			back:    model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}},
+			desired:  model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}, Stickiness: &model.GroupStickiness{Enabled: aws.Bool(false)}},
+			wantBack: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}},
 		},
 		"cognito": {desired: model.AuthCognito{
 			AuthCommon:  model.AuthCommon{OnUnauthenticated: "deny", Scope: "openid", SessionCookie: "c", SessionTimeout: 60, ExtraParams: map[string]string{"a": "b"}},
 			UserPoolARN: "p", ClientID: "i", Domain: "d",
 		}},
 		"oidc comes back without its secret": {
-			desired: model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id", ClientSecret: "s"},
-			back:    model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id"},
+			desired:  model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id", ClientSecret: "s"},
+			wantBack: model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id"},
 		},
 		"jwt": {desired: model.ValidateJWT{JWKSEndpoint: "j", Issuer: "i", Claims: []model.JWTClaim{{Format: "string-array", Name: "n", Values: []string{"v"}}}}},
 	}
@@ -64,8 +64,8 @@ func TestActionsSurviveARoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := c.desired
-			if c.back != nil {
-				want = c.back
+			if c.wantBack != nil {
+				want = c.wantBack
 			}
 			if o, ok := c.desired.(model.AuthOIDC); ok && *sent[0].AuthenticateOidcConfig.ClientSecret != o.ClientSecret.Reveal() {
 				t.Error("the secret was not sent")

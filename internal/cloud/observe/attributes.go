@@ -89,7 +89,8 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 	})
 }
 
-// askState reads the state of a load balancer that was last read in state provisioning, at most once per durations.Recent.
+// askState reads the state of a load balancer again if it was "provisioning" at the last read. It makes at most one read per
+// durations.Recent.
 func (r *attributeReader) askState(ctx context.Context, q model.AskState) error {
 	fresh := func() (ok bool) {
 		r.inv.WithReadLock(func() {

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ObserveStack returns the observed state of a stack. It reads from AWS what is not in the inventory, or is older than the
-// questions permit. It records in faults which optional reads failed.
+// ObserveStack returns the observed state of a stack. It reads from AWS what is not in the inventory, and what was last
+// read before the time that a question requires. It records in faults which optional reads failed.
 func (r *Reader) ObserveStack(ctx context.Context, id model.StackID, questions []model.Question, faults Faults) (observed.Stack, error) {
 	bound := ComparisonIn(questions)
 	if err := r.RefreshLists(ctx, ListsSince(questions), faults); err != nil {

@@ -157,7 +157,7 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 		return nil, err
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack {
-		if err := s.checkAllDualStack(c, a); err != nil {
+		if err := s.checkEndpointsSupportDualStack(c, a); err != nil {
 			return nil, err
 		}
 	}
@@ -194,8 +194,8 @@ func (s accelerators) changeAddressing(c *store.Call, a *store.Accelerator, to t
 	a.Events = append(a.Events, store.AcceleratorEvent{Message: "The IP address type was changed to " + string(to), At: c.Now})
 }
 
-// checkAllDualStack returns an error if an endpoint of the accelerator cannot be used with a dual-stack accelerator.
-func (s accelerators) checkAllDualStack(c *store.Call, a *store.Accelerator) error {
+// checkEndpointsSupportDualStack returns an error if an endpoint of the accelerator cannot be used with a dual-stack accelerator.
+func (s accelerators) checkEndpointsSupportDualStack(c *store.Call, a *store.Accelerator) error {
 	for _, l := range a.Listeners {
 		for _, g := range l.Groups {
 			for _, e := range g.Endpoints {

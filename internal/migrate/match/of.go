@@ -225,8 +225,8 @@ func (b *conditionReader) readHeader(c model.HTTPHeader) {
 	b.headers = append(b.headers, h)
 }
 
-// readQueries adds a condition on query parameters, of whose pairs one must match. Each such condition multiplies the number
-// of matches.
+// readQueries adds a condition on query parameters. A request meets it if at least one of its pairs matches. Each such
+// condition multiplies the number of matches.
 func (b *conditionReader) readQueries(c model.QueryString) {
 	if !b.checkCount(len(b.queries) * len(c.Pairs)) {
 		return // without this limit, many conditions could need too much memory

@@ -30,9 +30,9 @@ type testCertificate struct {
 
 var lastSerial int64
 
-// issueCertificate creates a certificate for key that by signs. If by is nil, the certificate is self-signed. edit changes
-// the certificate before it is signed; nil changes nothing.
-func issueCertificate(t testing.TB, by *testCertificate, key crypto.Signer, edit func(*x509.Certificate)) *testCertificate {
+// issueCertificate creates a certificate for the key, which issuer signs. If issuer is nil, the certificate is self-signed.
+// edit changes the certificate before it is signed; nil changes nothing.
+func issueCertificate(t testing.TB, issuer *testCertificate, key crypto.Signer, edit func(*x509.Certificate)) *testCertificate {
 	t.Helper()
 	lastSerial++
 	c := &x509.Certificate{
@@ -44,8 +44,8 @@ func issueCertificate(t testing.TB, by *testCertificate, key crypto.Signer, edit
 		edit(c)
 	}
 	parent, signer := c, key
-	if by != nil {
-		parent, signer = by.cert, by.key
+	if issuer != nil {
+		parent, signer = issuer.cert, issuer.key
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, c, parent, key.Public(), signer)
 	if err != nil {

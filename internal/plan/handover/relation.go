@@ -172,9 +172,9 @@ func (rel Relation) Questions(questions []model.Question) []model.Question {
 	return append(slices.Clone(questions), model.AskAdopted{From: rel.Other})
 }
 
-// ObservedStack returns the observed state with or without the resources of the other stack, depending on the kind of the
+// AdjustObserved returns the observed state with or without the resources of the other stack, depending on the kind of the
 // relation. others are the bindings of the other stack. port returns the number of the Service port of a binding.
-func (rel Relation) ObservedStack(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
+func (rel Relation) AdjustObserved(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
 	switch rel.Kind {
 	case TakesOver:
 		have.Bindings = withoutDuplicateBindings(append(slices.Clone(have.Bindings), others...))
@@ -197,9 +197,9 @@ func withoutDuplicateBindings(all []observed.Binding) []observed.Binding {
 	})
 }
 
-// DesiredStack returns the desired state of a stack, adapted to the kind of the relation, and the findings about the
+// AdjustDesired returns the desired state of a stack, adapted to the kind of the relation, and the findings about the
 // relation.
-func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
+func (rel Relation) AdjustDesired(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	if stack.DryRun && rel.Kind != Returned && hasFinalizer(stack) {
 		// The stack has a load balancer that no other stack takes back. In dry run, resources that members may not use any
 		// more would not be removed.

@@ -120,7 +120,7 @@ func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
 		"without, and nothing is left":   {model.Stack{ID: ingressGroup}, observed.Stack{}, false},
 		"without, and some is not taken": {model.Stack{ID: ingressGroup}, left, true},
 	} {
-		if got, _ := rel.DesiredStack(c.stack, c.have); got.Held.Everything != c.held {
+		if got, _ := rel.AdjustDesired(c.stack, c.have); got.Held.Everything != c.held {
 			t.Errorf("%s: held %t", name, got.Held.Everything)
 		}
 	}
@@ -148,7 +148,7 @@ func TestAdoptionNamespacesAreRecordedOnce(t *testing.T) {
 		"it asks for another one now": {asksFor(other), model.Stack{}, loadBalancerOf(true, gateway, ingressGroup), nil},
 		"it asks for none now":        {stackOf(gateway, true), model.Stack{}, loadBalancerOf(true, gateway, ingressGroup), nil},
 	} {
-		got, _ := Relation{Kind: TakesOver, Other: ingressGroup, OtherStack: c.of}.DesiredStack(c.stack, c.have)
+		got, _ := Relation{Kind: TakesOver, Other: ingressGroup, OtherStack: c.of}.AdjustDesired(c.stack, c.have)
 		switch {
 		case (got.Adopts == nil) != (c.want == nil):
 			t.Errorf("%s: %+v", name, got.Adopts)

@@ -92,6 +92,6 @@ func ReportHeldReplacement(d *draft.Draft, live *observed.LoadBalancer, desired 
 	d.Findings.Add(finding.Finding{
 		Object: d.EventObject(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
 		Message: fmt.Sprintf("load balancer %q cannot change its %s from %q to %q, and is not replaced, because %s; %s", live.Name, what, from, to, why, then),
-		Fix:     "remove the obstacle, or restore the previous " + what,
+		Fix:     "correct the cause that the message names, or restore the previous " + what,
 	})
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// TestNewcomerTakesNothingWhileClassIsRecreated checks that a new member of another tenant changes neither the load
+// TestNewMemberTakesNothingWhileClassIsRecreated checks that a new member of another tenant changes neither the load
 // balancer nor the rules of an IngressGroup while the class of the other members is deleted and created again, as an
 // upgrade may do.
-func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
+func TestNewMemberTakesNothingWhileClassIsRecreated(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
 		"group.name", "edge", "group.order", "-1000", "scheme", "internet-facing", "inbound-cidrs", "0.0.0.0/0", "wafv2-acl-name", "none",

@@ -39,9 +39,9 @@ const hostileParameters = `{group: {name: edge}, scheme: internet-facing, ipAddr
   loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "30"}, {key: access_logs.s3.enabled, value: "true"}, {key: access_logs.s3.bucket, value: theirs}],
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "true"}]}], tags: [{key: Team, value: team}]}`
 
-// TestClassOfNewcomerDoesNotOverrideOtherMembers checks that the class of a new member does not override the settings
+// TestClassOfNewMemberDoesNotOverrideOtherMembers checks that the class of a new member does not override the settings
 // that the other members of the IngressGroup have by their class or by annotations.
-func TestClassOfNewcomerDoesNotOverrideOtherMembers(t *testing.T) {
+func TestClassOfNewMemberDoesNotOverrideOtherMembers(t *testing.T) {
 	t.Parallel()
 	reported := []string{
 		"ip-address-type", "ipv4", "load-balancer-attributes", "idle_timeout.timeout_seconds=120,access_logs.s3.enabled=false",
@@ -100,9 +100,9 @@ func TestClassOfNewcomerDoesNotOverrideOtherMembers(t *testing.T) {
 	}
 }
 
-// TestCertificateOfNewcomerIsNotTheDefault checks that a new member does not replace the default certificate of a
+// TestCertificateOfNewMemberIsNotTheDefault checks that a new member does not replace the default certificate of a
 // listener. Clients get the default certificate if they send no server name, or one without a certificate.
-func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
+func TestCertificateOfNewMemberIsNotTheDefault(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -123,9 +123,9 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 	}
 }
 
-// TestNewcomerDoesNotDecideUnsetFrontendNLBSettings checks that a newcomer of another namespace alone cannot change a
+// TestNewMemberDoesNotDecideUnsetFrontendNLBSettings checks that a newcomer of another namespace alone cannot change a
 // frontend NLB setting that no other member sets. The setting keeps its current value.
-func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
+func TestNewMemberDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 	t.Parallel()
 	on := []string{"enable-frontend-nlb", "true"}
 	for name, c := range map[string]struct {

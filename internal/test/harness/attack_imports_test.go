@@ -79,10 +79,10 @@ func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 	})
 }
 
-// TestNewcomerCannotReplaceCertificateOfServedHost checks a tenant that joins a load balancer with a certificate for a
+// TestNewMemberCannotReplaceCertificateOfServedHost checks a tenant that joins a load balancer with a certificate for a
 // host that another tenant already serves. The certificate is not imported, even if the tenant's objects are older,
 // because AWS could present it for that host. The certificate of the other tenant is still renewed.
-func TestNewcomerCannotReplaceCertificateOfServedHost(t *testing.T) {
+func TestNewMemberCannotReplaceCertificateOfServedHost(t *testing.T) {
 	t.Parallel()
 	in := func(namespace, doc string) string {
 		return strings.ReplaceAll(doc, "namespace: shop", "namespace: "+namespace)

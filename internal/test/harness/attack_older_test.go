@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// TestOldIngressThatJoinsIsNewcomer checks that an Ingress that joins an IngressGroup does not change the settings of
+// TestOldIngressThatJoinsIsANewMember checks that an Ingress that joins an IngressGroup does not change the settings of
 // the other members, although it is older than they are.
-func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
+func TestOldIngressThatJoinsIsANewMember(t *testing.T) {
 	t.Parallel()
 	reported := []string{
 		"scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig", "ip-address-type", "ipv4", "tags", "Team=shop",

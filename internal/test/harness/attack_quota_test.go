@@ -76,3 +76,31 @@ func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 		})
 	}
 }
+
+// TestBindingAboveTheQuotaKeepsTheRulesOfItsTargets checks a TargetGroupBinding that needs more rules than the 60 of the
+// security group of its pods. The rule of its first port is replaced by the rule of both ports.
+func TestBindingAboveTheQuotaKeepsTheRulesOfItsTargets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		admit := func(ports string, others ...string) {
+			from := strings.Join(append([]string{"{securityGroup: {groupID: " + r.Seeded.ExtraSG + "}}"}, others...), ", ")
+			r.Apply(bindingTo(r.Seeded.TargetGroups["external"], "networking: {ingress: [{from: ["+from+"], ports: ["+ports+"]}]}"))
+			r.Settle(attackSettleTime)
+		}
+		r.Apply(shop, readyPods("web", podAddresses[:3]...))
+		admit("{port: 8080}")
+		open := func() string { return fmt.Sprint(stateOfKinds(r, "security-group")) }
+		if !strings.Contains(open(), "tcp 8080-8080 sg:extra") {
+			t.Fatalf("the port is closed: %s", open())
+		}
+		var others []string
+		for _, cidr := range strings.Split(manyRanges(70), ",") {
+			others = append(others, "{ipBlock: {cidr: "+cidr+"}}")
+		}
+		admit("{port: 8080}, {port: 9090}", others...)
+		if !strings.Contains(open(), "tcp 8080-9090 sg:extra") || strings.Contains(open(), "tcp 8080-8080 sg:extra") {
+			t.Errorf("the rule of both ports does not replace the rule of one port: %s", open())
+		}
+	})
+}

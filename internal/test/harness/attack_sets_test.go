@@ -15,9 +15,9 @@ import (
 var attackerGateways = strings.NewReplacer("namespace: infra", "namespace: evil", "name: edge", "name: mine", "name: net", "name: wire",
 	"44444444-0000-4000-8000-00000000000", "55555555-0000-4000-8000-00000000000").Replace(ownedALBGateway + ownedNLBGateway)
 
-// TestMovedListenerSetIsNewcomer checks that a ListenerSet that moves from another Gateway takes neither a hostname
+// TestMovedListenerSetHasNoOlderClaims checks that a ListenerSet that moves from another Gateway takes neither a hostname
 // nor a port from ListenerSets that already serve it, even if it is older.
-func TestMovedListenerSetIsNewcomer(t *testing.T) {
+func TestMovedListenerSetHasNoOlderClaims(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		moved := func(name, to, listener string) string {

@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 )
 
-// invalidNewcomerSettings are annotations of a new member by description. Each has an invalid value for a load balancer
+// invalidNewMemberSettings are annotations of a new member by description. Each has an invalid value for a load balancer
 // setting that the other members do not set.
-var invalidNewcomerSettings = map[string][]string{
+var invalidNewMemberSettings = map[string][]string{
 	"attribute value":          {"load-balancer-attributes", "routing.http.preserve_host_header.enabled=maybe"},
 	"attribute key":            {"load-balancer-attributes", "no.such.key=1"},
 	"logs to no bucket":        {"load-balancer-attributes", "access_logs.s3.enabled=true,access_logs.s3.bucket=none-such"},
@@ -67,7 +67,7 @@ func checkVictimSettings(t *testing.T, r *Harness, turn string) {
 // balancer does not hold the settings of the other members.
 func TestInvalidSettingDoesNotHoldOtherMembers(t *testing.T) {
 	t.Parallel()
-	for name, notes := range invalidNewcomerSettings {
+	for name, notes := range invalidNewMemberSettings {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)

@@ -16,7 +16,7 @@ import (
 func TestBindingWithoutCheckpointIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := driftShop(t, Options{})
+		r := newSettledShop(t, Options{})
 		clean := r.fullState()
 		drifts["target deregistered"](newExternalActor(t, r))
 		drifts["rule of the nodes' security group revoked"](newExternalActor(t, r))

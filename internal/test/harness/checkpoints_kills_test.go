@@ -122,8 +122,8 @@ func killAndRevert(t *testing.T, edit, back func(r *Harness), found bool, at int
 	return over
 }
 
-// expectStateAfterStart starts a process and checks that AWS has the state before within 50 seconds. Stacks with an
-// unchanged checkpoint are compared only later.
+// expectStateAfterStart starts a process and checks that the state in AWS equals before 50 seconds later. By then, stacks
+// whose checkpoint is unchanged are not compared with AWS yet.
 func expectStateAfterStart(t *testing.T, r *Harness, before []string, when string) {
 	t.Helper()
 	r.Start()
@@ -133,7 +133,7 @@ func expectStateAfterStart(t *testing.T, r *Harness, before []string, when strin
 		r.Settle(50 * time.Second)
 	}
 	if d := cmp.Diff(before, r.State()); d != "" {
-		t.Errorf("%sin AWS (-before +a minute after the start):\n%s", when, d)
+		t.Errorf("%sin AWS (-before +50 seconds after the start):\n%s", when, d)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestInterruptedRepairContinuesAtNextStart(t *testing.T) {
 // killDuringRepair kills the process after the mutating call of a repair with number at, and checks the state after
 // the next start. It returns true if the repair has fewer calls.
 func killDuringRepair(t *testing.T, drift func(externalActor), at int) (over bool) {
-	r := driftShop(t, Options{Checkpoints: true, Drift: true})
+	r := newSettledShop(t, Options{Checkpoints: true, Drift: true})
 	r.process.saveCheckpoints()
 	before := r.State()
 	s := newExternalActor(t, r)

@@ -57,7 +57,7 @@ func TestDriftCalls(t *testing.T) {
 func TestOwnChangesAreNoDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
+		r := newSettledShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
 		// Some responses are ten seconds old, because AWS is eventually consistent.
 		r.Emulator.Faults().KeepHistory(time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTargetHealth", Action: fault.Action{Stale: 10 * time.Second}})

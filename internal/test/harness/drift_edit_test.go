@@ -65,7 +65,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 			t.Run(name+", "+string(mode), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					metrics := controller.NewMetrics()
-					r := driftShop(t, Options{DriftMode: mode, Workers: 3, Checkpoints: true, Metrics: metrics})
+					r := newSettledShop(t, Options{DriftMode: mode, Workers: 3, Checkpoints: true, Metrics: metrics})
 					drift(newExternalActor(t, r))
 					r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 					r.advanceTime(time.Minute)
@@ -93,7 +93,7 @@ func TestEditIsNoDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics := controller.NewMetrics()
-		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true, Metrics: metrics})
+		r := newSettledShop(t, Options{Drift: true, Workers: 3, Checkpoints: true, Metrics: metrics})
 		for _, edit := range []string{
 			fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"),
 			fullIngress(r, "/=api", "/v3=web"),
@@ -147,7 +147,7 @@ func TestAddedSecurityGroupSourceIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
 		synctest.Test(t, func(t *testing.T) {
-			r := driftShop(t, Options{Drift: true, DriftMode: mode, Workers: 3, Checkpoints: true})
+			r := newSettledShop(t, Options{Drift: true, DriftMode: mode, Workers: 3, Checkpoints: true})
 			before := len(warningsByObject(r)["web"])
 			drifts["source added to the managed security group"](newExternalActor(t, r))
 			r.advanceTime(15 * time.Minute)
@@ -171,7 +171,7 @@ func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
+				r := newSettledShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
 				drifts[name](newExternalActor(t, r))
 				r.advanceTime(10 * time.Minute)
 				reported := driftEvents(r, "DriftRepaired")
@@ -189,7 +189,7 @@ func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
 func TestDriftIsNotReportedOnOwnersOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
+		r := newSettledShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
 		arn := newExternalActor(t, r).targetGroup("web")
 		b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupARN: arn}}
 		b.Namespace, b.Name, b.Spec.ServiceRef.Name = "shop", "own", "web"

@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// externalActor changes AWS as another user would. Its methods change resources of the Ingress in driftShop.
+// externalActor changes AWS as another user would. Its methods change resources of the Ingress in newSettledShop.
 type externalActor struct {
 	t   *testing.T
 	ctx context.Context
@@ -142,7 +142,7 @@ func (s externalActor) tag(arn, key, value string) {
 	s.must(err)
 }
 
-// drifts are changes that users make in AWS to the load balancer of driftShop, by description.
+// drifts are changes that users make in AWS to the load balancer of newSettledShop, by description.
 var drifts = map[string]func(s externalActor){
 	"load balancer deleted": externalActor.deleteLoadBalancer,
 	"listener deleted":      func(s externalActor) { s.deleteListener(0) },
@@ -268,8 +268,8 @@ func (r *Harness) advanceTime(d time.Duration) {
 	time.Sleep(time.Until(end))
 }
 
-// driftShop returns a harness with an Ingress whose load balancer is complete and was recently compared with AWS.
-func driftShop(t *testing.T, opt Options) *Harness {
+// newSettledShop returns a harness with an Ingress whose load balancer is complete and was recently compared with AWS.
+func newSettledShop(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
 	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:5]...), fullIngress(r, "/=web", "/api=api", "/v2=api"))
@@ -320,7 +320,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 				every = 3 // the comparisons are the same as without queues
 			}
 			forEachDrift(t, every, func(t *testing.T, drift func(externalActor)) {
-				r := driftShop(t, opt)
+				r := newSettledShop(t, opt)
 				clean := r.fullState()
 				r.advanceTime(period / 3)
 				drift(newExternalActor(t, r))
@@ -348,7 +348,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 func TestComparisonCostsFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := driftShop(t, Options{})
+		r := newSettledShop(t, Options{})
 		r.Emulator.Calls().Reset()
 		r.advanceTime(10 * time.Hour)
 		logCalls(t, r, "a sync period", 1)
@@ -368,7 +368,7 @@ func TestComparisonCostsFewCalls(t *testing.T) {
 func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	t.Parallel()
 	forEachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
-		r := driftShop(t, Options{Resync: 5 * time.Minute, Checkpoints: true})
+		r := newSettledShop(t, Options{Resync: 5 * time.Minute, Checkpoints: true})
 		clean := r.fullState()
 		r.process.saveCheckpoints()
 		r.Kill()
@@ -416,7 +416,7 @@ func countSuccessEvents(r *Harness) (n int) {
 func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 	t.Parallel()
 	forEachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
-		r := driftShop(t, Options{})
+		r := newSettledShop(t, Options{})
 		r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 		r.advanceTime(time.Minute)
 		want := r.fullState()
@@ -462,7 +462,7 @@ func withoutTagValue(state []string) []string {
 func TestRepeatedDriftIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := driftShop(t, Options{Resync: 5 * time.Minute})
+		r := newSettledShop(t, Options{Resync: 5 * time.Minute})
 		clean := r.fullState()
 		for n := range 6 {
 			newExternalActor(t, r).deleteRules(1)

@@ -37,7 +37,7 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
+				r := newSettledShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
 				clean := r.fullState()
 				r.advanceTime(40 * time.Minute)
 				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
@@ -74,7 +74,7 @@ func TestDriftReportModeChangesNothing(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := driftShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
+				r := newSettledShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
 				drift(newExternalActor(t, r))
 				changed := r.fullState()
 				r.Emulator.Calls().Reset()
@@ -101,7 +101,7 @@ func TestEditRestoresReportedDrift(t *testing.T) {
 	for _, name := range []string{"attribute of the load balancer changed", "rule deleted", "listener added", "tag of a target group changed"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := driftShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
+				r := newSettledShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
 				clean := r.fullState()
 				drifts[name](newExternalActor(t, r))
 				r.advanceTime(40 * time.Minute)
@@ -122,7 +122,7 @@ func TestEditRestoresReportedDrift(t *testing.T) {
 func TestDriftOffRepairsOnlyAfterSyncPeriod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := driftShop(t, Options{DriftMode: engine.IgnoreDrift, Workers: 3, Checkpoints: true})
+		r := newSettledShop(t, Options{DriftMode: engine.IgnoreDrift, Workers: 3, Checkpoints: true})
 		newExternalActor(t, r).deleteRules(1)
 		changed := r.fullState()
 		r.Emulator.Calls().Reset()

@@ -48,9 +48,9 @@ func TestForgedServiceFinalizerDoesNotMakeMember(t *testing.T) {
 	}
 }
 
-// TestNewcomerDoesNotDecideScheme checks a shared load balancer whose members set no scheme. A new Service, even an
+// TestNewMemberDoesNotDecideScheme checks a shared load balancer whose members set no scheme. A new Service, even an
 // older one, cannot make it internet-facing until all members set this scheme.
-func TestNewcomerDoesNotDecideScheme(t *testing.T) {
+func TestNewMemberDoesNotDecideScheme(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})

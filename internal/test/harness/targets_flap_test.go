@@ -17,7 +17,7 @@ import (
 func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := driftShop(t, Options{Drift: true, Workers: 3})
+		r := newSettledShop(t, Options{Drift: true, Workers: 3})
 		r.Apply(fullIngress(r, "/=web"), readyPods("web", podAddresses[:2]...))
 		r.advanceTime(10 * time.Minute)
 		arn := targetGroupsForHost(80, "shop.example.com")(r)[0]

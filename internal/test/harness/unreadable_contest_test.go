@@ -23,10 +23,10 @@ func listsSecurityGroupsByName(input any) bool {
 	return ok && slices.ContainsFunc(in.Filters, func(f ec2types.Filter) bool { return aws.ToString(f.Name) == "tag:Name" })
 }
 
-// TestNewcomerTakesNothingWhileReadFails checks a setting of a member that cannot be compared with AWS because a read
+// TestNewMemberTakesNothingWhileReadFails checks a setting of a member that cannot be compared with AWS because a read
 // fails. A new member with another value of the setting does not change it, neither during the failure nor afterwards.
 // Its rules are served.
-func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
+func TestNewMemberTakesNothingWhileReadFails(t *testing.T) {
 	t.Parallel()
 	cases := map[string]optionalRead{
 		"web ACL": {

@@ -107,7 +107,7 @@ func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 			t.Run(name+", "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var b callInterceptor
-					r := driftShop(t, Options{Transport: func(inner http.RoundTripper) http.RoundTripper {
+					r := newSettledShop(t, Options{Transport: func(inner http.RoundTripper) http.RoundTripper {
 						b.inner = inner
 						return &b
 					}})
@@ -174,7 +174,7 @@ func TestContradictoryAnswersAreReported(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{0, 2} {
 		synctest.Test(t, func(t *testing.T) {
-			r := driftShop(t, Options{Workers: workers})
+			r := newSettledShop(t, Options{Workers: workers})
 			r.Emulator.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancerAttributes", Action: fault.Action{
 				Error: &store.Error{Code: "LoadBalancerNotFound", Message: "One or more load balancers not found"},
 			}})

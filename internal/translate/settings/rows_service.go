@@ -15,10 +15,10 @@ const (
 // networkActionsKey is the key of the annotations for weighted target groups of a Service.
 const networkActionsKey = "actions.<protocol-port>"
 
-var serviceTable = newTable(ServicePrefix, serviceRows(), serviceLoadBalancerRows(), serviceNetworkRows(), serviceSecurityRows(),
+var serviceTable = newTable(ServicePrefix, serviceControllerRows(), serviceLoadBalancerRows(), serviceNetworkRows(), serviceSecurityRows(),
 	serviceListenerRows(), serviceTargetRows(), serviceHealthRows(), inTreeRows())
 
-func serviceRows() []row[LoadBalancerService] {
+func serviceControllerRows() []row[LoadBalancerService] {
 	const group = "Controller"
 	return []row[LoadBalancerService]{
 		{Row: Row{Group: group, Key: "aws-load-balancer-type", Type: "external, nlb-ip", Merge: mergeOwn,

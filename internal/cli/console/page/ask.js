@@ -73,7 +73,7 @@ export class Ask {
   one(x) {
     return el("article", { class: "finding" },
       el("h3", {}, x.does, x.location ? " to " + x.location : ""),
-      el("p", {}, el("a", { href: this.go.row(`/${x.kind} ${x.id}`) }, x.type, " ", x.loadBalancer || "that is to be made"), `, ${x.protocol}:${x.port}`, x.named ? `, named by ${x.named}` : ""),
+      el("p", {}, el("a", { href: this.go.row(`/${x.kind} ${x.id}`) }, x.type, " ", x.loadBalancer || "that is to be made"), `, ${x.protocol}:${x.port}`, x.named ? `, listed because of ${x.named}` : ""),
       el("p", {}, x.rule ? ["rule ", el("b", {}, x.rule.priority || "new"), " ", x.rule.conditions] : "the default action answers", x.from ? el("span", { class: "from" }, " " + x.from) : null),
       x.rule?.note ? el("p", { class: "notes" }, x.rule.note) : null,
       x.now ? el("p", { class: "notes" }, badge("differs"), " AWS does now: ", x.now) : null,

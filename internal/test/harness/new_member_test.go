@@ -146,9 +146,9 @@ func TestForgedFinalizerKeepsNoLoadBalancer(t *testing.T) {
 	})
 }
 
-// TestConflictingNewcomerChangesNothing checks that a new member of an IngressGroup whose settings conflict with the
+// TestConflictingNewMemberChangesNothing checks that a new member of an IngressGroup whose settings conflict with the
 // other members, or are invalid, does not change the load balancer, and is warned.
-func TestConflictingNewcomerChangesNothing(t *testing.T) {
+func TestConflictingNewMemberChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, notes := range map[string][]string{
 		"scheme":          {"scheme", "internet-facing"},
