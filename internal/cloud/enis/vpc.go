@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
@@ -20,6 +21,14 @@ type vpcRanges struct {
 	ranges    []string
 	invisible bool // the VPC does not exist, or the account cannot see it
 	readAt    time.Time
+}
+
+// cacheVPCRanges caches the ranges of a VPC, and removes old ranges. Users choose the IDs of VPCs, and thereby the number of
+// entries.
+func (p *ENIs) cacheVPCRanges(vpc string, f vpcRanges) {
+	p.WithLock(func() {
+		cache.Put(p.ranges, vpc, f, func(old vpcRanges) bool { return !p.IsYounger(old.readAt, durations.CacheRetention) })
+	})
 }
 
 // VPCRanges implements bindings.Cloud.
@@ -35,7 +44,7 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 		start := p.Config.Clock.Now()
 		out, err := p.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 		if sdk.IsGone(err) {
-			p.WithLock(func() { p.ranges[vpc] = vpcRanges{invisible: true, readAt: start} })
+			p.cacheVPCRanges(vpc, vpcRanges{invisible: true, readAt: start})
 			return nil
 		}
 		if err != nil {
@@ -55,7 +64,7 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 			}
 		}
 		slices.Sort(ranges)
-		p.WithLock(func() { p.ranges[vpc] = vpcRanges{ranges: ranges, readAt: start} })
+		p.cacheVPCRanges(vpc, vpcRanges{ranges: ranges, readAt: start})
 		return nil
 	})
 	if err != nil {
