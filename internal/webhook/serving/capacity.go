@@ -39,7 +39,7 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !r.hasEnded && c.used+n > c.total {
-		largest := c.nextToRevoke(c.usageOf(r.address).used + n)
+		largest := c.nextToRevoke(c.usedBy(r.address) + n)
 		if largest == nil {
 			if c.releaseSignal == nil {
 				c.releaseSignal = make(chan struct{})
@@ -94,7 +94,15 @@ func (c *capacity) nextToRevoke(n int) *reservation {
 	return out
 }
 
-// usageOf returns the usage of an address.
+// usedBy returns how much an address uses. It creates no entry, because a refused reservation is not released.
+func (c *capacity) usedBy(address string) int {
+	if usage := c.usage[address]; usage != nil {
+		return usage.used
+	}
+	return 0
+}
+
+// usageOf returns the usage of an address, and creates the entry if there is none.
 func (c *capacity) usageOf(address string) *addressUsage {
 	if c.usage == nil {
 		c.usage = map[string]*addressUsage{}

@@ -222,3 +222,16 @@ func TestTheReadDeadlineDoesNotEndAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedAddressesAreNotKept checks that the usage of an address whose only reservation was refused is not kept.
+func TestRefusedAddressesAreNotKept(t *testing.T) {
+	c := &capacity{total: 2}
+	for n := range 10 {
+		if ok, _ := c.reserve(&reservation{address: fmt.Sprint(n), revoke: func() {}}, 1); ok != (n < 2) {
+			t.Fatalf("reservation %d: %v", n, ok)
+		}
+	}
+	if len(c.usage) != 2 {
+		t.Errorf("the usage of %d addresses is kept, want 2", len(c.usage))
+	}
+}
