@@ -88,7 +88,8 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return live[k] != asked[k] })
 		})
 	}); tags.Set {
-		out.Tags = b.AllowedTags(b.MemberOf(tags.Origin), tags.Value, tags.Origin)
+		m := b.MemberOf(tags.Origin)
+		out.Tags = tagBuilder{b}.fitTags(m, "frontend-nlb-tags", " for the frontend NLB", naming.MaxTags-reservedTagCount, b.AllowedTags(m, tags.Value, tags.Origin))
 	}
 	for _, p := range (frontendBuilder{b}).frontendPorts(out) {
 		frontendBuilder{b}.addFrontendListener(out, p)

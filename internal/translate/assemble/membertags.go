@@ -20,7 +20,17 @@ func (b *Builder) SetMemberTags(m *members.Member) {
 	class := m.Set.Class.Origin
 	class.Field = "spec.tags"
 	m.ClassTags = b.AllowedTags(m, m.Set.Class.Tags, class)
-	m.Tags = tagBuilder{b}.fitMemberTags(m, MergeMaps(own, m.ClassTags))
+	m.Tags = tagBuilder{b}.fitTags(m, "tags", "", tagBuilder{b}.maxUserTags(), MergeMaps(own, m.ClassTags))
+}
+
+// TargetGroupTags returns the tags of the target group of a Service for a member, including the default tags. Tags of the
+// Service have precedence only over tags of the member that are not those of its class.
+func (b *Builder) TargetGroupTags(m *members.Member, service finding.Ref, own map[string]string) map[string]string {
+	tags := MergeMaps(m.Tags, own, m.ClassTags)
+	if len(b.WithDefaultTags(tags)) > naming.MaxTags-reservedTagCount {
+		tags = tagBuilder{b}.fitTags(m, "tags", fmt.Sprintf(" for the target group of Service %s/%s", service.Namespace, service.Name), tagBuilder{b}.maxUserTags(), tags)
+	}
+	return b.WithDefaultTags(tags)
 }
 
 // reservedTagCount is the number of tags that the controller itself needs on each resource.
@@ -34,11 +44,12 @@ func (b tagBuilder) maxUserTags() int {
 	return max(0, naming.MaxTags-reservedTagCount-len(b.DefaultTags))
 }
 
-// fitMemberTags returns the tags of a member up to the maximum number. It reports the tags that it leaves out.
-func (b tagBuilder) fitMemberTags(m *members.Member, tags map[string]string) map[string]string {
+// fitTags returns the tags that a setting of a member sets, up to the number room. It reports the tags that it leaves out.
+// use is the part of the message that says for what the tags are.
+func (b tagBuilder) fitTags(m *members.Member, setting, use string, room int, tags map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(tags))
-	if room := b.maxUserTags(); len(keys) > room {
-		b.reportOmittedTags(m, keys[room:], len(keys))
+	if len(keys) > room {
+		b.reportOmittedTags(m, setting, use, room, keys[room:], len(keys))
 		tags = maps.Clone(tags)
 		for _, k := range keys[room:] {
 			delete(tags, k)
@@ -47,10 +58,11 @@ func (b tagBuilder) fitMemberTags(m *members.Member, tags map[string]string) map
 	return tags
 }
 
-func (b tagBuilder) reportOmittedTags(m *members.Member, keys []string, of int) {
+// reportOmittedTags reports that the tags with these keys are left out. of is the number of all tags.
+func (b tagBuilder) reportOmittedTags(m *members.Member, setting, use string, room int, keys []string, of int) {
 	b.Found.Add(finding.Finding{
-		Object: m.Ref, Field: b.settingField("tags"), Reason: finding.TagInvalid, Severity: finding.Warning,
-		Message: fmt.Sprintf("there are %d tags, and AWS allows %d; %d are left out, the first is %q", of, b.maxUserTags(), len(keys), keys[0]),
+		Object: m.Ref, Field: b.settingField(setting), Reason: finding.TagInvalid, Severity: finding.Warning,
+		Message: fmt.Sprintf("there are %d tags%s, and AWS allows %d; %d are left out, the first is %q", of, use, room, len(keys), keys[0]),
 		Fix:     "use fewer tags",
 	})
 }
@@ -88,7 +100,7 @@ func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Me
 			}
 		}
 		if len(omitted) > 0 {
-			b.reportOmittedTags(m, omitted, len(tags))
+			b.reportOmittedTags(m, "tags", "", room, omitted, len(tags))
 		}
 	}
 	return out

@@ -3,12 +3,14 @@ package ingress_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
@@ -91,5 +93,38 @@ func BenchmarkLargestIngress(b *testing.B) {
 			b.ReportMetric(float64(after.HeapAlloc-min(before.HeapAlloc, after.HeapAlloc))/1e6, "MB-held")
 			runtime.KeepAlive(stack)
 		})
+	}
+}
+
+// TestNoResourceGetsMoreTagsThanAWSAllows checks that the tags of a target group, which are those of the Ingress and the
+// Service, and the tags of the frontend NLB are limited, and that the first tag that is left out is reported.
+func TestNoResourceGetsMoreTagsThanAWSAllows(t *testing.T) {
+	tags := func(prefix string, n int) string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprintf("%s%02d=v", prefix, i))
+		}
+		return strings.Join(out, ",")
+	}
+	objects := strings.NewReplacer("{name: web, namespace: ns}", "{name: web, namespace: ns, annotations: {alb.ingress.kubernetes.io/tags: '"+tags("s", 40)+"'}}",
+		"annotations: {", "annotations: {alb.ingress.kubernetes.io/enable-frontend-nlb: 'true', alb.ingress.kubernetes.io/tags: '"+tags("i", 40)+"', alb.ingress.kubernetes.io/frontend-nlb-tags: '"+tags("f", 60)+"', ").
+		Replace(ingressWithPortsAndPaths(1, 1))
+	defaults := map[string]string{"i00": "d", "team": "d"}
+	f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig", DefaultTags: defaults}, Class: "alb"})
+	stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, objects), largeStackID, nil)
+	const most = naming.MaxTags - 3 // the controller adds three
+	if n := len(stack.TargetGroups[0].Tags); n > most || n < most-len(defaults) {
+		t.Errorf("the target group has %d tags", n)
+	}
+	if n := len(stack.FrontendNLB.Tags); n != most {
+		t.Errorf("the frontend NLB has %d tags", n)
+	}
+	for _, want := range []string{
+		`there are 60 tags for the frontend NLB, and AWS allows 47; 13 are left out, the first is "f47"`,
+		`there are 80 tags for the target group of Service ns/web, and AWS allows 45; 35 are left out, the first is "s05"`,
+	} {
+		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.TagInvalid && f.Message == want }) {
+			t.Errorf("no finding %q in %v", want, found)
+		}
 	}
 }

@@ -41,9 +41,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ownership.FindingRefOf(svc), ServiceUID: string(svc.UID), ServicePort: port.String(),
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
-	// m.Tags has the tags of the Ingress and of its class, of which those of the class have precedence. Tags of the Service
-	// have precedence only over tags of the Ingress.
-	g.Tags = t.WithDefaultTags(assemble.MergeMaps(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
+	g.Tags = t.TargetGroupTags(m.Member, ownership.FindingRefOf(svc), t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin))
 	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.NewBinding(assemble.BindingRequest{
 		TargetGroup: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,
