@@ -222,6 +222,14 @@ type Listener struct {
 	Guests []finding.Ref
 }
 
+// Owners returns the objects whose namespaces own the port: the Guests, or else the Members.
+func (l Listener) Owners() []finding.Ref {
+	if len(l.Guests) > 0 {
+		return l.Guests
+	}
+	return l.Members
+}
+
 // Protocol returns the protocol of the listener as the AWS API names it.
 func (l Listener) Protocol() string {
 	switch {

@@ -14,10 +14,12 @@ import (
 // sorts only the steps from the index from on.
 func (s *Planner) orderByShare(lb *resolved.LoadBalancer, from int) {
 	s.OrderStepsByShare(s.listenerShares(lb), from, func(step plan.Step) []string {
-		if _, creates := step.Do.(plan.CreateListener); !creates {
+		do, creates := step.Do.(plan.CreateListener)
+		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return creates && l.Desired.Port == do.Settings.Port })
+		if i < 0 {
 			return nil
 		}
-		return draft.Namespaces(step.RequestedBy)
+		return draft.Namespaces(lb.Listeners[i].Desired.Owners())
 	})
 	s.OrderStepsByShare(certificateShares(lb), from, func(step plan.Step) []string {
 		do, adds := step.Do.(plan.AddCertificate)
@@ -46,7 +48,7 @@ func (s *Planner) listenerShares(lb *resolved.LoadBalancer) plan.Shares {
 	for _, live := range lb.Live.Listeners {
 		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
 		if i >= 0 {
-			out.AddRetained(draft.Namespaces(lb.Listeners[i].Desired.Members)...)
+			out.AddRetained(draft.Namespaces(lb.Listeners[i].Desired.Owners())...)
 			continue
 		}
 		if slices.Contains(lb.HeldPorts, live.Port) {

@@ -198,11 +198,7 @@ func (sg *Planner) membersOnPort(port int32) (members, owners []finding.Ref) {
 			continue
 		}
 		members = append(members, l.Members...)
-		if len(l.Guests) > 0 {
-			owners = append(owners, l.Guests...)
-		} else {
-			owners = append(owners, l.Members...)
-		}
+		owners = append(owners, l.Owners()...)
 	}
 	return members, owners
 }

@@ -92,8 +92,8 @@ func TestScaleToZeroIsNotReported(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3, Checkpoints: true})
 		r.Apply(shop, readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[3:5]...), webIngress("", "/=web", "/api=api"))
 		r.advanceTime(10 * time.Minute)
+		r.deletePods("web", 2) // before the endpoints, as in a cluster: endpoints are removed because pods are deleted
 		r.Apply(readyPods("web"))
-		r.deletePods("web", 2)
 		r.advanceTime(time.Hour)
 		r.Apply(unreadyPods("web", podAddresses[:2]...))
 		r.advanceTime(4 * time.Minute)
