@@ -239,9 +239,9 @@ func (r ruleSyncer) readSecurityGroups(ctx context.Context, ids []string, age ti
 	return groups, nil
 }
 
-// changeSecurityGroup changes the rules of one security group. If AWS refuses the call because of an invalid rule, the rules
-// are added one by one. If the quota of rules is reached, as many rules are added as fit, and no rule is removed before the
-// rules that replace it exist.
+// changeSecurityGroup changes the rules of one security group. If AWS refuses the call because of an invalid rule, or because
+// the quota of rules is reached, as many rules are added as AWS accepts, and no rule is removed before the rules that replace
+// it exist.
 func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.SecurityGroupChange) (changed bool, err error) {
 	send := func(authorize, revoke []model.IngressRule) error {
 		if len(authorize)+len(revoke) == 0 {
@@ -258,49 +258,62 @@ func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.Secur
 		r.noteChange(RulesRevoked, c.Group, ruleTexts(revoke))
 		return nil
 	}
-	if err = send(c.Authorize, c.Revoke); err == nil {
-		return changed, nil
+	err = send(c.Authorize, c.Revoke)
+	if isInvalid := r.isInvalid(err); !isInvalid && !r.isQuota(err) || isInvalid && len(c.Authorize)+len(c.Revoke) < 2 {
+		return changed, err
 	}
-	switch r.Cloud.Class(err) {
-	case failure.Quota:
-		if err := r.changeUpToQuota(r.sharedRules.orderByShare(c, r.ruleOptions()), send); err != nil {
-			return changed, fmt.Errorf("%w; the security group would have %d rules", err, c.Total)
-		}
-		return changed, nil
-	case failure.Invalid, failure.Gone:
-		if len(c.Authorize) < 2 {
-			return changed, err
-		}
-		var errs []error
-		for _, rule := range c.Authorize {
-			errs = append(errs, send([]model.IngressRule{rule}, nil))
-		}
-		if err := errors.Join(errs...); err != nil {
-			return changed, err
-		}
-		return changed, send(nil, c.Revoke)
-	}
+	err = r.changeAsFarAsAccepted(r.sharedRules.orderByShare(c, r.ruleOptions()), send)
 	return changed, err
 }
 
-// changeUpToQuota adds as many rules of c as the quota of the security group permits, and removes each old rule after the
-// rules that replace it exist. If there is no room for a rule beside the old rule that it replaces, it removes the old rule
-// first, and restores it if the new rule does not fit either.
-func (r ruleSyncer) changeUpToQuota(c bindingplan.SecurityGroupChange, send func(authorize, revoke []model.IngressRule) error) error {
-	isQuota := func(err error) bool { return r.Cloud.Class(err) == failure.Quota }
-	authorize := func(rules []model.IngressRule) error { return send(rules, nil) }
+func (r ruleSyncer) isQuota(err error) bool {
+	return err != nil && r.Cloud.Class(err) == failure.Quota
+}
+
+func (r ruleSyncer) isInvalid(err error) bool {
+	return err != nil && (r.Cloud.Class(err) == failure.Invalid || r.Cloud.Class(err) == failure.Gone)
+}
+
+// changeAsFarAsAccepted adds the rules of c except invalid ones, and as many as the quota of the security group permits. It
+// removes each old rule after the rules that replace it exist. If there is no room for a rule beside the old rule that it
+// replaces, it removes the old rule first, and restores it if the new rule cannot be added either.
+func (r ruleSyncer) changeAsFarAsAccepted(c bindingplan.SecurityGroupChange, send func(authorize, revoke []model.IngressRule) error) error {
 	missing, remaining := c.Authorize, c.Revoke
-	missingFor := func(old model.IngressRule) []model.IngressRule {
-		return slices.DeleteFunc(c.ReplacementsOf(old), func(r model.IngressRule) bool { return !slices.Contains(missing, r) })
-	}
+	var refused []model.IngressRule // because they are invalid
+	var faults []error
 	var full error
+	refuse := func(rule model.IngressRule, err error) { refused, faults = append(refused, rule), append(faults, err) }
+	missingFor := func(old model.IngressRule) []model.IngressRule {
+		return slices.DeleteFunc(c.ReplacementsOf(old), func(r model.IngressRule) bool {
+			return !slices.Contains(missing, r) && !slices.Contains(refused, r)
+		})
+	}
+	authorize := func(rules []model.IngressRule) error {
+		err := send(rules, nil)
+		if len(rules) == 1 && r.isInvalid(err) {
+			refuse(rules[0], err)
+			return nil
+		}
+		return err
+	}
+	addMissing := func() error {
+		for {
+			n, err := network.AuthorizeUpToQuota(missing, authorize, func(err error) bool { return r.isQuota(err) || r.isInvalid(err) })
+			missing, full = missing[n:], err
+			if err != nil || len(missing) == 0 {
+				break
+			}
+		}
+		if r.isQuota(full) {
+			return nil
+		}
+		return full
+	}
 	addAndRemove := func() error {
 		for {
-			n, err := network.AuthorizeUpToQuota(missing, authorize, isQuota)
-			if err != nil && !isQuota(err) {
+			if err := addMissing(); err != nil {
 				return err
 			}
-			missing, full = missing[n:], err
 			var replaced, others []model.IngressRule
 			for _, old := range remaining {
 				if len(missingFor(old)) == 0 {
@@ -315,27 +328,35 @@ func (r ruleSyncer) changeUpToQuota(c bindingplan.SecurityGroupChange, send func
 			}
 		}
 	}
-	if err := addAndRemove(); err != nil {
-		return err
-	}
-	for _, old := range slices.Clone(remaining) {
-		next := missingFor(old)
-		if len(next) != 1 {
-			continue
-		}
-		err := replaceRule(old, next[0], send)
-		if err != nil && !isQuota(err) {
-			return err
-		}
-		if err == nil {
+	replaceOneByOne := func() error {
+		for _, old := range slices.Clone(remaining) {
+			next := missingFor(old)
+			if len(next) != 1 || slices.Contains(refused, next[0]) {
+				continue
+			}
+			switch err := replaceRule(old, next[0], send); {
+			case err == nil:
+				remaining = withoutRule(remaining, old)
+			case r.isInvalid(err):
+				refuse(next[0], err)
+			case r.isQuota(err):
+				continue
+			default:
+				return err
+			}
 			missing = withoutRule(missing, next[0])
-			remaining = withoutRule(remaining, old)
+		}
+		return nil
+	}
+	for _, do := range []func() error{addAndRemove, replaceOneByOne, addAndRemove} {
+		if err := do(); err != nil {
+			return errors.Join(append(faults, err)...)
 		}
 	}
-	if err := addAndRemove(); err != nil {
-		return err
+	if full != nil {
+		faults = append(faults, fmt.Errorf("%w; the security group would have %d rules", full, c.Total))
 	}
-	return full
+	return errors.Join(faults...)
 }
 
 // replaceRule removes the rule old, and adds the rule next in its place. If next cannot be added, it restores old.

@@ -89,6 +89,23 @@ func TestRemovedRuleIsRestoredIfItsReplacementDoesNotFit(t *testing.T) {
 	checkEqual(t, "with room", "tcp 8080-8080 sg-c", w.aws.rulesOf("sg-node"))
 }
 
+// TestInvalidRuleDoesNotBlockAFullSecurityGroup checks that an invalid rule of one binding, in a security group without room,
+// prevents neither that the rule of another binding is replaced, nor that it is removed.
+func TestInvalidRuleDoesNotBlockAFullSecurityGroup(t *testing.T) {
+	for name, room := range map[string]int{"full": 0, "with room": 5} {
+		w := quotaHarness(t, 4+room, 3)
+		w.aws.refusedItems["sg-gone"] = failure.Invalid
+		w.putObjects(strings.ReplaceAll(bindingDoc("b", "other", "ip", 7070), "sg-b", "sg-gone"))
+		w.run("b")
+		w.putObjects(bindingDoc("a", "web", "ip", 9090))
+		w.run("a")
+		checkEqual(t, name, "tcp 9090-9090 sg-b", w.ownRules("sg-node"))
+		w.putObjects(strings.ReplaceAll(bindingDoc("a", "web", "ip", 7070), "sg-b", "sg-c"))
+		w.run("a")
+		checkEqual(t, name+", another port", "tcp 7070-7070 sg-c", w.ownRules("sg-node"))
+	}
+}
+
 // TestNoChangeAtTheQuotaCostsTraffic changes the ports and sources of bindings at random, at a small quota. It checks that
 // no run ends with less of the traffic that bindings request than before.
 func TestNoChangeAtTheQuotaCostsTraffic(t *testing.T) {
