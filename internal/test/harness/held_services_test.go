@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
@@ -82,6 +83,44 @@ func TestDeletedServiceDoesNotWaitForAProtectedOne(t *testing.T) {
 		}
 		if w := strings.Join(warningsByObject(r)["mail"], "\n"); !strings.Contains(w, "DeletionProtected") {
 			t.Errorf("warnings %s", w)
+		}
+	})
+}
+
+// TestStatusOfAnExcludedServiceStays checks that the controller does not write the status of a Service that another controller
+// serves, because a flag excludes it, while the other Services of its load balancer are edited.
+func TestStatusOfAnExcludedServiceStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		class := services.DefaultClass
+		r := shopWith(t, Options{Service: func(o *services.Options) { o.Class = class }})
+		const shares = ", fulcrum.dev/load-balancer-group: public"
+		mail := nlbService("mail", ipTargets+shares, "{port: 80, targetPort: 8080}")
+		bulk := sharingBulk(shares)
+		r.Apply(readyPods("mail", podAddresses[:3]...), readyPods("bulk", podAddresses[3:5]...), mail, bulk)
+		r.advanceTime(8 * time.Minute)
+		class = "example.com/other"
+		r.Start()
+		r.advanceTime(8 * time.Minute)
+		svc := func(name string) *corev1.Service {
+			obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return obj.(*corev1.Service)
+		}
+		s := svc("bulk").DeepCopy()
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "other.example.com"}}
+		if err := r.Store.Put(s); err != nil {
+			t.Fatal(err)
+		}
+		r.Apply(readyPods("new", podAddresses[:3]...), strings.NewReplacer(services.DefaultClass, class, "22222222", "44444444").Replace(nlbService("new", ipTargets+shares, "{port: 82, targetPort: 8080}")))
+		r.advanceTime(8 * time.Minute)
+		if got := svc("bulk").Status.LoadBalancer.Ingress; len(got) != 1 || got[0].Hostname != "other.example.com" {
+			t.Errorf("status %v", got)
+		}
+		if got := svc("new").Status.LoadBalancer.Ingress; len(got) != 1 {
+			t.Errorf("status of the other Service %v", got)
 		}
 	})
 }

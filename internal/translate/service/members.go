@@ -20,6 +20,8 @@ type member struct {
 	svc   *corev1.Service
 	set   settings.LoadBalancerService
 	ports []*port
+	// onlyHeld reports whether the Service is a member only because its listeners are held: see holdMembers.
+	onlyHeld bool
 	// movesAway reports whether the annotation of the Service names another stack, and this stack serves the Service until
 	// clients use the load balancer of the other stack.
 	movesAway bool
@@ -51,8 +53,6 @@ func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices
 		f.addCandidate(v, &g, id, svc)
 	}
 	g.leaving = append(g.leaving, ownership.DeletedMembers(v, id)...)
-	g.holdMembers()
-	g.sortMembers()
 	return g
 }
 
@@ -106,7 +106,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 	case !claimed:
 	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !changedControllerByEdit(svc):
 		m := f.newMember(svc, id)
-		m.Blocked = true
+		m.Blocked, m.onlyHeld = true, true
 		g.excluded = append(g.excluded, m)
 		g.found.Add(excludedServiceFinding(svc))
 	default:
@@ -117,7 +117,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 		}
 		if guard != nil {
 			m := f.newMember(svc, id)
-			m.Blocked = true
+			m.Blocked, m.onlyHeld = true, true
 			g.deletionProtected, g.deletionGuard = append(g.deletionProtected, m), cmp.Or(g.deletionGuard, guard)
 		}
 		g.unprotected = g.unprotected || members.DisablesProtection(svc.Annotations, attributesAnnotation)

@@ -14,18 +14,21 @@ import (
 
 // Report returns patches for the status of the members and for events.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	return report.Patches(v, o, serviceStatusReporter{o.Stack})
+	return report.Patches(v, o, serviceStatusReporter{f, o.Stack})
 }
 
 // serviceStatusReporter implements report.StatusReporter for the Services of a stack.
-type serviceStatusReporter struct{ stack model.Stack }
+type serviceStatusReporter struct {
+	frontend *Frontend
+	stack    model.Stack
+}
 
 // Status implements report.StatusReporter. The status shows the load balancer with those ports of the Service that have a
 // listener. It is nil if the type of the Service is not LoadBalancer, because the API server removes the status of Services
-// of other types.
+// of other types, and if the Service is only held, because another controller may serve it.
 func (k serviceStatusReporter) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
-	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
+	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer || !k.frontend.isAccepted(svc) {
 		return nil
 	}
 	lb := corev1.LoadBalancerIngress{Hostname: strings.ToLower(n.LoadBalancer)}

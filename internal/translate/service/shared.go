@@ -263,7 +263,7 @@ func (t sharingResolver) addMoves() {
 				}
 			}
 			t.Stack.MovesOut = append(t.Stack.MovesOut, d)
-		case hasOtherStack && shown != "":
+		case hasOtherStack && shown != "" && !m.onlyHeld:
 			t.Stack.Contested = true
 			if t.Live != nil && !t.isStackDNSName(shown) {
 				partial := m.hasLostPort || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })

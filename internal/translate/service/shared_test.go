@@ -158,3 +158,25 @@ func TestLostPortOpensNoProtocol(t *testing.T) {
 		t.Errorf("-want +got: %s; findings %v", d, found)
 	}
 }
+
+// TestForeignServiceDoesNotDelayDeletedServices checks that a deleted Service leaves a load balancer whose other deleted Service
+// has deletion protection, although a Service of another namespace has written the finalizer of the load balancer itself.
+func TestForeignServiceDoesNotDelayDeletedServices(t *testing.T) {
+	deleted := func(name, annotations string) string {
+		doc := sharingService{name: name, creationDay: 1, ports: []int32{80}}.yaml()
+		return strings.NewReplacer("metadata: {", "metadata: {deletionTimestamp: \"2026-01-01T00:00:00Z\", finalizers: [group.service.k8s.aws/shop.g], ", "annotations: {", "annotations: {"+annotations).Replace(doc)
+	}
+	foreign := strings.NewReplacer("namespace: shop", "namespace: evil", "metadata: {", "metadata: {finalizers: [group.service.k8s.aws/shop.g], ").Replace(sharingService{name: "own", creationDay: 3, ports: []int32{81}}.yaml())
+	src := enginetest.LoadObjects(t, deleted("protected", "service.beta.kubernetes.io/aws-load-balancer-attributes: deletion_protection.enabled=true, ")+"---"+deleted("other", "")+"---"+foreign)
+	out, found := enginetest.Translate(t, service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}), src, naming.SharedStack("shop", "g"), nil)
+	var members, leaving []string
+	for _, m := range out.Members {
+		members = append(members, m.Ref.Name)
+	}
+	for _, m := range out.Leaving {
+		leaving = append(leaving, m.Ref.Name)
+	}
+	if !slices.Equal(members, []string{"protected"}) || !slices.Equal(leaving, []string{"own", "other"}) || out.DeletionGuard != nil || out.Held.Everything {
+		t.Errorf("members %q, leaving %q, held %t, guard %v; findings %v", members, leaving, out.Held.Everything, out.DeletionGuard, found)
+	}
+}

@@ -21,6 +21,9 @@ import (
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.loadServices(v, id)
 	hasForeignMembers := g.removeForeignMembers(v, id, live)
+	g.holdMembers()
+	hasForeignMembers = g.removeForeignMembers(v, id, live) || hasForeignMembers
+	g.sortMembers()
 	t := &translation{
 		Builder: assemble.Builder{
 			Translation: members.Translation{ID: id, Live: live, BackendSecurityGroup: f.opt.BackendSecurityGroup},
