@@ -264,12 +264,13 @@ func (b *Builder) AddFrontendRules(alb, frontend *model.LoadBalancer) {
 	if !ok || frontend == nil || b.Stack.Held.Frontend || frontend.SecurityGroups != (model.GroupsShared{}) {
 		return
 	}
+	ofALB := slices.Clone(managed.Group.Ingress)
 	for _, l := range frontend.Listeners {
 		target := b.Stack.TargetGroup(l.DefaultTargetGroupID()).Port
 		if slices.ContainsFunc(b.Ports, func(p *members.Port) bool { return p.Number == l.Port }) {
 			continue
 		}
-		for _, r := range slices.Clone(managed.Group.Ingress) {
+		for _, r := range ofALB {
 			if r.From == target {
 				r.From, r.To = l.Port, l.Port
 				managed.Group.Ingress = append(managed.Group.Ingress, r)

@@ -74,6 +74,11 @@ func TestHostileSizesAreBounded(t *testing.T) {
 		}),
 		"ports of a frontend NLB": ingressOfSize("ns", "a", one, "enable-frontend-nlb", "true", "inbound-cidrs", strings.Join(numberedTexts(200, "10.0.0.%d/32"), ","),
 			"frontend-nlb-listener-port-mapping", strings.Join(numberedTexts(9999, "1%04d=80"), ",")),
+		"ports of a frontend NLB of another member": ingressOfSize("ns", "a", one, "enable-frontend-nlb", "true") +
+			ingressOfSize("ns2", "b", one, "inbound-cidrs", strings.Join(numberedTexts(200, "10.0.0.%d/32"), ","),
+				"frontend-nlb-listener-port-mapping", strings.Join(numberedTexts(9999, "1%04d=80"), ",")),
+		"ranges times ports of a frontend NLB": ingressOfSize("ns", "a", one, "enable-frontend-nlb", "true", "inbound-cidrs", strings.Join(numberedTexts(1000, "10.0.%d.0/24"), ","),
+			"frontend-nlb-listener-port-mapping", strings.Join(numberedTexts(100, "1%04d=80"), ",")),
 		"ranges times ports": ingressOfSize("ns", "a", one, "listen-ports", ports, "inbound-cidrs", strings.Join(numberedTexts(9000, "10.0.0.%d/32"), ",")),
 		"members times tags times ports": each(400, func(i int) string {
 			return ingressOfSize("ns", fmt.Sprint("a", i), []string{"{host: a.example.com}"}, "listen-ports", ports, "tags", strings.Join(numberedTexts(40, fmt.Sprintf("k%d-%%d=v", i)), ","))

@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
@@ -35,11 +36,18 @@ func (t *translation) limitSize(m *member) {
 	}
 	hosts = max(hosts, len(m.Hosts))
 	rules := len(m.Ports) * max(paths, hosts, 1) // a port without paths counts as one rule
-	clients := len(m.Ports) * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
-	mapped := 0 // ports of the frontend NLB
-	if m.set.FrontendNLB.Value {
+	mapped, open := 0, len(m.Ports)              // ports of the frontend NLB, and ports in the managed security group
+	if t.mayHaveFrontend() {
 		mapped = len(m.set.FrontendPorts.Value)
+		if !m.set.SecurityGroups.IsPresent() && !m.set.FrontendSecurityGroups.IsPresent() {
+			for number := range m.set.FrontendPorts.Value {
+				if !slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.Port == number }) {
+					open++
+				}
+			}
+		}
 	}
+	clients := open * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
 	if max(len(m.Ports), mapped) <= t.opt.MaxListeners && clients <= maxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules {
 		t.ruleCounts[m.Ref.Namespace] += rules
 		return
@@ -56,7 +64,7 @@ func (t *translation) limitSize(m *member) {
 		f.Fix = "map fewer ports, or ask the operator to raise --max-listeners-per-ingress"
 	case clients > maxSecurityGroupRules:
 		f.Field = settings.Prefix + "inbound-cidrs"
-		f.Message = fmt.Sprintf("the client ranges of the Ingress (ports: %d) need %d rules, but a security group can have at most %d; the existing listener rules of the Ingress stay unchanged", len(m.Ports), clients, maxSecurityGroupRules)
+		f.Message = fmt.Sprintf("the client ranges of the Ingress (ports: %d) need %d rules, but a security group can have at most %d; the existing listener rules of the Ingress stay unchanged", open, clients, maxSecurityGroupRules)
 		f.Fix = "use fewer ranges, or a prefix list"
 	default:
 		f.Field = "spec.rules"
@@ -66,4 +74,11 @@ func (t *translation) limitSize(m *member) {
 	}
 	t.Found.Add(f)
 	m.Blocked, m.Undetermined, m.Oversized, m.Ports = true, true, true, nil
+}
+
+// mayHaveFrontend reports whether the load balancer may have a frontend NLB, which uses the mapped ports of all members.
+func (t *translation) mayHaveFrontend() bool {
+	return t.LiveFrontendNLB() != nil || slices.ContainsFunc(t.ingresses, func(m *member) bool {
+		return m.set.FrontendNLB.Value || m.set.FrontendNLB.Fault != nil
+	})
 }
