@@ -106,6 +106,37 @@ func TestInvalidRuleDoesNotBlockAFullSecurityGroup(t *testing.T) {
 	}
 }
 
+// familyQuotaAWS is a fakeAWS that refuses to add rules for IPv6 ranges. AWS counts these apart from the rules for IPv4 ranges.
+type familyQuotaAWS struct{ *fakeAWS }
+
+func (a familyQuotaAWS) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
+	if slices.ContainsFunc(authorize, func(r model.IngressRule) bool { return strings.Contains(r.CIDR, ":") }) {
+		return classedError{failure.Quota, "RulesPerSecurityGroupLimitExceeded"}
+	}
+	return a.fakeAWS.ChangeEndpointRules(ctx, group, authorize, revoke)
+}
+
+// TestRuleDoesNotWaitForRoomOfAnotherAddressFamily checks that a rule for an IPv4 range is removed at once, although a rule of
+// another binding for an IPv6 range and the same port has no room.
+func TestRuleDoesNotWaitForRoomOfAnotherAddressFamily(t *testing.T) {
+	withRange := func(name, service, cidr string) string {
+		return strings.Replace(bindingDoc(name, service, "ip", 8080), "groupID: sg-b}}", "groupID: sg-b}}, {ipBlock: {cidr: "+cidr+"}}", 1)
+	}
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), withRange("a", "web", "192.0.2.0/24"))
+	w.conf.Cloud = familyQuotaAWS{w.aws}
+	w.restart()
+	w.run("a")
+	w.putObjects(withRange("b", "other", "\"2001:db8::/64\""))
+	w.run("b")
+	w.putObjects(bindingDoc("a", "web", "ip", 8080))
+	w.run("a")
+	w.aws.takeLog()
+	w.run("b")
+	if got, log := w.aws.rulesOf("sg-node"), w.aws.takeLog(); strings.Contains(got, "192.0.2.0") || strings.Contains(fmt.Sprint(log), "revoke") {
+		t.Errorf("rules %s; last calls %v", got, log)
+	}
+}
+
 // TestNoChangeAtTheQuotaCostsTraffic changes the ports and sources of bindings at random, at a small quota. It checks that
 // no run ends with less of the traffic that bindings request than before.
 func TestNoChangeAtTheQuotaCostsTraffic(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -203,7 +204,8 @@ func (a *RuleAggregate) OrderByShare(c SecurityGroupChange, o RuleOptions) Secur
 
 // ReplacementsOf returns the rules to add that must exist before the rule old is removed, so that the traffic that old admits
 // is admitted without interruption: the rule that covers old, or else all rules for some of its ports and its source. If
-// there are none, it is the first rule for some of its ports, because the source may have changed.
+// there are none, it is the first rule for some of its ports, because the source may have changed. Rules for IPv4 and IPv6
+// ranges do not replace each other, because AWS has a quota for each.
 func (c SecurityGroupChange) ReplacementsOf(old model.IngressRule) (out []model.IngressRule) {
 	var otherSource []model.IngressRule
 	for _, r := range c.Authorize {
@@ -215,7 +217,7 @@ func (c SecurityGroupChange) ReplacementsOf(old model.IngressRule) (out []model.
 			return []model.IngressRule{r}
 		case network.RuleCovers(r, same):
 			out = append(out, r)
-		default:
+		case r.CIDR == "" || old.CIDR == "" || strings.Contains(r.CIDR, ":") == strings.Contains(old.CIDR, ":"):
 			otherSource = append(otherSource, r)
 		}
 	}
