@@ -40,3 +40,24 @@ func TestPortMovesToAnotherSecretWithoutItsGrant(t *testing.T) {
 		})
 	}
 }
+
+// TestMovedGatewayWithoutGrantLosesTheCertificate checks that the load balancer of a Gateway whose class now belongs to another
+// controller does not present a withdrawn certificate any more, although deletion protection keeps the load balancer.
+func TestMovedGatewayWithoutGrantLosesTheCertificate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := certificateScenario.startServing(t)
+		r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\n" +
+			"spec: {scheme: internal, loadBalancerAttributes: [{key: deletion_protection.enabled, value: \"true\"}]}\n---\n")
+		r.Settle(time.Minute)
+		own := strings.Join(presentedCertificates("shop.example.com")(r), " ")
+		r.deleteObject(cluster.KindReferenceGrant, "vault", "shop")
+		r.deleteObject(cluster.KindGatewayClass, "", "alb")
+		r.Apply("apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: alb}\nspec: {controllerName: example.com/other}\n---\n")
+		r.Settle(time.Hour)
+		if got := certificateScenario.serving(r); len(got) > 0 || loadBalancerNameAndProtection(r) == "" {
+			t.Errorf("load balancer %q presents %v", loadBalancerNameAndProtection(r), got)
+		}
+		expectEqual(t, "the certificate of the Gateway itself", own, strings.Join(presentedCertificates("shop.example.com")(r), " "))
+	})
+}

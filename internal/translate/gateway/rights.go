@@ -36,12 +36,11 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	if !ok {
 		gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}
 	}
+	protectedFromMove := false
 	if l := f.loadGateway(v, id); l.movedAway && !l.unprotected {
 		protected, unknown := plan.IsProtected(have)
-		if protected || l.deletionGuard != nil {
-			return withdrawEverything(ownership.FindingRefOf(gw), have), nil
-		}
-		if len(unknown) > 0 {
+		protectedFromMove = protected || l.deletionGuard != nil
+		if !protectedFromMove && len(unknown) > 0 {
 			return model.Withdrawn{}, unknown
 		}
 	}
@@ -68,7 +67,11 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	for _, lb := range have.LoadBalancers {
 		for i := range lb.Listeners {
 			l := &lb.Listeners[i]
-			r.checkListener(l)
+			if protectedFromMove {
+				r.withdrawActions(l)
+			} else {
+				r.checkListener(l)
+			}
 			if f.opt.ImportCertificates && l.Certificate != "" {
 				r.questions = append(r.questions, model.AskOwnCertificates{})
 				r.checkCertificates(l)
@@ -78,25 +81,19 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	return r.withdrawn, r.questions
 }
 
-// withdrawEverything returns all rules and default actions of a load balancer that is protected from deletion, and whose
-// GatewayClass now belongs to another controller. Default actions that refuse all requests are always permitted.
-func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
-	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
+// withdrawActions withdraws all rules and the default action of a listener. Its load balancer is protected from deletion, and
+// the GatewayClass now belongs to another controller. A default action that refuses all requests is always permitted.
+func (r *rightsChecker) withdrawActions(l *observed.Listener) {
 	w := model.Withdrawal{
-		Object: gw, Field: classField, Reason: finding.GatewayClassInvalid,
+		Object: r.gateway, Field: classField, Reason: finding.GatewayClassInvalid,
 		Message: "the GatewayClass belongs to another controller", Fix: "restore the GatewayClass, or set spec.gatewayClassName to a class of this controller",
 	}
-	for _, lb := range have.LoadBalancers {
-		for _, l := range lb.Listeners {
-			if !plan.IsErrorResponse(l.Default) {
-				out.Rules[l.ARN] = w
-			}
-			for _, r := range l.Rules {
-				out.Rules[r.ARN] = w
-			}
-		}
+	if !plan.IsErrorResponse(l.Default) {
+		r.withdrawn.Rules[l.ARN] = w
 	}
-	return out
+	for i := range l.Rules {
+		r.withdrawn.Rules[l.Rules[i].ARN] = w
+	}
 }
 
 // lacksListenerSets reports whether the Gateway had ListenerSets, although the API server does not serve that kind now.
