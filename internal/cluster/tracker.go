@@ -129,6 +129,42 @@ func (t *Tracker[K]) IsRead(r Ref) bool {
 	return read
 }
 
+// Change names the object of a change, and the queries that select its old or new state. It does not contain the object, so
+// that many changes need little memory.
+type Change struct {
+	ref     Ref
+	queries []Query
+}
+
+// ChangeOf returns the Change of an object. old is nil for a new object, and new is nil for a deleted object.
+func ChangeOf(old, new Object) (out Change) {
+	for _, obj := range []Object{old, new} {
+		if obj == nil {
+			continue
+		}
+		kind, ok := KindOf(obj)
+		if !ok {
+			continue
+		}
+		out.ref = RefOf(obj)
+		for q := range queriesOf(kind, obj) {
+			if !slices.Contains(out.queries, q) {
+				out.queries = append(out.queries, q)
+			}
+		}
+	}
+	return out
+}
+
+// HasRead reports whether the view has read the object of a change by name, or with a query that selects its old or new
+// state.
+func (v *View) HasRead(c *Change) bool {
+	if _, read := v.refs[c.ref]; read {
+		return true
+	}
+	return slices.ContainsFunc(c.queries, func(q Query) bool { _, read := v.queries[q]; return read })
+}
+
 // queriesOf returns all queries that select an object, in unspecified order. It is an iterator, because a list would be
 // allocated for each event.
 func queriesOf(kind Kind, obj Object) iter.Seq[Query] {

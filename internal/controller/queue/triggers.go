@@ -42,11 +42,9 @@ type Changes[K comparable] interface {
 
 // activeRun collects the changes of objects during a run.
 type activeRun struct {
-	changes     []objectChange
-	needsRepeat bool // whether a collected change affects the item; no more changes are then collected
+	changes     []*cluster.Change // without the objects, because a run may last minutes; active runs share them
+	needsRepeat bool              // whether a collected change affects the item; no more changes are then collected
 }
-
-type objectChange struct{ old, new cluster.Object }
 
 // NewTriggers returns Triggers without recorded runs.
 func NewTriggers[K comparable](cl Cluster, roots []cluster.Kind, changes Changes[K]) *Triggers[K] {
@@ -69,7 +67,7 @@ func (t *Triggers[K]) RecordReads(k K, v *cluster.View) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reads.Record(k, v)
-	if r := t.activeRuns[k]; r != nil && slices.ContainsFunc(r.changes, func(c objectChange) bool { return slices.Contains(t.reads.Affected(c.old, c.new), k) }) {
+	if r := t.activeRuns[k]; r != nil && slices.ContainsFunc(r.changes, v.HasRead) {
 		r.needsRepeat, r.changes = true, nil
 	}
 }
@@ -161,10 +159,16 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 		t.memberships.Forget(self)
 	}
 	note(t.reads.Affected(old, new))
+	var change *cluster.Change
 	for k, r := range t.activeRuns {
-		if _, affected := seen[k]; !affected && !r.needsRepeat {
-			r.changes = append(r.changes, objectChange{old, new})
+		if _, affected := seen[k]; affected || r.needsRepeat {
+			continue
 		}
+		if change == nil {
+			c := cluster.ChangeOf(old, new)
+			change = &c
+		}
+		r.changes = append(r.changes, change)
 	}
 	return out, fault
 }

@@ -3,7 +3,9 @@ package queue
 import (
 	"fmt"
 	"math/rand"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -191,5 +193,39 @@ func TestAChangeBeforeALaterReadIsRecordedIsNotLost(t *testing.T) {
 	tr.RecordReads("g", v)
 	if !tr.End("g") {
 		t.Error("the run is not repeated")
+	}
+}
+
+// TestChangesDuringARunNeedLittleMemory checks that a run, which may last minutes, does not retain the objects that change
+// during it.
+func TestChangesDuringARunNeedLittleMemory(t *testing.T) {
+	m, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, ingressGroupChanges{})
+	v := cluster.NewView(m)
+	tr.Begin("g")
+	cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", "c")
+	tr.RecordReads("g", v)
+	version := func() *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", Annotations: map[string]string{"x": strings.Repeat("y", 100_000)}}}
+	}
+	old := version()
+	for range 1000 {
+		changed := version()
+		if _, err := tr.AffectedItems(old, changed); err != nil {
+			t.Fatal(err)
+		}
+		old = changed
+	}
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	if s.HeapAlloc > 50<<20 {
+		t.Errorf("%d MiB are in use", s.HeapAlloc>>20)
+	}
+	if tr.End("g") {
+		t.Error("the run is repeated for an object that it did not read")
 	}
 }
