@@ -29,7 +29,12 @@ func sanitize(s string, limit int) string {
 // namespacedName returns a generated name "k8s-<namespace>-<name>-<hash>", at most 32 characters. hashed are the texts for
 // the hash.
 func namespacedName(namespace, name string, hashed ...string) string {
-	return "k8s-" + sanitize(namespace, 8) + "-" + sanitize(name, 8) + "-" + hexHash(hashed...)[:10]
+	return namespacedPrefix(namespace, name) + hexHash(hashed...)[:10]
+}
+
+// namespacedPrefix returns the beginning of a generated name before the hash.
+func namespacedPrefix(namespace, name string) string {
+	return "k8s-" + sanitize(namespace, 8) + "-" + sanitize(name, 8) + "-"
 }
 
 // ingressGroupName returns a generated name "k8s-<group>-<hash>", at most 32 characters. group is the name of the

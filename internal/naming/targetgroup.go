@@ -2,6 +2,7 @@ package naming
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -98,4 +99,10 @@ func (g GatewayTargetGroup) Name() string {
 		hashed = append(hashed, formatNumber(*g.ControlPort))
 	}
 	return namespacedName(g.Route.Namespace, g.Route.Name, hashed...)
+}
+
+// IsNameOf reports whether name is one of the alternatives of the name of the target group. It computes the hash in the name
+// only if name begins as required.
+func (g GatewayTargetGroup) IsNameOf(name string) bool {
+	return strings.HasPrefix(name, namespacedPrefix(g.Route.Namespace, g.Route.Name)) && IsAlternativeName(name, g.Name())
 }

@@ -54,11 +54,11 @@ func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref)
 		return false
 	}
 	others := naming.IndistinctRoutes(route)
-	if len(others) == 0 || t.hasNameFor(g, route) {
+	if len(others) == 0 {
 		return true
 	}
-	if slices.ContainsFunc(others, func(r finding.Ref) bool { return t.hasNameFor(g, r) }) {
-		return false
+	if named := t.routesOfName(g); len(named) > 0 {
+		return slices.Contains(named, route)
 	}
 	return t.isBoundIn(g, route.Namespace) || !slices.ContainsFunc(others, func(r finding.Ref) bool {
 		_, exists := cluster.Get[cluster.Object](t.view, cluster.Kind(r.Kind), r.Namespace, r.Name)
@@ -66,21 +66,34 @@ func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref)
 	})
 }
 
-// hasNameFor reports whether an existing target group has the name that is generated for a route and one of the backends
-// that the id of the target group may name.
-func (t observedRoutes) hasNameFor(g *observed.TargetGroup, route finding.Ref) bool {
+// routesOfName returns those routes that the id of an existing target group may name for which its name was generated, with
+// one of the backends that the id may name. It determines them once for each target group: a tenant can choose an id that
+// may name thousands of pairs of a route and a backend.
+func (t observedRoutes) routesOfName(g *observed.TargetGroup) (out []finding.Ref) {
+	if known, ok := t.liveTargetGroupRoutes[g.ARN]; ok {
+		return known
+	}
 	parts, _ := naming.GatewayTargetGroupPartsOf(g.ResourceID)
 	name := naming.GatewayTargetGroup{
-		Cluster: t.opt.Cluster, Gateway: finding.Ref{Namespace: t.ID.Namespace, Name: t.ID.Name}, Route: route, Port: parts.Port,
+		Cluster: t.opt.Cluster, Gateway: finding.Ref{Namespace: t.ID.Namespace, Name: t.ID.Name}, Port: parts.Port,
 		Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}
 	if g.Type == model.InstanceTargets {
 		name.Port = fmt.Sprint(g.Port)
 	}
-	return slices.ContainsFunc(parts.Backends, func(backend finding.Ref) bool {
-		name.Backend = backend
-		return naming.IsAlternativeName(g.Name, name.Name())
-	})
+	for _, name.Route = range parts.Routes {
+		if slices.ContainsFunc(parts.Backends, func(backend finding.Ref) bool {
+			name.Backend = backend
+			return name.IsNameOf(g.Name)
+		}) {
+			out = append(out, name.Route)
+		}
+	}
+	if t.liveTargetGroupRoutes == nil {
+		t.liveTargetGroupRoutes = map[string][]finding.Ref{}
+	}
+	t.liveTargetGroupRoutes[g.ARN] = out
+	return out
 }
 
 // isBoundIn reports whether a TargetGroupBinding of the stack in a namespace refers to an existing target group and to a

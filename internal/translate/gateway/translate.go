@@ -89,8 +89,10 @@ type translation struct {
 	// heldCertificates has the ARNs of existing certificates that were imported for a listener and are held while TLS
 	// Secrets are not imported.
 	heldCertificates map[*attach.Listener][]string
-	// liveTargetGroups has the existing target groups of the stack by ARN.
-	liveTargetGroups map[string]*observed.TargetGroup
+	// liveTargetGroups has the existing target groups of the stack by ARN. liveTargetGroupRoutes caches the results of
+	// routesOfName by ARN.
+	liveTargetGroups      map[string]*observed.TargetGroup
+	liveTargetGroupRoutes map[string][]finding.Ref
 	// ruleCounts has the number of rules of the routes of each namespace.
 	ruleCounts map[string]int
 }
