@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/authority"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 // Replacements of withdrawn certificates
@@ -33,15 +34,17 @@ func certificateReplacements(want model.Stack, have observed.Stack, opt plan.Opt
 	want, _ = withoutDepartedMembers(want, have, opt)
 	r := resolve(want, have, opt, memory)
 	out := map[int32]authority.Replacement{}
+	desired := map[int32]resolved.Certificates{} // a held stack has none, but its waits continue
 	for _, l := range r.lb.Listeners {
-		port, arn := l.Desired.Port, l.Certs.Default
-		_, gone := withdrawn.Certificates[model.ListenerCertificate{Port: port, ARN: arn}]
+		desired[l.Desired.Port] = l.Certs
+	}
+	for _, port := range without.LostPorts {
+		certs, closed := desired[port], slices.Contains(without.ClosedPorts, port)
+		_, gone := withdrawn.Certificates[model.ListenerCertificate{Port: port, ARN: certs.Default}]
 		_, waits := memory.WaitedTimes[certificateWaitKey(port)]
-		switch {
-		case !slices.Contains(without.LostPorts, port):
-		case slices.Contains(without.ClosedPorts, port) && !gone && (arn != "" || l.Certs.ImportPending),
-			!slices.Contains(without.ClosedPorts, port) && waits: // another certificate was added, but not set
-			out[port] = authority.Replacement{ARN: arn, IsOverdue: r.certificateWait(port).For == ""}
+		if closed && !gone && (certs.Default != "" || certs.ImportPending) ||
+			!closed && waits { // another certificate was added, but not set
+			out[port] = authority.Replacement{ARN: certs.Default, IsOverdue: r.certificateWait(port).For == ""}
 		}
 	}
 	return out

@@ -94,6 +94,34 @@ func TestDesiredCertificateReplacesAWithdrawnOne(t *testing.T) {
 	}
 }
 
+// TestWaitForReplacementContinuesWhileStackIsHeld checks that a withdrawn certificate does not stay if AWS refuses to replace
+// it, and its members hold the whole stack meanwhile.
+func TestWaitForReplacementContinuesWhileStackIsHeld(t *testing.T) {
+	named := func(arn string) model.Stack {
+		s := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
+		s.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{arn}}}}
+		return s
+	}
+	have := converge(t, named("c"), observed.Stack{Facts: testFacts()})
+	have.Facts.Withdrawn = &model.Withdrawn{Certificates: map[model.ListenerCertificate]model.Withdrawal{
+		{Port: 80, ARN: "c"}: {Object: testMember, Reason: finding.ReferenceNotPermitted, Message: "no grant"},
+	}}
+	p, _ := planner.Make(named("d"), have, importOptions, plan.Memory{})
+	have.LoadBalancers[0].Listeners[0].Certificates = []string{"c", "d"} // AWS has added the certificate, but refused it as default
+	held := named("d")
+	held.Held.Everything = true
+	for _, waited := range []time.Duration{durations.ShortWait / 2, durations.ShortWait} {
+		memory := plan.Memory{WaitedTimes: map[string]time.Duration{}}
+		for _, key := range p.WaitKeys {
+			memory.WaitedTimes[key] = waited
+		}
+		p, _ = planner.Make(held, have, importOptions, memory)
+	}
+	if diff := cmp.Diff([]string{"delete"}, listenerStepTexts(p)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s\n%s", diff, p.Text())
+	}
+}
+
 // unreadableCertificates removes the certificate list of the first listener, as if it could not be read.
 func unreadableCertificates(have *observed.Stack) {
 	l := &have.LoadBalancers[0].Listeners[0]
