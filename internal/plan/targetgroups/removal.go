@@ -104,8 +104,8 @@ func (r *RemovalPlanner) removeTargetGroup(g observed.TargetGroup, bindings []*o
 		}
 		what := "binding " + h.Namespace + "/" + h.Name + " to deregister its targets"
 		if !h.Deleting && (len(after) > 0 || propagated.For != "") {
-			// The deadline counts only from the plan that can delete the binding.
-			s.Wait = plan.Wait{For: what}
+			// The deadline counts only from the plan that can delete the binding. The steps before it decide when to check again.
+			s.Wait = plan.Wait{For: what, RetryAfter: durations.LongestWait}
 			continue
 		}
 		s.Wait = r.NewWait("unbind "+g.ARN, what, durations.LongestWait)
