@@ -133,11 +133,15 @@ func (t *Tracker[K]) IsRead(r Ref) bool {
 // that many changes need little memory.
 type Change struct {
 	ref     Ref
-	queries []Query
+	queries map[Query]bool
 }
 
+// Size returns the number of reads that the change can affect. The memory that the change needs is proportional to it.
+func (c *Change) Size() int { return 1 + len(c.queries) }
+
 // ChangeOf returns the Change of an object. old is nil for a new object, and new is nil for a deleted object.
-func ChangeOf(old, new Object) (out Change) {
+func ChangeOf(old, new Object) *Change {
+	out := &Change{queries: map[Query]bool{}}
 	for _, obj := range []Object{old, new} {
 		if obj == nil {
 			continue
@@ -148,9 +152,7 @@ func ChangeOf(old, new Object) (out Change) {
 		}
 		out.ref = RefOf(obj)
 		for q := range queriesOf(kind, obj) {
-			if !slices.Contains(out.queries, q) {
-				out.queries = append(out.queries, q)
-			}
+			out.queries[q] = true
 		}
 	}
 	return out
@@ -162,7 +164,12 @@ func (v *View) HasRead(c *Change) bool {
 	if _, read := v.refs[c.ref]; read {
 		return true
 	}
-	return slices.ContainsFunc(c.queries, func(q Query) bool { _, read := v.queries[q]; return read })
+	for q := range c.queries {
+		if _, read := v.queries[q]; read {
+			return true
+		}
+	}
+	return false
 }
 
 // queriesOf returns all queries that select an object, in unspecified order. It is an iterator, because a list would be

@@ -43,8 +43,13 @@ type Changes[K comparable] interface {
 // activeRun collects the changes of objects during a run.
 type activeRun struct {
 	changes     []*cluster.Change // without the objects, because a run may last minutes; active runs share them
-	needsRepeat bool              // whether a collected change affects the item; no more changes are then collected
+	size        int               // sum of the sizes of the changes
+	needsRepeat bool              // whether a change affects the item, or may do so; no more changes are then collected
 }
+
+// maxCollected is the maximum size of the changes that are collected for a run. After more changes, the run is repeated,
+// whatever it reads, because a tenant may edit large objects as long as the run waits for AWS.
+const maxCollected = 50_000
 
 // NewTriggers returns Triggers without recorded runs.
 func NewTriggers[K comparable](cl Cluster, roots []cluster.Kind, changes Changes[K]) *Triggers[K] {
@@ -159,14 +164,17 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 		t.memberships.Forget(self)
 	}
 	note(t.reads.Affected(old, new))
-	var change *cluster.Change
+	var change *cluster.Change // made only for runs that need it
 	for k, r := range t.activeRuns {
 		if _, affected := seen[k]; affected || r.needsRepeat {
 			continue
 		}
 		if change == nil {
-			c := cluster.ChangeOf(old, new)
-			change = &c
+			change = cluster.ChangeOf(old, new)
+		}
+		if r.size += change.Size(); r.size > maxCollected {
+			r.needsRepeat, r.changes = true, nil
+			continue
 		}
 		r.changes = append(r.changes, change)
 	}

@@ -229,3 +229,26 @@ func TestChangesDuringARunNeedLittleMemory(t *testing.T) {
 		t.Error("the run is repeated for an object that it did not read")
 	}
 }
+
+// TestRunIsRepeatedAfterTooManyChanges checks that only a limited number of the changes during a run is collected, and that the
+// run is repeated if there are more, because it may have read one of the objects.
+func TestRunIsRepeatedAfterTooManyChanges(t *testing.T) {
+	m, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, ingressGroupChanges{})
+	tr.Begin("g")
+	for i := range maxCollected {
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: fmt.Sprint("s", i)}}
+		if _, err := tr.AffectedItems(nil, s); err != nil {
+			t.Fatal(err)
+		}
+		if r := tr.activeRuns["g"]; len(r.changes) > maxCollected || r.size <= maxCollected == r.needsRepeat {
+			t.Fatalf("%d changes of size %d are collected; repeat: %v", len(r.changes), r.size, r.needsRepeat)
+		}
+	}
+	if !tr.End("g") {
+		t.Error("the run is not repeated")
+	}
+}
