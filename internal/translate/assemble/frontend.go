@@ -89,7 +89,7 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 		})
 	}); tags.Set {
 		m := b.MemberOf(tags.Origin)
-		out.Tags = tagBuilder{b}.fitTags(m, "frontend-nlb-tags", " for the frontend NLB", naming.MaxTags-reservedTagCount, b.AllowedTags(m, tags.Value, tags.Origin))
+		out.Tags = tagBuilder{b}.fitTags(finding.Origin{Object: m.Ref, Field: b.settingField("frontend-nlb-tags")}, " for the frontend NLB", naming.MaxTags-reservedTagCount, b.AllowedTags(m, tags.Value, tags.Origin))
 	}
 	for _, p := range (frontendBuilder{b}).frontendPorts(out) {
 		frontendBuilder{b}.addFrontendListener(out, p)

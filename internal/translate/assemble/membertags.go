@@ -20,7 +20,7 @@ func (b *Builder) SetMemberTags(m *members.Member) {
 	class := m.Set.Class.Origin
 	class.Field = "spec.tags"
 	m.ClassTags = b.AllowedTags(m, m.Set.Class.Tags, class)
-	m.Tags = tagBuilder{b}.fitTags(m, "tags", "", tagBuilder{b}.maxUserTags(), MergeMaps(own, m.ClassTags))
+	m.Tags = tagBuilder{b}.fitTags(tagBuilder{b}.tagsSetting(m), "", tagBuilder{b}.maxUserTags(), MergeMaps(own, m.ClassTags))
 }
 
 // TargetGroupTags returns the tags of the target group of a Service for a member, including the default tags. Tags of the
@@ -28,9 +28,20 @@ func (b *Builder) SetMemberTags(m *members.Member) {
 func (b *Builder) TargetGroupTags(m *members.Member, service finding.Ref, own map[string]string) map[string]string {
 	tags := MergeMaps(m.Tags, own, m.ClassTags)
 	if len(b.WithDefaultTags(tags)) > naming.MaxTags-reservedTagCount {
-		tags = tagBuilder{b}.fitTags(m, "tags", fmt.Sprintf(" for the target group of Service %s/%s", service.Namespace, service.Name), tagBuilder{b}.maxUserTags(), tags)
+		tags = tagBuilder{b}.fitTags(tagBuilder{b}.tagsSetting(m), fmt.Sprintf(" for the target group of Service %s/%s", service.Namespace, service.Name), tagBuilder{b}.maxUserTags(), tags)
 	}
 	return b.WithDefaultTags(tags)
+}
+
+// ResourceTags returns the tags of a resource of a member, including the default tags, of which users set those in own, in the
+// setting at. It reports the tags that it leaves out. resource is the resource, for messages, such as "a rule".
+func ResourceTags(b *Builder, m *members.Member, own map[string]string, at finding.Origin, resource string) map[string]string {
+	return b.WithDefaultTags(tagBuilder{b}.fitTags(at, " for "+resource, tagBuilder{b}.maxUserTags(), b.AllowedTags(m, own, at)))
+}
+
+// tagsSetting returns the setting for the tags of a member.
+func (b tagBuilder) tagsSetting(m *members.Member) finding.Origin {
+	return finding.Origin{Object: m.Ref, Field: b.settingField("tags")}
 }
 
 // reservedTagCount is the number of tags that the controller itself needs on each resource.
@@ -44,12 +55,12 @@ func (b tagBuilder) maxUserTags() int {
 	return max(0, naming.MaxTags-reservedTagCount-len(b.DefaultTags))
 }
 
-// fitTags returns the tags that a setting of a member sets, up to the number room. It reports the tags that it leaves out.
+// fitTags returns the tags that the setting at sets, up to the number room. It reports the tags that it leaves out.
 // use is the part of the message that says for what the tags are.
-func (b tagBuilder) fitTags(m *members.Member, setting, use string, room int, tags map[string]string) map[string]string {
+func (b tagBuilder) fitTags(at finding.Origin, use string, room int, tags map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(tags))
 	if len(keys) > room {
-		b.reportOmittedTags(m, setting, use, room, keys[room:], len(keys))
+		b.reportOmittedTags(at, use, room, keys[room:], len(keys))
 		tags = maps.Clone(tags)
 		for _, k := range keys[room:] {
 			delete(tags, k)
@@ -59,9 +70,9 @@ func (b tagBuilder) fitTags(m *members.Member, setting, use string, room int, ta
 }
 
 // reportOmittedTags reports that the tags with these keys are left out. of is the number of all tags.
-func (b tagBuilder) reportOmittedTags(m *members.Member, setting, use string, room int, keys []string, of int) {
+func (b tagBuilder) reportOmittedTags(at finding.Origin, use string, room int, keys []string, of int) {
 	b.Found.Add(finding.Finding{
-		Object: m.Ref, Field: b.settingField(setting), Reason: finding.TagInvalid, Severity: finding.Warning,
+		Object: at.Object, Field: at.Field, Reason: finding.TagInvalid, Severity: finding.Warning,
 		Message: fmt.Sprintf("there are %d tags%s, and AWS allows %d; %d are left out, the first is %q", of, use, room, len(keys), keys[0]),
 		Fix:     "use fewer tags",
 	})
@@ -100,7 +111,7 @@ func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Me
 			}
 		}
 		if len(omitted) > 0 {
-			b.reportOmittedTags(m, "tags", "", room, omitted, len(tags))
+			b.reportOmittedTags(b.tagsSetting(m), "", room, omitted, len(tags))
 		}
 	}
 	return out

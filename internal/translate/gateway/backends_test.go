@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
@@ -98,5 +100,42 @@ func TestTLSPortOfATCPUDPRouteHasItsOwnTargetGroup(t *testing.T) {
 	}
 	if want := []string{"TCP_UDP to TCP_UDP", "TCP_UDP to TCP_UDP", "TCP to TCP_UDP", "TCP to TCP_UDP", "TLS to TCP", "TLS to TCP"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestTagsOfConfigurationsAreLimited checks that the tags of a TargetGroupConfiguration and of a ListenerRuleConfiguration are
+// limited to the number that AWS allows, and that the first tag that is left out is reported.
+func TestTagsOfConfigurationsAreLimited(t *testing.T) {
+	var tags []string
+	for i := range 60 {
+		tags = append(tags, fmt.Sprintf("t%02d: v", i))
+	}
+	docs := strings.Replace(repeatedBackends, "  - backendRefs:\n", `  - filters: [{type: ExtensionRef, extensionRef: {group: gateway.k8s.aws, kind: ListenerRuleConfiguration, name: tagged}}]
+    backendRefs:
+`, 1) + fmt.Sprintf(`---
+apiVersion: gateway.k8s.aws/v1
+kind: ListenerRuleConfiguration
+metadata: {namespace: a, name: tagged}
+spec: {tags: {%[1]s}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: a, name: tagged}
+spec: {targetReference: {name: web}, defaultConfiguration: {tags: {%[1]s}}}
+`, strings.Join(tags, ", "))
+	f := gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig", DefaultTags: map[string]string{"team": "d"}}})
+	stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, docs), model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "edge"}, nil)
+	const most = naming.MaxTags - 3 // the controller adds three
+	if n := len(stack.TargetGroups[0].Tags); n != most {
+		t.Errorf("the target group has %d tags", n)
+	}
+	if n := len(stack.LoadBalancer.Listeners[0].Rules[0].Tags); n != most {
+		t.Errorf("the rule has %d tags", n)
+	}
+	for _, of := range []string{"the target group", "the rule"} {
+		want := "there are 60 tags for " + of + `, and AWS allows 46; 14 are left out, the first is "t46"`
+		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.TagInvalid && f.Message == want }) {
+			t.Errorf("no finding %q in %v", want, found)
+		}
 	}
 }

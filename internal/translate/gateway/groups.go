@@ -117,11 +117,7 @@ func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targ
 	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
 		g.Name, g.Named = *of.TargetGroupName, true
 	}
-	var tags map[string]string
-	if of.Tags != nil {
-		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
-	}
-	g.Tags = t.WithDefaultTags(tags)
+	g.Tags = assemble.ResourceTags(&t.Builder, t.member, valueOr(of.Tags, nil), finding.Origin{Object: t.ref, Field: at.Field}, "the target group")
 }
 
 // targetGroupRequest converts the configuration of a target group to the input of assemble.NewTargetGroup. It returns

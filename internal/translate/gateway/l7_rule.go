@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
@@ -42,11 +43,11 @@ func (t *translation) buildRule(p *port, u *ruleInput) model.Rule {
 	}
 	c := conditionBuilder{t}.conditionsOf(u.host, u.match, u.rule.grpc, clients)
 	r.Conditions = c.list
-	var tags map[string]string
+	r.Tags = t.WithDefaultTags(nil)
 	if config != nil {
-		tags = t.AllowedTags(t.member, config.tags, finding.Origin{Object: t.ref, Field: "spec.tags of ListenerRuleConfiguration " + config.name})
+		at := finding.Origin{Object: t.ref, Field: "spec.tags of ListenerRuleConfiguration " + config.name}
+		r.Tags = assemble.ResourceTags(&t.Builder, t.member, config.tags, at, "the rule")
 	}
-	r.Tags = t.WithDefaultTags(tags)
 	if c.fault != "" {
 		// AWS would refuse a rule with these conditions, and a rule with fewer conditions would match other requests.
 		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; a new rule is not created, and an existing rule stays unchanged", Fix: c.fix, Blocks: finding.BlocksRule})
