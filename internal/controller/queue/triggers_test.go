@@ -170,18 +170,24 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 	}
 }
 
-// TestAChangeBeforeALaterReadIsRecordedIsNotLost checks that a run is repeated if an object changes after the run has
-// recorded its first reads and has read the object, and before the run records that read.
-func TestAChangeBeforeALaterReadIsRecordedIsNotLost(t *testing.T) {
+// newTestTriggers returns Triggers for Ingresses in IngressGroups, and the objects that they read.
+func newTestTriggers(t *testing.T) (*cluster.Memory, *Triggers[string]) {
+	t.Helper()
 	m, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m, NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, ingressGroupChanges{})
+}
+
+// TestAChangeBeforeALaterReadIsRecordedIsNotLost checks that a run is repeated if an object changes after the run has
+// recorded its first reads and has read the object, and before the run records that read.
+func TestAChangeBeforeALaterReadIsRecordedIsNotLost(t *testing.T) {
+	m, tr := newTestTriggers(t)
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}}
 	if _, err := m.Create(svc); err != nil {
 		t.Fatal(err)
 	}
-	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, ingressGroupChanges{})
 	v := cluster.NewView(m)
 	tr.Begin("g")
 	cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", "c")
@@ -199,11 +205,7 @@ func TestAChangeBeforeALaterReadIsRecordedIsNotLost(t *testing.T) {
 // TestChangesDuringARunNeedLittleMemory checks that a run, which may last minutes, does not retain the objects that change
 // during it.
 func TestChangesDuringARunNeedLittleMemory(t *testing.T) {
-	m, err := cluster.NewMemory(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, ingressGroupChanges{})
+	m, tr := newTestTriggers(t)
 	v := cluster.NewView(m)
 	tr.Begin("g")
 	cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", "c")
@@ -233,11 +235,7 @@ func TestChangesDuringARunNeedLittleMemory(t *testing.T) {
 // TestRunIsRepeatedAfterTooManyChanges checks that only a limited number of the changes during a run is collected, and that the
 // run is repeated if there are more, because it may have read one of the objects.
 func TestRunIsRepeatedAfterTooManyChanges(t *testing.T) {
-	m, err := cluster.NewMemory(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, ingressGroupChanges{})
+	_, tr := newTestTriggers(t)
 	tr.Begin("g")
 	for i := range maxCollected {
 		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: fmt.Sprint("s", i)}}

@@ -43,8 +43,6 @@ type stackServices struct {
 	// excluded are the Services that have a load balancer and that the flags of the controller exclude. deletionProtected
 	// are the leaving Services that set deletion protection.
 	excluded, deletionProtected []*member
-	// onlyHeld reports whether all members are excluded or protected Services.
-	onlyHeld bool
 }
 
 func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices {
@@ -67,7 +65,6 @@ func (g *stackServices) holdMembers() {
 	if len(g.members) == 0 && len(g.leaving) == len(protected) {
 		return
 	}
-	g.onlyHeld = len(g.members) == 0
 	g.members = append(g.members, g.excluded...)
 	g.excluded = nil
 	if len(protected) == 0 {

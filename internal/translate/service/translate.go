@@ -21,7 +21,7 @@ import (
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.loadServices(v, id)
 	hasForeignMembers := g.removeForeignMembers(v, id, live)
-	g.holdMembers()
+	g.holdMembers() // counts the members that are left, and adds some that may be foreign too
 	hasForeignMembers = g.removeForeignMembers(v, id, live) || hasForeignMembers
 	g.sortMembers()
 	t := &translation{
@@ -48,7 +48,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	if _, t.shared = naming.SharedName(id); !t.shared {
 		t.OwnerUID = string(g.members[0].svc.UID)
 	}
-	t.build(g.onlyHeld)
+	t.build()
 	return t.Stack, t.Found.Sorted()
 }
 
@@ -64,9 +64,7 @@ type translation struct {
 	targetGroups assemble.TargetGroups
 }
 
-// build builds the stack. onlyHeld reports whether all members are held although they have no fault; other Services may leave
-// the load balancer meanwhile.
-func (t *translation) build(onlyHeld bool) {
+func (t *translation) build() {
 	var ports []*port
 	for _, m := range t.services {
 		t.SetMemberTags(m.Member)
@@ -97,6 +95,8 @@ func (t *translation) build(onlyHeld bool) {
 	sharingResolver{t}.addMoves()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
+	// While all members are only held, other Services may leave the load balancer.
+	onlyHeld := !slices.ContainsFunc(t.services, func(m *member) bool { return !m.onlyHeld })
 	t.Stack.Held.Everything = blocked && !onlyHeld || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
