@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -237,143 +234,4 @@ func (r ruleSyncer) readSecurityGroups(ctx context.Context, ids []string, age ti
 		return nil, fmt.Errorf("read security groups of nodes and pods: %w", err)
 	}
 	return groups, nil
-}
-
-// changeSecurityGroup changes the rules of one security group. If AWS refuses the call because of an invalid rule, or because
-// the quota of rules is reached, as many rules are added as AWS accepts, and no rule is removed before the rules that replace
-// it exist.
-func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.SecurityGroupChange) (changed bool, err error) {
-	send := func(authorize, revoke []model.IngressRule) error {
-		if len(authorize)+len(revoke) == 0 {
-			return nil
-		}
-		if err := r.checkFence(); err != nil {
-			return err
-		}
-		if err := r.Cloud.ChangeEndpointRules(ctx, c.Group, authorize, revoke); err != nil {
-			return fmt.Errorf("change rules of security group %s: %w", c.Group, err)
-		}
-		changed = true
-		r.noteChange(RulesAuthorized, c.Group, ruleTexts(authorize))
-		r.noteChange(RulesRevoked, c.Group, ruleTexts(revoke))
-		return nil
-	}
-	err = send(c.Authorize, c.Revoke)
-	if isInvalid := r.isInvalid(err); !isInvalid && !r.isQuota(err) || isInvalid && len(c.Authorize)+len(c.Revoke) < 2 {
-		return changed, err
-	}
-	err = r.changeAsFarAsAccepted(r.sharedRules.orderByShare(c, r.ruleOptions()), send)
-	return changed, err
-}
-
-func (r ruleSyncer) isQuota(err error) bool {
-	return err != nil && r.Cloud.Class(err) == failure.Quota
-}
-
-func (r ruleSyncer) isInvalid(err error) bool {
-	return err != nil && (r.Cloud.Class(err) == failure.Invalid || r.Cloud.Class(err) == failure.Gone)
-}
-
-// changeAsFarAsAccepted adds the rules of c except invalid ones, and as many as the quota of the security group permits. It
-// removes each old rule after the rules that replace it exist. If there is no room for a rule beside the old rule that it
-// replaces, it removes the old rule first, and restores it if the new rule cannot be added either.
-func (r ruleSyncer) changeAsFarAsAccepted(c bindingplan.SecurityGroupChange, send func(authorize, revoke []model.IngressRule) error) error {
-	missing, remaining := c.Authorize, c.Revoke
-	var refused []model.IngressRule // because they are invalid
-	var faults []error
-	var full error
-	refuse := func(rule model.IngressRule, err error) { refused, faults = append(refused, rule), append(faults, err) }
-	missingFor := func(old model.IngressRule) []model.IngressRule {
-		return slices.DeleteFunc(c.ReplacementsOf(old), func(r model.IngressRule) bool {
-			return !slices.Contains(missing, r) && !slices.Contains(refused, r)
-		})
-	}
-	authorize := func(rules []model.IngressRule) error {
-		err := send(rules, nil)
-		if len(rules) == 1 && r.isInvalid(err) {
-			refuse(rules[0], err)
-			return nil
-		}
-		return err
-	}
-	addMissing := func() error {
-		for {
-			n, err := network.AuthorizeUpToQuota(missing, authorize, func(err error) bool { return r.isQuota(err) || r.isInvalid(err) })
-			missing, full = missing[n:], err
-			if err != nil || len(missing) == 0 {
-				break
-			}
-		}
-		if r.isQuota(full) {
-			return nil
-		}
-		return full
-	}
-	addAndRemove := func() error {
-		for {
-			if err := addMissing(); err != nil {
-				return err
-			}
-			var replaced, others []model.IngressRule
-			for _, old := range remaining {
-				if len(missingFor(old)) == 0 {
-					replaced = append(replaced, old)
-				} else {
-					others = append(others, old)
-				}
-			}
-			remaining = others
-			if err := send(nil, replaced); err != nil || len(replaced) == 0 {
-				return err
-			}
-		}
-	}
-	replaceOneByOne := func() error {
-		for _, old := range slices.Clone(remaining) {
-			next := missingFor(old)
-			if len(next) != 1 || slices.Contains(refused, next[0]) {
-				continue
-			}
-			switch err := replaceRule(old, next[0], send); {
-			case err == nil:
-				remaining = withoutRule(remaining, old)
-			case r.isInvalid(err):
-				refuse(next[0], err)
-			case r.isQuota(err):
-				continue
-			default:
-				return err
-			}
-			missing = withoutRule(missing, next[0])
-		}
-		return nil
-	}
-	for _, do := range []func() error{addAndRemove, replaceOneByOne, addAndRemove} {
-		if err := do(); err != nil {
-			return errors.Join(append(faults, err)...)
-		}
-	}
-	if full != nil {
-		faults = append(faults, fmt.Errorf("%w; the security group would have %d rules", full, c.Total))
-	}
-	return errors.Join(faults...)
-}
-
-// replaceRule removes the rule old, and adds the rule next in its place. If next cannot be added, it restores old.
-func replaceRule(old, next model.IngressRule, send func(authorize, revoke []model.IngressRule) error) error {
-	if err := send(nil, []model.IngressRule{old}); err != nil {
-		return err
-	}
-	err := send([]model.IngressRule{next}, nil)
-	if err != nil {
-		if err := send([]model.IngressRule{old}, nil); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// withoutRule returns the rules other than r.
-func withoutRule(rules []model.IngressRule, r model.IngressRule) []model.IngressRule {
-	return slices.DeleteFunc(slices.Clone(rules), func(other model.IngressRule) bool { return other == r })
 }

@@ -1,0 +1,176 @@
+package bindings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+)
+
+// changeSecurityGroup changes the rules of one security group. If AWS refuses the call because of an invalid rule, or because
+// the quota of rules is reached, as many rules are added as AWS accepts, and no rule is removed before the rules that replace
+// it exist.
+func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.SecurityGroupChange) (changed bool, err error) {
+	p := groupChange{ruleSyncer: r, group: c.Group}
+	err = p.send(ctx, c.Authorize, c.Revoke)
+	if isInvalid := r.isInvalid(err); r.isQuota(err) || isInvalid && len(c.Authorize)+len(c.Revoke) > 1 {
+		err = p.changeAsFarAsAccepted(ctx, r.sharedRules.orderByShare(c, r.ruleOptions()))
+	}
+	return p.changed, err
+}
+
+func (r ruleSyncer) isQuota(err error) bool {
+	return err != nil && r.Cloud.Class(err) == failure.Quota
+}
+
+func (r ruleSyncer) isInvalid(err error) bool {
+	return err != nil && (r.Cloud.Class(err) == failure.Invalid || r.Cloud.Class(err) == failure.Gone)
+}
+
+// groupChange is a change of the rules of a security group that is carried out as far as AWS accepts it. It adds the rules
+// except invalid ones, and as many as the quota permits. It removes each old rule after the rules that replace it exist.
+type groupChange struct {
+	ruleSyncer
+	group   string
+	changed bool // whether AWS has accepted a call
+	desired bindingplan.SecurityGroupChange
+	// missing are the rules that are still to be added, and remaining those that are still to be removed. refused are the
+	// rules that AWS refuses because they are invalid, and faults are its errors about them.
+	missing, remaining, refused []model.IngressRule
+	faults                      []error
+	full                        error // the error of AWS that the quota is reached; nil if there is room for all missing rules
+}
+
+// send adds and removes rules by one change.
+func (p *groupChange) send(ctx context.Context, authorize, revoke []model.IngressRule) error {
+	if len(authorize)+len(revoke) == 0 {
+		return nil
+	}
+	if err := p.checkFence(); err != nil {
+		return err
+	}
+	if err := p.Cloud.ChangeEndpointRules(ctx, p.group, authorize, revoke); err != nil {
+		return fmt.Errorf("change rules of security group %s: %w", p.group, err)
+	}
+	p.changed = true
+	p.noteChange(RulesAuthorized, p.group, ruleTexts(authorize))
+	p.noteChange(RulesRevoked, p.group, ruleTexts(revoke))
+	return nil
+}
+
+func (p *groupChange) changeAsFarAsAccepted(ctx context.Context, c bindingplan.SecurityGroupChange) error {
+	p.desired, p.missing, p.remaining = c, c.Authorize, c.Revoke
+	for _, do := range []func(context.Context) error{p.addAndRemove, p.replaceOneByOne, p.addAndRemove} {
+		if err := do(ctx); err != nil {
+			return errors.Join(append(p.faults, err)...)
+		}
+	}
+	if p.full != nil {
+		p.faults = append(p.faults, fmt.Errorf("%w; the security group would have %d rules", p.full, c.Total))
+	}
+	return errors.Join(p.faults...)
+}
+
+// addAndRemove adds the missing rules, and removes the old rules that are replaced, until no old rule can be removed.
+func (p *groupChange) addAndRemove(ctx context.Context) error {
+	for {
+		if err := p.addMissing(ctx); err != nil {
+			return err
+		}
+		var replaced, others []model.IngressRule
+		for _, old := range p.remaining {
+			if len(p.missingFor(old)) == 0 {
+				replaced = append(replaced, old)
+			} else {
+				others = append(others, old)
+			}
+		}
+		p.remaining = others
+		if err := p.send(ctx, nil, replaced); err != nil || len(replaced) == 0 {
+			return err
+		}
+	}
+}
+
+// addMissing adds the missing rules that AWS accepts, and sets full.
+func (p *groupChange) addMissing(ctx context.Context) error {
+	p.full = nil
+	for len(p.missing) > 0 && p.full == nil {
+		var n int
+		authorize := func(rules []model.IngressRule) error { return p.authorize(ctx, rules) }
+		n, p.full = network.AuthorizeUpToQuota(p.missing, authorize, func(err error) bool { return p.isQuota(err) || p.isInvalid(err) })
+		p.missing = p.missing[n:]
+	}
+	if p.isQuota(p.full) {
+		return nil
+	}
+	return p.full
+}
+
+// authorize adds rules. It returns no error about a single invalid rule, but records it as refused.
+func (p *groupChange) authorize(ctx context.Context, rules []model.IngressRule) error {
+	err := p.send(ctx, rules, nil)
+	if len(rules) == 1 && p.isInvalid(err) {
+		p.refuse(rules[0], err)
+		return nil
+	}
+	return err
+}
+
+func (p *groupChange) refuse(rule model.IngressRule, err error) {
+	p.refused, p.faults = append(p.refused, rule), append(p.faults, err)
+}
+
+// missingFor returns the rules that must exist before the rule old is removed, and do not exist.
+func (p *groupChange) missingFor(old model.IngressRule) []model.IngressRule {
+	return slices.DeleteFunc(p.desired.ReplacementsOf(old), func(r model.IngressRule) bool {
+		return !slices.Contains(p.missing, r) && !slices.Contains(p.refused, r)
+	})
+}
+
+// replaceOneByOne replaces old rules for which only one rule is missing. There is no room for it beside the old rule, so the
+// old rule is removed first, and is restored if the new rule cannot be added either.
+func (p *groupChange) replaceOneByOne(ctx context.Context) error {
+	for _, old := range slices.Clone(p.remaining) {
+		next := p.missingFor(old)
+		if len(next) != 1 || slices.Contains(p.refused, next[0]) {
+			continue
+		}
+		switch err := p.replaceRule(ctx, old, next[0]); {
+		case err == nil:
+			p.remaining = withoutRule(p.remaining, old)
+		case p.isInvalid(err):
+			p.refuse(next[0], err)
+		case p.isQuota(err):
+			continue
+		default:
+			return err
+		}
+		p.missing = withoutRule(p.missing, next[0])
+	}
+	return nil
+}
+
+// replaceRule removes the rule old, and adds the rule next in its place. If next cannot be added, it restores old.
+func (p *groupChange) replaceRule(ctx context.Context, old, next model.IngressRule) error {
+	if err := p.send(ctx, nil, []model.IngressRule{old}); err != nil {
+		return err
+	}
+	err := p.send(ctx, []model.IngressRule{next}, nil)
+	if err != nil {
+		if err := p.send(ctx, []model.IngressRule{old}, nil); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// withoutRule returns the rules other than r.
+func withoutRule(rules []model.IngressRule, r model.IngressRule) []model.IngressRule {
+	return slices.DeleteFunc(slices.Clone(rules), func(other model.IngressRule) bool { return other == r })
+}
