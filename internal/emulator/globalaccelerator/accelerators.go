@@ -194,7 +194,8 @@ func (s accelerators) changeAddressing(c *store.Call, a *store.Accelerator, to t
 	a.Events = append(a.Events, store.AcceleratorEvent{Message: "The IP address type was changed to " + string(to), At: c.Now})
 }
 
-// checkEndpointsSupportDualStack returns an error if an endpoint of the accelerator cannot be used with a dual-stack accelerator.
+// checkEndpointsSupportDualStack returns an error if an endpoint of the accelerator cannot be used with a dual-stack
+// accelerator.
 func (s accelerators) checkEndpointsSupportDualStack(c *store.Call, a *store.Accelerator) error {
 	for _, l := range a.Listeners {
 		for _, g := range l.Groups {
