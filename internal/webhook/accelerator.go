@@ -30,7 +30,7 @@ func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error
 	if err != nil {
 		return Answer{}, err
 	}
-	if !c.Accelerator.Served || !c.isWatched(r.Namespace) || ga.DeletionTimestamp != nil {
+	if !c.Accelerator.Served || ga.DeletionTimestamp != nil {
 		return Answer{}, nil
 	}
 	found := c.acceleratorViolations(ga)

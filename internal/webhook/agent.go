@@ -40,7 +40,7 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	if err := decode(r.Object, pod); err != nil {
 		return Answer{}, err
 	}
-	if c.AgentConfigs == nil || !c.isWatched(r.Namespace) || r.Operation != admissionv1.Create {
+	if c.AgentConfigs == nil || r.Operation != admissionv1.Create {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(c.Source)

@@ -15,7 +15,7 @@ func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if b.DeletionTimestamp != nil || !c.isWatched(r.Namespace) {
+	if b.DeletionTimestamp != nil {
 		return Answer{}, nil
 	}
 	if r.Operation == admissionv1.Update {

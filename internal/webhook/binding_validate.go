@@ -26,7 +26,7 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if b.DeletionTimestamp != nil || !c.isWatched(r.Namespace) {
+	if b.DeletionTimestamp != nil {
 		return Answer{}, nil
 	}
 	var old *v1beta1.TargetGroupBinding

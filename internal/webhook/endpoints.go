@@ -87,6 +87,17 @@ func (c Config) isWatched(namespace string) bool {
 	return c.Namespace == "" || c.Namespace == namespace
 }
 
+// onlyWatched returns an answerFunc that calls answer for namespaces that the controller watches, and allows all requests for
+// other namespaces.
+func (c Config) onlyWatched(answer answerFunc) answerFunc {
+	return func(ctx context.Context, r Request) (Answer, error) {
+		if !c.isWatched(r.Namespace) {
+			return Answer{}, nil
+		}
+		return answer(ctx, r)
+	}
+}
+
 // Endpoint is a path with its handler.
 type Endpoint struct {
 	Path    string
@@ -101,22 +112,29 @@ func Endpoints(c Config) []Endpoint {
 		rule     answerFunc
 		// metricPath is the path in metrics, if it differs from path.
 		metricPath string
+		// inAllNamespaces calls rule for all requests: IngressClassParams have no namespace, and completeService restores a
+		// removed class everywhere.
+		inAllNamespaces bool
 	}{
 		{path: PathPodGate, mutating: true, rule: c.injectGates},
 		{path: PathPodServerID, mutating: true, rule: c.injectServerIDs},
 		{path: PathPodAgentByNS, mutating: true, rule: c.injectAgent},
 		{path: PathPodAgentByPod, mutating: true, rule: c.injectAgent, metricPath: PathPodAgentByNS},
-		{path: PathService, mutating: true, rule: c.completeService},
+		{path: PathService, mutating: true, rule: c.completeService, inAllNamespaces: true},
 		{path: PathBindingDefault, mutating: true, rule: c.completeBinding},
 		{path: PathBinding, rule: c.validateBinding},
-		{path: PathIngressClassParams, rule: c.validateParams},
+		{path: PathIngressClassParams, rule: c.validateParams, inAllNamespaces: true},
 		{path: PathIngress, rule: c.validateIngress},
 		{path: PathAccelerator, rule: c.validateAccelerator},
 	}
 	var out []Endpoint
 	for _, e := range table {
+		answer := e.rule
+		if !e.inAllNamespaces {
+			answer = c.onlyWatched(e.rule)
+		}
 		out = append(out, Endpoint{e.path, handler{
-			answer: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(cmp.Or(e.metricPath, e.path), e.mutating), panics: c.Panics,
+			answer: answer, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(cmp.Or(e.metricPath, e.path), e.mutating), panics: c.Panics,
 		}})
 	}
 	return out

@@ -26,7 +26,7 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	if err := decode(r.Object, pod); err != nil {
 		return Answer{}, err
 	}
-	if !c.ReadinessGates || !c.isWatched(r.Namespace) || r.Operation != admissionv1.Create {
+	if !c.ReadinessGates || r.Operation != admissionv1.Create {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(c.Source)

@@ -50,7 +50,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	if !c.isWatched(r.Namespace) || ing.DeletionTimestamp != nil || old != nil && sameContent(ing, old) {
+	if ing.DeletionTimestamp != nil || old != nil && sameContent(ing, old) {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(newProposedSource(c.Source, ing))

@@ -28,7 +28,7 @@ func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) 
 	if err := decode(r.Object, pod); err != nil {
 		return Answer{}, err
 	}
-	if c.ServerIDs == nil || !c.isWatched(r.Namespace) || r.Operation != admissionv1.Create {
+	if c.ServerIDs == nil || r.Operation != admissionv1.Create {
 		return Answer{}, nil
 	}
 	changes, err := InjectServerIDs(pod, c.ServerIDVariable, func() (string, error) { return c.ServerIDs.Next(ctx) })
