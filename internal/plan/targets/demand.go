@@ -251,6 +251,9 @@ func portRangeRule(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, 
 	}
 	switch {
 	case p.Port == nil:
+	case p.Port.Type == intstr.Int && (p.Port.IntVal < 0 || p.Port.IntVal > 65535):
+		// AWS would refuse the range into which this port is merged with the ports of other bindings.
+		return r, fmt.Errorf("port \"%d\" is not from 0 to 65535; no rule is added for it", p.Port.IntVal)
 	case p.Port.Type == intstr.Int:
 		r.From, r.To = p.Port.IntVal, p.Port.IntVal
 	case pod == nil:

@@ -173,6 +173,7 @@ func TestDemandRules(t *testing.T) {
 		{"a name that one pod lacks", "{from: [{securityGroup: {groupID: sg-b}}], ports: [{port: admin}]}", []model.IngressRule{rule("tcp", 15000, 15000, "sg-b", "")}, true, []finding.Reason{finding.NetworkingInvalid}},
 		{"ranges in canonical form", "{from: [{ipBlock: {cidr: 10.0.0.1/8}}, {ipBlock: {cidr: '2001:DB8::/32'}}], ports: [{port: 80}]}", []model.IngressRule{rule("tcp", 80, 80, "", "10.0.0.0/8"), rule("tcp", 80, 80, "", "2001:db8::/32")}, false, nil},
 		{"a range that is none", "{from: [{ipBlock: {cidr: x}}, {securityGroup: {groupID: sg-b}}], ports: [{port: 80}]}", []model.IngressRule{rule("tcp", 80, 80, "sg-b", "")}, true, []finding.Reason{finding.NetworkingInvalid}},
+		{"numbers that are no ports", "{from: [{securityGroup: {groupID: sg-b}}], ports: [{port: 8080}, {port: 70000}, {port: -1}]}", []model.IngressRule{rule("tcp", 8080, 8080, "sg-b", "")}, true, []finding.Reason{finding.NetworkingInvalid, finding.NetworkingInvalid}},
 		{"empty peer", "{from: [{}], ports: [{port: 80}]}", nil, true, []finding.Reason{finding.NetworkingInvalid}},
 		{"no ports", "{from: [{securityGroup: {groupID: sg-b}}], ports: []}", nil, false, []finding.Reason{finding.NetworkingInvalid}},
 	}
