@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -160,6 +161,10 @@ func eniLookups(e Endpoint, n *corev1.Node) ([]ENILookup, bool) {
 	return out, true
 }
 
+// eniID is the form of the ID of an ENI. The author of a pod can write other texts, which would select other ENIs, or make
+// EC2 refuse a call that finds the ENIs of the pods of several tenants.
+var eniID = regexp.MustCompile(`^eni-[0-9a-f]{1,32}$`)
+
 // branchENI returns the ID of the branch ENI of a pod that has security groups of its own, from the annotation of the pod.
 func branchENI(e Endpoint) (string, bool) {
 	text := e.Pod.Annotations["vpc.amazonaws.com/pod-eni"]
@@ -175,7 +180,7 @@ func branchENI(e Endpoint) (string, bool) {
 		return "", false
 	}
 	for _, i := range entries {
-		if i.ID != "" && (cluster.CanonicalIP(i.V4) == cluster.CanonicalIP(e.ID) || i.V6 != "" && cluster.CanonicalIP(i.V6) == cluster.CanonicalIP(e.ID)) {
+		if eniID.MatchString(i.ID) && (cluster.CanonicalIP(i.V4) == cluster.CanonicalIP(e.ID) || i.V6 != "" && cluster.CanonicalIP(i.V6) == cluster.CanonicalIP(e.ID)) {
 			return i.ID, true
 		}
 	}

@@ -137,6 +137,8 @@ func TestENILookups(t *testing.T) {
 	}{
 		{"on an instance", nil, [][]targets.ENILookup{{{Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
 		{"with a branch ENI", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.1"}]'}`}, [][]targets.ENILookup{{{ENI: "eni-9", EndpointIP: "10.0.1.1"}, {Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
+		{"a wildcard instead of an ID", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-*","privateIp":"10.0.1.1"}]'}`}, [][]targets.ENILookup{{{Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
+		{"an ID that is too long for a filter", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-` + strings.Repeat("0", 256) + `","privateIp":"10.0.1.1"}]'}`}, [][]targets.ENILookup{{{Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
 		{"the ENI of another address", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.9"}]'}`}, [][]targets.ENILookup{{{Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
 		{"an unreadable annotation", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: 'x'}`}, [][]targets.ENILookup{{{Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
 		{"Fargate", []string{"{LABELS}", "{eks.amazonaws.com/compute-type: fargate}"}, [][]targets.ENILookup{{{Address: "10.0.1.1"}}, p2}},
