@@ -137,7 +137,11 @@ const maxTargetGroups = 5
 // clients returns the clients of a target group behind a network load balancer without security groups. The security group
 // rules of the targets must admit these clients.
 func (t *translation) clients(g assemble.TargetGroup) *assemble.Clients {
-	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preservesClientIP(g), SeparateHealthCheckRule: true}
+	ranges := t.set.InboundCIDRs.Value
+	if t.config.LoadBalancer.SourceRanges == nil {
+		ranges = nil // those that a managed security group admits in addition to prefix lists
+	}
+	return &assemble.Clients{Ranges: ranges, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preservesClientIP(g), SeparateHealthCheckRule: true}
 }
 
 // preservesClientIP reports whether the targets of a target group see the IP address of the client.

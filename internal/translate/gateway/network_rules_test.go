@@ -1,0 +1,52 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// TestSourcesOfTargetsOfNetworkLoadBalancers checks from which sources the rules of nodes and pods admit traffic, for
+// configurations of a Gateway and for security groups of its existing network load balancer.
+func TestSourcesOfTargetsOfNetworkLoadBalancers(t *testing.T) {
+	all := []model.Peer{{VPC: true}}
+	for name, c := range map[string]struct {
+		spec string
+		live *observed.LoadBalancer
+		want []model.Peer
+	}{
+		"new":               {spec: "disableSecurityGroup: true", want: all},
+		"with prefix lists": {spec: "disableSecurityGroup: true, securityGroupPrefixes: [pl-1]", want: all},
+		"with ranges":       {spec: "disableSecurityGroup: true, securityGroupPrefixes: [pl-1], sourceRanges: [10.1.0.0/16]", want: []model.Peer{{CIDR: "10.1.0.0/16"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docs := strings.Replace(repeatedBackends, "{gatewayClassName: nlb,", "{gatewayClassName: nlb, infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: lb}},", 1) + `---
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {namespace: a, name: lb}
+spec: {` + c.spec + `}
+`
+			var live *observed.Stack
+			if c.live != nil {
+				c.live.ARN, c.live.ResourceID, c.live.Type, c.live.Scheme = "arn", model.LoadBalancerID, "network", model.Internal
+				live = &observed.Stack{LoadBalancers: []observed.LoadBalancer{*c.live}}
+			}
+			f := gateway.New(model.NLBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}})
+			stack, _ := enginetest.Translate(t, f, enginetest.LoadObjects(t, docs), model.StackID{Kind: model.NLBGateway, Namespace: "a", Name: "net"}, live)
+			var got []model.Peer
+			for _, r := range stack.TargetGroups[0].Binding.Networking[:min(1, len(stack.TargetGroups[0].Binding.Networking))] {
+				got = r.From
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("-want +got\n%s", d)
+			}
+		})
+	}
+}
