@@ -49,6 +49,10 @@ func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 		}
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), true)
 	}
+	if b.ID.Kind.IsGateway() { // the setting of Gateways is only for load balancers with security groups
+		b.RulesByAddress = true
+		return true
+	}
 	b.RulesByAddress = members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules },
 		members.Equal[bool], func() members.LiveValue[bool] { return members.LiveValue[bool]{} }).ValueOr(true)
 	return true

@@ -14,17 +14,24 @@ import (
 )
 
 // TestSourcesOfTargetsOfNetworkLoadBalancers checks from which sources the rules of nodes and pods admit traffic, for
-// configurations of a Gateway and for security groups of its existing network load balancer.
+// configurations of a Gateway and for security groups of its existing network load balancer. AWS can neither add the first
+// security group of a load balancer nor remove the last one, so these rules must not depend on such an edit.
 func TestSourcesOfTargetsOfNetworkLoadBalancers(t *testing.T) {
-	all := []model.Peer{{VPC: true}}
+	backend, all := model.Peer{BackendGroup: true}, []model.Peer{{VPC: true}}
 	for name, c := range map[string]struct {
 		spec string
 		live *observed.LoadBalancer
 		want []model.Peer
 	}{
-		"new":               {spec: "disableSecurityGroup: true", want: all},
-		"with prefix lists": {spec: "disableSecurityGroup: true, securityGroupPrefixes: [pl-1]", want: all},
-		"with ranges":       {spec: "disableSecurityGroup: true, securityGroupPrefixes: [pl-1], sourceRanges: [10.1.0.0/16]", want: []model.Peer{{CIDR: "10.1.0.0/16"}}},
+		"new":                                {spec: "disableSecurityGroup: true", want: all},
+		"with prefix lists":                  {spec: "disableSecurityGroup: true, securityGroupPrefixes: [pl-1]", want: all},
+		"with ranges":                        {spec: "disableSecurityGroup: true, securityGroupPrefixes: [pl-1], sourceRanges: [10.1.0.0/16]", want: []model.Peer{{CIDR: "10.1.0.0/16"}}},
+		"that does not want groups":          {spec: "disableSecurityGroup: true, manageBackendSecurityGroupRules: false", want: all},
+		"that asks for groups later":         {spec: "disableSecurityGroup: false", live: &observed.LoadBalancer{}, want: all},
+		"that names groups later":            {spec: "securityGroups: [sg-1], manageBackendSecurityGroupRules: false", live: &observed.LoadBalancer{}, want: all},
+		"that gives up groups later":         {spec: "disableSecurityGroup: true", live: &observed.LoadBalancer{SecurityGroups: []string{"sg-1"}}, want: []model.Peer{backend}},
+		"that gives up its own groups later": {spec: "disableSecurityGroup: true, securityGroups: [sg-1], manageBackendSecurityGroupRules: true", live: &observed.LoadBalancer{SecurityGroups: []string{"sg-1"}}, want: []model.Peer{backend}},
+		"without managed rules":              {spec: "securityGroups: [sg-1]", live: &observed.LoadBalancer{SecurityGroups: []string{"sg-1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docs := strings.Replace(repeatedBackends, "{gatewayClassName: nlb,", "{gatewayClassName: nlb, infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: lb}},", 1) + `---
