@@ -84,8 +84,8 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 			return to, nil, fault
 		}
 	}
-	if query != nil {
-		to.Query, to.DropQuery = strings.TrimPrefix(*query, "#{query}"), *query == ""
+	if query != nil && *query != "#{query}" { // the default of the configuration, which keeps the query of the request
+		to.Query, to.DropQuery = *query, *query == ""
 	}
 	if why := redirectLoop(&to, f.Path, p, m); why != "" {
 		return to, nil, &redirectFault{why, "change the host, the port, the scheme or the path, or attach the route to another listener alone by sectionName"}
