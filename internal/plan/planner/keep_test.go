@@ -81,6 +81,25 @@ func TestDeletedSecurityGroupRulesAreReported(t *testing.T) {
 	}
 }
 
+// TestRevokedRulesOfGatewaysAreNotReportedAsForeign checks that the removal of rules of a Gateway is not reported as that of
+// rules of others: of the port of a listener that had no route, and of ICMP messages about the packet size.
+func TestRevokedRulesOfGatewaysAreNotReportedAsForeign(t *testing.T) {
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
+	desired.ID.Kind = model.ALBGateway
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
+	clients := have.SecurityGroups[0].Ingress[0].CIDR
+	for _, own := range []model.IngressRule{{Protocol: "tcp", From: 8080, To: 8080, CIDR: clients}, {Protocol: "icmp", From: 3, To: 4, CIDR: clients}} {
+		have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, own)
+	}
+	if p, found := planner.Make(desired, have, testOptions, plan.Memory{}); reasonsText(found) != "" || p.Empty() {
+		t.Errorf("findings %v, steps\n%s", found, p.Text())
+	}
+	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.1.0.0/16"})
+	if _, found := planner.Make(desired, have, testOptions, plan.Memory{}); reasonsText(found) != "RulesRevoked" || !strings.HasSuffix(found[0].Message, "added: tcp 22-22 10.1.0.0/16") {
+		t.Errorf("findings %v", found)
+	}
+}
+
 func TestImmutableSettingsAreReported(t *testing.T) {
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	desired.LoadBalancer.CoIPPool = "pool-1"

@@ -73,7 +73,9 @@ func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 	if len(authorize)+len(revoke) == 0 {
 		return made
 	}
-	sg.reportRevoked(live, revoke)
+	if live != nil {
+		sg.reportRevoked(*live, want.Ingress, revoke)
+	}
 	sg.planRuleChanges(have, authorize, revoke, append(slices.Clone(after), made...))
 	return made
 }
@@ -208,19 +210,25 @@ func (sg *Planner) RetainsRule(r model.IngressRule) bool {
 	return sg.opensRetainedListener(r) || sg.opensRetainedFrontendPort(r)
 }
 
-// reportRevoked reports the removal of rules that other users or controllers have added.
-func (sg *Planner) reportRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
+// reportRevoked reports the removal of rules that other users or controllers have added. want are the desired rules.
+func (sg *Planner) reportRevoked(live observed.SecurityGroup, want, revoke []model.IngressRule) {
 	ports := sg.livePorts()
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
 		ports[l.Desired.Port] = true // the port may be open for a listener that waits, or that was deleted outside the controller
 	}
+	clients := map[string]bool{}
+	for _, r := range slices.Concat(want, slices.DeleteFunc(slices.Clone(live.Ingress), func(r model.IngressRule) bool { return !ports[r.From] })) {
+		clients[r.CIDR+r.PrefixList] = true
+	}
 	var foreign []string
 	for _, r := range revoke {
-		if !sg.mayBeManaged(r, ports) {
+		// The ports of a Gateway are open to its clients even while no route is attached, so that AWS has no listener.
+		isOpen := ports[r.From] || sg.Want.ID.Kind.IsGateway() && clients[r.CIDR+r.PrefixList]
+		if !sg.mayBeManaged(r, isOpen) {
 			foreign = append(foreign, ruleText(r))
 		}
 	}
-	if live == nil || len(foreign) == 0 || len(sg.Want.Members) == 0 {
+	if len(foreign) == 0 || len(sg.Want.Members) == 0 {
 		return
 	}
 	sg.Findings.Add(finding.Finding{
@@ -231,17 +239,18 @@ func (sg *Planner) reportRevoked(live *observed.SecurityGroup, revoke []model.In
 }
 
 // mayBeManaged reports whether the controller may have added a rule. Rules of the controller have no description, and admit
-// clients to one port of a listener or, for a network load balancer, ICMP messages about the packet size. If the last change
-// was not completed, the listener may be missing.
-func (sg *Planner) mayBeManaged(r model.IngressRule, ports map[int32]bool) bool {
+// clients to one port of a listener or, for a network load balancer or a Gateway, ICMP messages about the packet size. isOpen
+// reports whether the controller opens the port of the rule. If the last change was not completed, the listener may be
+// missing.
+func (sg *Planner) mayBeManaged(r model.IngressRule, isOpen bool) bool {
 	network := sg.LB.Desired.Type == model.Network
 	switch {
 	case r.Group != "" || r.Description != "":
 		return false
 	case isICMP(r):
-		return network && (r.Protocol == "icmp" && r.From == 3 && r.To == 4 || r.Protocol == "icmpv6" && r.From == 2 && r.To == 0)
+		return (network || sg.Want.ID.Kind.IsGateway()) && (r.Protocol == "icmp" && r.From == 3 && r.To == 4 || r.Protocol == "icmpv6" && r.From == 2 && r.To == 0)
 	}
-	return (r.Protocol == "tcp" || r.Protocol == "udp" && network) && r.From == r.To && (ports[r.From] || sg.Memory.LastChangeUnfinished)
+	return (r.Protocol == "tcp" || r.Protocol == "udp" && network) && r.From == r.To && (isOpen || sg.Memory.LastChangeUnfinished)
 }
 
 // isICMP reports whether From and To of a rule are a type and a code of ICMP rather than ports.
