@@ -57,6 +57,8 @@ type HeldMember struct {
 	// All reports whether all rules that belong to the object are held. Otherwise, only those with the conditions of Rules
 	// are held.
 	All bool
+	// Port is the port of the listener to which the rules must belong; 0 means any port.
+	Port int32
 	// LoadBalancer reports whether the load balancer itself stays, with its name, even if it has no listeners any more.
 	LoadBalancer bool
 	// ForeignHosts are hosts that belong to other namespaces. Rules of the object for these hosts are not held.
@@ -68,6 +70,9 @@ type HeldMember struct {
 	// of the stack cannot be assigned to a member by tags, so it is recognized by the conditions and actions of Rules.
 	Rules []Rule
 }
+
+// IsHeldOn reports whether rules of the listener on a port may be held.
+func (m HeldMember) IsHeldOn(port int32) bool { return m.Port == 0 || m.Port == port }
 
 // String returns the reasons, separated by commas.
 func (h Held) String() string {

@@ -283,7 +283,7 @@ func (cc *Chooser) hostsOfHeldMembers(l model.Listener, live *observed.Listener,
 	}
 	if live != nil && len(cc.Want.Held.Members) > 0 {
 		for i := range live.Rules {
-			if r := &live.Rules[i]; cc.retention.RetainedMemberOf(r) != nil {
+			if r := &live.Rules[i]; cc.retention.RetainedMemberOf(live.Port, r) != nil {
 				add(model.Rule{Conditions: r.Conditions})
 			}
 		}

@@ -75,8 +75,8 @@ func NewRetention(tg *TargetGroups, keys ConditionKeys) *Retention {
 	return rt
 }
 
-// RetainedMemberOf returns the held member to which an existing rule belongs; nil if there is none.
-func (rt *Retention) RetainedMemberOf(r *observed.Rule) *model.HeldMember {
+// RetainedMemberOf returns the held member to which an existing rule of the listener on a port belongs; nil if there is none.
+func (rt *Retention) RetainedMemberOf(port int32, r *observed.Rule) *model.HeldMember {
 	if len(rt.members) == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (rt *Retention) RetainedMemberOf(r *observed.Rule) *model.HeldMember {
 	best := len(rt.members)
 	note := func(i int, fits func(x *model.HeldMember, owned bool) bool) {
 		x := &rt.members[i]
-		if i >= best || rt.foreignHosts[i] != nil && rt.foreignHosts[i].Overlaps(overlap.ShapeOf(r.Conditions)) {
+		if i >= best || !x.IsHeldOn(port) || rt.foreignHosts[i] != nil && rt.foreignHosts[i].Overlaps(overlap.ShapeOf(r.Conditions)) {
 			return
 		}
 		if fits(x, plan.AreTargetGroupsOwnedBy(ids, x.Member)) {
@@ -129,7 +129,7 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 		_, wanted := accepted[key]
 		var x *model.HeldMember
 		if !taken[r.ARN] && !wanted {
-			x = rt.RetainedMemberOf(r)
+			x = rt.RetainedMemberOf(l.Live.Port, r)
 		}
 		if x == nil {
 			if of := places[key]; len(of) > 0 {
@@ -171,12 +171,12 @@ func indexAfterSpecificRules(rules []resolved.Rule, r *observed.Rule) int {
 
 // RetainsListener reports whether an existing listener has a rule or a default action of a held member.
 func (rt *Retention) RetainsListener(l *observed.Listener) bool {
-	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return rt.RetainedMemberOf(&r) != nil }) {
+	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return rt.RetainedMemberOf(l.Port, &r) != nil }) {
 		return true
 	}
 	return slices.ContainsFunc(rt.members, func(x model.HeldMember) bool {
 		// A listener that redirects all requests has no target group by which its owner could be determined.
-		return x.All && plan.AreTargetGroupsOwnedBy(rt.TargetGroupIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
+		return x.All && x.IsHeldOn(l.Port) && plan.AreTargetGroupsOwnedBy(rt.TargetGroupIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
 	})
 }
 

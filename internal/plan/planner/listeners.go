@@ -105,14 +105,14 @@ func (r *resolution) retainListeners() {
 		kept := resolved.Listener{LB: &r.lb, Desired: model.Listener{Port: l.Port}, Live: l}
 		for j := range l.Rules {
 			rule := &l.Rules[j]
-			if r.retention.RetainedMemberOf(rule) == nil && !listeners.RefusesForeignHostnames(l, rule, foreign) {
+			if r.retention.RetainedMemberOf(l.Port, rule) == nil && !listeners.RefusesForeignHostnames(l, rule, foreign) {
 				kept.ForeignRules = append(kept.ForeignRules, *rule)
 				continue
 			}
 			r.usage.KeepTargetGroups(rule.Actions)
 		}
 		kept.HasForeignDefault = equal.ForwardOf(l.Default) != nil && !slices.ContainsFunc(r.Want.Held.Members, func(x model.HeldMember) bool {
-			return x.All && plan.AreTargetGroupsOwnedBy(r.groups.TargetGroupIDs(l.Default), x.Member)
+			return x.All && x.IsHeldOn(l.Port) && plan.AreTargetGroupsOwnedBy(r.groups.TargetGroupIDs(l.Default), x.Member)
 		})
 		if !kept.HasForeignDefault {
 			r.usage.KeepTargetGroups(l.Default)

@@ -376,6 +376,29 @@ func TestExistingRulesOfRepeatedListenerStay(t *testing.T) {
 	})
 }
 
+// TestExistingRulesOfRepeatedListenerStayWhileItsRouteIsServedElsewhere checks that the existing rules of a repeated listener
+// stay, too, if their route is attached to a valid listener of another port. After an edit of its hostnames, the route is
+// served on the other port alone.
+func TestExistingRulesOfRepeatedListenerStayWhileItsRouteIsServedElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const own = "{name: own, port: 81, protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}, "
+		set := strings.Replace(listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP"), "listeners: [", "listeners: ["+own, 1)
+		r := harnessWithOwnedGateways(t, strings.Replace(ownedALBGateway, "port: 80,", "port: 90,", 1), set, routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, "bank.example.com"))
+		serving := func(host string) string {
+			return servingRoute(r, "application", 80, host, "/") + " " + servingRoute(r, "application", 81, host, "/")
+		}
+		expectEqual(t, "before", "bank-web bank-web", serving("bank.example.com"))
+		r.Apply(ownedALBGateway, routeOfNamespace("HTTPRoute", "shop", "web", 2025, edgeParentRef, "shop.example.com"))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "once the Gateway has the port", "bank-web bank-web", serving("bank.example.com"))
+		r.Apply(routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, "new.example.com"))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "the new host", "dataplane.FixedResponse bank-web", serving("new.example.com"))
+		expectEqual(t, "the old host", "dataplane.FixedResponse dataplane.FixedResponse", serving("bank.example.com"))
+	})
+}
+
 // TestListenerConflictsStayDuringOutage checks that the listener that serves a port stays without conflict if
 // DescribeListeners fails after a restart. The new process then cannot read which listener exists in AWS.
 func TestListenerConflictsStayDuringOutage(t *testing.T) {

@@ -169,37 +169,37 @@ func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) b
 	return false
 }
 
-// holdRulesOfDuplicates holds the existing rules of routes that are attached only to duplicates: listeners of ListenerSets
-// that conflict with a listener without hostname. AWS Load Balancer Controller serves both listeners. So the existing rules
-// are held, except for hosts of other routes, but no new rule is created.
+// holdRulesOfDuplicates holds the existing rules of routes that are attached on a port only to duplicates: listeners of
+// ListenerSets that conflict with a listener without hostname. AWS Load Balancer Controller serves both listeners. So the
+// existing rules of the port are held, except for hosts of other routes, but no new rule is created.
 func (t observedRoutes) holdRulesOfDuplicates() {
 	if t.Type == model.Network {
 		return
 	}
-	served, hosts := map[int]bool{}, map[int32][]string{}
+	served, hosts := map[int32]map[int]bool{}, map[int32][]string{}
 	for _, port := range t.attached.Ports() {
+		served[port] = map[int]bool{}
 		for _, r := range t.attached.RoutesOnPort(port) {
-			served[r.Route] = true
+			served[port][r.Route] = true
 			hosts[port] = append(hosts[port], r.Hostnames...)
 		}
+		slices.Sort(hosts[port])
+		hosts[port] = slices.Compact(hosts[port])
 	}
 	for n, r := range t.attached.Routes {
-		if served[n] {
-			continue
-		}
-		var foreign []string
-		live := false
+		known := map[int32]bool{}
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &t.attached.Listeners[a.Listener]
-				if l.IsDuplicate && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), a.HostnamesOrAny()) {
-					live, foreign = true, append(foreign, hosts[l.Spec.Port]...)
+				port := l.Spec.Port
+				if !l.IsDuplicate || l.Hostname() != "" || known[port] || served[port][n] || slices.Contains(hosts[port], "") {
+					continue
+				}
+				if t.Serves(port, t.routeRef(n), a.HostnamesOrAny()) {
+					known[port] = true
+					t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: t.routeRef(n), All: true, Port: port, ForeignHosts: hosts[port]})
 				}
 			}
-		}
-		if live && !slices.Contains(foreign, "") {
-			slices.Sort(foreign)
-			t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: t.routeRef(n), All: true, ForeignHosts: slices.Compact(foreign)})
 		}
 	}
 }

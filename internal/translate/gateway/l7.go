@@ -107,7 +107,7 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 		Fix:     "use fewer matches and hostnames, or another Gateway",
 	})
 	held := model.HeldMember{Member: route.ref, All: true}
-	if !slices.ContainsFunc(t.Stack.Held.Members, func(m model.HeldMember) bool { return m.Member == route.ref }) {
+	if !slices.ContainsFunc(t.Stack.Held.Members, func(m model.HeldMember) bool { return m.Member == route.ref && m.Port == 0 }) {
 		t.Stack.Held.Members = append(t.Stack.Held.Members, held)
 	}
 	return false
