@@ -107,13 +107,12 @@ func weightedGroups(backends []gwv1.BackendRef, groups []model.GroupRef) (out []
 	first := map[model.GroupRef]int{} // index of the first backend with the target group
 	greatest := int64(0)
 	for i, b := range backends {
-		at := i
-		if groups[i] != (model.GroupRef{}) {
-			if j, known := first[groups[i]]; known {
-				at = j
-			} else {
-				first[groups[i]] = i
-			}
+		if groups[i] == (model.GroupRef{}) {
+			continue
+		}
+		at, known := first[groups[i]]
+		if !known {
+			at, first[groups[i]] = i, i
 		}
 		weights[at] += int64(max(0, valueOr(b.Weight, 1)))
 		greatest = max(greatest, weights[at])

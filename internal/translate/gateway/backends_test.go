@@ -85,6 +85,21 @@ func TestWeightsOfRepeatedBackendsAddUp(t *testing.T) {
 	}
 }
 
+// TestWeightOfAMissingBackendDoesNotChangeTheProportionOfOthers checks that weights are not scaled because of a backend that
+// gets no requests.
+func TestWeightOfAMissingBackendDoesNotChangeTheProportionOfOthers(t *testing.T) {
+	docs := strings.Replace(repeatedBackends, "[{name: web, port: 80}, {name: web, port: 81}]}, {backendRefs: [{name: web, port: 80}]}", "[{name: none, port: 80, weight: 1000000}, {name: web, port: 80, weight: 1}, {name: web, port: 81, weight: 9}]}", 1)
+	f := gateway.New(model.NLBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}})
+	stack, _ := enginetest.Translate(t, f, enginetest.LoadObjects(t, docs), model.StackID{Kind: model.NLBGateway, Namespace: "a", Name: "net"}, nil)
+	var got []int32
+	for _, g := range model.ForwardedTargetGroups(stack.LoadBalancer.Listeners[0].Default) {
+		got = append(got, *g.Weight)
+	}
+	if want := []int32{1, 9}; !slices.Equal(got, want) {
+		t.Errorf("weights %d, want %d", got, want)
+	}
+}
+
 // TestTLSPortOfATCPUDPRouteHasItsOwnTargetGroup checks that a TLS listener forwards to a TCP target group, even if its route
 // has a TCP_UDP port too, because AWS refuses TCP_UDP target groups behind TLS listeners.
 func TestTLSPortOfATCPUDPRouteHasItsOwnTargetGroup(t *testing.T) {
