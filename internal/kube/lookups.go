@@ -18,10 +18,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Lookups reads Services, Ingresses and Gateways that the informers do not have from the API server. It also checks there
-// whether the object that references them has changed. Both are necessary because each kind has its own watch: an Ingress
-// may arrive before a Service that was created earlier, and the deletion of a Service before an earlier edit of the Ingress
-// that referenced it. Without a lookup, an existing rule would answer 503 until the other event arrives.
+// Lookups reads objects that other objects reference, such as Services, from the API server if the informers do not have
+// them. It also checks there whether the object that references them has changed. Both are necessary because each kind has
+// its own watch: an Ingress may arrive before a Service that was created earlier, and the deletion of a Service before an
+// earlier edit of the Ingress that referenced it. Without a lookup, an existing rule would answer 503 until the other event
+// arrives.
 type Lookups struct {
 	live    client.Reader
 	clock   clock.PassiveClock
@@ -92,7 +93,7 @@ func NewLookups(live client.Reader, clock clock.PassiveClock) *Lookups {
 // mayLookUp reports whether objects of a kind are read from the API server if the informer does not have them. These are the
 // kinds that other objects reference, and without which rules of these objects are lost.
 func mayLookUp(kind cluster.Kind) bool {
-	return kind == cluster.KindService || kind == cluster.KindIngress || kind == cluster.KindGateway
+	return kind == cluster.KindService || kind == cluster.KindIngress || kind == cluster.KindGateway || kind == cluster.KindListenerRuleConfiguration
 }
 
 // lookUp returns an object from the API server; nil if it does not exist, if the permission to read it is missing, or if the

@@ -51,7 +51,7 @@ func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.Sta
 	for _, x := range found {
 		route := strings.HasSuffix(string(x.Object.Kind), "Route")
 		if x.Reason == finding.BackendNotFound && strings.Contains(x.Message, " does not exist") ||
-			route && (x.Reason == finding.BackendPortNotFound || x.Reason == finding.ReferenceNotPermitted && strings.Contains(x.Message, " permits ")) {
+			route && (x.Reason == finding.RouteFiltersIncompatible && strings.Contains(x.Message, " does not exist") || x.Reason == finding.BackendPortNotFound || x.Reason == finding.ReferenceNotPermitted && strings.Contains(x.Message, " permits ")) {
 			if none = false; !confirmed.objectsToConfirm[x.Object.String()] {
 				t.Errorf("the finding on %s has effects, but the object was not confirmed: %s", x.Object, x)
 			}

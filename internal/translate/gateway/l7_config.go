@@ -40,9 +40,9 @@ type ruleConfig struct {
 // ruleConfigBuilder reads the ListenerRuleConfiguration of a rule.
 type ruleConfigBuilder struct{ *translation }
 
-// readRuleConfig returns the settings in the ListenerRuleConfiguration that a rule names; nil if it names none. If the
-// configuration cannot be used, it is reported and usable is false.
-func (t ruleConfigBuilder) readRuleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
+// readRuleConfig returns the settings in the ListenerRuleConfiguration that a rule of the route obj names; nil if it names
+// none. If the configuration cannot be used, it is reported and usable is false.
+func (t ruleConfigBuilder) readRuleConfig(obj cluster.Object, named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
 	fault := func(message, fix string) (*ruleConfig, bool) {
 		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered with 500, or redirected if the rule has a RequestRedirect filter", Fix: fix, Blocks: finding.BlocksRule})
 		return nil, false
@@ -55,7 +55,7 @@ func (t ruleConfigBuilder) readRuleConfig(named []gwv1.LocalObjectReference, at 
 		return fault(fmt.Sprintf("the rule names %d ListenerRuleConfigurations, and at most one is allowed", len(named)), "name only one")
 	}
 	namespace, name := at.Object.Namespace, string(named[0].Name)
-	c, ok := cluster.Get[*gwconfig.ListenerRuleConfiguration](t.view, cluster.KindListenerRuleConfiguration, namespace, name)
+	c, ok := cluster.GetReferenced[*gwconfig.ListenerRuleConfiguration](t.view, obj, cluster.KindListenerRuleConfiguration, namespace, name)
 	if !ok {
 		return fault(fmt.Sprintf("ListenerRuleConfiguration %q does not exist", namespace+"/"+finding.TruncateValue(name)), "create it, or correct the name")
 	}

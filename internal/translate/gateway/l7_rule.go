@@ -30,7 +30,7 @@ func (t *translation) buildRule(p *port, u *ruleInput) model.Rule {
 	}
 	b := &ruleBuilder{translation: t, port: p, input: u, filters: u.rule.sortFilters(), at: finding.Origin{Object: u.route, Field: u.rule.field()}}
 	r := model.Rule{Origin: u.origin(), Member: u.route}
-	config, usable := ruleConfigBuilder{t}.readRuleConfig(b.filters.extensions, b.at)
+	config, usable := ruleConfigBuilder{t}.readRuleConfig(t.attached.Routes[u.routeIndex].Object, b.filters.extensions, b.at)
 	b.config, b.configUsable = config, usable
 	clients, err := config.clientConditions(u.match)
 	if err != nil {
