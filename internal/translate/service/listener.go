@@ -196,11 +196,17 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	}
 	if t.RulesByAddress {
 		clients := clientRanges(a.svc, m)
-		if len(clients) > maxSecurityGroupRules {
-			t.reportTooManyClients(a, len(clients))
+		switch f := clients.Check(); {
+		case f != nil:
+			if !m.Blocked { // otherwise the fault of the member is reported
+				t.Found.Add(f.Finding(finding.BlocksListener))
+			}
+			return nil
+		case len(clients.Value) > maxSecurityGroupRules:
+			t.reportTooManyClients(a, len(clients.Value))
 			return nil
 		}
-		r.Clients = &assemble.Clients{Ranges: clients, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preserved}
+		r.Clients = &assemble.Clients{Ranges: clients.Value, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preserved}
 	}
 	g.Binding = assemble.NewBinding(r)
 	return &g.TargetGroup
@@ -208,18 +214,18 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 
 // clientRanges returns the client address ranges of the backend svc: the ranges in its own spec, otherwise those of owner,
 // the Service that has the load balancer. If svc is another Service, only the annotation of owner counts, not its spec.
-func clientRanges(svc *corev1.Service, owner *member) []string {
+func clientRanges(svc *corev1.Service, owner *member) settings.Opt[[]string] {
 	if svc == owner.svc {
-		return owner.set.InboundCIDRs.Value
+		return owner.set.InboundCIDRs
 	}
 	if own := svc.Spec.LoadBalancerSourceRanges; len(own) > 0 {
 		if ranges, err := settings.ParseCIDRValues(own); err == nil {
-			return ranges
+			own = ranges
 		}
-		return own // the binding is refused
+		return settings.NewOpt(own, finding.Origin{}) // with a range that is not valid, the binding is refused
 	}
 	if o := owner.set.InboundCIDRs; o.Origin.Field != sourceRangesField {
-		return o.Value
+		return o
 	}
-	return settings.ParseLoadBalancerService(owner.svc.Annotations, owner.Ref).InboundCIDRs.Value
+	return settings.ParseLoadBalancerService(owner.svc.Annotations, owner.Ref).InboundCIDRs
 }

@@ -121,24 +121,27 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 	}
 }
 
-const sourceRangesField = "spec.loadBalancerSourceRanges"
+// The field and the annotation with the address ranges of clients. The annotation is read only if the field is empty.
+const (
+	sourceRangesField      = "spec.loadBalancerSourceRanges"
+	sourceRangesAnnotation = settings.ServicePrefix + "load-balancer-source-ranges"
+)
 
 // newMember returns a Service as a member of a stack, with its settings.
 func (f *Frontend) newMember(svc *corev1.Service, id model.StackID) *member {
 	ref := ownership.FindingRefOf(svc)
 	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
 	m.onlyByFinalizer = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
+	faults := m.set.MemberFaults()
 	if of := svc.Spec.LoadBalancerSourceRanges; len(of) > 0 {
-		at := finding.Origin{Object: ref, Field: sourceRangesField}
+		faults = slices.DeleteFunc(slices.Clone(faults), func(f settings.Fault) bool { return f.Origin.Field == sourceRangesAnnotation })
 		ranges, err := settings.ParseCIDRValues(of)
-		m.set.InboundCIDRs = settings.Opt[[]string]{Value: ranges, Set: err == nil, Fault: err, Origin: at}
+		m.set.InboundCIDRs = settings.Opt[[]string]{Value: ranges, Set: err == nil, Fault: err, Origin: finding.Origin{Object: ref, Field: sourceRangesField}}
+		faults = append(faults, settings.NonNilFaults(m.set.InboundCIDRs.Check())...)
 	}
 	m.Member = &members.Member{
 		Ref: ref, Created: svc.CreationTimestamp.Time, ClaimedAt: svc.CreationTimestamp.Time,
-		Set: m.set.Shared, OwnTags: m.set.Tags, Faults: m.set.MemberFaults(),
-	}
-	if fault := m.set.InboundCIDRs.Check(); fault != nil && fault.Origin.Field == sourceRangesField {
-		m.Faults = append(m.Faults, *fault)
+		Set: m.set.Shared, OwnTags: m.set.Tags, Faults: faults,
 	}
 	m.Blocked = len(m.Faults) > 0
 	return m
