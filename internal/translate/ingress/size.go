@@ -2,9 +2,11 @@ package ingress
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
@@ -16,6 +18,9 @@ const (
 	defaultMaxRules     = 4000
 	// maxSecurityGroupRules is the maximum number of rules of a security group in AWS, which no quota can raise.
 	maxSecurityGroupRules = 1000
+	// maxCertificates is the maximum number of certificates that the Ingresses of a namespace can name in an IngressGroup,
+	// counted on each HTTPS port. It is far above the quota of a load balancer, which is 25 unless it is raised.
+	maxCertificates = 4000
 )
 
 // limitSize holds a member that has more listeners or rules than the operator allows, before any of them is built. The limit
@@ -48,7 +53,8 @@ func (t *translation) limitSize(m *member) {
 		}
 	}
 	clients := open * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
-	if max(len(m.Ports), mapped) <= t.opt.MaxListeners && clients <= maxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules {
+	fits := max(len(m.Ports), mapped) <= t.opt.MaxListeners && clients <= maxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules
+	if fits && (certificateBuilder{t}).countCertificates(m) {
 		t.ruleCounts[m.Ref.Namespace] += rules
 		return
 	}
@@ -66,6 +72,10 @@ func (t *translation) limitSize(m *member) {
 		f.Field = settings.Prefix + "inbound-cidrs"
 		f.Message = fmt.Sprintf("the client ranges of the Ingress (ports: %d) need %d rules, but a security group can have at most %d; the existing listener rules of the Ingress stay unchanged", open, clients, maxSecurityGroupRules)
 		f.Fix = "use fewer ranges, or a prefix list"
+	case fits:
+		f.Field = members.FieldForObject(m.Ref, m.set.Certificates.Origin)
+		f.Message = fmt.Sprintf("the Ingresses of namespace %s in the IngressGroup name more than %d certificates, counted on each HTTPS port; the existing rules of the Ingress stay unchanged", m.Ref.Namespace, maxCertificates)
+		f.Fix = "name fewer certificates, or split the Ingress over several IngressGroups"
 	default:
 		f.Field = "spec.rules"
 		f.Message = fmt.Sprintf("the rules of the Ingress (paths: %d, hosts: %d, ports: %d, rules: %d) exceed what is left (%d) of the limit of %d rules for namespace %s in one IngressGroup; the existing rules of the Ingress stay unchanged",
@@ -74,6 +84,41 @@ func (t *translation) limitSize(m *member) {
 	}
 	t.Found.Add(f)
 	m.Blocked, m.Undetermined, m.Oversized, m.Ports = true, true, true, nil
+}
+
+// portCertificate is a certificate that an Ingress names, on one HTTPS port.
+type portCertificate struct {
+	port int32
+	arn  string
+}
+
+// countCertificates counts the certificates that a member names, on each of its HTTPS ports. It reports whether the number
+// for its namespace is within the limit; each certificate of a port costs an AWS call. A certificate of a port that is
+// already counted is not counted again.
+func (t certificateBuilder) countCertificates(m *member) bool {
+	names := m.set.Certificates.Value
+	ports := slices.DeleteFunc(slices.Clone(m.Ports), func(p settings.ListenPort) bool { return !p.TLS })
+	if len(names)*len(ports) > maxCertificates {
+		return false
+	}
+	of := t.certificates[m.Ref.Namespace]
+	if of == nil {
+		of = map[portCertificate]bool{}
+		t.certificates[m.Ref.Namespace] = of
+	}
+	added := map[portCertificate]bool{}
+	for _, p := range ports {
+		for _, arn := range names {
+			if c := (portCertificate{p.Port, arn}); !of[c] {
+				added[c] = true
+			}
+		}
+	}
+	if len(of)+len(added) > maxCertificates {
+		return false
+	}
+	maps.Copy(of, added)
+	return true
 }
 
 // mayHaveFrontend reports whether the load balancer may have a frontend NLB, which uses the mapped ports of all members.

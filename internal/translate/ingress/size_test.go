@@ -71,6 +71,29 @@ func TestTooLargeIngressGetsNoRules(t *testing.T) {
 	}
 }
 
+// TestNamedCertificatesAreLimited checks that the number of certificates that the Ingresses of a namespace name, counted on
+// each HTTPS port, is limited, and that a certificate that several Ingresses name counts once.
+func TestNamedCertificatesAreLimited(t *testing.T) {
+	named := func(namespace, name string, certificates []string) string {
+		return ingressOfSize(namespace, name, []string{`{host: a.example.com}`},
+			"listen-ports", `[{"HTTP":80},{"HTTPS":443},{"HTTPS":8443}]`, "certificate-arn", strings.Join(certificates, ","))
+	}
+	c := numberedTexts(2001, "c%d")
+	doc := objectsWithClass + named("ns", "first", c[:1000]) + named("ns", "same", c[:1000]) + named("ns", "tooMany", c[1000:]) + named("ns", "within", c[1000:2000]) +
+		named("other", "other", c[1000:]) + named("ns", "repeated", slices.Repeat(c[:1], 2001))
+	f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+	_, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, doc), model.StackID{Kind: model.Ingress, Name: "g"}, nil)
+	var held []string
+	for _, x := range found {
+		if x.Reason == finding.IngressTooLarge && x.Field == "alb.ingress.kubernetes.io/certificate-arn" {
+			held = append(held, x.Object.Name)
+		}
+	}
+	if want := []string{"repeated", "tooMany"}; !slices.Equal(held, want) {
+		t.Errorf("held for their certificates: %v, want %v", held, want)
+	}
+}
+
 // BenchmarkLargestIngress measures the memory that stays in use after the translation of the largest Ingress that is served,
 // and of an Ingress that is too large.
 func BenchmarkLargestIngress(b *testing.B) {

@@ -105,8 +105,8 @@ func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestOversizedServiceWithFewPortsIsHeldAlone checks that a Service with too many client ranges or attributes, but with one
-// port, is held, and that another Service of the load balancer is not affected.
+// TestOversizedServiceWithFewPortsIsHeldAlone checks that a Service with too many client ranges, attributes or certificates,
+// but with one port, is held, and that another Service of the load balancer is not affected.
 func TestOversizedServiceWithFewPortsIsHeldAlone(t *testing.T) {
 	var ranges, attributes []string
 	for i := range 1001 {
@@ -116,8 +116,9 @@ func TestOversizedServiceWithFewPortsIsHeldAlone(t *testing.T) {
 		attributes = append(attributes, fmt.Sprintf("key%d=1", i))
 	}
 	for name, annotation := range map[string]string{
-		"ranges":     "load-balancer-source-ranges: \"" + strings.Join(ranges, ",") + "\"",
-		"attributes": "aws-load-balancer-target-group-attributes: \"" + strings.Join(attributes, ",") + "\"",
+		"ranges":       "load-balancer-source-ranges: \"" + strings.Join(ranges, ",") + "\"",
+		"attributes":   "aws-load-balancer-target-group-attributes: \"" + strings.Join(attributes, ",") + "\"",
+		"certificates": "aws-load-balancer-ssl-cert: \"" + strings.Repeat("arn,", 4001) + "\"",
 	} {
 		t.Run(name, func(t *testing.T) {
 			large := strings.Replace(sharingService{name: "large", creationDay: 1, ports: []int32{80}}.yaml(),

@@ -18,6 +18,9 @@ const (
 	// maxAttributes is the maximum number of attributes in annotation aws-load-balancer-target-group-attributes, which apply
 	// to each port. It is far above the number of attributes that a target group has.
 	maxAttributes = 100
+	// maxCertificates is the maximum number of certificates of a Service, counted for each of its ports. It is far above the
+	// quota of certificates of a load balancer, which is 25 unless it is raised.
+	maxCertificates = 4000
 )
 
 // limitSize holds a Service that exceeds a limit, before any of its resources is built.
@@ -26,7 +29,7 @@ func (t *translation) limitSize(m *member) {
 	clients := ports * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
 	f := finding.Finding{Object: m.Ref, Reason: finding.ServiceTooLarge, Blocks: finding.BlocksMember}
 	const now = "; what exists in AWS for this Service stays unchanged"
-	switch attributes := m.set.Target.Attributes; {
+	switch attributes, certificates := m.set.Target.Attributes, m.set.Certificates; {
 	case ports > t.opt.MaxListeners:
 		f.Field = "spec.ports"
 		f.Message = fmt.Sprintf("%d ports exceed the limit of %d ports for one Service", ports, t.opt.MaxListeners) + now
@@ -39,6 +42,10 @@ func (t *translation) limitSize(m *member) {
 		f.Field = attributes.Origin.Field
 		f.Message = fmt.Sprintf("the annotation has %d attributes, more than target groups have", len(attributes.Value)) + now
 		f.Fix = "name fewer attributes"
+	case ports*len(certificates.Value) > maxCertificates:
+		f.Field = certificates.Origin.Field
+		f.Message = fmt.Sprintf("%d certificates for %d ports exceed the limit of %d certificates, counted for each port", len(certificates.Value), ports, maxCertificates) + now
+		f.Fix = "name fewer certificates, or use several Services"
 	default:
 		return
 	}

@@ -47,6 +47,19 @@ type OIDCIDP struct {
 	AuthenticationRequestExtraParams                                           map[string]string
 }
 
+// parseCognito and parseOIDC parse the values of the annotations with an identity provider.
+var (
+	parseCognito = jsonParser(cognitoForm, func(idp CognitoIDP) error { return checkExtraParams(idp.AuthenticationRequestExtraParams) })
+	parseOIDC    = jsonParser(oidcForm, func(idp OIDCIDP) error { return checkExtraParams(idp.AuthenticationRequestExtraParams) })
+)
+
+func checkExtraParams(params map[string]string) error {
+	if err := checkRepeatedEntries(len(params)); err != nil {
+		return fmt.Errorf("authenticationRequestExtraParams: %w", err)
+	}
+	return nil
+}
+
 type jwtJSON struct {
 	JWKSEndpoint, Issuer string
 	AdditionalClaims     []struct {
@@ -65,11 +78,16 @@ func ParseJWT(raw string) (model.ValidateJWT, error) {
 		return model.ValidateJWT{}, errors.New("needs a jwksEndpoint and an issuer")
 	}
 	out := model.ValidateJWT{JWKSEndpoint: in.JWKSEndpoint, Issuer: in.Issuer}
+	values := 0
 	for i, c := range in.AdditionalClaims {
 		if c.Format == "" || c.Name == "" || len(c.Values) == 0 {
 			return model.ValidateJWT{}, fmt.Errorf("additionalClaims[%d] needs a format, a name and values", i)
 		}
+		values += len(c.Values)
 		out.Claims = append(out.Claims, model.JWTClaim{Format: c.Format, Name: c.Name, Values: c.Values})
+	}
+	if err := checkRepeatedEntries(values); err != nil {
+		return model.ValidateJWT{}, fmt.Errorf("values of additionalClaims: %w", err)
 	}
 	return out, nil
 }

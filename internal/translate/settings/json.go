@@ -32,12 +32,14 @@ func decodeAnnotation(raw string, into any, form string) error {
 	return nil
 }
 
-// jsonParser returns a parser that decodes JSON without further checks. form is as in decodeAnnotation.
-func jsonParser[T any](form string) func(string) (T, error) {
+// jsonParser returns a parser that decodes JSON, and then calls check. form is as in decodeAnnotation.
+func jsonParser[T any](form string, check func(T) error) func(string) (T, error) {
 	return func(raw string) (T, error) {
 		var v T
-		err := decodeAnnotation(raw, &v, form)
-		return v, err
+		if err := decodeAnnotation(raw, &v, form); err != nil {
+			return v, err
+		}
+		return v, check(v)
 	}
 }
 

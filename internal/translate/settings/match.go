@@ -150,6 +150,7 @@ func ParseTransforms(raw string) ([]model.Transform, error) {
 		return nil, err
 	}
 	var out []model.Transform
+	rewrites := 0
 	for i, t := range in {
 		var config *rewritesJSON
 		switch model.TransformKind(t.Type) {
@@ -164,6 +165,9 @@ func ParseTransforms(raw string) ([]model.Transform, error) {
 			return nil, fmt.Errorf("transform %d (%s) needs a config with rewrites", i, t.Type)
 		}
 		tr := model.Transform{Kind: model.TransformKind(t.Type)}
+		if rewrites += len(config.Rewrites); rewrites > maxRepeatedEntries {
+			return nil, fmt.Errorf("rewrites: %w", checkRepeatedEntries(rewrites))
+		}
 		for _, r := range config.Rewrites {
 			tr.Rewrites = append(tr.Rewrites, model.Rewrite{Regex: r.Regex, Replace: r.Replace})
 		}

@@ -159,7 +159,7 @@ func serviceTargetRows() []row[LoadBalancerService] {
 			read: valueReader(EnumParser(model.InstanceTargets, model.IPTargets), func(in *LoadBalancerService) *Opt[model.TargetType] { return &in.Target.Type })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-target-node-labels", Type: "map", Merge: mergeOwn,
 			Doc: "Labels that select the nodes to register as instance targets."},
-			read: valueReader(ParseMap, func(in *LoadBalancerService) *Opt[map[string]string] { return &in.Target.NodeLabels })},
+			read: valueReader(parseRepeatedMap, func(in *LoadBalancerService) *Opt[map[string]string] { return &in.Target.NodeLabels })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-multi-cluster-target-group", Type: "bool", Default: "false", Merge: mergeOwn,
 			Doc: "Keeps targets that other clusters have registered."},
 			read: valueReader(ParseBool, func(in *LoadBalancerService) *Opt[bool] { return &in.Target.MultiCluster })},

@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -149,5 +151,44 @@ func TestTrailingCommasInMapsAreReported(t *testing.T) {
 	want := []string{Prefix + "listener-attributes.HTTP-80", Prefix + "tags"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestRepeatedEntriesAreLimited checks that a value which each rule or target group repeats has a maximum number of entries.
+func TestRepeatedEntriesAreLimited(t *testing.T) {
+	entries := func(n int, format, separator string) string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprintf(format, i))
+		}
+		return strings.Join(out, separator)
+	}
+	for key, value := range map[string]func(n int) string{
+		"target-group-attributes": func(n int) string { return entries(n, "a%d=b", ",") },
+		"target-node-labels":      func(n int) string { return entries(n, "a%d=b", ",") },
+		"auth-idp-cognito": func(n int) string {
+			return `{"authenticationRequestExtraParams":{` + entries(n, `"a%d":"b"`, ",") + `}}`
+		},
+		"auth-idp-oidc": func(n int) string {
+			return `{"authenticationRequestExtraParams":{` + entries(n, `"a%d":"b"`, ",") + `}}`
+		},
+		"jwt-validation": func(n int) string {
+			return `{"jwksEndpoint":"j","issuer":"i","additionalClaims":[{"format":"f","name":"n","values":[` + entries(n, `"a%d"`, ",") + `]}]}`
+		},
+		"transforms.web": func(n int) string {
+			return `[` + entries(n, `{"type":"url-rewrite","urlRewriteConfig":{"rewrites":[{"regex":"a%d","replace":"b"}]}}`, ",") + `]`
+		},
+	} {
+		fault := func(n int) bool {
+			in := parseIngress(key, value(n))
+			return len(in.Target.Faults())+len(in.Auth.Faults())+len(NonNilFaults(in.JWT.Check(), in.Transforms["web"].Check())) > 0
+		}
+		if fault(maxRepeatedEntries) || !fault(maxRepeatedEntries+1) {
+			t.Errorf("%s: with %d entries fault is %t, with one more %t", key, maxRepeatedEntries, fault(maxRepeatedEntries), fault(maxRepeatedEntries+1))
+		}
+	}
+	labels := ParseLoadBalancerService(map[string]string{ServicePrefix + "aws-load-balancer-target-node-labels": entries(maxRepeatedEntries+1, "a%d=b", ",")}, webIngress)
+	if labels.Target.NodeLabels.Fault == nil {
+		t.Error("labels of nodes of a Service are not limited")
 	}
 }

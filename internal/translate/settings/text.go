@@ -108,6 +108,30 @@ func ParseMap(raw string) (map[string]string, error) {
 	return out, nil
 }
 
+// maxRepeatedEntries is the maximum number of entries of a map or list that each rule or each target group of an object
+// repeats. It is far above what AWS accepts, and limits the memory and the size of TargetGroupBindings.
+const maxRepeatedEntries = 100
+
+// checkRepeatedEntries returns an error if n entries exceed maxRepeatedEntries.
+func checkRepeatedEntries(n int) error {
+	if n > maxRepeatedEntries {
+		return fmt.Errorf("%d entries exceed the limit of %d entries", n, maxRepeatedEntries)
+	}
+	return nil
+}
+
+// parseRepeatedMap is like ParseMap, with at most maxRepeatedEntries keys.
+func parseRepeatedMap(raw string) (map[string]string, error) {
+	m, err := ParseMap(raw)
+	if err == nil {
+		err = checkRepeatedEntries(len(m))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
 // mapItems splits the text of a map at commas into its items, and resolves backslashes.
 func mapItems(raw string) []string {
 	var items []string
