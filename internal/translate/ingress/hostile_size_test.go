@@ -83,6 +83,8 @@ func TestHostileSizesAreBounded(t *testing.T) {
 		"members times tags times ports": each(400, func(i int) string {
 			return ingressOfSize("ns", fmt.Sprint("a", i), []string{"{host: a.example.com}"}, "listen-ports", ports, "tags", strings.Join(numberedTexts(40, fmt.Sprintf("k%d-%%d=v", i)), ","))
 		}),
+		"invalid paths times hosts of others": ingressOfSize("ns", "a", []string{`{host: a.example.com, http: {paths: [` + strings.Join(numberedTexts(3900, `{path: "/*%d", pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}`), ", ") + `]}}`}) +
+			ingressOfSize("ns2", "b", numberedTexts(3900, `{host: "h%d.example.com", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}`)),
 		"members times attributes": each(200, func(i int) string {
 			return ingressOfSize("ns", fmt.Sprint("a", i), one, "load-balancer-attributes", strings.Join(numberedTexts(200, fmt.Sprintf("k%d-%%d=v", i)), ","))
 		}),

@@ -90,7 +90,13 @@ func forwardsToStack(actions []model.Action) bool {
 	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ID != "" })
 }
 
-// retainLiveRule holds the existing rule for one path of a member, for which no new rule can be created.
+// retainLiveRule holds the existing rule for one path of a member, for which no new rule can be created. All such rules of a
+// member are in one HeldMember, because each HeldMember lists the hosts of other namespaces.
 func (t retainedBuilder) retainLiveRule(m *member, r model.Rule) {
-	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostAssigner(t).foreignHosts(m.Ref.Namespace)})
+	held := t.Stack.Held.Members
+	if i := slices.IndexFunc(held, func(h model.HeldMember) bool { return h.Member == m.Ref }); i >= 0 {
+		held[i].Rules = append(held[i].Rules, r)
+		return
+	}
+	t.Stack.Held.Members = append(held, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostAssigner(t).foreignHosts(m.Ref.Namespace)})
 }
