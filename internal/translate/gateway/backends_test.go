@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
 const repeatedBackends = `
@@ -151,6 +152,41 @@ spec: {targetReference: {name: web}, defaultConfiguration: {tags: {%[1]s}}}
 		want := "there are 60 tags for " + of + `, and AWS allows 46; 14 are left out, the first is "t46"`
 		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.TagInvalid && f.Message == want }) {
 			t.Errorf("no finding %q in %v", want, found)
+		}
+	}
+}
+
+// TestRepeatedEntriesOfConfigurationsAreLimited checks that the attributes and the node labels of a TargetGroupConfiguration,
+// which each target group repeats, are limited.
+func TestRepeatedEntriesOfConfigurationsAreLimited(t *testing.T) {
+	entries := func(n int, format string) string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprintf(format, i))
+		}
+		return strings.Join(out, ", ")
+	}
+	for name, configuration := range map[string]func(n int) string{
+		"attributes": func(n int) string { return "targetGroupAttributes: [" + entries(n, "{key: k%d, value: v}") + "]" },
+		"labels":     func(n int) string { return "nodeSelector: {matchLabels: {" + entries(n, "k%d: v") + "}}" },
+		"expressions": func(n int) string {
+			return "nodeSelector: {matchExpressions: [{key: k, operator: In, values: [" + entries(n, "v%d") + "]}]}"
+		},
+	} {
+		for n, want := range map[int]bool{settings.MaxRepeatedEntries: false, settings.MaxRepeatedEntries + 1: true} {
+			docs := repeatedBackends + fmt.Sprintf(`---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: a, name: large}
+spec: {targetReference: {name: web}, defaultConfiguration: {%s}}
+`, configuration(n))
+			f := gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}})
+			_, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, docs), model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "edge"}, nil)
+			if got := slices.ContainsFunc(found, func(f finding.Finding) bool {
+				return f.Reason == finding.ParametersInvalid && strings.Contains(f.Message, "exceed the limit")
+			}); got != want {
+				t.Errorf("%s, %d entries: held is %t; findings %v", name, n, got, found)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
@@ -124,6 +125,14 @@ func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targ
 // findings about values that are not valid.
 func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.TargetGroupRequest, finding.List) {
 	var found finding.List
+	if n := max(len(of.TargetGroupAttributes), selectorSize(of.NodeSelector)); n > settings.MaxRepeatedEntries {
+		found.Add(finding.Finding{
+			Object: a.route, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("%d entries in targetGroupAttributes or nodeSelector exceed the limit of %d entries; what exists in AWS stays unchanged", n, settings.MaxRepeatedEntries),
+			Fix:     "name fewer attributes or labels in the TargetGroupConfiguration",
+		})
+		return assemble.TargetGroupRequest{}, found
+	}
 	set := settings.TargetGroup{
 		Type:       optionalSetting(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
 		Attributes: settings.Opt[map[string]string]{Value: gatewayconfig.Attributes(of.TargetGroupAttributes), Set: len(of.TargetGroupAttributes) > 0, Origin: at},
@@ -171,6 +180,18 @@ func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Target
 	setHealthSettings(&set, of.HealthCheckConfig, version == "GRPC", at)
 	out.Settings = set
 	return out, found
+}
+
+// selectorSize returns the number of labels and values in a selector, which each TargetGroupBinding repeats.
+func selectorSize(s *metav1.LabelSelector) int {
+	if s == nil {
+		return 0
+	}
+	n := len(s.MatchLabels)
+	for _, e := range s.MatchExpressions {
+		n += max(1, len(e.Values))
+	}
+	return n
 }
 
 // protocolVersion returns the HTTP version between an application load balancer and the targets. It is HTTP1 unless the

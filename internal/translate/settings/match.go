@@ -165,7 +165,7 @@ func ParseTransforms(raw string) ([]model.Transform, error) {
 			return nil, fmt.Errorf("transform %d (%s) needs a config with rewrites", i, t.Type)
 		}
 		tr := model.Transform{Kind: model.TransformKind(t.Type)}
-		if rewrites += len(config.Rewrites); rewrites > maxRepeatedEntries {
+		if rewrites += len(config.Rewrites); rewrites > MaxRepeatedEntries {
 			return nil, fmt.Errorf("rewrites: %w", checkRepeatedEntries(rewrites))
 		}
 		for _, r := range config.Rewrites {

@@ -183,11 +183,11 @@ func TestRepeatedEntriesAreLimited(t *testing.T) {
 			in := parseIngress(key, value(n))
 			return len(in.Target.Faults())+len(in.Auth.Faults())+len(NonNilFaults(in.JWT.Check(), in.Transforms["web"].Check())) > 0
 		}
-		if fault(maxRepeatedEntries) || !fault(maxRepeatedEntries+1) {
-			t.Errorf("%s: with %d entries fault is %t, with one more %t", key, maxRepeatedEntries, fault(maxRepeatedEntries), fault(maxRepeatedEntries+1))
+		if fault(MaxRepeatedEntries) || !fault(MaxRepeatedEntries+1) {
+			t.Errorf("%s: with %d entries fault is %t, with one more %t", key, MaxRepeatedEntries, fault(MaxRepeatedEntries), fault(MaxRepeatedEntries+1))
 		}
 	}
-	labels := ParseLoadBalancerService(map[string]string{ServicePrefix + "aws-load-balancer-target-node-labels": entries(maxRepeatedEntries+1, "a%d=b", ",")}, webIngress)
+	labels := ParseLoadBalancerService(map[string]string{ServicePrefix + "aws-load-balancer-target-node-labels": entries(MaxRepeatedEntries+1, "a%d=b", ",")}, webIngress)
 	if labels.Target.NodeLabels.Fault == nil {
 		t.Error("labels of nodes of a Service are not limited")
 	}

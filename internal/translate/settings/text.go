@@ -108,19 +108,19 @@ func ParseMap(raw string) (map[string]string, error) {
 	return out, nil
 }
 
-// maxRepeatedEntries is the maximum number of entries of a map or list that each rule or each target group of an object
+// MaxRepeatedEntries is the maximum number of entries of a map or list that each rule or each target group of an object
 // repeats. It is far above what AWS accepts, and limits the memory and the size of TargetGroupBindings.
-const maxRepeatedEntries = 100
+const MaxRepeatedEntries = 100
 
-// checkRepeatedEntries returns an error if n entries exceed maxRepeatedEntries.
+// checkRepeatedEntries returns an error if n entries exceed MaxRepeatedEntries.
 func checkRepeatedEntries(n int) error {
-	if n > maxRepeatedEntries {
-		return fmt.Errorf("%d entries exceed the limit of %d entries", n, maxRepeatedEntries)
+	if n > MaxRepeatedEntries {
+		return fmt.Errorf("%d entries exceed the limit of %d entries", n, MaxRepeatedEntries)
 	}
 	return nil
 }
 
-// parseRepeatedMap is like ParseMap, with at most maxRepeatedEntries keys.
+// parseRepeatedMap is like ParseMap, with at most MaxRepeatedEntries keys.
 func parseRepeatedMap(raw string) (map[string]string, error) {
 	m, err := ParseMap(raw)
 	if err == nil {
