@@ -63,7 +63,11 @@ func NewRetention(tg *TargetGroups, keys ConditionKeys) *Retention {
 			rt.retainAllIndexes = append(rt.retainAllIndexes, i)
 		}
 		var foreign *overlap.Shape
-		if len(x.ForeignHosts) > 0 {
+		switch {
+		case len(x.ForeignHosts) == 0:
+		case i > 0 && slices.Equal(x.ForeignHosts, rt.members[i-1].ForeignHosts):
+			foreign = rt.foreignHosts[i-1] // the members of a namespace have the same list
+		default:
 			foreign = overlap.ShapeOfHosts(x.ForeignHosts)
 		}
 		rt.foreignHosts = append(rt.foreignHosts, foreign)

@@ -55,6 +55,7 @@ func TestHostileSizesAreBounded(t *testing.T) {
 	paths := []string{`{host: a.example.com, http: {paths: [` + strings.Join(numberedTexts(4000, path), ", ") + `]}}`}
 	one := []string{`{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}`}
 	ports := `[` + strings.Join(numberedTexts(100, `{"HTTP":1%03d}`), ",") + `]`
+	hosts := ingressOfSize("ns2", "b", numberedTexts(3900, `{host: "h%d.example.com", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}`))
 	each := func(n int, of func(i int) string) string { return strings.Join(generateTexts(n, of), "") }
 	for name, doc := range map[string]string{
 		"conditions times paths": ingressOfSize("ns", "a", paths, "conditions.web",
@@ -83,8 +84,9 @@ func TestHostileSizesAreBounded(t *testing.T) {
 		"members times tags times ports": each(400, func(i int) string {
 			return ingressOfSize("ns", fmt.Sprint("a", i), []string{"{host: a.example.com}"}, "listen-ports", ports, "tags", strings.Join(numberedTexts(40, fmt.Sprintf("k%d-%%d=v", i)), ","))
 		}),
-		"invalid paths times hosts of others": ingressOfSize("ns", "a", []string{`{host: a.example.com, http: {paths: [` + strings.Join(numberedTexts(3900, `{path: "/*%d", pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}`), ", ") + `]}}`}) +
-			ingressOfSize("ns2", "b", numberedTexts(3900, `{host: "h%d.example.com", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}`)),
+		"invalid paths times hosts of others": hosts + ingressOfSize("ns", "a", []string{`{host: a.example.com, http: {paths: [` +
+			strings.Join(numberedTexts(3900, `{path: "/*%d", pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}`), ", ") + `]}}`}),
+		"members without an order times hosts of others": hosts + each(1500, func(i int) string { return ingressOfSize("ns", fmt.Sprint("a", i), one, "group.order", "x") }),
 		"members times attributes": each(200, func(i int) string {
 			return ingressOfSize("ns", fmt.Sprint("a", i), one, "load-balancer-attributes", strings.Join(numberedTexts(200, fmt.Sprintf("k%d-%%d=v", i)), ","))
 		}),

@@ -44,6 +44,8 @@ type hostOwners struct {
 	plain, wildcards []*hostClaim // patterns without and with wildcards, in the order in which they were granted
 	// overLimit has the pairs of a namespace and a host pattern that exceed maxWildcardHosts.
 	overLimit map[[2]string]bool
+	// foreign has the results of foreignHosts by namespace.
+	foreign map[string][]string
 }
 
 // maxWildcardHosts is the maximum number of host patterns with wildcards that a namespace may have in an IngressGroup. It
@@ -71,7 +73,7 @@ func (t hostAssigner) assignHosts() {
 	if !t.Isolated {
 		return
 	}
-	t.owners = &hostOwners{exact: map[string]*hostClaim{}, overLimit: map[[2]string]bool{}}
+	t.owners = &hostOwners{exact: map[string]*hostClaim{}, overLimit: map[[2]string]bool{}, foreign: map[string][]string{}}
 	wild := map[string]int{}
 	for _, c := range t.hostClaims() {
 		if hasWildcard(c.pattern) {
@@ -255,11 +257,15 @@ func (t hostAssigner) foreignHosts(namespace string) []string {
 	if t.owners == nil {
 		return nil
 	}
+	if known, ok := t.owners.foreign[namespace]; ok {
+		return known
+	}
 	var out []string
 	for _, c := range append(slices.Clone(t.owners.plain), t.owners.wildcards...) {
 		if c.namespace != namespace {
 			out = append(out, c.pattern)
 		}
 	}
-	return members.SortedUnique(out)
+	t.owners.foreign[namespace] = members.SortedUnique(out)
+	return t.owners.foreign[namespace]
 }
