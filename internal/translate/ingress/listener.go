@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
@@ -92,35 +93,56 @@ func certificateHosts(ing *networkingv1.Ingress) []string {
 }
 
 // defaultAction sets the default action of a listener: the action for the default backend of the first member that has one,
-// otherwise a fixed response with status 404.
+// otherwise a fixed response with status 404. If the default backend of the first member is held, and the listener does not
+// serve it yet, the first one that is not held is used.
 func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
 	if p.Held {
 		l.DefaultHeld = model.HeldInvalid
 		return
 	}
-	var winner *member
+	var claimants []*member
 	for _, on := range p.Members {
-		m := t.ingressOf[on]
-		if m.ing.Spec.DefaultBackend == nil || !(hostAssigner{t}).mayUsePatterns(m, defaultBackendField, []string{anyHost}) {
-			continue
+		if m := t.ingressOf[on]; m.ing.Spec.DefaultBackend != nil && (hostAssigner{t}).mayUsePatterns(m, defaultBackendField, []string{anyHost}) {
+			claimants = append(claimants, m)
 		}
-		if winner != nil {
+	}
+	if len(claimants) == 0 {
+		return
+	}
+	build := func(m *member) ([]model.Action, bool) {
+		if m.Blocked {
+			return nil, false
+		}
+		return t.actions(m, p, *m.ing.Spec.DefaultBackend, finding.Origin{Object: m.Ref, Field: defaultBackendField})
+	}
+	used := 0
+	actions, ok := build(claimants[0])
+	if !ok && len(claimants) > 1 {
+		t.Stack.Contested = true // the existing listener shows whether it serves the first one
+		if live := t.LiveLoadBalancer().ListenerOnPort(p.Number); live == nil || !plan.AreActionsOwnedBy(*t.Live, claimants[0].Ref, live.Default) {
+			for i := 1; i < len(claimants) && !ok; i++ {
+				if actions, ok = build(claimants[i]); ok {
+					used = i
+				}
+			}
+		}
+	}
+	winner := claimants[used]
+	for i, m := range claimants {
+		switch {
+		case i < used:
+			t.Found.Add(finding.Finding{
+				Object: m.Ref, Field: defaultBackendField, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
+				Message: fmt.Sprintf("the default backend of port %d is held; that of %s gets these requests", p.Number, winner.Ref),
+				Fix:     "correct what the other finding describes, or remove the default backend",
+			})
+		case i > used:
 			t.ReportIgnoredValue(m.Member, finding.Origin{Object: m.Ref, Field: defaultBackendField}, finding.ListenerConflict, fmt.Sprintf("the default backend of port %d,", p.Number),
 				backendName(*m.ing.Spec.DefaultBackend), backendName(*winner.ing.Spec.DefaultBackend), winner.Ref, false)
-			continue
 		}
-		winner = m
-	}
-	if winner == nil {
-		return
 	}
 	l.DefaultOf = finding.Origin{Object: winner.Ref, Field: defaultBackendField}
-	if winner.Blocked {
-		l.DefaultHeld = model.HeldInvalid
-		return
-	}
-	actions, ok := t.actions(winner, p, *winner.ing.Spec.DefaultBackend, l.DefaultOf)
 	if !ok {
 		l.DefaultHeld = model.HeldInvalid
 		return

@@ -137,3 +137,30 @@ spec: {ingressClassName: alb, rules: [{host: "%s", http: {paths: [{path: /, path
 		})
 	}
 }
+
+// TestHeldDefaultBackendYieldsUnlessItServes checks that a held default backend gives way to that of another member, also if it
+// comes first in group order, unless the existing listener serves it.
+func TestHeldDefaultBackendYieldsUnlessItServes(t *testing.T) {
+	withDefault := func(namespace, more string) string {
+		return fmt.Sprintf(`---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: %s, annotations: {alb.ingress.kubernetes.io/group.name: edge%s}}
+spec: {ingressClassName: alb, defaultBackend: {service: {name: web, port: {number: 80}}}}
+`, namespace, more)
+	}
+	docs := objectsWithClass + withDefault("bad", `, alb.ingress.kubernetes.io/group.order: "-1", alb.ingress.kubernetes.io/scheme: public`) + withDefault("ns", "")
+	for serving, want := range map[string]string{"": "ns", "ns": "ns", "bad": "bad"} {
+		live := liveRules(nil)
+		if serving != "" {
+			live.TargetGroups = []observed.TargetGroup{{ARN: "tg", ResourceID: serving + "/web-web:80"}}
+			live.LoadBalancers[0].Listeners[0].Default = []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg"}}}}}
+		}
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+		stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, docs), edgeStackID, &live)
+		l := stack.LoadBalancer.Listeners[0]
+		if l.DefaultOf.Object.Namespace != want || (l.DefaultHeld != 0) != (want == "bad") {
+			t.Errorf("the listener serves %q: the default action is of %s, held: %q; findings %v", serving, l.DefaultOf.Object, l.DefaultHeld, found)
+		}
+	}
+}
