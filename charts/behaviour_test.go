@@ -200,6 +200,28 @@ func TestValuesMayBeText(t *testing.T) {
 	}
 }
 
+// TestValuesReachTheController checks that the controller parses the rendered flags to the texts and numbers of the values.
+func TestValuesReachTheController(t *testing.T) {
+	for values, want := range map[string]map[string]string{
+		"{defaultTags: {version: 1.2, small: 0.5}}":                          {"version": "1.2", "small": "0.5"},
+		"{defaultTags: {account: 123456789012, big: 100000000000000000000}}": {"account": "123456789012", "big": "100000000000000000000"},
+		"{defaultTags: {owners: 'a, b'}}":                                    {"owners": "a, b"},
+		"{defaultTags: {query: 'a=b, \"c\"=d'}}":                             {"query": `a=b, "c"=d`},
+		"{defaultTags: {query: 'a=b,c', owners: 'a'}}":                       {"query": "a=b,c", "owners": "a"},
+	} {
+		v := parseValues(t, values)
+		v["clusterName"] = "shop"
+		c, err := parseArguments(renderedArguments(t, v))
+		if d := cmp.Diff(want, c.Defaults.Tags); d != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", values, err, d)
+		}
+	}
+	d := convertTo[appsv1.Deployment](t, findObject(t, renderValues(t, "{env: {RATIO: 0.25, COUNT: 3}}", renderOptions{}), "Deployment", ""))
+	if env := d.Spec.Template.Spec.Containers[0].Env; len(env) != 2 || env[0].Value != "3" || env[1].Value != "0.25" {
+		t.Errorf("the environment is %v", env)
+	}
+}
+
 // TestWebhooksCanBeDisabled checks that the chart has no webhook configurations if webhooks are off, because the
 // API server must not call webhooks that are not served.
 func TestWebhooksCanBeDisabled(t *testing.T) {

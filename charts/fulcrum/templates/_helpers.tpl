@@ -52,12 +52,15 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- end -}}
 
-{{/* A number or text of a value as a flag shows it: no exponent in large numbers. */}}
+{{/* A number or text of a value as a flag shows it: no exponent in large whole numbers. */}}
 {{- define "fulcrum.text" -}}
-{{- if kindIs "float64" . -}}{{ int64 . }}{{- else -}}{{ toString . }}{{- end -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) -}}{{ printf "%.0f" . }}{{- else -}}{{ toString . }}{{- end -}}
 {{- end -}}
 
-{{/* key=value pairs, sorted, with commas between them; a pair that contains one is quoted as in CSV. */}}
+{{/*
+key=value pairs, sorted, with commas between them; a pair that contains one is quoted as in CSV. The flag does not read a
+single pair as CSV, unless its value contains an equals sign.
+*/}}
 {{- define "fulcrum.pairs" -}}
 {{- $pairs := list -}}
 {{- $map := . -}}
@@ -65,7 +68,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- $value := get $map $key -}}
 {{- if not (kindIs "invalid" $value) -}}
 {{- $pair := printf "%s=%s" $key (include "fulcrum.text" $value) -}}
-{{- if and (gt (len $map) 1) (or (contains "," $pair) (contains "\"" $pair)) -}}
+{{- if and (or (gt (len $map) 1) (contains "=" (include "fulcrum.text" $value))) (or (contains "," $pair) (contains "\"" $pair)) -}}
 {{- $pair = printf "\"%s\"" (replace "\"" "\"\"" $pair) -}}
 {{- end -}}
 {{- $pairs = append $pairs $pair -}}
