@@ -61,6 +61,33 @@ func TestLongIDsFitTagsAndStayDistinct(t *testing.T) {
 	}
 }
 
+// TestOnlyTheClusterTagDecidesIfThereIsOne checks that a resource with the tag of a cluster belongs to no other cluster, even
+// if a user of the cluster has set the tag by which the first generation of controllers named the cluster.
+func TestOnlyTheClusterTagDecidesIfThereIsOne(t *testing.T) {
+	id := ingressStack("shop/web")
+	forged := naming.ResourceTags("theirs", id, "LoadBalancer", map[string]string{"ingress.k8s.aws/cluster": "ours"})
+	first := map[string]string{"ingress.k8s.aws/cluster": "ours", "ingress.k8s.aws/stack": "shop/web", "ingress.k8s.aws/resource": "LoadBalancer"}
+	for name, c := range map[string]struct {
+		tags    map[string]string
+		cluster string
+		want    bool
+	}{
+		"the cluster that a user names":               {forged, "ours", false},
+		"the cluster of the controller":               {forged, "theirs", true},
+		"the first generation":                        {first, "ours", true},
+		"the first generation, of another cluster":    {first, "theirs", false},
+		"the first generation, after it was adopted":  {naming.ResourceTags("ours", id, "LoadBalancer", first), "ours", true},
+		"a stack of the cluster that a user has made": {naming.ResourceTags("ours", id, "LoadBalancer", map[string]string{"ingress.k8s.aws/cluster": "theirs"}), "ours", true},
+	} {
+		if got := naming.BelongsToCluster(c.cluster, c.tags); got != c.want {
+			t.Errorf("%s: belongs to the cluster: %v", name, got)
+		}
+		if got := naming.BelongsToStack(c.cluster, id, c.tags); got != c.want {
+			t.Errorf("%s: belongs to the stack: %v", name, got)
+		}
+	}
+}
+
 func TestTags(t *testing.T) {
 	id := ingressStack("shop/web-front")
 	want := map[string]string{

@@ -3,9 +3,10 @@ package naming
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
 // BelongsToCluster reports whether tags are those of a resource of the cluster, in the current form or in the form of the
-// first generation of controllers.
+// first generation of controllers. The latter counts only without ClusterTag: users can set LegacyClusterTag, and could
+// otherwise assign resources of their cluster to another cluster.
 func BelongsToCluster(cluster string, tags map[string]string) bool {
-	return tags[ClusterTag] == cluster || tags[LegacyClusterTag] == cluster
+	return tags[ClusterTag] == cluster || tags[ClusterTag] == "" && tags[LegacyClusterTag] == cluster
 }
 
 // BelongsToStack reports whether tags are those of a resource of the stack, in the current form or in the form of the first
@@ -15,7 +16,7 @@ func BelongsToStack(cluster string, id model.StackID, tags map[string]string) bo
 	if tags[ResourceTag(id.Kind)] == "" {
 		return false
 	}
-	return HasAllTags(tags, StackTags(cluster, id)) || HasAllTags(tags, LegacyStackTags(cluster, id))
+	return HasAllTags(tags, StackTags(cluster, id)) || tags[ClusterTag] == "" && HasAllTags(tags, LegacyStackTags(cluster, id))
 }
 
 // HasStackTags reports whether tags have the stack tag of the stack and a resource tag. They must be the tags of a resource

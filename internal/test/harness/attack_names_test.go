@@ -192,6 +192,33 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 	}
 }
 
+// TestTenantOfAnotherClusterCannotForgeOwnership checks that the controller leaves a load balancer of another cluster alone,
+// although a tenant there has given it the tag by which the first generation of controllers named this cluster, and its
+// Ingress has the namespace and name of an Ingress here.
+func TestTenantOfAnotherClusterCannotForgeOwnership(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		if _, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
+			Name: aws.String("theirs"), Subnets: r.Seeded.Public, Scheme: elbtypes.LoadBalancerSchemeEnumInternetFacing,
+			Tags: []elbtypes.Tag{
+				{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String("other")}, {Key: aws.String("ingress.k8s.aws/cluster"), Value: aws.String(ClusterName)},
+				{Key: aws.String("ingress.k8s.aws/stack"), Value: aws.String("shop/web")}, {Key: aws.String("ingress.k8s.aws/resource"), Value: aws.String("LoadBalancer")},
+			},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		before := stateOfKinds(r, "load-balancer")
+		r.Apply(shop, ingressInNamespace("shop", "web", "alb", "a.example.com", ""))
+		settleWithoutErrors(t, r)
+		deleteIngress(t, r, "shop", "web")
+		r.Settle(attackSettleTime)
+		if d := cmp.Diff(before, stateOfKinds(r, "load-balancer")); d != "" {
+			t.Errorf("the load balancer of the other cluster was changed (-before +after):\n%s", d)
+		}
+	})
+}
+
 // TestForeignTargetGroupWithComputedNameIsNotUsed checks a target group that a user created with the name that the
 // controller computes for a new target group. The controller registers no targets in it and does not delete it.
 func TestForeignTargetGroupWithComputedNameIsNotUsed(t *testing.T) {
