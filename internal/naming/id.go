@@ -26,7 +26,13 @@ func IsTargetGroupOf(id string, ref finding.Ref) bool {
 	case "HTTPRoute", "GRPCRoute", "TCPRoute", "UDPRoute", "TLSRoute":
 		return strings.Contains(id, ":"+ref.Namespace+"-"+ref.Name+":"+ref.Kind+"-")
 	}
-	return strings.HasPrefix(id, shorten(ref.Namespace+"/"+ref.Name+end, MaxTagValue))
+	return mayBegin(id, ref.Namespace+"/"+ref.Name+end)
+}
+
+// mayBegin reports whether id, which may be shortened, may be the id of a resource whose full id begins with begin.
+func mayBegin(id, begin string) bool {
+	const kept = MaxTagValue - 9 - 11 // length of the beginning that neither shorten nor DistinctID changes
+	return strings.HasPrefix(id, begin) || len(id) == MaxTagValue && len(begin) > kept && id[:kept] == begin[:kept]
 }
 
 // MayBeShortened reports whether an id is so long that it may have been shortened.
@@ -113,12 +119,7 @@ func possibleObjects(kind, joined string) (out []finding.Ref) {
 // TargetGroupMayBeOfRoute reports whether id, which may be shortened, may be the id of a target group for a route of a
 // Gateway.
 func TargetGroupMayBeOfRoute(id string, gateway, route finding.Ref) bool {
-	begin := gateway.Namespace + "/" + gateway.Name + ":" + route.Namespace + "-" + route.Name + ":" + route.Kind + "-"
-	const kept = MaxTagValue - 11 // length of the beginning that shorten does not change
-	if len(id) == MaxTagValue && len(begin) > kept {
-		return id[:kept] == begin[:kept]
-	}
-	return strings.HasPrefix(id, begin)
+	return mayBegin(id, gateway.Namespace+"/"+gateway.Name+":"+route.Namespace+"-"+route.Name+":"+route.Kind+"-")
 }
 
 // BackendNamespaces returns the possible namespaces of the backend of a target group of a Gateway stack, according to the id

@@ -29,3 +29,26 @@ func TestTargetGroupIDsHaveFewPossibleBackendNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestShortenedIDsNameTheirObjects checks that an id that is too long for a tag still names its object, whether the name or
+// only its end is cut off, and no object of another namespace.
+func TestShortenedIDsNameTheirObjects(t *testing.T) {
+	gate := ref("Gateway", "infra/gate")
+	for n := 1; n <= 253; n++ {
+		name := strings.Repeat("a", n)
+		ing, route := ref("Ingress", "ns/"+name), ref("HTTPRoute", "ns/"+name)
+		ofIngress := naming.IngressTargetGroupID("ns", name, "svc", "80")
+		ofRoute := naming.GatewayTargetGroupID(gate, route, ref("Service", "ns/svc"), "80")
+		for _, distinct := range []bool{false, true} {
+			if distinct {
+				ofIngress, ofRoute = naming.DistinctID(ofIngress, "x"), naming.DistinctID(ofRoute, "x")
+			}
+			if !naming.IsTargetGroupOf(ofIngress, ing) || naming.IsTargetGroupOf(ofIngress, ref("Ingress", "other/"+name)) {
+				t.Errorf("Ingress with %d letters, distinct %v: %s", n, distinct, ofIngress)
+			}
+			if !naming.TargetGroupMayBeOfRoute(ofRoute, gate, route) || naming.TargetGroupMayBeOfRoute(ofRoute, gate, ref("HTTPRoute", "other/"+name)) {
+				t.Errorf("route with %d letters, distinct %v: %s", n, distinct, ofRoute)
+			}
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
@@ -68,7 +69,9 @@ metadata: {name: %s, namespace: shop, finalizers: [group.ingress.k8s.aws/edge], 
 spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}}]}
 `, name, class)
 	}
-	live := liveRules(map[string]string{"web.example.com": "shop/web-app:80", "web-two.example.com": "shop/web-two-app:80", "other.example.com": "shop/other-app:80"})
+	long := strings.Repeat("l", 250) // too long for the id in the tag of its target groups
+	live := liveRules(map[string]string{"web.example.com": "shop/web-app:80", "web-two.example.com": "shop/web-two-app:80", "other.example.com": "shop/other-app:80",
+		"long.example.com": naming.IngressTargetGroupID("shop", long, "app", "80")})
 	for name, c := range map[string]struct {
 		docs string
 		gone []string
@@ -78,6 +81,7 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 		"the one with the longer name":  {of("web", "open") + of("web-two", "closed"), nil},
 		"the one with the shorter name": {of("web", "closed") + of("web-two", "open"), []string{"rule web.example.com"}},
 		"neither":                       {of("web", "closed") + of("web-two", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
+		"one with a very long name":     {of("web", "open") + of(long, "closed"), []string{"rule long.example.com"}},
 		"one beside a third":            {of("other", "open") + of("web", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
 	} {
 		t.Run(name, func(t *testing.T) {
