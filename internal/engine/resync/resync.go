@@ -33,7 +33,7 @@ func Spread(key string, span time.Duration) time.Duration {
 // Interval returns the time from one comparison to the next: between eight and nine tenths of the period. The sum of
 // Interval and MaxReadAge is at most the period, so that drift lasts no longer than the period.
 func Interval(period time.Duration, key string) time.Duration {
-	return period*8/10 + Spread(key, period/10)
+	return period/10*8 + Spread(key, period/10) // in this order: a period of decades must not overflow
 }
 
 // FirstDelay returns the time from the start of the process to the first comparison of a stack that is equal to its

@@ -2,6 +2,7 @@ package resync
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -97,6 +98,13 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 		if d := x.Deferral(c.desired, c.first, now.Add(c.later)); d != c.want {
 			t.Errorf("%s: deferred by %s, want %s", name, d, c.want)
 		}
+	}
+}
+
+// TestLongestSyncPeriodIsHonoured checks that an operator can switch comparisons off with the longest duration.
+func TestLongestSyncPeriodIsHonoured(t *testing.T) {
+	if d := Interval(math.MaxInt64, "shop/web"); d < math.MaxInt64/10*8 {
+		t.Errorf("compared after %s", d)
 	}
 }
 
