@@ -64,3 +64,27 @@ func TestOrphansListsOnlyOrphansOfNamespace(t *testing.T) {
 		}
 	}
 }
+
+// TestOrphansOmitsObjectWithLongName checks that the load balancer of an Ingress is no orphan if the stack tag has only the
+// beginning of the name of the Ingress.
+func TestOrphansOmitsObjectWithLongName(t *testing.T) {
+	em, flags := startEmulator(t)
+	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), privateSubnetIDs(t, em)
+	namespace := strings.Repeat("n", 63)
+	name := func(first string) string { return first + strings.Repeat("a", 240) }
+	for _, first := range []string{"kept", "gone"} {
+		var tags []elbtypes.Tag
+		for k, v := range naming.ResourceTags(harness.ClusterName, model.StackID{Kind: model.Ingress, Namespace: namespace, Name: name(first)}, model.LoadBalancerID, nil) {
+			tags = append(tags, elbtypes.Tag{Key: new(k), Value: new(v)})
+		}
+		if _, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: new(first), Subnets: subnets[:2], Tags: tags, Scheme: elbtypes.LoadBalancerSchemeEnumInternal}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := "---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {namespace: " + namespace + ", name: " + name("kept") + ", finalizers: [ingress.k8s.aws/resources]}\nspec: {ingressClassName: alb}\n"
+	_, config := serveCluster(t, classYAML+"---\napiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n"+kept)
+	code, out, errs := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans"}, flags...)...)
+	if code != 0 || strings.Contains(out, "/kept/") || !strings.Contains(out, "/gone/") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}

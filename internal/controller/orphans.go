@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -48,6 +49,7 @@ func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View
 			if only != "" && id.Namespace != only {
 				continue
 			}
+			id = ownership.FullStackID(v, id)
 			if asks.HasObjects(v, id) {
 				resources = unusedResources(v, f, id, resources)
 			}

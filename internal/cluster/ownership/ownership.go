@@ -22,6 +22,21 @@ func BindingsOf(id model.StackID) cluster.Query {
 	}
 }
 
+// FullStackID returns the stack that a stack tag stands for. id is the stack that the value of the tag names. If the name of
+// an object is too long for the tag, the value has only the beginning of the name, and FullStackID finds the object. It
+// returns id if there is no such object.
+func FullStackID(v *cluster.View, id model.StackID) model.StackID {
+	if id.Namespace == "" || !naming.MayBeShortened(id.String()) {
+		return id
+	}
+	for _, obj := range cluster.List[cluster.Object](v, cluster.Query{Kind: RootKind(id.Kind), Namespace: id.Namespace}) {
+		if full := (model.StackID{Kind: id.Kind, Namespace: id.Namespace, Name: obj.GetName()}); naming.StackTagValue(full) == id.String() {
+			return full
+		}
+	}
+	return id
+}
+
 // ClaimedStacks returns the stacks whose finalizers an object has, or had until another client removed them.
 func ClaimedStacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	ref := cluster.RefOf(obj)
