@@ -142,6 +142,15 @@ func ServiceNamespaces(id string) []string {
 	return namespacesOfID(id)
 }
 
+// TargetGroupMayServeNamespace reports whether id may be the id of a target group for a Service in a namespace. The stack may
+// be of any kind. If id was shortened so much that the Service is not in it, the Service may be in the namespace of the
+// Gateway or of the route.
+func TargetGroupMayServeNamespace(id, namespace string) bool {
+	of := ServiceNamespaces(id)
+	return of == nil || slices.Contains(of, namespace) ||
+		MayBeShortened(id) && (strings.Contains(id, ":"+namespace+"-") || strings.Contains(id, "Route-"+namespace+"-"))
+}
+
 // ObjectNamespaces returns the possible namespaces of the Ingress, Service or route of a target group, according to the id
 // of the target group. The stack may be of any kind.
 func ObjectNamespaces(id string) (out []string) {

@@ -52,3 +52,16 @@ func TestShortenedIDsNameTheirObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestShortenedIDsNameNamespacesOfTheirServices checks which namespaces may have the Service of a target group, according to
+// an id that was shortened in its route or in its backend.
+func TestShortenedIDsNameNamespacesOfTheirServices(t *testing.T) {
+	gate := ref("Gateway", "infra/gate")
+	for n := 150; n <= 253; n++ {
+		route, backend := ref("HTTPRoute", "team/"+strings.Repeat("a", n)), ref("Service", "team/"+strings.Repeat("b", 60))
+		id := naming.GatewayTargetGroupID(gate, route, backend, "80")
+		if !naming.TargetGroupMayServeNamespace(id, "team") || naming.TargetGroupMayServeNamespace(id, "other") {
+			t.Errorf("route with %d letters: %s", n, id)
+		}
+	}
+}

@@ -14,12 +14,24 @@ func stackBindings(want model.Stack, have observed.Stack) []observed.Binding {
 	return slices.DeleteFunc(slices.Clone(have.Bindings), func(h observed.Binding) bool {
 		for _, g := range have.TargetGroups {
 			if g.ARN == h.ARN {
-				of := naming.ServiceNamespaces(g.ResourceID)
-				return of != nil && !slices.Contains(of, h.Namespace)
+				return !mayBeBoundIn(want, g.ResourceID, h.Namespace)
 			}
 		}
 		return !hasNamespace(want, h.Namespace)
 	})
+}
+
+// mayBeBoundIn reports whether the target group with an id may have its binding in a namespace. The id shows the namespace
+// unless it was shortened. Then the desired state shows it, if the target group is desired.
+func mayBeBoundIn(want model.Stack, id, namespace string) bool {
+	if naming.MayBeShortened(id) {
+		for _, w := range want.TargetGroups {
+			if w.ID == id && w.Binding != nil {
+				return w.Binding.Namespace == namespace
+			}
+		}
+	}
+	return naming.TargetGroupMayServeNamespace(id, namespace)
 }
 
 // hasNamespace reports whether the stack has a member in a namespace, including members that leave the stack and held

@@ -6,6 +6,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // routeWithHyphenatedNames returns an HTTPRoute and a Service in a namespace. Tests choose namespace and name so that
@@ -108,6 +112,33 @@ spec:
 				expectEqual(t, "the target groups", before, serving())
 				expectEqual(t, "the older ListenerSets", "HostnameConflict False, ProtocolConflict False", listenerSetConflict(r, "bank", "more")+", "+listenerSetConflict(r, "bank", "wire"))
 			})
+		})
+	}
+}
+
+// TestRouteWithLongNameKeepsOneBinding checks a route whose name is so long that the ID of its target group is shortened, in
+// another namespace than its Gateway. Its TargetGroupBinding is found again, so that no steps remain, and it is deleted with
+// the target group.
+func TestRouteWithLongNameKeepsOneBinding(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int{220, 240} { // the kind and the name of the route are cut off
+		synctest.Test(t, func(t *testing.T) {
+			name, web := strings.Repeat("r", length), webServiceOf("shop", podAddresses[3])
+			r := harnessWithOwnedGateways(t, web, routeOfNamespace("HTTPRoute", "shop", name, 2025, edgeParentRef, "shop.example.com"))
+			expect := func(when string, bindings int) {
+				t.Helper()
+				r.advanceTime(30 * time.Minute)
+				found := cluster.List[*elbv2.TargetGroupBinding](cluster.NewView(r.Store), cluster.Query{Kind: cluster.KindBinding})
+				steps := r.Draft(model.StackID{Kind: model.ALBGateway, Namespace: "infra", Name: "edge"}).Plan.Steps
+				if len(found) != bindings || len(steps) > 0 {
+					t.Errorf("%s, %d letters: %d bindings, want %d, steps %v", when, length, len(found), bindings, steps)
+				}
+			}
+			expect("created", 1)
+			r.Apply(strings.Replace(web, "targetPort: 8080", "targetPort: 8081", 1))
+			expect("with another target group", 1)
+			r.deleteObject("HTTPRoute", "shop", name)
+			expect("deleted", 0)
 		})
 	}
 }
