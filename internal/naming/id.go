@@ -24,7 +24,8 @@ func IsTargetGroupOf(id string, ref finding.Ref) bool {
 	case string(model.Ingress):
 		end = "-"
 	case "HTTPRoute", "GRPCRoute", "TCPRoute", "UDPRoute", "TLSRoute":
-		return strings.Contains(id, ":"+ref.Namespace+"-"+ref.Name+":"+ref.Kind+"-")
+		gateway, _, _ := strings.Cut(id, ":")
+		return mayBegin(id, gateway+":"+ref.Namespace+"-"+ref.Name+":"+ref.Kind+"-")
 	}
 	return mayBegin(id, ref.Namespace+"/"+ref.Name+end)
 }

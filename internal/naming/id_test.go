@@ -46,6 +46,9 @@ func TestShortenedIDsNameTheirObjects(t *testing.T) {
 			if !naming.IsTargetGroupOf(ofIngress, ing) || naming.IsTargetGroupOf(ofIngress, ref("Ingress", "other/"+name)) {
 				t.Errorf("Ingress with %d letters, distinct %v: %s", n, distinct, ofIngress)
 			}
+			if !naming.IsTargetGroupOf(ofRoute, route) || naming.IsTargetGroupOf(ofRoute, ref("HTTPRoute", "other/"+name)) {
+				t.Errorf("route with %d letters, distinct %v: %s", n, distinct, ofRoute)
+			}
 			if !naming.TargetGroupMayBeOfRoute(ofRoute, gate, route) || naming.TargetGroupMayBeOfRoute(ofRoute, gate, ref("HTTPRoute", "other/"+name)) {
 				t.Errorf("route with %d letters, distinct %v: %s", n, distinct, ofRoute)
 			}

@@ -75,7 +75,7 @@ func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 
 // TestListenerSetWithRouteOfSameIDTakesNoHost checks an older ListenerSet that is edited to claim the live host and the live
 // port of another namespace. It gets neither, although "namespace-name" is the same for its route and the route that is
-// served, whether the name of the target group is generated or configured.
+// served, whether the name of the target group is generated or configured. It gets neither of a route with a very long name.
 func TestListenerSetWithRouteOfSameIDTakesNoHost(t *testing.T) {
 	t.Parallel()
 	const configured = `
@@ -89,22 +89,24 @@ spec:
   - {routeIdentifier: {kind: TCPRoute}, targetGroupProps: {targetGroupName: wire}}
 ---
 `
-	for name, config := range map[string]string{"generated": "", "configured": configured} {
+	for name, c := range map[string]struct{ config, route string }{
+		"generated": {"", "web"}, "configured": {configured, "web"}, "long": {"", strings.Repeat("w", 240)},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const host, port = "port: 80, protocol: HTTP, hostname: bank.example.com", "port: 7000, protocol: TCP"
 				toWire := strings.Replace(listenerSetParentRef, "more", "wire", 1)
-				r := harnessWithOwnedGateways(t, config, webServiceOf("bank-a", podAddresses[3]),
+				r := harnessWithOwnedGateways(t, c.config, webServiceOf("bank-a", podAddresses[3]),
 					listenerSet("bank", "more", 2020, "edge", "port: 80, protocol: HTTP, hostname: evil.example.com"), listenerSet("bank", "wire", 2020, "net", "port: 7001, protocol: TCP"),
 					routeOfNamespace("HTTPRoute", "bank", "a-web", 2020, listenerSetParentRef, ""), routeOfNamespace("TCPRoute", "bank", "a-web", 2020, toWire, ""),
 					listenerSet("bank-a", "more", 2024, "edge", host), listenerSet("bank-a", "wire", 2024, "net", port),
-					routeOfNamespace("HTTPRoute", "bank-a", "web", 2024, listenerSetParentRef, ""), routeOfNamespace("TCPRoute", "bank-a", "web", 2024, toWire, ""))
+					routeOfNamespace("HTTPRoute", "bank-a", c.route, 2024, listenerSetParentRef, ""), routeOfNamespace("TCPRoute", "bank-a", c.route, 2024, toWire, ""))
 				serving := func() string {
 					return strings.Join(append(targetGroupsForHost(80, "bank.example.com")(r), targetGroupsForHost(7000, "")(r)...), " ")
 				}
 				before := serving()
-				if configured := strings.Contains(before, "/mine/") && strings.Contains(before, "/wire/"); configured != (config != "") {
+				if configured := strings.Contains(before, "/mine/") && strings.Contains(before, "/wire/"); configured != (c.config != "") {
 					t.Fatalf("the target groups before: %s", before)
 				}
 				r.Apply(listenerSet("bank", "more", 2020, "edge", host), listenerSet("bank", "wire", 2020, "net", port))
