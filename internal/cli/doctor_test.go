@@ -157,7 +157,7 @@ func TestDoctorReportsFaults(t *testing.T) {
 	for _, want := range []string{
 		"error   definitions  targetgroupbindings.elbv2.k8s.aws is not installed; run \"kubectl apply -f config/crd\"\n",
 		"warning definitions  ingressclassparams.elbv2.k8s.aws is older than this version: it lacks v1beta1.spec.ipamConfiguration; run",
-		"warning controller   no controller has ever had the Lease kube-system/aws-load-balancer-controller-leader; start the controller",
+		"warning controller   the Lease kube-system/aws-load-balancer-controller-leader does not exist; start the controller",
 		"error   webhooks     webhook vingress.elbv2.k8s.aws: its CA expired at ",
 		"may not call elasticloadbalancing:DescribeRules, which is needed to compare listener rules; grant it to the role, see config/iam/policy.json\n",
 		"may not call ec2:CreateSecurityGroup, which is needed to create the security groups of load balancers; grant it",

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // TestCommandsWorkWithRightsInOneNamespace checks that a user who may read only one namespace gets the output for this
@@ -144,5 +147,42 @@ func TestOrphansRequiresRightToListOwners(t *testing.T) {
 		if code != 1 || !strings.Contains(stderr, `in namespace "shop", whose load balancers would seem to be orphans; bind the rules of config/rbac`) {
 			t.Errorf("%s: exit %d: %s%s", kind, code, stderr, out)
 		}
+	}
+}
+
+// TestDoctorReportsNoOrphansOfUnavailableObjects checks that doctor does not report the load balancer of an Ingress as an orphan
+// if the Ingress was not read, because the user may not list Ingresses or because only files are read. orphans does the same.
+func TestDoctorReportsNoOrphansOfUnavailableObjects(t *testing.T) {
+	em, flags := startEmulator(t)
+	createOwnedLoadBalancer(t, em, "own", model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"})
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
+	server.addHealthyCluster(t)
+	server.forbiddenResources = map[string]bool{"ingresses": true}
+	_, out := runDoctor(t, config, flags, "-n=shop")
+	if !strings.Contains(out, `error   orphans      you may not list objects of kind Ingress in namespace "shop", whose load balancers would seem to be orphans`) || strings.Contains(out, "no object needs") {
+		t.Errorf("without the right: %s", out)
+	}
+	server.forbiddenResources = nil
+	file := filepath.Join(writeTempFiles(t, map[string]string{"class.yaml": classYAML}), "class.yaml")
+	for _, more := range [][]string{{"--files-only", "--filename=" + file}, {"--filename=" + file}} {
+		if _, out := runDoctor(t, config, flags, more...); !strings.Contains(out, "so other resources would look like orphans") || strings.Contains(out, "no object needs") {
+			t.Errorf("%s: %s", more, out)
+		}
+	}
+}
+
+// TestDoctorReportsNoClassesThatItAssumes checks that doctor reports that it has not checked classes if the user may not
+// list them. It does not report classes that are only assumed to exist.
+func TestDoctorReportsNoClassesThatItAssumes(t *testing.T) {
+	_, flags := startEmulator(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, strings.Replace(ingressYAML, "ingressClassName: alb", "ingressClassName: gone", 1)}, "---\n"))
+	server.addHealthyCluster(t)
+	if _, out := runDoctor(t, config, flags, "-n=shop"); !strings.Contains(out, "these Ingresses name classes that do not exist; their resources in AWS stay, and no new ones are created: Ingress shop/web (gone)") {
+		t.Errorf("with all rights: %s", out)
+	}
+	server.forbiddenResources = map[string]bool{"ingressclasses": true}
+	_, out := runDoctor(t, config, flags, "-n=shop")
+	if want := "warning classes      classes were not checked, as you may not list these kinds: IngressClass; "; !strings.Contains(out, want) || strings.Contains(out, "gone") {
+		t.Errorf("want %q in %s", want, out)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
@@ -26,21 +27,27 @@ func TestOrphansRefusesFiles(t *testing.T) {
 	}
 }
 
+// createOwnedLoadBalancer creates a load balancer with the tags of a stack of the cluster.
+func createOwnedLoadBalancer(t *testing.T, em *emulator.Emulator, name string, id model.StackID) {
+	t.Helper()
+	var tags []elbtypes.Tag
+	for k, v := range naming.ResourceTags(harness.ClusterName, id, model.LoadBalancerID, nil) {
+		tags = append(tags, elbtypes.Tag{Key: new(k), Value: new(v)})
+	}
+	in := &elb.CreateLoadBalancerInput{Name: new(name), Subnets: privateSubnetIDs(t, em)[:2], Tags: tags, Scheme: elbtypes.LoadBalancerSchemeEnumInternal}
+	if _, err := elb.NewFromConfig(harness.AWSConfig(em)).CreateLoadBalancer(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestOrphansListsOnlyOrphansOfNamespace checks that orphans -n lists only load balancers whose tags name an object of that
 // namespace. It lists no load balancers of IngressGroups, because their members may be in other namespaces.
 func TestOrphansListsOnlyOrphansOfNamespace(t *testing.T) {
 	em, flags := startEmulator(t)
-	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), privateSubnetIDs(t, em)
 	for name, id := range map[string]model.StackID{
 		"own": {Kind: model.Ingress, Namespace: "shop", Name: "web"}, "other": {Kind: model.Ingress, Namespace: "team", Name: "web"}, "group": {Kind: model.Ingress, Name: "edge"},
 	} {
-		var tags []elbtypes.Tag
-		for k, v := range naming.ResourceTags(harness.ClusterName, id, model.LoadBalancerID, nil) {
-			tags = append(tags, elbtypes.Tag{Key: new(k), Value: new(v)})
-		}
-		if _, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: new(name), Subnets: subnets[:2], Tags: tags, Scheme: elbtypes.LoadBalancerSchemeEnumInternal}); err != nil {
-			t.Fatal(err)
-		}
+		createOwnedLoadBalancer(t, em, name, id)
 	}
 	namespaces := ""
 	for _, name := range []string{"shop", "team", "empty"} {

@@ -21,6 +21,10 @@ const maxMistypedNamesShown = 10
 // objects that this controller does not serve because of a mistyped name.
 func (d *doctor) checkClasses() {
 	const area = "classes"
+	if kinds := input.UnavailableKinds(&d.Source, cluster.KindIngressClass, cluster.KindGatewayClass); len(kinds) > 0 {
+		d.addResult(area, resultWarning, "bind the rules of config/rbac with the verbs get and list to whoever runs this", "classes were not checked, as you may not list these kinds: %s", input.JoinKinds(kinds))
+		return
+	}
 	var ownIngressClasses, ownGatewayClasses, gatewaysWithoutClass, ingressesWithoutClass []string
 	ingressClasses := map[string]bool{}
 	for _, o := range d.store.All(cluster.KindIngressClass) {

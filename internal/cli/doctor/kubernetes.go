@@ -196,7 +196,7 @@ func (d *doctor) checkLease(ctx context.Context) {
 	err := d.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: d.Config.Election.ID}, &lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.addResult(area, resultWarning, "start the controller, or set the flags with which it runs: --leader-election-namespace names the namespace of its Lease, and with --enable-leader-election=false it has none", "no controller has ever had the Lease %s/%s", namespace, d.Config.Election.ID)
+		d.addResult(area, resultWarning, "start the controller, or set the flags with which it runs: --leader-election-namespace names the namespace of its Lease, and with --enable-leader-election=false it has none", "the Lease %s/%s does not exist", namespace, d.Config.Election.ID)
 	case err != nil:
 		d.addFailure(area, err, "grant the right to read Leases")
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:

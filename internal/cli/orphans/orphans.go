@@ -64,14 +64,11 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 		return err
 	}
 	if len(o.Files) > 0 || o.FilesOnly || o.ObservedFile != "" {
-		return errors.New("--filename, --files-only and --observed show only a part of the cluster or of AWS, so other resources would look like orphans; omit these flags to compare the cluster with AWS")
+		return errPartial
 	}
 	store, err := o.Objects(cmd.Context(), cmd.InOrStdin(), o.form.NotesWriter())
 	if err != nil {
 		return err
-	}
-	if kinds := input.UnavailableOwnerKinds(&o.Source); len(kinds) > 0 {
-		return fmt.Errorf("you may not list objects of kind %s in namespace %q, whose load balancers would seem to be orphans; bind the rules of config/rbac with the verbs get and list to whoever runs this", kinds[0], o.Namespace)
 	}
 	if err := o.Validate(); err != nil {
 		return err
@@ -91,10 +88,28 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 	return nil
 }
 
+// errPartial is the error if flags limit the command to a part of the cluster or of AWS.
+var errPartial = errors.New("--filename, --files-only and --observed show only a part of the cluster or of AWS, so other resources would look like orphans; omit these flags to compare the cluster with AWS")
+
+// checkOwnersRead returns an error if objects that own stacks were not read.
+func checkOwnersRead(d *input.Source) error {
+	if len(d.Files) > 0 || d.FilesOnly {
+		return errPartial
+	}
+	if kinds := input.UnavailableOwnerKinds(d); len(kinds) > 0 {
+		return fmt.Errorf("you may not list objects of kind %s in namespace %q, whose load balancers would seem to be orphans; bind the rules of config/rbac with the verbs get and list to whoever runs this", kinds[0], d.Namespace)
+	}
+	return nil
+}
+
 // Find returns the AWS resources with tags of the cluster that no object in store needs. If the command or the controller is
-// limited to a namespace, it returns only those of that namespace.
+// limited to a namespace, it returns only those of that namespace. It returns an error if objects that may need resources
+// were not read.
 func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster.Memory) (Document, error) {
 	doc := Document{Cluster: d.Config.ClusterName, Namespace: cmp.Or(d.Namespace, d.Config.Kubernetes.WatchNamespace), Orphans: []Orphan{}}
+	if err := checkOwnersRead(d); err != nil {
+		return doc, err
+	}
 	lister, ok := aws.(controller.OwnedLister)
 	if !ok {
 		return doc, errors.New("this AWS client cannot list resources")
